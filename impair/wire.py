@@ -1,0 +1,37 @@
+"""JSON lines on standard input and output: how the lab speaks to its agents.
+
+A request is `{"id": 7, "op": "apply", ...arguments}`; its answer is `{"id": 7, "ok": {...}}` or
+`{"id": 7, "error": "what was tried and what went wrong", "kind": "ExceptionName"}`. An agent ends when its input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+Operation = Callable[..., Any]
+
+
+def answer(operations: Mapping[str, Operation], line: str) -> dict[str, Any]:
+    """Do what one request line asks; every failure becomes an error answer, never a dead agent."""
+    request: dict[str, Any] = {}
+    try:
+        request = json.loads(line)
+        identity, name = request.pop("id"), request.pop("op")
+        if name not in operations:
+            raise LookupError(f"no operation {name!r}; there are {', '.join(sorted(operations))}")
+        return {"id": identity, "ok": operations[name](**request)}
+    except Exception as error:  # the agent must outlive any bad request
+        traceback.print_exc(file=sys.stderr)
+        return {"id": json.loads(line).get("id") if request else None, "error": str(error), "kind": type(error).__name__}
+
+
+def serve(operations: Mapping[str, Operation], source: IO[str] = sys.stdin, sink: IO[str] = sys.stdout) -> None:
+    """Answer request lines from `source` on `sink` until `source` ends; says `{"ready": true}` first."""
+    print(json.dumps({"ready": True}), file=sink, flush=True)
+    for line in source:
+        if line.strip():
+            print(json.dumps(answer(operations, line)), file=sink, flush=True)
