@@ -1,0 +1,280 @@
+"""Was the network of a trial the requested one? Pure: requests, read-backs, counters and probes in, a Proof out.
+
+The rules are written here, before any run, and are the same for every protocol. A quantity passes when it lies within
+`SIGMAS` standard deviations of what the request predicts for the packets that were really sent, plus a stated allowance
+for the machine. Nothing is judged by what the client made of it.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headwind.model import Check, Proof
+from impair.profile import FRAME_BYTES, Direction, FourState, GilbertElliott, Link, Loss, Profile
+
+SIGMAS = 4.9  # two-sided chance of 1e-6 for a true impairment to be called false
+DELAY_ALLOWANCE_S = 0.003  # what a busy two-core machine adds to a one-way probe
+RATE_ALLOWANCE = 0.05
+UNEXPLAINED_ALLOWANCE = 0.001  # frames that vanish outside netem
+UNEXPLAINED_FRAMES = 3  # ... and a few that are still on their way when the counters are read
+SIDES = {Direction.UPLINK: ("client", "server"), Direction.DOWNLINK: ("server", "client")}
+PROBE_BYTES = 64 + 42  # payload of a probe, and its UDP, IPv4 and Ethernet headers
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was seen of one trial.
+
+    `configured`: the router's read-back for each direction; `before` and `after`: {"client", "server", "router"}
+    counters around the client's run; `trains`: for each direction the probe train and, where there is a rate, the bulk
+    train, as the receiving end saw them (impair/probe.py).
+    """
+
+    configured: Mapping[str, Any]
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    trains: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What netem did to one direction while the client ran, in packets."""
+
+    offered: int
+    delivered: int
+    dropped: int | None  # by the loss model; None where the kernel does not say
+    queue_drops: int  # by a full queue
+    duplicated: int | None
+    corrupted: int | None
+    reordered: int | None
+    delayed: int | None
+
+
+def prove(profile: Profile, evidence: Evidence) -> Proof:
+    """Check both directions of a trial's network; see the module's docstring for the rule."""
+    checks: list[Check] = []
+    for direction in Direction:
+        checks += _check_direction(direction, profile.link(direction), evidence)
+    counters = {"before": evidence.before, "after": evidence.after, "trains": evidence.trains,
+                "configured": evidence.configured}  # fmt: skip
+    return Proof(tuple(checks), counters, tuple(_warnings(evidence)))
+
+
+def _check_direction(direction: Direction, link: Link, evidence: Evidence) -> Iterator[Check]:
+    read = Link.from_json(evidence.configured[direction]["link"])
+    passage = passage_of(direction, evidence)
+    trains = evidence.trains.get(direction, {})
+    yield from _check_delay(direction, link, read, trains.get("probe"))
+    yield from _check_decisions(direction, link, read, passage)
+    if link.rate:
+        yield _check_rate(direction, link, read, trains.get("bulk"))
+    yield _check_unexplained(direction, passage, evidence)
+
+
+def passage_of(direction: Direction, evidence: Evidence) -> Passage:
+    """Differences of the router's netem counters over the client's run."""
+    before, after = (moment["router"][direction]["counters"] for moment in (evidence.before, evidence.after))
+
+    def gained(name: str) -> int | None:
+        return after[name] - before[name] if name in after else None
+
+    sender, receiver = SIDES[direction]
+    entered = _gain(evidence, "router", sender, "rx_frames")
+    delivered, drops = after["packets"] - before["packets"], after["drops"] - before["drops"]
+    held = after["backlog_packets"] - before["backlog_packets"]
+    dropped, duplicated = gained("dropped"), gained("duplicated")
+    if dropped is None:  # before kernel 7.2: netem counts its own drops and those of a full queue together
+        duplicated = max(0, delivered + drops + held - entered)
+        offered = entered
+    else:
+        offered = delivered + drops + held - (duplicated or 0)
+    return Passage(
+        offered, delivered, dropped, drops - dropped if dropped is not None else 0, duplicated, gained("corrupted"),
+        gained("reordered"), gained("delayed"),
+    )  # fmt: skip
+
+
+def _gain(evidence: Evidence, owner: str, port: str, name: str) -> int:
+    """How much a frame counter grew: of the router's port, or of an endpoint (port is empty)."""
+    values = []
+    for moment in (evidence.before, evidence.after):
+        counters = moment[owner]
+        values.append(int((counters["ports"][port] if port else counters)[name]))
+    return values[1] - values[0]
+
+
+def stationary_loss(model: Loss | GilbertElliott | FourState | None) -> tuple[float, float]:
+    """(expected loss ratio, variance inflation by bursts) of a loss model.
+
+    Gilbert-Elliott: stationary weights p/(p+r) and r/(p+r); successive states correlate with 1-p-r, so the variance of
+    a mean over many packets grows by at most (1+rho)/(1-rho) (Hohlfeld et al., "Characterising and modelling VoIP
+    loss", 2008). 4-state: the chain of sch_netem.c solved by iteration, with the same bound for its slowest burst.
+    """
+    if model is None:
+        return 0.0, 1.0
+    if isinstance(model, Loss):
+        return model.ratio, 1.0
+    if isinstance(model, GilbertElliott):
+        bad = model.p / (model.p + model.r)
+        rho = 1 - model.p - model.r
+        return bad * model.bad_loss + (1 - bad) * model.good_loss, max(1.0, (1 + rho) / (1 - rho))
+    return _four_state(model)
+
+
+def _four_state(model: FourState) -> tuple[float, float]:
+    # States 1 good, 2 good within a burst, 3 burst loss, 4 isolated loss (loss_4state in sch_netem.c).
+    one, two, three, four = 1.0, 0.0, 0.0, 0.0
+    for _ in range(200_000):
+        after = (
+            one * (1 - model.p13 - model.p14) + three * model.p31 + four,
+            two * (1 - model.p23) + three * model.p32,
+            one * model.p13 + two * model.p23 + three * (1 - model.p31 - model.p32),
+            one * model.p14,
+        )
+        if max(abs(a - b) for a, b in zip(after, (one, two, three, four), strict=True)) < 1e-12:
+            break
+        one, two, three, four = after
+    slowest = min(x for x in (model.p13 + model.p14 + model.p31, model.p23 + model.p32, 1.0) if x > 0)
+    return three + four, max(1.0, (2 - slowest) / slowest)
+
+
+def _check_delay(direction: Direction, link: Link, read: Link, train: Mapping[str, Any] | None) -> Iterator[Check]:
+    wanted = link.delay.delay_s if link.delay else 0.0
+    jitter = link.delay.jitter_s if link.delay else 0.0
+    configured = read.delay.delay_s if read.delay else 0.0
+    delays = list(train["delays_s"]) if train else []
+    if not delays:
+        everything_lost = stationary_loss(link.loss)[0] == 1
+        note = "every probe was lost, as asked" if everything_lost else "no probe arrived"
+        yield Check(direction, "delay_s", wanted, configured, None, None, everything_lost, note)
+        return
+    skipping = link.reorder.ratio if link.reorder else 0.0
+    expected = wanted * (1 - skipping) + (PROBE_BYTES * 8 / link.rate.rate_bps if link.rate else 0.0)
+    robust = skipping == 0 and (link.delay is None or link.delay.distribution in ("uniform", "normal"))
+    measured = statistics.median(delays) if robust else statistics.fmean(delays)
+    # The median of n uniform values over +-j has a standard deviation of j/sqrt(n); every other case spreads less.
+    spread = jitter + wanted * math.sqrt(skipping * (1 - skipping))
+    slot = link.slot.max_delay_s if link.slot else 0.0
+    tolerance = DELAY_ALLOWANCE_S + SIGMAS * spread / math.sqrt(len(delays)) + slot
+    yield Check(
+        direction, "delay_s", wanted, configured, measured, tolerance, abs(measured - expected) <= tolerance,
+        f"{'median' if robust else 'mean'} one-way delay of {len(delays)} probes",
+    )  # fmt: skip
+    if jitter and len(delays) > 2:
+        yield _check_jitter(direction, link, read, delays)
+
+
+def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence[float]) -> Check:
+    assert link.delay
+    # netem's uniform jitter of +-j has a standard deviation of j/sqrt(3); a table's jitter is a standard deviation.
+    per_jitter = 1 / math.sqrt(3) if link.delay.distribution == "uniform" else 1.0
+    measured = statistics.stdev(delays) / per_jitter
+    configured = read.delay.jitter_s if read.delay else 0.0
+    relative = SIGMAS / math.sqrt(2 * (len(delays) - 1))  # of a standard deviation, normal theory
+    skip = link.delay.delay_s if link.reorder and link.reorder.ratio else 0.0
+    tolerance = link.delay.jitter_s * relative + DELAY_ALLOWANCE_S + skip
+    return Check(
+        direction, "jitter_s", link.delay.jitter_s, configured, measured, tolerance,
+        abs(measured - link.delay.jitter_s) <= tolerance and measured > 0, f"spread of {len(delays)} probes",
+    )  # fmt: skip
+
+
+def _check_decisions(direction: Direction, link: Link, read: Link, passage: Passage) -> Iterator[Check]:
+    """Loss, duplication, corruption and reordering: what netem counted against what the request predicts."""
+    loss, inflation = stationary_loss(link.loss)
+    copies = link.duplicate.ratio if link.duplicate else 0.0
+    # A packet that is both duplicated and lost leaves one copy, and a copy is exposed to loss again (netem_enqueue):
+    # of N packets N*p*(1-d) and of d*(1-p)*N copies N*d*(1-p)*p vanish.
+    exposed = 1 - copies * loss
+    asked: list[tuple[Any, float, float, str, int | None, float, int]] = [
+        (link.loss, loss, stationary_loss(read.loss)[0], "loss_ratio", passage.dropped, exposed, passage.offered)
+    ]
+    for name in ("duplicate", "corrupt", "reorder"):
+        wanted, kept = getattr(link, name), getattr(read, name)
+        counted = {"duplicate": passage.duplicated, "corrupt": passage.corrupted, "reorder": passage.reordered}[name]
+        among = passage.delivered if name != "duplicate" else passage.offered
+        share = 1.0 if name != "duplicate" else 1 - loss
+        asked.append((
+            wanted, wanted.ratio if wanted else 0.0, kept.ratio if kept else 0.0, f"{name}_ratio", counted, share, among
+        ))  # fmt: skip
+    for wanted, ratio, configured, quantity, counted, share, among in asked:
+        if wanted is not None or counted:
+            yield _check_ratio(direction, quantity, ratio, configured, counted, share, among,
+                               inflation if quantity == "loss_ratio" else 1.0)  # fmt: skip
+
+
+def _check_ratio(
+    direction: Direction, quantity: str, ratio: float, configured: float, counted: int | None, share: float,
+    among: int, inflation: float,
+) -> Check:  # fmt: skip
+    if counted is None:
+        return Check(direction, quantity, ratio, configured, None, None, False,
+                     "this kernel's netem does not count it (7.2 and later do)")  # fmt: skip
+    if among == 0 or share == 0:
+        return Check(direction, quantity, ratio, configured, None, None, among == 0 and ratio == 0,
+                     f"{counted} of {among} packets")  # fmt: skip
+    measured = counted / (among * share)
+    tolerance = SIGMAS * math.sqrt(ratio * (1 - ratio) * inflation / (among * share)) + (1 / among if ratio else 0)
+    return Check(direction, quantity, ratio, configured, measured, tolerance, abs(measured - ratio) <= tolerance,
+                 f"{counted} of {among} packets")  # fmt: skip
+
+
+def _check_rate(direction: Direction, link: Link, read: Link, train: Mapping[str, Any] | None) -> Check:
+    assert link.rate
+    wanted, configured = float(link.rate.rate_bps), float(read.rate.rate_bps) if read.rate else None
+    measured = train["rate"].get("rate_bps") if train else None
+    if measured is None:
+        return Check(direction, "rate_bps", wanted, configured, None, None, False, "too few packets of the train arrived")
+    expected = wanted * FRAME_BYTES / wire_bytes(link, FRAME_BYTES)
+    tolerance = RATE_ALLOWANCE * expected
+    return Check(direction, "rate_bps", wanted, configured, measured, tolerance, abs(measured - expected) <= tolerance,
+                 f"dispersion of {train['received'] if train else 0} back-to-back frames")  # fmt: skip
+
+
+def wire_bytes(link: Link, frame_bytes: int) -> int:
+    """What netem's link model counts for a frame: packet overhead, then whole cells (packet_time_ns, sch_netem.c)."""
+    rate = link.rate
+    if rate is None:
+        return frame_bytes
+    size = frame_bytes + rate.packet_overhead
+    if not rate.cell_size:
+        return size
+    cells = math.ceil(size / rate.cell_size)
+    return cells * (rate.cell_size + rate.cell_overhead)
+
+
+def _check_unexplained(direction: Direction, passage: Passage, evidence: Evidence) -> Check:
+    """Frames that vanished before or after netem: sender to router, and router to receiver."""
+    sender, receiver = SIDES[direction]
+    sent, entered = _gain(evidence, sender, "", "tx_frames"), _gain(evidence, "router", sender, "rx_frames")
+    left, arrived = _gain(evidence, "router", receiver, "tx_frames"), _gain(evidence, receiver, "", "rx_frames")
+    vanished = max(0, sent - entered) + max(0, left - arrived)
+    corrupted = passage.corrupted or 0  # a frame with a broken address or IP header is dropped by the host's bridge
+    limit = UNEXPLAINED_ALLOWANCE * max(sent, left) + UNEXPLAINED_FRAMES
+    share = vanished / sent if sent else 0.0
+    return Check(
+        direction, "unexplained_loss_ratio", 0.0, None, share, (limit + corrupted) / sent if sent else None,
+        vanished <= limit + corrupted and (passage.queue_drops == 0 or _has_rate(direction, evidence)),
+        f"{sent} sent, {entered} into the router, {left} out of it, {arrived} arrived"
+        + (f"; {passage.queue_drops} dropped by a full queue" if passage.queue_drops else ""),
+    )  # fmt: skip
+
+
+def _has_rate(direction: Direction, evidence: Evidence) -> bool:
+    link = Link.from_json(evidence.configured[direction]["link"])
+    return link.rate is not None or link.limit_packets is not None
+
+
+def _warnings(evidence: Evidence) -> Iterator[str]:
+    for side in ("client", "server"):
+        for name, words in (
+            ("udp_rcvbuf_errors", "datagrams lost in a full UDP receive buffer (net.core.rmem_max of the host)"),
+            ("oversize_frames", f"frames above {FRAME_BYTES} bytes: an offload is on"),
+        ):
+            count = _gain(evidence, side, "", name)
+            if count:
+                yield f"{side}: {count} {words}"

@@ -1,0 +1,307 @@
+"""The testbed: three containers and two networks, up for as long as a `with` block. The only file that runs docker."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from headwind.model import Congestion, HeadwindError
+from headwind.pipe import Agent, AgentDied, AgentError
+
+__all__ = ["Agent", "AgentDied", "AgentError", "DockerError", "Testbed", "compose_command", "docker", "sweep"]
+
+ROOT = Path(__file__).resolve().parent.parent
+LABEL = "headwind.project"
+OWNER_LABEL = "headwind.owner"
+START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
+ENGINES = ("kernel", "uml")
+Say = Callable[[str], None]
+
+
+class DockerError(HeadwindError):
+    """A docker command failed; the message holds the command, its last lines and what to try."""
+
+
+def docker(
+    *arguments: str, check: bool = True, stream: Say | None = None, environment: Mapping[str, str] | None = None
+) -> str:
+    """Run `docker ARGUMENTS` and return its standard output and error as one text.
+
+    `stream` gets every line as it comes. Raises DockerError when docker is missing or, with `check`, fails.
+    """
+    return _run(["docker", *arguments], check, stream, environment)
+
+
+def _run(command: list[str], check: bool, stream: Say | None, environment: Mapping[str, str] | None) -> str:
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", start_new_session=True, env={**os.environ, **(environment or {})}, cwd=ROOT,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise DockerError(f"{command[0]} is not installed; `make lab-doctor` says how to get it") from error
+    assert process.stdout
+    lines: list[str] = []
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            if stream:
+                stream(line.rstrip())
+        status = process.wait()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+    if check and status:
+        tail = "".join(f"  {line}" for line in lines[-12:]).rstrip()
+        raise DockerError(f"`{' '.join(command)}` failed with status {status}:\n{tail}")
+    return "".join(lines)
+
+
+@cache
+def compose_command() -> tuple[str, ...]:
+    """`docker compose` (v2) or `docker-compose` (v1), whichever this host has. Raises DockerError when neither is."""
+    for command in (("docker", "compose"), ("docker-compose",)):
+        if shutil.which(command[0]):
+            with suppress(DockerError):
+                _run([*command, "version"], True, None, None)
+                return command
+    raise DockerError("Docker Compose is missing: install docker-compose-plugin or docker-compose")
+
+
+def _owner() -> str:
+    return f"{os.uname().nodename}:{os.getpid()}:{_start_time(os.getpid())}"
+
+
+def _start_time(pid: int) -> str:
+    """The kernel's start time of a process, so that a reused pid is not mistaken for its owner; empty when unknown."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+def _is_alive(owner: str) -> bool:
+    host, _, rest = owner.partition(":")
+    pid, _, start = rest.partition(":")
+    if host != os.uname().nodename or not pid.isdigit():
+        return host != os.uname().nodename and bool(owner)  # another host's lab on the same daemon: leave it alone
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not start or _start_time(int(pid)) in (start, "")
+
+
+def _labelled(kind: str) -> list[tuple[str, str, str]]:
+    """(id, project, owner) of every container or network that a lab made."""
+    listing = ("ps", "-aq") if kind == "container" else ("network", "ls", "-q")
+    identities = docker(*listing, "--filter", f"label={LABEL}").split()
+    if not identities:
+        return []
+    found = json.loads(docker(kind, "inspect", *identities, check=False).partition("Error")[0] or "[]")
+    labels = [(item, (item["Config"] if kind == "container" else item).get("Labels") or {}) for item in found]
+    return [(item["Id"], label.get(LABEL, ""), label.get(OWNER_LABEL, "")) for item, label in labels]
+
+
+def remove_project(project: str) -> None:
+    """Remove every container and network of one testbed, at once and whatever state they are in."""
+    for kind, remove in (("container", ("rm", "-f", "-v")), ("network", ("network", "rm"))):
+        ours = [identity for identity, name, _ in _labelled(kind) if name == project]
+        if ours:
+            docker(*remove, *ours, check=False)
+
+
+def sweep(say: Say, include_living: bool = False) -> int:
+    """Remove the testbeds whose lab no longer runs (all of them with `include_living`); returns how many went."""
+    owners = {project: owner for kind in ("container", "network") for _, project, owner in _labelled(kind)}
+    gone = [project for project, owner in owners.items() if include_living or not _is_alive(owner)]
+    for project in gone:
+        say(f"removing {project}, left by an earlier run")
+        remove_project(project)
+    for project in owners.keys() - set(gone):
+        say(f"leaving {project} alone: its lab is still running")
+    return len(gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The two subnets of a testbed; hosts .10 are the endpoints, .253 the router's container, .254 the gateways."""
+
+    client_subnet: str
+    server_subnet: str
+
+    def host(self, side: str, number: int) -> str:
+        """The address `number` of the subnet of `side` ("client" or "server")."""
+        subnet = self.client_subnet if side == "client" else self.server_subnet
+        return str(ipaddress.ip_network(subnet)[number])
+
+    def gateway(self, side: str) -> str:
+        """The router's address with its prefix length."""
+        return f"{self.host(side, 254)}/24"
+
+
+def pick_addresses(rng: random.Random, taken: list[str]) -> Addresses:
+    """Two free /24 networks of 10.0.0.0/8 that overlap none of `taken` (CIDR texts)."""
+    used = [ipaddress.ip_network(text, strict=False) for text in taken]
+    free: list[str] = []
+    while len(free) < 2:
+        candidate = ipaddress.ip_network(f"10.{rng.randrange(64, 255)}.{rng.randrange(256)}.0/24")
+        if str(candidate) not in free and not any(candidate.overlaps(net) for net in used if net.version == 4):
+            free.append(str(candidate))
+    return Addresses(*free)
+
+
+def taken_subnets() -> list[str]:
+    """Every subnet that Docker or the host's routing table uses."""
+    identities = docker("network", "ls", "-q").split()
+    networks = json.loads(docker("network", "inspect", *identities, check=False).partition("Error")[0] or "[]")
+    subnets = [pool["Subnet"] for net in networks for pool in net["IPAM"]["Config"] or [] if "Subnet" in pool]
+    if shutil.which("ip"):
+        routes = subprocess.run(["ip", "-json", "-4", "route"], capture_output=True, text=True, check=False).stdout
+        subnets += [route["dst"] for route in json.loads(routes or "[]") if route["dst"] != "default"]
+    return subnets
+
+
+@dataclass(slots=True)
+class Testbed:
+    """client -- router -- server, joined and ready. Made by `Testbed.up` (or by a test, with agents of its own)."""
+
+    client: Agent
+    server: Agent
+    router: Agent
+    addresses: Addresses
+    engine: str
+    facts: dict[str, Any] = field(default_factory=dict)  # what the agents said of themselves when they joined
+    containers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def agents(self) -> tuple[Agent, Agent, Agent]:
+        """The three agents; a call that waits on one watches the others."""
+        return self.client, self.server, self.router
+
+    def ask_endpoints(self, op: str, /, **arguments: Any) -> tuple[Any, Any]:
+        """Ask client and server for the same thing at once; the client's answer and the server's."""
+        client, server = self.client.start(op, **arguments), self.server.start(op, **arguments)
+        return self.client.wait(client, 10.0, self.agents), self.server.wait(server, 10.0, self.agents)
+
+    @classmethod
+    @contextmanager
+    def up(cls, tag: str, congestion: Congestion, engine: str, logs: Path, say: Say = print) -> Iterator[Testbed]:
+        """Start the containers of images `tag`, join them through `engine` (auto, kernel, uml or plain), take all down.
+
+        `plain` forwards without netem and is for benchmarks. Raises HeadwindError; whatever happens, nothing stays.
+        """
+        project = f"headwind-{os.getpid()}-{random.SystemRandom().randrange(16**6):06x}"
+        try:
+            with ExitStack() as stack:
+                addresses = _start_containers(project, tag, engine)
+                containers = {name: _container(project, name) for name in ("client", "server", "impair")}
+                testbed = _start_agents(stack, containers, addresses, engine, logs, say)
+                testbed._join(congestion)
+                yield testbed
+        finally:
+            remove_project(project)
+
+    def _join(self, congestion: Congestion) -> None:
+        """Connect both endpoints through the router, and keep what everybody said of themselves."""
+        client, server = self.ask_endpoints("hello")
+        neighbours = {"client": _neighbour(client), "server": _neighbour(server)}
+        router = self.router.call(
+            "setup", client_gateway=self.addresses.gateway("client"), server_gateway=self.addresses.gateway("server"),
+            neighbours=neighbours,
+        )  # fmt: skip
+        joined = {}
+        for side, peer, agent in (("client", "server", self.client), ("server", "client", self.server)):
+            joined[side] = agent.call(
+                "join", gateway=self.addresses.host(side, 254), gateway_mac=router["ports"][side]["mac"],
+                peer_network=getattr(self.addresses, f"{peer}_subnet"), peer_ip=neighbours[peer]["ip"],
+                congestion=congestion.tcp,
+            )  # fmt: skip
+        self.facts |= {"client": {**client, **joined["client"]}, "server": {**server, **joined["server"]}}
+        self.facts |= {"router": router, "nginx": self.server.call("info")}
+
+
+def _neighbour(hello: Mapping[str, Any]) -> dict[str, str]:
+    return {"ip": hello["ip"].partition("/")[0], "mac": hello["mac"]}
+
+
+def _start_containers(project: str, tag: str, engine: str) -> Addresses:
+    """`compose up` with free subnets; another pair is tried when somebody else was quicker."""
+    rng = random.SystemRandom()
+    taken, failure = taken_subnets(), DockerError("no attempt was made")
+    for _ in range(4):
+        addresses = pick_addresses(rng, taken)
+        try:
+            _run(
+                [*compose_command(), "-p", project, "-f", "compose.yaml", "up", "-d", "--no-build"],
+                True, None, _compose_environment(project, tag, engine, addresses),
+            )  # fmt: skip
+            return addresses
+        except DockerError as error:
+            remove_project(project)
+            if "overlap" not in str(error).lower():
+                raise
+            failure = error
+    raise failure
+
+
+def _compose_environment(project: str, tag: str, engine: str, addresses: Addresses) -> dict[str, str]:
+    names = {"HEADWIND_PROJECT": project, "HEADWIND_OWNER": _owner(), "HEADWIND_TAG": tag}
+    for side in ("client", "server"):
+        subnet = addresses.client_subnet if side == "client" else addresses.server_subnet
+        names[f"HEADWIND_{side.upper()}_SUBNET"] = subnet
+        names[f"HEADWIND_{side.upper()}_ADDRESS"] = addresses.host(side, 10)
+        names[f"HEADWIND_ROUTER_{side.upper()}_ADDRESS"] = addresses.host(side, 253)
+        names[f"HEADWIND_{side.upper()}_BRIDGE_ADDRESS"] = addresses.host(side, 1)
+    return names
+
+
+def _container(project: str, service: str) -> str:
+    found = docker("ps", "-aq", "--filter", f"label={LABEL}={project}",
+                   "--filter", f"label=com.docker.compose.service={service}").split()  # fmt: skip
+    if len(found) != 1:
+        raise DockerError(f"{len(found)} containers of service {service} in {project}: there should be one")
+    return found[0]
+
+
+def _start_agents(
+    stack: ExitStack, containers: dict[str, str], addresses: Addresses, engine: str, logs: Path, say: Say
+) -> Testbed:
+    def start(name: str, service: str, *command: str) -> Agent:
+        exec_ = ["docker", "exec", "-i", containers[service], "python3", "-m", *command]
+        agent = Agent(name, exec_, logs / f"{name}.log")
+        stack.callback(agent.close)
+        return agent
+
+    client = start("client", "client", "client.agent")
+    server = start("server", "server", "nginx.agent")
+    subnets = ("--client-subnet", addresses.client_subnet, "--server-subnet", addresses.server_subnet)
+    kernel = ("impair.agent", *subnets)
+    router = start("router", "impair", *(("impair.uml", *subnets) if engine == "uml" else kernel))
+    for agent in (client, server, router):
+        agent.wait_ready(START_TIMEOUT_S)
+    if engine == "auto":
+        found = router.call("probe")
+        engine = "kernel" if found["netem"] else "uml"
+        if engine == "uml":
+            say(f"this kernel cannot impair ({found['why']}): using netem in a user-mode kernel")
+            router.close()
+            router = start("router", "impair", "impair.uml", *subnets)
+            router.wait_ready(START_TIMEOUT_S)
+    return Testbed(client, server, router, addresses, engine, containers=containers)

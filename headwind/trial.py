@@ -1,0 +1,219 @@
+"""One trial, step by step: forget, apply, probe, run the client, settle, prove, decide."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwind.model import Outcome, Proof, Result, Trial
+from headwind.proof import PROBE_BYTES, SIDES, Evidence, prove
+from headwind.pipe import Agent
+from headwind.testbed import Testbed
+from impair.profile import FRAME_BYTES, Direction, Link, Profile
+
+PROBE_COUNT = 20
+PROBE_PAYLOAD_BYTES = PROBE_BYTES - 42
+PROBE_INTERVAL_S = 0.001
+PROBE_MARGIN_S = 0.03  # how long after the last possible arrival a probe is given up
+BULK_PAYLOAD_BYTES = FRAME_BYTES - 42
+BULK_S = 0.1  # how long a back-to-back train should keep the link busy
+BULK_PACKETS = (6, 60)
+SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
+CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Where a trial's time went, in seconds by phase."""
+
+    phases_s: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to phase `name`."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.phases_s[name] = self.phases_s.get(name, 0.0) + time.perf_counter() - start
+
+
+def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0, probe: bool = True) -> Result:
+    """Execute one trial on a testbed that is up, and judge it.
+
+    Raises AgentDied or AgentError when the lab itself broke: then there is no result, and the testbed is to be rebuilt.
+    Without `probe` no train is sent and the result is `invalid` (benchmarks only).
+    """
+    started_at, watch = time.time(), Stopwatch()
+    profile = trial.block.condition.profile
+    with watch.phase("forget"):
+        _forget(testbed)
+    with watch.phase("apply"):
+        seeds = {direction.value: seed for direction, seed in trial.block.seeds.items()}
+        configured = testbed.router.call("apply", profile=profile.to_json(), seeds=seeds)
+    with watch.phase("probe"):
+        trains = send_trains(testbed, profile) if probe else {}
+    with watch.phase("count"):
+        health, before = testbed.server.call("health"), read_counters(testbed)
+    with watch.phase("client"):
+        answer = _run_client(testbed, trial, timeout_s)
+    with watch.phase("settle"):
+        after = _settled_counters(testbed, profile, before)
+    with watch.phase("prove"):
+        proof = prove(profile, Evidence(configured, before, after, trains))
+        outcome, reason = decide(trial, answer, proof, health, testbed.server.call("health"))
+    metrics = {"timeout_s": timeout_s} if outcome is Outcome.TIMEOUT else dict(answer.get("metrics") or {})
+    return Result(
+        trial, outcome, reason, metrics, proof, answer, " ".join(answer["command"]), watch.phases_s, attempt, started_at
+    )
+
+
+def _forget(testbed: Testbed) -> None:
+    """Let nothing of the trial before live on: connections, TCP metrics, nginx workers, packets in a delay line."""
+    restart = testbed.server.start("restart_workers")
+    forget = testbed.client.start("forget")
+    testbed.client.wait(forget, 10.0, testbed.agents)
+    testbed.server.wait(restart, 10.0, testbed.agents)
+    testbed.server.call("forget")
+
+
+def send_trains(testbed: Testbed, profile: Profile) -> dict[str, dict[str, Any]]:
+    """Probe both directions at once; then, where there is a rate, a back-to-back train that shows it.
+
+    Returns {direction: {"probe": seen, "bulk": seen}} with what the receiving end saw (impair/probe.py).
+    """
+    links = {direction: profile.link(direction) for direction in Direction}
+    plans = {direction: (PROBE_COUNT, _probe_interval_s(link), PROBE_PAYLOAD_BYTES) for direction, link in links.items()}
+    probes = _send(testbed, links, plans)
+    rated = {direction: link for direction, link in links.items() if link.rate}
+    bulk = {direction: (_bulk_packets(link), 0.0, BULK_PAYLOAD_BYTES) for direction, link in rated.items()}
+    bulks = _send(testbed, rated, bulk) if bulk else {}
+    return {
+        direction.value: {"probe": probes[direction], **({"bulk": bulks[direction]} if direction in bulks else {})}
+        for direction in Direction
+    }
+
+
+def _probe_interval_s(link: Link) -> float:
+    """Far enough apart that the probes themselves never queue at the rate."""
+    return max(PROBE_INTERVAL_S, 2 * PROBE_BYTES * 8 / link.rate.rate_bps if link.rate else 0.0)
+
+
+def _bulk_packets(link: Link) -> int:
+    assert link.rate
+    wanted = int(link.rate.rate_bps * BULK_S / 8 / FRAME_BYTES)
+    return min(max(BULK_PACKETS[0], min(BULK_PACKETS[1], wanted)), max(2, link.limit // 2))
+
+
+def _send(
+    testbed: Testbed, links: Mapping[Direction, Link], plans: Mapping[Direction, tuple[int, float, int]]
+) -> dict[Direction, Any]:
+    agents = {"client": testbed.client, "server": testbed.server}
+    peers = {side: testbed.addresses.host(side, 10) for side in agents}
+    nonce = time.monotonic_ns() & 0x7FFFFFFF
+    sending = []
+    for direction, (count, interval_s, size_bytes) in plans.items():
+        sender, receiver = SIDES[direction]
+        sending.append((agents[sender], agents[sender].start(
+            "send_train", peer_ip=peers[receiver], nonce=nonce, count=count, interval_s=interval_s,
+            size_bytes=size_bytes,
+        )))  # fmt: skip
+    for sender_agent, request in sending:
+        sender_agent.wait(request, 30.0, testbed.agents)
+    seeing: dict[Direction, tuple[Agent, float, int]] = {}
+    for direction, (count, _, size_bytes) in plans.items():
+        seer = agents[SIDES[direction][1]]
+        longest_s = path_delay_s(links[direction], count * (size_bytes + 42)) + PROBE_MARGIN_S
+        seeing[direction] = (seer, longest_s, seer.start(
+            "train_seen", nonce=nonce, expect=count, timeout_s=longest_s
+        ))  # fmt: skip
+    return {
+        direction: agent.wait(request, longest_s + 10.0, testbed.agents)
+        for direction, (agent, longest_s, request) in seeing.items()
+    }
+
+
+def path_delay_s(link: Link, queued_bytes: int = 0) -> float:
+    """The longest that a packet can be under way in netem, behind `queued_bytes` of others, in seconds."""
+    reach = 6.0 if link.delay and link.delay.distribution != "uniform" else 1.0  # tables reach far above the mean
+    delay_s = link.delay.delay_s + reach * link.delay.jitter_s if link.delay else 0.0
+    rate_s = queued_bytes * 8 / link.rate.rate_bps if link.rate else 0.0
+    return delay_s + rate_s + (link.slot.max_delay_s if link.slot else 0.0)
+
+
+def read_counters(testbed: Testbed) -> dict[str, Any]:
+    """All counters of the three hosts, read at the same time."""
+    client, server = testbed.client.start("counters"), testbed.server.start("counters")
+    router = testbed.router.start("show")
+    return {
+        "client": testbed.client.wait(client, 10.0, testbed.agents),
+        "server": testbed.server.wait(server, 10.0, testbed.agents),
+        "router": testbed.router.wait(router, 10.0, testbed.agents),
+    }
+
+
+def _run_client(testbed: Testbed, trial: Trial, timeout_s: float) -> dict[str, Any]:
+    workload = trial.block.condition.workload
+    answer: dict[str, Any] = testbed.client.call(
+        "run", timeout_s + CLIENT_GRACE_S, testbed.agents,
+        protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=443, path=workload.path,
+        requests=workload.requests, connections=workload.connections, streams=workload.streams,
+        threads=workload.threads, timeout_s=timeout_s,
+    )  # fmt: skip
+    return answer
+
+
+def _settled_counters(testbed: Testbed, profile: Profile, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the counters until no frame is under way, or until nothing that is can still arrive."""
+    longest_s = max(path_delay_s(profile.link(direction)) for direction in Direction)
+    deadline = time.monotonic() + longest_s + SETTLE_S
+    while True:
+        after = read_counters(testbed)
+        if _under_way(before, after) == 0 or time.monotonic() > deadline:
+            return after
+        time.sleep(0.005)
+
+
+def _under_way(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
+    """Frames that left one host and have not reached the next, or wait in a delay line."""
+    total = 0
+    for direction in Direction:
+        sender, receiver = SIDES[direction]
+        total += int(after["router"][direction]["counters"]["backlog_packets"])
+        for moment, sign in ((after, 1), (before, -1)):
+            ports = moment["router"]["ports"]
+            entering = moment[sender]["tx_frames"] - ports[sender]["rx_frames"]
+            leaving = ports[receiver]["tx_frames"] - moment[receiver]["rx_frames"]
+            total += sign * (entering + leaving)
+    return max(0, total)
+
+
+def decide(
+    trial: Trial, answer: Mapping[str, Any], proof: Proof, health: Mapping[str, Any], health_after: Mapping[str, Any]
+) -> tuple[Outcome, str]:
+    """The outcome of a trial and the reason for it, in the order in which they exclude each other."""
+    if health_after.get("workers") != health.get("workers") or health_after.get("master") != health.get("master"):
+        return Outcome.LAB_ERROR, "nginx died during the trial"
+    if not answer["timed_out"] and answer["exit_code"]:
+        tail = answer.get("stderr_tail") or "no message"
+        return Outcome.LAB_ERROR, f"the client ended with status {answer['exit_code']}: {tail}"
+    if not proof.passed:
+        broken = [f"{check.direction} {check.quantity}: {check.note}" for check in proof.checks if not check.passed]
+        return Outcome.INVALID, "impairment not proven: " + "; ".join(broken or ["no checks"])
+    if answer["timed_out"]:
+        return Outcome.TIMEOUT, f"stopped after {answer['wall_s']:.1f} s"
+    spoken = (answer.get("negotiated") or {}).get("alpn")
+    if spoken and spoken != trial.protocol.alpn:
+        return Outcome.WRONG_PROTOCOL, f"{spoken} was negotiated instead of {trial.protocol.alpn}"
+    requests = trial.block.condition.workload.requests
+    succeeded = int((answer.get("totals") or {}).get("succeeded", 0))
+    if succeeded < requests:
+        return Outcome.FAILED, f"{requests - succeeded} of {requests} requests failed"
+    if not spoken:
+        return Outcome.LAB_ERROR, "the client did not say which protocol it negotiated"
+    if not answer["reconciled"]:
+        return Outcome.LAB_ERROR, "the client's totals do not add up: " + "; ".join(answer["discrepancies"])
+    return Outcome.OK, ""
