@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Any, Protocol
 
 from headwind.model import HeadwindError, Outcome, Result, Trial
 from headwind.pipe import AgentDied, AgentError
@@ -17,6 +19,16 @@ ATTEMPTS = 3  # of one trial, when the lab itself breaks
 TestbedUp = Callable[[], AbstractContextManager[Testbed]]
 
 
+class Record(Protocol):
+    """Where attempts are written down before and after they happen; a `journal.Run` is one."""
+
+    def begin(self, trial: Trial, attempt: int) -> None:
+        """The attempt starts."""
+
+    def append(self, result: Result) -> None:
+        """The attempt ended like this."""
+
+
 class LabBroken(HeadwindError):
     """The lab failed `ATTEMPTS` times at the same trial."""
 
@@ -26,9 +38,7 @@ class Lane:
     """`with Lane(up) as lane`: trials run on `lane.testbed`, which `up` makes again after a lab error."""
 
     up: TestbedUp
-    timeout_s: float
-    begin: Callable[[Trial, int], None]  # told before every attempt
-    done: Callable[[Result], None]  # told after every attempt
+    timeout_s: float  # of one trial
     testbed: Testbed | None = None
     _context: AbstractContextManager[Testbed] | None = field(default=None, repr=False)
 
@@ -41,21 +51,33 @@ class Lane:
     ) -> None:
         self._drop()
 
-    def run(self, trial: Trial, first_attempt: int = 0) -> Result:
-        """Run a trial until the lab does its part, at most ATTEMPTS times; every attempt is told to `done`.
+    @property
+    def engine(self) -> str:
+        """The engine that the testbed runs on, after `auto` was decided."""
+        return self.testbed.engine if self.testbed else ""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the testbed's hosts said of themselves."""
+        return self.testbed.facts if self.testbed else {}
+
+    def run(self, trial: Trial, record: Record, first_attempt: int = 0) -> Result:
+        """Run a trial until the lab does its part, at most ATTEMPTS times; every attempt is on record.
 
         Raises LabBroken when the last attempt too was a lab error.
         """
         result = None
         for attempt in range(first_attempt, first_attempt + ATTEMPTS):
+            record.begin(trial, attempt)
             result = self._attempt(trial, attempt)
+            record.append(result)
             if result.outcome is not Outcome.LAB_ERROR:
                 return result
         assert result
         raise LabBroken(f"{trial.id}: the lab failed {ATTEMPTS} times, last with: {result.reason}")
 
     def _attempt(self, trial: Trial, attempt: int) -> Result:
-        self.begin(trial, attempt)
+        started_at = time.time()
         try:
             if self.testbed is None:
                 self._build()
@@ -63,11 +85,10 @@ class Lane:
             result = run_trial(self.testbed, trial, self.timeout_s, attempt)
         except (AgentDied, AgentError, DockerError) as error:
             self._drop()
-            result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt)
+            result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=started_at)
         else:
             if result.outcome is Outcome.LAB_ERROR:
                 self._drop()
-        self.done(result)
         return result
 
     def _build(self) -> None:

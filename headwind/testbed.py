@@ -127,6 +127,11 @@ def remove_project(project: str) -> None:
             docker(*remove, *ours, check=False)
 
 
+def living_projects() -> list[str]:
+    """The names of all testbeds that exist, whoever runs them."""
+    return sorted({project for kind in ("container", "network") for _, project, _ in _labelled(kind)})
+
+
 def sweep(say: Say, include_living: bool = False) -> int:
     """Remove the testbeds whose lab no longer runs (all of them with `include_living`); returns how many went."""
     owners = {project: owner for kind in ("container", "network") for _, project, owner in _labelled(kind)}

@@ -1,0 +1,175 @@
+"""What this host can do, before anything runs; every finding comes with the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from headwind.testbed import ROOT, DockerError, compose_command, docker, living_projects
+
+SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/design.md
+DISK_BYTES = 3 << 30  # images, build layers and a few runs
+Status = Literal["ok", "warning", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `fix` is a command or a sentence; empty when nothing needs mending."""
+
+    name: str
+    status: Status
+    detail: str
+    fix: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything that a run needs, cheapest first; never raises, never changes the host."""
+    yield _cores()
+    yield _disk()
+    yield from _docker()
+    yield _socket_buffer()
+    yield _congestion("cubic")
+    yield _user_mode_kernel()
+    yield _bridge_firewall()
+
+
+def _cores() -> Finding:
+    cores = os.cpu_count() or 1
+    if cores < 2:
+        return Finding("processor", "warning", f"{cores} core: client, router and server compete", "use two or more cores")
+    return Finding("processor", "ok", f"{cores} cores, {platform.machine()}")
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(ROOT).free
+    if free < DISK_BYTES:
+        return Finding("disk", "warning", f"{free >> 20} MiB free", f"free {DISK_BYTES >> 30} GiB: `docker system prune`")
+    return Finding("disk", "ok", f"{free >> 30} GiB free")
+
+
+def _docker() -> Iterator[Finding]:
+    if not shutil.which("docker"):
+        yield Finding("docker", "failed", "not installed", "apt-get install docker.io docker-compose")
+        return
+    try:
+        version = docker("version", "--format", "{{.Server.Version}} {{.Server.Os}}/{{.Server.Arch}}").strip()
+    except DockerError as error:
+        reason = str(error).splitlines()[-1].strip()
+        yield Finding("docker", "failed", reason, "start the engine: systemctl start docker; or join the docker group")
+        return
+    yield Finding("docker", "ok", f"engine {version}")
+    try:
+        yield Finding("compose", "ok", " ".join(compose_command()))
+    except DockerError as error:
+        yield Finding("compose", "failed", str(error), "apt-get install docker-compose")
+    left = living_projects()
+    if left:
+        yield Finding("earlier runs", "warning", f"{len(left)} testbeds exist: {', '.join(left)}", "make lab-down")
+    else:
+        yield Finding("earlier runs", "ok", "no testbed is left")
+    yield from _kernel_netem()
+
+
+def _kernel_netem() -> Iterator[Finding]:
+    """Try netem in a throw-away namespace: configurations and module lists say what was meant, not what works."""
+    from headwind.images import router_image  # noqa: PLC0415 - hashing the image sources costs time
+
+    image = router_image()
+    if image is None:
+        yield Finding("netem", "ok", "not tried: the router image is not built yet; a run finds out by itself")
+        return
+    found = docker("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", image,
+                   "python3", "-m", "impair.agent", "--probe", check=False).strip()  # fmt: skip
+    if found.endswith("yes"):
+        yield Finding("netem", "ok", "this kernel has sch_netem: engine kernel")
+    else:
+        reason = (found.splitlines() or ["no answer"])[-1]
+        yield Finding("netem", "warning", f"engine uml will be used: {reason}",
+                      "modprobe sch_netem, if the kernel has it; the uml engine needs nothing")  # fmt: skip
+
+
+def _sysctl(name: str) -> str:
+    try:
+        return Path("/proc/sys", *name.split(".")).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _socket_buffer() -> Finding:
+    text = _sysctl("net.core.rmem_max")
+    if not text:
+        return Finding("UDP buffers", "warning", "net.core.rmem_max cannot be read here", "look inside the Docker VM")
+    if int(text) < SOCKET_BUFFER_BYTES:
+        return Finding(
+            "UDP buffers", "warning",
+            f"net.core.rmem_max is {int(text) >> 10} KiB: many QUIC handshakes at once overflow nginx's socket",
+            f"sysctl -w net.core.rmem_max={SOCKET_BUFFER_BYTES}",
+        )  # fmt: skip
+    return Finding("UDP buffers", "ok", f"net.core.rmem_max is {int(text) >> 10} KiB")
+
+
+def _congestion(wanted: str) -> Finding:
+    available = _sysctl("net.ipv4.tcp_available_congestion_control").split()
+    default = _sysctl("net.ipv4.tcp_congestion_control")
+    if available and wanted not in available:
+        return Finding("congestion control", "warning", f"{wanted} is not loaded (there: {', '.join(available)})",
+                       f"modprobe tcp_{wanted}")  # fmt: skip
+    return Finding("congestion control", "ok", f"{wanted} is there; the host's own default ({default}) is not used")
+
+
+def _user_mode_kernel() -> Finding:
+    machine = platform.machine()
+    if machine not in ("x86_64", "amd64", "AMD64"):
+        return Finding("engine uml", "warning", f"the user-mode kernel is for x86-64, this is {machine}",
+                       "use a kernel with sch_netem")  # fmt: skip
+    return Finding("engine uml", "ok", "can run on this processor")
+
+
+def _bridge_firewall() -> Finding:
+    if _sysctl("net.bridge.bridge-nf-call-iptables") == "1":
+        return Finding("bridge firewall", "ok", "the host's firewall sees bridged frames; every trial counts what it takes")
+    return Finding("bridge firewall", "ok", "bridged frames do not pass the host's firewall")
+
+
+def host_facts() -> dict[str, Any]:
+    """What a reader must know of the host to judge a run; every value is a plain string or number."""
+    cpu = next((line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "")
+    memory = next((int(line.split()[1]) << 10 for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
+    return {
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpu": cpu,
+        "cores": os.cpu_count() or 0,
+        "memory_bytes": memory,
+        "python": platform.python_version(),
+        "docker": docker("version", "--format", "{{.Server.Version}}", check=False).strip(),
+        "compose": " ".join(compose_command()),
+        "rmem_max_bytes": int(_sysctl("net.core.rmem_max") or 0),
+        "tcp_congestion_default": _sysctl("net.ipv4.tcp_congestion_control"),
+        "commit": _commit(),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _commit() -> str:
+    """The lab's own commit, with `+changes` where the work tree differs; empty outside a checkout."""
+    if not shutil.which("git"):
+        return ""
+    git = ["git", "-C", str(ROOT)]
+    commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
+    if commit.returncode:
+        return ""
+    changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False).stdout
+    return commit.stdout.strip() + ("+changes" if changed.strip() else "")

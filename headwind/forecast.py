@@ -1,0 +1,56 @@
+"""How long trials will take: learnt from trials that ran, guessed from the profile until then."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+
+from headwind.model import Condition, Protocol, Result, Trial
+from headwind.proof import stationary_loss
+from impair.profile import Direction
+
+OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)
+START_S = 8.0  # from nothing running to the first trial, images built
+
+
+class Forecast:
+    """Expected seconds of a trial, the better the more trials were learnt."""
+
+    def __init__(self, timeout_s: float, results: Iterable[Result] = ()) -> None:
+        self._timeout_s = timeout_s
+        self._seen: dict[tuple[str, Protocol], list[float]] = {}
+        for result in results:
+            self.learn(result)
+
+    def learn(self, result: Result) -> None:
+        """Remember how long a finished or stopped trial took."""
+        time_s = result.metrics.get("total_s", result.metrics.get("timeout_s"))
+        if time_s is not None:
+            trial = result.trial
+            self._seen.setdefault((trial.block.condition.id, trial.protocol), []).append(time_s)
+
+    def trial_s(self, trial: Trial) -> float:
+        """Expected wall time of one trial, overhead included."""
+        seen = self._seen.get((trial.block.condition.id, trial.protocol))
+        return OVERHEAD_S + (statistics.fmean(seen) if seen else min(self._timeout_s, guess_s(trial.block.condition)))
+
+    def total_s(self, trials: Iterable[Trial]) -> float:
+        """Expected wall time of many trials, one after another."""
+        return sum(self.trial_s(trial) for trial in trials)
+
+    @property
+    def learnt(self) -> Mapping[tuple[str, Protocol], int]:
+        """How many trials are known of each condition and protocol."""
+        return {key: len(values) for key, values in self._seen.items()}
+
+
+def guess_s(condition: Condition) -> float:
+    """A rough first guess, to be replaced by measurement: round trips of the delay, and retransmission timeouts.
+
+    Fitted by eye to the eight default profiles on a two-core machine; it decides nothing but the time shown.
+    """
+    links = [condition.profile.link(direction) for direction in Direction]
+    delay_s = sum(link.delay.delay_s for link in links if link.delay)
+    bad = sum(stationary_loss(link.loss)[0] + (link.corrupt.ratio if link.corrupt else 0.0) for link in links)
+    requests = condition.workload.requests
+    return 0.2 + requests / 5000 + 4 * delay_s + (requests / 1000) ** 0.5 * 40 * min(bad, 1.0) ** 1.5

@@ -1,0 +1,193 @@
+"""A testbed without containers: the same agents' answers, from a model of the network. For tests only.
+
+`World` counts frames as the real hosts do, so that the real proof (headwind/proof.py) judges it. `Sabotage` breaks one
+thing at a time, so that a test can show that the lab notices.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwind.pipe import Agent, AgentDied
+from headwind.proof import SIDES, stationary_loss
+from headwind.testbed import Addresses, Testbed
+from impair.profile import Direction, Link, Profile
+
+ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
+FRAMES_PER_REQUEST = 4
+BASE_S = {"h1": 0.20, "h2": 0.18, "h3": 0.19}
+
+
+@dataclass(slots=True)
+class Sabotage:
+    """What goes wrong, and in which run of the client (counted from 0) it does."""
+
+    dies: str = ""  # "client", "server" or "router"
+    nginx_dies: bool = False
+    bypass: bool = False  # frames go round the router
+    clipped: bool = False  # netem loses half of what was asked
+    late: bool = False  # the delay line is 20 ms too long
+    alpn: str = ""  # what is negotiated instead
+    hangs: bool = False  # the client never finishes
+    failed: int = 0  # requests that fail
+    at: Sequence[int] = ()  # runs of the client that are hit; empty: all
+
+    def hits(self, run: int) -> bool:
+        """True when this run of the client is a broken one."""
+        return not self.at or run in self.at
+
+
+@dataclass(slots=True)
+class World:
+    """Everything that the fake agents share."""
+
+    sabotage: Sabotage = field(default_factory=Sabotage)
+    profile: Profile = field(default_factory=lambda: Profile("clean"))
+    applied: list[tuple[Profile, dict[str, int]]] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)  # every operation asked for, in order
+    runs: int = 0
+    nginx: int = 1
+    frames: dict[str, dict[str, int]] = field(default_factory=lambda: {
+        name: {"tx_frames": 0, "rx_frames": 0} for name in ("client", "server", "port client", "port server")
+    })  # fmt: skip
+    netem: dict[str, dict[str, int]] = field(default_factory=dict)
+    dead: set[str] = field(default_factory=set)
+
+    @property
+    def broken(self) -> Sabotage:
+        """The sabotage of this run of the client; a harmless one when it is not hit."""
+        return self.sabotage if self.sabotage.hits(self.runs) else Sabotage()
+
+    def carry(self, direction: Direction, count: int, rng: random.Random) -> None:
+        """Send `count` frames one way, through netem's model."""
+        link = self.profile.link(direction)
+        sender, receiver = SIDES[direction]
+        loss = stationary_loss(link.loss)[0] * (0.5 if self.broken.clipped else 1)
+        dropped = sum(rng.random() < loss for _ in range(count))
+        copies = sum(rng.random() < (link.duplicate.ratio if link.duplicate else 0) for _ in range(count - dropped))
+        out = count - dropped + copies
+        corrupted = sum(rng.random() < (link.corrupt.ratio if link.corrupt else 0) for _ in range(out))
+        self.frames[sender]["tx_frames"] += count
+        self.frames[receiver]["rx_frames"] += out
+        if self.broken.bypass:
+            return
+        self.frames[f"port {sender}"]["rx_frames"] += count
+        self.frames[f"port {receiver}"]["tx_frames"] += out
+        gained = {"packets": out, "drops": dropped, "dropped": dropped, "duplicated": copies, "corrupted": corrupted}
+        for name, value in gained.items():
+            self.netem[direction][name] += value
+
+
+class FakeAgent(Agent):
+    """Answers at once, from the world; dies when the world says so."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self.name, self.world, self.answers = name, world, {}  # type: ignore[assignment]
+        self._next_id = 1
+
+    @property
+    def alive(self) -> bool:
+        return self.name not in self.world.dead
+
+    def start(self, op: str, /, **arguments: Any) -> int:
+        if not self.alive:
+            raise AgentDied(f"the {self.name} is gone (asked for {op})")
+        self.world.order.append(f"{self.name} {op}")
+        self._next_id += 1
+        self.answers[self._next_id] = getattr(self, f"do_{op}")(**arguments)  # type: ignore[attr-defined]
+        return self._next_id
+
+    def wait(self, identity: int, timeout_s: float, peers: Sequence[Agent] = ()) -> Any:
+        for agent in (self, *peers):
+            if not agent.alive:
+                raise AgentDied(f"the {agent.name} died")
+        return self.answers.pop(identity)  # type: ignore[attr-defined]
+
+    def do_counters(self) -> dict[str, int]:
+        zero = dict.fromkeys(("udp_rcvbuf_errors", "oversize_frames", "tcp_retrans_segs"), 0)
+        return {**self.world.frames[self.name], **zero}
+
+    def do_forget(self) -> dict[str, Any]:
+        return {"sockets_destroyed": 0}
+
+    def do_send_train(self, **arguments: Any) -> dict[str, Any]:
+        return {"sent": arguments["count"]}
+
+    def do_train_seen(self, nonce: int, expect: int, timeout_s: float) -> dict[str, Any]:
+        del timeout_s
+        direction = Direction.DOWNLINK if self.name == "client" else Direction.UPLINK
+        link, rng = self.world.profile.link(direction), random.Random(nonce)
+        arrived = round(expect * (1 - stationary_loss(link.loss)[0]))
+        delay_s = (link.delay.delay_s if link.delay else 0) + (0.02 if self.world.broken.late else 0) + 0.0002
+        jitter_s = link.delay.jitter_s if link.delay else 0.0
+        delays = [delay_s + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
+        rate = {"rate_bps": link.rate.rate_bps} if link.rate else {}
+        return {"received": arrived, "unique": arrived, "delays_s": delays, "inversions": 0, "rate": rate}
+
+
+class FakeRouter(FakeAgent):
+    """The router's operations."""
+
+    def do_apply(self, profile: dict[str, Any], seeds: dict[str, int]) -> dict[str, Any]:
+        self.world.profile = Profile.from_json(profile)
+        self.world.applied.append((self.world.profile, seeds))
+        names = ("packets", "bytes", "drops", "backlog_packets", "dropped", "duplicated", "corrupted", "reordered", "delayed")
+        self.world.netem = {direction.value: dict.fromkeys(names, 0) for direction in Direction}
+        return {direction.value: self._read(direction) for direction in Direction}
+
+    def _read(self, direction: Direction) -> dict[str, Any]:
+        link: Link = self.world.profile.link(direction)
+        return {"link": link.to_json(), "limit": link.limit, "counters": dict(self.world.netem[direction])}
+
+    def do_show(self) -> dict[str, Any]:
+        ports = {side: dict(self.world.frames[f"port {side}"]) for side in ("client", "server")}
+        return {**{direction.value: self._read(direction) for direction in Direction}, "ports": ports}
+
+
+class FakeServer(FakeAgent):
+    """nginx's operations."""
+
+    def do_restart_workers(self) -> dict[str, Any]:
+        return {"workers": [10]}
+
+    def do_health(self) -> dict[str, Any]:
+        return {"master": self.world.nginx, "workers": [10]}
+
+
+class FakeClient(FakeAgent):
+    """h2load's operation."""
+
+    def do_run(self, **asked: Any) -> dict[str, Any]:
+        world, broken = self.world, self.world.broken
+        rng = random.Random(f"{world.applied[-1][1]} {asked['protocol']}")
+        if broken.dies:
+            world.dead.add(broken.dies)
+        for direction in Direction:
+            world.carry(direction, FRAMES_PER_REQUEST * asked["requests"], rng)
+        world.nginx += 1 if broken.nginx_dies else 0
+        world.runs += 1
+        links = [world.profile.link(direction) for direction in Direction]
+        slow = 1 + 40 * sum(stationary_loss(link.loss)[0] for link in links)
+        total_s = BASE_S[asked["protocol"]] * slow * rng.uniform(0.9, 1.1)
+        alpn = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[asked["protocol"]]
+        answer: dict[str, Any] = {
+            "command": ["h2load", asked["protocol"]], "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s + 0.01,
+            "negotiated": {"alpn": broken.alpn or alpn}, "reconciled": True, "discrepancies": [], "stderr_tail": "",
+            "totals": {"requests": asked["requests"], "succeeded": asked["requests"] - broken.failed},
+            "metrics": {"total_s": total_s, "requests_per_s": asked["requests"] / total_s, "request_p50_s": total_s / 9},
+            "samples": {},
+        }  # fmt: skip
+        if broken.hangs:
+            answer |= {"metrics": {}, "totals": {}, "wall_s": asked["timeout_s"], "exit_code": -15}
+        return answer
+
+
+@contextmanager
+def fake_testbed(world: World) -> Iterator[Testbed]:
+    """A Testbed whose agents answer from `world`."""
+    world.dead.clear()
+    yield Testbed(FakeClient("client", world), FakeServer("server", world), FakeRouter("router", world), ADDRESSES, "fake")

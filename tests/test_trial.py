@@ -1,0 +1,100 @@
+"""A trial: the steps in order, and every outcome for its own reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwind.lane import ATTEMPTS, LabBroken, Lane
+from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial, Workload
+from headwind.trial import run_trial
+from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
+from tests.fake_testbed import Sabotage, World, fake_testbed
+
+BAD = Profile("bad", downlink=Link(delay=Delay(0.1, 0.01), loss=Loss(0.3), duplicate=Duplicate(0.1), corrupt=Corrupt(0.1)))
+
+
+def a_trial(profile: Profile = BAD, protocol: Protocol = Protocol.H3) -> Trial:
+    condition = Condition(profile, Workload("small", 1000, 10, 10))
+    seeds = {Direction.UPLINK: 11, Direction.DOWNLINK: 22}
+    return Trial(Block(condition, 0, tuple(Protocol), seeds), 2, protocol)
+
+
+def outcome_of(sabotage: Sabotage, trial: Trial | None = None) -> Result:
+    with fake_testbed(World(sabotage)) as testbed:
+        return run_trial(testbed, trial or a_trial(), 60.0)
+
+
+def test_a_good_trial_is_ok_and_carries_its_proof() -> None:
+    result = outcome_of(Sabotage())
+    assert (result.outcome, result.reason) == (Outcome.OK, "")
+    assert {check.quantity for check in result.proof.checks if check.direction is Direction.DOWNLINK} == {
+        "delay_s", "jitter_s", "loss_ratio", "duplicate_ratio", "corrupt_ratio", "unexplained_loss_ratio",
+    }  # fmt: skip
+    assert result.metrics["total_s"] > 0
+
+
+def test_the_steps_come_in_order_and_the_seeds_reach_the_router() -> None:
+    world = World()
+    with fake_testbed(world) as testbed:
+        run_trial(testbed, a_trial(), 60.0)
+    steps = ["server restart_workers", "router apply", "client send_train", "client run", "router show"]
+    last = len(world.order) - 1 - world.order[::-1].index("router show")
+    positions = [world.order.index(step) for step in steps[:-1]] + [last]
+    assert positions == sorted(positions)
+    assert world.applied == [(BAD, {"uplink": 11, "downlink": 22})]
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "outcome", "word"),
+    [
+        (Sabotage(clipped=True), Outcome.INVALID, "loss_ratio"),
+        (Sabotage(late=True), Outcome.INVALID, "delay_s"),
+        (Sabotage(bypass=True), Outcome.INVALID, "unexplained"),
+        (Sabotage(hangs=True), Outcome.TIMEOUT, "60"),
+        (Sabotage(alpn="h2"), Outcome.WRONG_PROTOCOL, "h2"),
+        (Sabotage(failed=3), Outcome.FAILED, "3 of 1000"),
+        (Sabotage(nginx_dies=True), Outcome.LAB_ERROR, "nginx"),
+    ],
+)
+def test_what_goes_wrong_is_called_by_its_name(sabotage: Sabotage, outcome: Outcome, word: str) -> None:
+    result = outcome_of(sabotage)
+    assert result.outcome is outcome
+    assert word in result.reason
+
+
+def test_a_timeout_is_a_bound_and_not_a_time() -> None:
+    result = outcome_of(Sabotage(hangs=True))
+    assert result.lower_bound_s == 60.0
+    assert "total_s" not in result.metrics
+
+
+class Notes:
+    """A record that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.results: list[Result] = []
+
+    def begin(self, trial: Trial, attempt: int) -> None:
+        assert trial.id
+        self.begun.append(attempt)
+
+    def append(self, result: Result) -> None:
+        self.results.append(result)
+
+
+@pytest.mark.parametrize("dies", ["client", "server", "router"])
+def test_a_dead_container_is_a_lab_error_and_the_trial_runs_again(dies: str) -> None:
+    world, notes = World(Sabotage(dies=dies, at=[0])), Notes()
+    with Lane(lambda: fake_testbed(world), 60.0) as lane:
+        result = lane.run(a_trial(), notes)
+    assert [kept.outcome for kept in notes.results] == [Outcome.LAB_ERROR, Outcome.OK]
+    assert dies in notes.results[0].reason
+    assert (result.attempt, notes.begun) == (1, [0, 1])
+
+
+def test_a_lab_that_stays_broken_gives_up_and_has_written_every_attempt_down() -> None:
+    world, notes = World(Sabotage(nginx_dies=True)), Notes()
+    with Lane(lambda: fake_testbed(world), 60.0) as lane, pytest.raises(LabBroken, match="nginx"):
+        lane.run(a_trial(), notes)
+    assert [kept.outcome for kept in notes.results] == [Outcome.LAB_ERROR] * ATTEMPTS
