@@ -3,8 +3,8 @@
     .venv/bin/python bench/clean_path.py [--pairs 5] [--requests 10000]
 
 Both testbeds are up at once and take turns, so that a drift of the machine's speed meets both. Prints, for each
-protocol, the paired ratio of h2load's total times, the frames that left one endpoint and did not reach the other, and the
-receive-buffer errors.
+protocol, the paired ratio of h2load's total times, the frames that left one endpoint and did not reach the other,
+and the receive-buffer errors.
 """
 
 from __future__ import annotations
@@ -13,30 +13,45 @@ import argparse
 import statistics
 import sys
 import tempfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.images import ensure_images
-from headwind.model import Block, Condition, Congestion, Protocol, Result, Trial, Workload
+
+from headwind.model import Block, Condition, Congestion, Protocol, Trial, Workload
 from headwind.testbed import Testbed
-from headwind.trial import run_trial
+from headwind.trial import forget, run_client
 from impair.profile import Direction, Profile
 
-
-def lost_frames(result: Result) -> int:
-    """Frames that one endpoint sent and the other did not get, both directions together."""
-    before, after = (result.proof.counters[moment] for moment in ("before", "after"))
-    gain = {(side, name): after[side][name] - before[side][name]
-            for side in ("client", "server") for name in ("tx_frames", "rx_frames")}  # fmt: skip
-    pairs = (("client", "server"), ("server", "client"))
-    return sum(max(0, gain[sender, "tx_frames"] - gain[receiver, "rx_frames"]) for sender, receiver in pairs)
+SETTLE_S = 0.2  # a clean path is empty long before
 
 
-def buffer_errors(result: Result) -> int:
-    """Datagrams dropped by a full receive buffer on either endpoint."""
-    before, after = (result.proof.counters[moment] for moment in ("before", "after"))
-    return sum(int(after[side]["udp_rcvbuf_errors"] - before[side]["udp_rcvbuf_errors"]) for side in ("client", "server"))
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One run of the client: its own total time, frames that left one endpoint and never came, buffer errors."""
+
+    total_s: float
+    lost_frames: int
+    buffer_errors: int
+
+
+def run_once(testbed: Testbed, trial: Trial) -> Passage:
+    """The workload once, endpoints counted before and after."""
+    forget(testbed)
+    before = testbed.ask_endpoints("counters")
+    answer = run_client(testbed, trial, 120.0)
+    time.sleep(SETTLE_S)
+    after = testbed.ask_endpoints("counters")
+    gains = [{name: new[name] - old[name] for name in new} for old, new in zip(before, after, strict=True)]
+    client, server = gains
+    lost = max(0, client["tx_frames"] - server["rx_frames"]) + max(0, server["tx_frames"] - client["rx_frames"])
+    succeeded = answer["totals"]["succeeded"]
+    if succeeded < trial.block.condition.workload.requests:
+        raise SystemExit(f"{trial.protocol.value}: only {succeeded} requests succeeded on a clean path")
+    return Passage(answer["metrics"]["total_s"], lost, sum(int(gain["udp_rcvbuf_errors"]) for gain in gains))
 
 
 def main() -> None:
@@ -52,18 +67,18 @@ def main() -> None:
         Testbed.up(tag, cubic, "uml", Path(folder)) as uml,
         Testbed.up(tag, cubic, "plain", Path(folder)) as plain,
     ):
+        uml.router.call("apply", profile=Profile("clean").to_json(), seeds={"uplink": 1, "downlink": 2})
         for protocol in Protocol:
-            ratios, lost, errors, times = [], 0, 0, []
+            ratios, lost, errors, times = [], 0, 0, []  # lost and errors: of the user-mode kernel's path
             for pair in range(options.pairs + 1):
-                trial = Trial(Block(condition, pair, (protocol,), {d: 1 + pair for d in Direction}), 0, protocol)
-                through = [run_trial(testbed, trial, 120.0) for testbed in (uml, plain)]
+                trial = Trial(Block(condition, pair, (protocol,), dict.fromkeys(Direction, 1 + pair)), 0, protocol)
+                through, beside = run_once(uml, trial), run_once(plain, trial)
                 if pair == 0:
                     continue  # warm-up, declared: the first run of each testbed
-                seconds = [result.metrics["total_s"] for result in through]
-                times.append(seconds)
-                ratios.append(seconds[0] / seconds[1])
-                lost += lost_frames(through[0])
-                errors += buffer_errors(through[0])
+                times.append((through.total_s, beside.total_s))
+                ratios.append(through.total_s / beside.total_s)
+                lost += through.lost_frames
+                errors += through.buffer_errors
             uml_s, plain_s = (statistics.median(column) for column in zip(*times, strict=True))
             print(f"{protocol.value}: uml {uml_s:.2f} s, plain {plain_s:.2f} s, ratio {statistics.median(ratios):.2f} "
                   f"[{min(ratios):.2f}, {max(ratios):.2f}] n={options.pairs}; "

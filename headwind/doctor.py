@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rich.console import Console
+from rich.markup import escape
+
 from headwind.testbed import ROOT, DockerError, compose_command, docker, living_projects
 
 SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/design.md
@@ -42,14 +45,14 @@ def examine() -> Iterator[Finding]:
 def _cores() -> Finding:
     cores = os.cpu_count() or 1
     if cores < 2:
-        return Finding("processor", "warning", f"{cores} core: client, router and server compete", "use two or more cores")
+        return Finding("processor", "warning", f"{cores} core: client, router and server compete", "use two or more")
     return Finding("processor", "ok", f"{cores} cores, {platform.machine()}")
 
 
 def _disk() -> Finding:
     free = shutil.disk_usage(ROOT).free
     if free < DISK_BYTES:
-        return Finding("disk", "warning", f"{free >> 20} MiB free", f"free {DISK_BYTES >> 30} GiB: `docker system prune`")
+        return Finding("disk", "warning", f"{free >> 20} MiB free", f"{DISK_BYTES >> 30} GiB: docker system prune")
     return Finding("disk", "ok", f"{free >> 30} GiB free")
 
 
@@ -78,7 +81,7 @@ def _docker() -> Iterator[Finding]:
 
 def _kernel_netem() -> Iterator[Finding]:
     """Try netem in a throw-away namespace: configurations and module lists say what was meant, not what works."""
-    from headwind.images import router_image  # noqa: PLC0415 - hashing the image sources costs time
+    from headwind.images import router_image
 
     image = router_image()
     if image is None:
@@ -133,20 +136,20 @@ def _user_mode_kernel() -> Finding:
 
 def _bridge_firewall() -> Finding:
     if _sysctl("net.bridge.bridge-nf-call-iptables") == "1":
-        return Finding("bridge firewall", "ok", "the host's firewall sees bridged frames; every trial counts what it takes")
+        return Finding("bridge firewall", "ok", "the host's firewall sees bridged frames; trials count what it takes")
     return Finding("bridge firewall", "ok", "bridged frames do not pass the host's firewall")
 
 
 def host_facts() -> dict[str, Any]:
     """What a reader must know of the host to judge a run; every value is a plain string or number."""
-    cpu = next((line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "")
-    memory = next((int(line.split()[1]) << 10 for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
+    models = (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name"))
+    memory = (int(line.split()[1]) << 10 for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
     return {
         "kernel": platform.release(),
         "machine": platform.machine(),
-        "cpu": cpu,
+        "cpu": next(models, ""),
         "cores": os.cpu_count() or 0,
-        "memory_bytes": memory,
+        "memory_bytes": next(memory, 0),
         "python": platform.python_version(),
         "docker": docker("version", "--format", "{{.Server.Version}}", check=False).strip(),
         "compose": " ".join(compose_command()),
@@ -173,3 +176,15 @@ def _commit() -> str:
         return ""
     changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False).stdout
     return commit.stdout.strip() + ("+changes" if changed.strip() else "")
+
+
+def print_findings(out: Console) -> int:
+    """Print every finding as it is made; the exit code is 0 when a run can start, else 1."""
+    marks = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "failed": "[red]failed [/]"}
+    failed = False
+    for finding in examine():
+        out.print(f"{marks[finding.status]} {finding.name:<19} {escape(finding.detail)}", highlight=False)
+        if finding.fix:
+            out.print(f"        {'':<19} mend: {escape(finding.fix)}", highlight=False)
+        failed |= finding.status == "failed"
+    return 1 if failed else 0

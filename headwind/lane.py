@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from headwind.model import HeadwindError, Outcome, Result, Trial
 from headwind.pipe import AgentDied, AgentError
@@ -42,7 +42,7 @@ class Lane:
     testbed: Testbed | None = None
     _context: AbstractContextManager[Testbed] | None = field(default=None, repr=False)
 
-    def __enter__(self) -> Lane:
+    def __enter__(self) -> Self:
         self._build()
         return self
 

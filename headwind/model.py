@@ -134,7 +134,7 @@ class Check:
     """One line of the proof: requested, configured (read back) and measured values of one impairment."""
 
     direction: Direction
-    quantity: str  # "delay_s", "loss_ratio", "duplicate_ratio", "corrupt_ratio", "unexplained_loss_ratio", ...
+    quantity: str  # "delay_s", "loss_ratio", "corrupt_ratio", "unexplained_loss_ratio", ...
     requested: float | None
     configured: float | None  # None where nothing can be read back
     measured: float | None  # None where there was too little traffic to measure
@@ -148,7 +148,7 @@ class Proof:
     """Evidence that the network of a trial was the requested one."""
 
     checks: tuple[Check, ...] = ()
-    counters: Mapping[str, Any] = field(default_factory=dict)  # raw: {"client": {...}, "server": {...}, "router": {...}}
+    counters: Mapping[str, Any] = field(default_factory=dict)  # raw: before, after, trains, configured
     warnings: tuple[str, ...] = ()
 
     @property

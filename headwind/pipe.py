@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,7 +45,8 @@ class Agent:
                 list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True,
                 start_new_session=True,
             )  # fmt: skip
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         self._stdin: IO[str] = self._process.stdin
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
         self._reader.start()
@@ -64,7 +66,7 @@ class Agent:
         if self._refusal:
             raise AgentError(f"the {self.name} cannot start: {self._refusal}")
         if not self._ready:
-            raise AgentDied(f"the {self.name} did not start within {timeout_s:g} s\n{self._last_words()}")
+            raise AgentDied(f"the {self.name} did not start within {timeout_s:g} s\n{self.last_words()}")
 
     def start(self, op: str, /, **arguments: Any) -> int:
         """Send a request and return its id for `wait`. Raises AgentDied when the agent is gone."""
@@ -74,7 +76,7 @@ class Agent:
             self._stdin.write(json.dumps({"id": identity, "op": op, **arguments}) + "\n")
             self._stdin.flush()
         except (BrokenPipeError, ValueError) as error:
-            raise AgentDied(f"the {self.name} is gone (asked for {op})\n{self._last_words()}") from error
+            raise AgentDied(f"the {self.name} is gone (asked for {op})\n{self.last_words()}") from error
         return identity
 
     def wait(self, identity: int, timeout_s: float, peers: Sequence[Agent] = ()) -> Any:
@@ -84,10 +86,10 @@ class Agent:
             while identity not in self._answers:
                 for agent in (self, *peers):
                     if not agent.alive:
-                        raise AgentDied(f"the {agent.name} died\n{agent._last_words()}")
+                        raise AgentDied(f"the {agent.name} died\n{agent.last_words()}")
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise AgentDied(f"the {self.name} did not answer within {timeout_s:g} s\n{self._last_words()}")
+                    raise AgentDied(f"the {self.name} did not answer within {timeout_s:g} s\n{self.last_words()}")
                 self._changed.wait(min(left, LIVENESS_S) if peers else left)
             answer = self._answers.pop(identity)
         if "error" in answer:
@@ -100,10 +102,8 @@ class Agent:
 
     def close(self) -> None:
         """End the agent: its input ends, and after a second it is killed."""
-        try:
+        with suppress(BrokenPipeError):
             self._stdin.close()
-        except BrokenPipeError:
-            pass
         try:
             self._process.wait(1.0)
         except subprocess.TimeoutExpired:
@@ -134,6 +134,7 @@ class Agent:
                 self._refusal = str(message["error"])
             self._changed.notify_all()
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """The last lines of its standard error, for people."""
         lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
         return "\n".join(f"  {self.name}: {line}" for line in lines[-8:])

@@ -82,7 +82,7 @@ def passage_of(direction: Direction, evidence: Evidence) -> Passage:
     def gained(name: str) -> int | None:
         return after[name] - before[name] if name in after else None
 
-    sender, receiver = SIDES[direction]
+    sender, _ = SIDES[direction]
     entered = _gain(evidence, "router", sender, "rx_frames")
     delivered, drops = after["packets"] - before["packets"], after["drops"] - before["drops"]
     held = after["backlog_packets"] - before["backlog_packets"]
@@ -228,7 +228,7 @@ def _check_rate(direction: Direction, link: Link, read: Link, train: Mapping[str
     wanted, configured = float(link.rate.rate_bps), float(read.rate.rate_bps) if read.rate else None
     measured = train["rate"].get("rate_bps") if train else None
     if measured is None:
-        return Check(direction, "rate_bps", wanted, configured, None, None, False, "too few packets of the train arrived")
+        return Check(direction, "rate_bps", wanted, configured, None, None, False, "too few of the train arrived")
     expected = wanted * FRAME_BYTES / wire_bytes(link, FRAME_BYTES)
     tolerance = RATE_ALLOWANCE * expected
     return Check(direction, "rate_bps", wanted, configured, measured, tolerance, abs(measured - expected) <= tolerance,

@@ -8,8 +8,6 @@ import os
 import random
 import shutil
 import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -215,15 +213,15 @@ class Testbed:
         project = f"headwind-{os.getpid()}-{random.SystemRandom().randrange(16**6):06x}"
         try:
             with ExitStack() as stack:
-                addresses = _start_containers(project, tag, engine)
+                addresses = _start_containers(project, tag)
                 containers = {name: _container(project, name) for name in ("client", "server", "impair")}
                 testbed = _start_agents(stack, containers, addresses, engine, logs, say)
-                testbed._join(congestion)
+                testbed.join(congestion)
                 yield testbed
         finally:
             remove_project(project)
 
-    def _join(self, congestion: Congestion) -> None:
+    def join(self, congestion: Congestion) -> None:
         """Connect both endpoints through the router, and keep what everybody said of themselves."""
         client, server = self.ask_endpoints("hello")
         neighbours = {"client": _neighbour(client), "server": _neighbour(server)}
@@ -246,7 +244,7 @@ def _neighbour(hello: Mapping[str, Any]) -> dict[str, str]:
     return {"ip": hello["ip"].partition("/")[0], "mac": hello["mac"]}
 
 
-def _start_containers(project: str, tag: str, engine: str) -> Addresses:
+def _start_containers(project: str, tag: str) -> Addresses:
     """`compose up` with free subnets; another pair is tried when somebody else was quicker."""
     rng = random.SystemRandom()
     taken, failure = taken_subnets(), DockerError("no attempt was made")
@@ -255,7 +253,7 @@ def _start_containers(project: str, tag: str, engine: str) -> Addresses:
         try:
             _run(
                 [*compose_command(), "-p", project, "-f", "compose.yaml", "up", "-d", "--no-build"],
-                True, None, _compose_environment(project, tag, engine, addresses),
+                True, None, _compose_environment(project, tag, addresses),
             )  # fmt: skip
             return addresses
         except DockerError as error:
@@ -266,7 +264,7 @@ def _start_containers(project: str, tag: str, engine: str) -> Addresses:
     raise failure
 
 
-def _compose_environment(project: str, tag: str, engine: str, addresses: Addresses) -> dict[str, str]:
+def _compose_environment(project: str, tag: str, addresses: Addresses) -> dict[str, str]:
     names = {"HEADWIND_PROJECT": project, "HEADWIND_OWNER": _owner(), "HEADWIND_TAG": tag}
     for side in ("client", "server"):
         subnet = addresses.client_subnet if side == "client" else addresses.server_subnet

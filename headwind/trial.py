@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headwind.model import Outcome, Proof, Result, Trial
-from headwind.proof import PROBE_BYTES, SIDES, Evidence, prove
 from headwind.pipe import Agent
+from headwind.proof import PROBE_BYTES, SIDES, Evidence, prove
 from headwind.testbed import Testbed
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 
@@ -50,7 +50,7 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
     started_at, watch = time.time(), Stopwatch()
     profile = trial.block.condition.profile
     with watch.phase("forget"):
-        _forget(testbed)
+        forget(testbed)
     with watch.phase("apply"):
         seeds = {direction.value: seed for direction, seed in trial.block.seeds.items()}
         configured = testbed.router.call("apply", profile=profile.to_json(), seeds=seeds)
@@ -59,7 +59,7 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
     with watch.phase("count"):
         health, before = testbed.server.call("health"), read_counters(testbed)
     with watch.phase("client"):
-        answer = _run_client(testbed, trial, timeout_s)
+        answer = run_client(testbed, trial, timeout_s)
     with watch.phase("settle"):
         after = _settled_counters(testbed, profile, before)
     with watch.phase("prove"):
@@ -71,11 +71,11 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
     )
 
 
-def _forget(testbed: Testbed) -> None:
+def forget(testbed: Testbed) -> None:
     """Let nothing of the trial before live on: connections, TCP metrics, nginx workers, packets in a delay line."""
     restart = testbed.server.start("restart_workers")
-    forget = testbed.client.start("forget")
-    testbed.client.wait(forget, 10.0, testbed.agents)
+    forgotten = testbed.client.start("forget")
+    testbed.client.wait(forgotten, 10.0, testbed.agents)
     testbed.server.wait(restart, 10.0, testbed.agents)
     testbed.server.call("forget")
 
@@ -86,11 +86,13 @@ def send_trains(testbed: Testbed, profile: Profile) -> dict[str, dict[str, Any]]
     Returns {direction: {"probe": seen, "bulk": seen}} with what the receiving end saw (impair/probe.py).
     """
     links = {direction: profile.link(direction) for direction in Direction}
-    plans = {direction: (PROBE_COUNT, _probe_interval_s(link), PROBE_PAYLOAD_BYTES) for direction, link in links.items()}
-    probes = _send(testbed, links, plans)
+    plans = {
+        direction: (PROBE_COUNT, _probe_interval_s(link), PROBE_PAYLOAD_BYTES) for direction, link in links.items()
+    }
+    probes = send(testbed, links, plans)
     rated = {direction: link for direction, link in links.items() if link.rate}
     bulk = {direction: (_bulk_packets(link), 0.0, BULK_PAYLOAD_BYTES) for direction, link in rated.items()}
-    bulks = _send(testbed, rated, bulk) if bulk else {}
+    bulks = send(testbed, rated, bulk) if bulk else {}
     return {
         direction.value: {"probe": probes[direction], **({"bulk": bulks[direction]} if direction in bulks else {})}
         for direction in Direction
@@ -108,9 +110,10 @@ def _bulk_packets(link: Link) -> int:
     return min(max(BULK_PACKETS[0], min(BULK_PACKETS[1], wanted)), max(2, link.limit // 2))
 
 
-def _send(
+def send(
     testbed: Testbed, links: Mapping[Direction, Link], plans: Mapping[Direction, tuple[int, float, int]]
 ) -> dict[Direction, Any]:
+    """Send (count, interval_s, payload bytes) each way at once; what the receiving ends saw. `links` bound the wait."""
     agents = {"client": testbed.client, "server": testbed.server}
     peers = {side: testbed.addresses.host(side, 10) for side in agents}
     nonce = time.monotonic_ns() & 0x7FFFFFFF
@@ -155,7 +158,8 @@ def read_counters(testbed: Testbed) -> dict[str, Any]:
     }
 
 
-def _run_client(testbed: Testbed, trial: Trial, timeout_s: float) -> dict[str, Any]:
+def run_client(testbed: Testbed, trial: Trial, timeout_s: float) -> dict[str, Any]:
+    """The workload over the trial's protocol, by a fresh client process; what the client agent answers."""
     workload = trial.block.condition.workload
     answer: dict[str, Any] = testbed.client.call(
         "run", timeout_s + CLIENT_GRACE_S, testbed.agents,

@@ -17,16 +17,16 @@ Operation = Callable[..., Any]
 
 def answer(operations: Mapping[str, Operation], line: str) -> dict[str, Any]:
     """Do what one request line asks; every failure becomes an error answer, never a dead agent."""
-    request: dict[str, Any] = {}
+    identity = None
     try:
-        request = json.loads(line)
+        request: dict[str, Any] = json.loads(line)
         identity, name = request.pop("id"), request.pop("op")
         if name not in operations:
             raise LookupError(f"no operation {name!r}; there are {', '.join(sorted(operations))}")
         return {"id": identity, "ok": operations[name](**request)}
-    except Exception as error:  # the agent must outlive any bad request
+    except Exception as error:  # noqa: BLE001 - the agent must outlive any bad request
         traceback.print_exc(file=sys.stderr)
-        return {"id": json.loads(line).get("id") if request else None, "error": str(error), "kind": type(error).__name__}
+        return {"id": identity, "error": str(error), "kind": type(error).__name__}
 
 
 def serve(operations: Mapping[str, Operation], source: IO[str] = sys.stdin, sink: IO[str] = sys.stdout) -> None:

@@ -10,7 +10,7 @@ from headwind.trial import run_trial
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 from tests.fake_testbed import Sabotage, World, fake_testbed
 
-BAD = Profile("bad", downlink=Link(delay=Delay(0.1, 0.01), loss=Loss(0.3), duplicate=Duplicate(0.1), corrupt=Corrupt(0.1)))
+BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
 
 
 def a_trial(profile: Profile = BAD, protocol: Protocol = Protocol.H3) -> Trial:

@@ -1,0 +1,41 @@
+"""What the path itself can carry, measured before the first trial: the packet-rate ceiling of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headwind.testbed import Testbed
+from headwind.trial import send
+from impair.profile import Direction, Link, Profile
+
+BLAST_PACKETS = 8000
+BLAST_PAYLOAD_BYTES = 1200
+HEADROOM = 1.5  # a trial may use the path up to its ceiling divided by this
+
+
+def packet_rate_ceiling(testbed: Testbed) -> dict[str, dict[str, float]]:
+    """Blast each direction alone over a clean path; {direction: {"frames_per_s", "lost_ratio"}} as it arrived."""
+    clean = Profile("clean")
+    if testbed.engine != "plain":
+        testbed.router.call("apply", profile=clean.to_json(), seeds={"uplink": 1, "downlink": 1})
+    found = {}
+    for direction in Direction:
+        plan = {direction: (BLAST_PACKETS, 0.0, BLAST_PAYLOAD_BYTES)}
+        seen = send(testbed, {direction: Link()}, plan)[direction]
+        arrivals = seen["arrivals_s"]
+        span_s = arrivals[-1] - arrivals[0] if len(arrivals) > 1 else 0.0
+        found[direction.value] = {
+            "frames_per_s": (len(arrivals) - 1) / span_s if span_s > 0 else 0.0,
+            "lost_ratio": 1 - seen["unique"] / BLAST_PACKETS,
+        }
+    return found
+
+
+def crowding(ceiling: Mapping[str, Mapping[str, float]], frames: Mapping[str, int], seconds: float) -> list[str]:
+    """Warnings for directions in which a trial came too near to the ceiling; `frames` is its count per direction."""
+    return [
+        f"{direction}: {count / seconds:.0f} frames/s are above the path's ceiling of "
+        f"{ceiling[direction]['frames_per_s']:.0f} divided by {HEADROOM}"
+        for direction, count in frames.items()
+        if direction in ceiling and seconds > 0 and count / seconds > ceiling[direction]["frames_per_s"] / HEADROOM
+    ]

@@ -1,0 +1,51 @@
+"""What would run, and about how long it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from headwind.forecast import START_S, Forecast
+from headwind.journal import Run
+from headwind.model import HeadwindError, Matrix, Result
+from headwind.progress import duration
+from headwind.schedule import plan_blocks
+
+
+def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
+    """A line for each condition, the order of the first blocks, and the time; nothing is started."""
+    blocks = plan_blocks(matrix)
+    trials = [trial for block in blocks for trial in block.trials()]
+    known = earlier_results(matrix, reports)
+    forecast = Forecast(matrix.timeout_s, known)
+    table = Table(title=escape(matrix.title) or None, title_justify="left")
+    for heading in ("condition", "blocks", "about", "from"):
+        table.add_column(heading, justify="left" if heading in ("condition", "from") else "right")
+    for condition in matrix.conditions:
+        mine = [trial for trial in trials if trial.block.condition == condition]
+        learnt = sum(forecast.learnt.get((condition.id, protocol), 0) for protocol in matrix.protocols)
+        source = f"{learnt} earlier trials" if learnt else "a guess"
+        table.add_row(escape(condition.id), str(matrix.repeat), duration(forecast.total_s(mine)), source)
+    out.print(table)
+    for block in blocks[: len(matrix.conditions)]:
+        order = " ".join(protocol.value for protocol in block.order)
+        out.print(escape(f"  {block.condition.id}#{block.index}: {order}"), highlight=False)
+    total_s = START_S + forecast.total_s(trials)
+    longest_s = START_S + len(trials) * matrix.timeout_s
+    out.print(f"{len(trials)} trials, about {duration(total_s)}; never more than {duration(longest_s)} plus repairs")
+
+
+def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:
+    """Results of the latest run in `reports` that had the same conditions; empty when there is none."""
+    conditions = set(matrix.conditions)
+    for folder in sorted(reports.glob("*/"), reverse=True):
+        try:
+            run = Run.open(folder)
+            if conditions & set(run.matrix.conditions):
+                return [result for result in run.results() if result.trial.block.condition in conditions]
+        except HeadwindError:
+            continue  # not a run, or one that cannot be read: the plan can do without
+    return []

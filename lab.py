@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Headwind: how do HTTP/1.1, HTTP/2 and HTTP/3 behave when the network is bad? The story of a run, top to bottom."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from headwind import cli
+
+if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must answer at once
+    from headwind.images import Images
+
+    from headwind.journal import Run
+    from headwind.lane import Lane
+    from headwind.model import Matrix
+
+
+def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) -> int:
+    """Run every trial of the matrix, block by block; the report is written again after each. Returns the exit code."""
+    from headwind.images import ensure_images
+
+    from headwind.journal import Run
+    from headwind.lane import Lane
+    from headwind.progress import console
+    from headwind.testbed import Testbed, sweep
+
+    out = console()
+    earlier = Run.open(resume) if resume else None
+    sweep(out.print)
+    images = ensure_images(out.print)
+    logs = reports / ".logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    out.print("bringing the testbed up")
+    with Lane(lambda: Testbed.up(images.tag, matrix.congestion, engine, logs, out.print), matrix.timeout_s) as lane:
+        run = open_run(earlier, matrix, reports, images, lane)
+        out.print(f"engine {lane.engine}; run {run.folder}")
+        try:
+            with run.recording():
+                run_trials(lane, run)
+        finally:  # Ctrl-C and a broken lab too leave a whole report
+            finish_report(run)
+    return 0 if run.every_trial_is_data() else 1
+
+
+def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images, lane: Lane) -> Run:
+    """A new run folder, or the earlier one when nothing that matters has changed."""
+    from headwind.calibration import packet_rate_ceiling
+    from headwind.doctor import host_facts
+    from headwind.journal import Run
+
+    assert lane.testbed
+    ceiling = packet_rate_ceiling(lane.testbed)
+    facts = {"engine": lane.engine, "images": images.ids, "host": host_facts(), "testbed": lane.facts}
+    facts["ceiling"] = ceiling
+    if earlier is None:
+        return Run.create(reports, matrix, facts)
+    earlier.check_resumable(matrix, images.ids, lane.engine)
+    return earlier
+
+
+def run_trials(lane: Lane, run: Run) -> None:
+    """Every trial that is still to be run; each is on disk before the next one starts."""
+    from headwind.forecast import Forecast
+    from headwind.progress import Reporter, console
+    from headwind.report import write_report
+    from headwind.schedule import plan_blocks, remaining
+
+    blocks = remaining(plan_blocks(run.matrix), run.finished_ids())
+    trials = [trial for block in blocks for trial in block]
+    forecast = Forecast(run.matrix.timeout_s, run.results())
+    with Reporter(console(), forecast, trials, len(run.finished_ids())).showing() as show:
+        for block in blocks:
+            for trial in block:
+                show.starting(trial)
+                show.finished(lane.run(trial, run, run.attempts(trial)))
+            write_report(run)
+
+
+def finish_report(run: Run) -> None:
+    """The last report, the data beside it, and the table in the terminal."""
+    from headwind.report.terminal import print_summary
+
+    from headwind.progress import console
+    from headwind.report import write_report
+
+    run.export()
+    report = write_report(run)
+    print_summary(run, console())
+    print(f"report: {report}")
+
+
+def command_run(options: argparse.Namespace) -> int:
+    """Run every trial of a matrix and write the report."""
+    from headwind.journal import Run
+    from headwind.matrix import load_matrix
+
+    resume = Path(options.resume) if options.resume else None
+    matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(cli.matrix_path(options))
+    return run_matrix(matrix, Path(options.reports), options.engine, resume)
+
+
+def command_report(options: argparse.Namespace) -> int:
+    """Draw the report of a run again."""
+    from headwind.journal import Run
+
+    finish_report(Run.open(Path(options.run)))
+    return 0
+
+
+COMMANDS = {"run": command_run, "report": command_report, **cli.COMMANDS}
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """First Ctrl-C or SIGTERM: stop where we are and clean up; further ones find us already doing so."""
+    del number, frame
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code: 0 every trial is data, 1 the lab failed, 2 a bad matrix or usage, 130 interrupted."""
+    options = cli.parse(arguments, __doc__ or "", COMMANDS)
+    from headwind.model import HeadwindError
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        return COMMANDS[options.command](options)
+    except HeadwindError as error:
+        print(f"lab.py: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("lab.py: stopped; finished trials are kept, `lab.py run --resume RUN` goes on", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
