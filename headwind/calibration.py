@@ -10,6 +10,7 @@ from impair.profile import Direction, Link, Profile
 
 BLAST_PACKETS = 8000
 BLAST_PAYLOAD_BYTES = 1200
+BLAST_PATIENCE_S = 1.0  # the path may still be working on a blast when its sender is done
 HEADROOM = 1.5  # a trial may use the path up to its ceiling divided by this
 
 
@@ -21,7 +22,7 @@ def packet_rate_ceiling(testbed: Testbed) -> dict[str, dict[str, float]]:
     found = {}
     for direction in Direction:
         plan = {direction: (BLAST_PACKETS, 0.0, BLAST_PAYLOAD_BYTES)}
-        seen = send(testbed, {direction: Link()}, plan)[direction]
+        seen = send(testbed, {direction: Link()}, plan, BLAST_PATIENCE_S)[direction]
         arrivals = seen["arrivals_s"]
         span_s = arrivals[-1] - arrivals[0] if len(arrivals) > 1 else 0.0
         found[direction.value] = {

@@ -172,7 +172,9 @@ class Result:
     proof: Proof = Proof()
     samples: Mapping[str, Any] = field(default_factory=dict)  # the client's raw JSON, kept whole
     command: str = ""  # what the client ran
-    phases_s: Mapping[str, float] = field(default_factory=dict)  # where the trial's time went: apply, probe, client, ...
+    phases_s: Mapping[str, float] = field(
+        default_factory=dict
+    )  # where the trial's time went: apply, probe, client, ...
     attempt: int = 0
     started_at: float = 0.0  # seconds since the epoch
 

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -35,37 +36,39 @@ class DockerError(HeadwindError):
 def docker(
     *arguments: str, check: bool = True, stream: Say | None = None, environment: Mapping[str, str] | None = None
 ) -> str:
-    """Run `docker ARGUMENTS` and return its standard output and error as one text.
+    """Run `docker ARGUMENTS` and return its standard output.
 
-    `stream` gets every line as it comes. Raises DockerError when docker is missing or, with `check`, fails.
+    `stream` gets every line as it comes, standard error too. Raises DockerError when docker is missing or, with
+    `check`, fails.
     """
     return _run(["docker", *arguments], check, stream, environment)
 
 
 def _run(command: list[str], check: bool, stream: Say | None, environment: Mapping[str, str] | None) -> str:
-    try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", start_new_session=True, env={**os.environ, **(environment or {})}, cwd=ROOT,
-        )  # fmt: skip
-    except FileNotFoundError as error:
-        raise DockerError(f"{command[0]} is not installed; `make lab-doctor` says how to get it") from error
-    assert process.stdout
     lines: list[str] = []
-    try:
-        for line in process.stdout:
-            lines.append(line)
-            if stream:
-                stream(line.rstrip())
-        status = process.wait()
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        process.stdout.close()
-    if check and status:
-        tail = "".join(f"  {line}" for line in lines[-12:]).rstrip()
-        raise DockerError(f"`{' '.join(command)}` failed with status {status}:\n{tail}")
+    with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=ROOT, text=True, errors="replace",
+                stderr=subprocess.STDOUT if stream else complaints, start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )  # fmt: skip
+        except FileNotFoundError as error:
+            raise DockerError(f"{command[0]} is not installed; `make lab-doctor` says how to get it") from error
+        with process:
+            try:
+                for line in process.stdout or ():
+                    lines.append(line)
+                    if stream:
+                        stream(line.rstrip())
+            except BaseException:
+                process.kill()
+                raise
+        complaints.seek(0)
+        tail = [*lines, *complaints][-12:]
+    if check and process.returncode:
+        said = "".join(f"  {line}" for line in tail).rstrip()
+        raise DockerError(f"`{' '.join(command)}` failed with status {process.returncode}:\n{said}")
     return "".join(lines)
 
 
@@ -112,7 +115,7 @@ def _labelled(kind: str) -> list[tuple[str, str, str]]:
     identities = docker(*listing, "--filter", f"label={LABEL}").split()
     if not identities:
         return []
-    found = json.loads(docker(kind, "inspect", *identities, check=False).partition("Error")[0] or "[]")
+    found = json.loads(docker(kind, "inspect", *identities, check=False) or "[]")  # one may have gone by now
     labels = [(item, (item["Config"] if kind == "container" else item).get("Labels") or {}) for item in found]
     return [(item["Id"], label.get(LABEL, ""), label.get(OWNER_LABEL, "")) for item, label in labels]
 
@@ -173,7 +176,7 @@ def pick_addresses(rng: random.Random, taken: list[str]) -> Addresses:
 def taken_subnets() -> list[str]:
     """Every subnet that Docker or the host's routing table uses."""
     identities = docker("network", "ls", "-q").split()
-    networks = json.loads(docker("network", "inspect", *identities, check=False).partition("Error")[0] or "[]")
+    networks = json.loads(docker("network", "inspect", *identities, check=False) or "[]")
     subnets = [pool["Subnet"] for net in networks for pool in net["IPAM"]["Config"] or [] if "Subnet" in pool]
     if shutil.which("ip"):
         routes = subprocess.run(["ip", "-json", "-4", "route"], capture_output=True, text=True, check=False).stdout
@@ -237,7 +240,7 @@ class Testbed:
                 congestion=congestion.tcp,
             )  # fmt: skip
         self.facts |= {"client": {**client, **joined["client"]}, "server": {**server, **joined["server"]}}
-        self.facts |= {"router": router, "nginx": self.server.call("info")}
+        self.facts |= {"router": router, "nginx": self.server.call("info"), "h2load": self.client.call("info")}
 
 
 def _neighbour(hello: Mapping[str, Any]) -> dict[str, str]:

@@ -1,0 +1,145 @@
+# `make` alone lists the targets. Everything that a target needs is installed by it on first use.
+# Recipes are bash scripts. With --keep-going `make test` runs the tests although a check failed, and then fails.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.NOTPARALLEL:
+.SUFFIXES:
+MAKEFLAGS += --keep-going --no-builtin-rules --no-print-directory
+
+MATRIX ?= matrix.yaml
+SMOKE := experiments/smoke.yaml
+RUN ?= $(shell ls -td reports/*/ 2>/dev/null | head -n 1)
+ARGS ?=
+
+PY := .venv/bin/python
+RUNTIME := .venv/requirements.lock
+DEV := .venv/requirements-dev.lock
+
+##@ The lab
+.PHONY: lab-run lab-smoke lab-plan lab-report lab-doctor lab-down
+lab-run: $(RUNTIME) docker ## Measure MATRIX=matrix.yaml and write reports/<run-id>/report.html
+	@exec $(PY) lab.py run $(MATRIX) $(ARGS)
+
+lab-smoke: $(RUNTIME) docker ## The same with a small matrix: is everything in order?
+	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
+
+lab-plan: $(RUNTIME) ## Say what MATRIX would run, and for how long; starts nothing
+	@exec $(PY) lab.py plan $(MATRIX) $(ARGS)
+
+lab-report: $(RUNTIME) ## Draw the report of RUN=reports/<run-id> again (without RUN: of the newest run)
+	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
+	exec $(PY) lab.py report $(RUN) $(ARGS)
+
+lab-doctor: $(RUNTIME) ## Check what this machine can do, with the command that fixes each finding
+	@exec $(PY) lab.py doctor $(ARGS)
+
+lab-down: $(RUNTIME) ## Remove every container and network that an earlier run left
+	@exec $(PY) lab.py down $(ARGS)
+
+##@ The code
+.PHONY: test check format lock
+test: check pytest ## Install what tests need, then run all checks and all tests
+
+check: check-ruff check-mypy check-spelling check-yaml check-shell check-docker ## Run the linters and the type checker
+
+format: $(DEV) ## Rewrite the Python code in the project's style
+	@$(PY) -m ruff check --fix-only --quiet .
+	$(PY) -m ruff format .
+
+lock: ## Choose the newest versions again (needs `uv`): requirements.lock, requirements-dev.lock
+	@compile() { uv pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes --no-emit-index-url \
+	    --custom-compile-command "make lock" pyproject.toml "$$@" >/dev/null; }
+	compile --output-file requirements.lock
+	compile --group dev --constraint requirements.lock --output-file requirements-dev.lock
+
+.PHONY: pytest check-ruff check-mypy check-spelling check-yaml check-shell check-docker
+pytest: $(DEV) docker
+	@$(PY) -m pytest $(ARGS)
+
+check-ruff: $(DEV)
+	@$(PY) -m ruff check --quiet .
+	$(PY) -m ruff format --check --quiet . || { echo "headwind: run make format" >&2; exit 1; }
+
+check-mypy: $(DEV)
+	@$(PY) -m mypy
+
+check-spelling: $(DEV)
+	@$(PY) -m codespell_lib
+
+check-yaml: $(DEV)
+	@$(PY) -m yamllint --strict .
+
+check-shell: $(DEV)
+	@.venv/bin/shellcheck $$(grep -rIlE '^#!.*[/ ](ba)?sh( |$$)' .ci nginx client impair)
+
+check-docker: $(DEV)
+	@.venv/bin/hadolint nginx/Dockerfile client/Dockerfile impair/Dockerfile
+
+##@ Help
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) }
+	    /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+.DEFAULT_GOAL := help
+
+# --- What the targets stand on --------------------------------------------------------------------------------------
+
+# $(call install,packages,reason): Debian packages, installed where that is possible, else the command to do it.
+define install
+if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    echo "headwind: $(2). On Debian or Ubuntu, run as root:  apt-get install $(1)" >&2
+    exit 2
+fi
+echo "headwind: $(2); installing $(1)"
+apt-get update -qq
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 $(1)
+endef
+
+# $(call pip_install,lock): what the lock names, by hash; pip's long report shortened to one line for each package.
+# Compiled afterwards and without the packages' own tests, which takes less than half the time of pip's compiling.
+define pip_install
+echo "headwind: installing the packages of $(1)"
+$(PY) -m pip install --disable-pip-version-check --no-compile --require-hashes -r $(1) |
+    sed -un 's/^Collecting \([^ ]*\).*/  \1/p'
+$(PY) -m compileall -qq -j 0 -x '/tests/' .venv/lib || true # what cannot be compiled is compiled, or fails, on import
+cp $(1) .venv/
+endef
+
+# The copy of a lock inside .venv says what is installed there. Its text counts, not its date: a checkout changes dates.
+# A virtual environment whose Python is gone (an upgrade of the system) is made anew.
+ifeq ($(realpath $(PY)),)
+.PHONY: $(RUNTIME)
+endif
+$(RUNTIME): requirements.lock
+	@if [ -x $(PY) ] && cmp -s $< $@; then touch $@; exit; fi
+	find_python() {
+	    for python in $${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+	        if $$python -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then return; fi
+	    done
+	    return 1
+	}
+	if ! find_python && [ -z "$${PYTHON:-}" ]; then
+	    $(call install,python3-venv,no Python 3.11 or newer with the venv module)
+	fi
+	if ! find_python; then
+	    echo "headwind: $$python is no Python 3.11 or newer with venv; name one:  make PYTHON=/path/to/python3" >&2
+	    exit 2
+	fi
+	echo "headwind: making .venv with $$($$python --version)"
+	$$python -m venv --clear .venv
+	$(call pip_install,$<)
+
+$(DEV): requirements-dev.lock $(RUNTIME)
+	@if cmp -s $< $@; then touch $@; exit; fi
+	$(call pip_install,$<)
+
+# Either Compose will do: `docker-compose` (version 1 or 2) or Docker's own `compose`.
+.PHONY: docker
+docker:
+	@missing=
+	command -v docker >/dev/null || missing="docker.io"
+	command -v docker-compose >/dev/null || docker compose version >/dev/null 2>&1 || missing="$$missing docker-compose"
+	if [ -z "$$missing" ]; then exit; fi
+	$(call install,$$missing,Docker or Compose is missing)
+	docker info >/dev/null 2>&1 || service docker start || true # where that fails, lab.py says what Docker lacks

@@ -1,0 +1,126 @@
+"""The agent of the client: the endpoint's operations, and `run`, which is one workload over one protocol."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from client.h2load import Fetch, Output, interpret
+from impair import endpoint
+from impair.wire import Operation, serve
+
+# setpriv: h2load dies with the agent, however the agent dies. stdbuf: what it prints is there even when it is killed.
+LEASH = ("setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL")
+GRACE_S = 1.0  # between SIGTERM and SIGKILL
+STDERR_TAIL = 2000  # characters
+PACKAGES = ("libngtcp2-16", "libngtcp2-crypto-ossl0", "libnghttp3-9", "libssl3t64", "libc6")
+
+
+class LabIsGone(ConnectionAbortedError):
+    """The agent's input ended while h2load ran; h2load was ended, too."""
+
+
+def run(
+    protocol: str, host: str, port: int, path: str, requests: int, connections: int, streams: int, threads: int,
+    timeout_s: float,
+) -> dict[str, Any]:  # fmt: skip
+    """Fetch with a fresh h2load, and say what came of it; killed after `timeout_s`.
+
+    Returns {"command": [...], "exit_code": int (minus the signal's number when killed), "timed_out": bool, "wall_s":
+    float from start to exit, "stderr_tail": str, and what `client.h2load.interpret` finds}. Raises ValueError for a
+    workload that h2load cannot do, LabIsGone.
+    """
+    fetch = Fetch(protocol, host, port, path, requests, connections, streams, threads)
+    with tempfile.TemporaryDirectory(prefix="h2load-", dir="/dev/shm") as name:
+        directory = Path(name)
+        command, started_at = fetch.command(), time.time()
+        execution = execute(command, directory, timeout_s)
+        return {
+            "command": command,
+            **execution,
+            **interpret(Output.read(directory), requests, started_at),
+            "stderr_tail": (directory / "stderr").read_text(errors="replace")[-STDERR_TAIL:].strip(),
+        }
+
+
+def execute(command: list[str], directory: Path, timeout_s: float, lab: int = 0) -> dict[str, Any]:
+    """Run `command` in `directory`, its output into `stdout` and `stderr` there, for at most `timeout_s`.
+
+    `lab` is the descriptor at whose end the lab sits. Returns {"exit_code", "timed_out", "wall_s"}; raises LabIsGone.
+    """
+    start = time.monotonic()
+    with (directory / "stdout").open("wb") as stdout, (directory / "stderr").open("wb") as stderr:
+        process = subprocess.Popen(
+            [*LEASH, *command], cwd=directory, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        ended = _wait(process.pid, lab, timeout_s)
+    finally:
+        _end(process)
+    return {"exit_code": process.returncode, "timed_out": not ended, "wall_s": time.monotonic() - start}
+
+
+def _wait(pid: int, lab: int, timeout_s: float) -> bool:
+    """True when the process ended within the time. Raises LabIsGone when the lab hung up before."""
+    process = os.pidfd_open(pid)
+    try:
+        poller = select.poll()
+        poller.register(process, select.POLLIN)
+        poller.register(lab, 0)  # no event is asked for: hanging up is reported all the same
+        ready = dict(poller.poll(timeout_s * 1000))
+    finally:
+        os.close(process)
+    if lab in ready and process not in ready:
+        raise LabIsGone("the lab hung up while h2load ran")
+    return process in ready
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Make sure that the process and its group are gone, and collect its exit code."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, sign)
+            try:
+                process.wait(GRACE_S)
+            except subprocess.TimeoutExpired:
+                continue
+    process.wait()
+
+
+def info() -> dict[str, Any]:
+    """What measures here: versions of h2load, its libraries and the kernel, and QUIC's congestion control."""
+    version = subprocess.run(["h2load", "--version"], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(
+        ["dpkg-query", "--show", "--showformat", "${Package} ${Version}\n", *PACKAGES],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    return {
+        "h2load": version.strip(),
+        "packages": dict(line.split() for line in listing.splitlines()),
+        "kernel": platform.release(),
+        "quic_congestion": "cubic",  # ngtcp2's default (ngtcp2_settings_default); h2load neither changes nor offers it
+    }
+
+
+OPERATIONS: dict[str, Operation] = {**endpoint.OPERATIONS, "run": run, "info": info}
+
+
+def main() -> None:
+    """Serve until the lab closes the input."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # h2load inherits it: one descriptor per connection
+    serve(OPERATIONS, sys.stdin, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Files that are whole, stay, and belong to one writer: what the run folder needs of the disk."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+LOCK_TRIES, LOCK_PAUSE_S = 5, 0.05  # a reader that asks whether the writer lives holds the lock for an instant
+
+
+def new_folder(parent: Path) -> Path:
+    """A folder that nobody else has, named after the minute (UTC) and four random hex digits. Raises OSError."""
+    parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        folder = parent / f"{datetime.now(UTC):%Y%m%d-%H%M}-{secrets.token_hex(2)}"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue  # somebody drew the same digits in the same minute
+        return folder
+
+
+def write_whole(path: Path, content: str | bytes) -> Path:
+    """Write a file so that a reader sees the old one or the new one, never a part. Returns `path`; raises OSError."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with draft.open("wb") as file:
+        # Half of a surrogate pair (an undecodable byte of some message) becomes \udc80, which JSON reads back.
+        file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    sync_folder(path.parent)
+    return path
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new and renamed entries of a folder survive a power loss; fsync of the files alone does not (fsync(2))."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def take_lock(path: Path, tries: int = LOCK_TRIES) -> int | None:
+    """A descriptor that holds the lock at `path` until it is closed or its process dies; None where another has it."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    for attempt in range(tries):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt + 1 < tries:
+                time.sleep(LOCK_PAUSE_S)
+        else:
+            return lock
+    os.close(lock)
+    return None

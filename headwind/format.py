@@ -1,0 +1,183 @@
+"""Numbers as people read them. Everything inside the lab is SI; the units of this file are for eyes only.
+
+Two kinds of number: a *measured* value has three significant digits ("406 ms", "30.1 %"), a *setting* is exact and as
+short as it can be ("100 ms", "30 %"). The unit follows from the ending of the quantity's name: `_s`, `_ratio`, `_bps`.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from datetime import UTC, datetime
+
+from headwind.model import Protocol
+from impair.profile import GilbertElliott, Link, Loss, LossModel
+
+NOTHING = "\N{EM DASH}"  # there is no such value
+DIGITS = 3
+
+# (size of the unit, its name in a report, its name in matrix.yaml), largest first
+_UNITS = {
+    "_per_s": ((1.0, "/s", "/s"),),
+    "_s": ((1.0, "s", "s"), (1e-3, "ms", "ms"), (1e-6, "µs", "us"), (1e-9, "ns", "ns")),
+    "_ratio": ((1e-2, "%", "%"),),
+    "_bps": ((1e9, "Gbit/s", "gbit"), (1e6, "Mbit/s", "mbit"), (1e3, "kbit/s", "kbit"), (1.0, "bit/s", "bit")),
+}
+_PLAIN = ((1.0, "", ""),)
+
+Setting = tuple[str, str, float | str]  # key in matrix.yaml, ending that names the unit, value
+Write = Callable[[str, float], str]  # (quantity's name, value in SI units) -> text
+
+
+def measured(quantity: str, value: float | None) -> str:
+    """A measured value with three significant digits: `measured("delay_s", 0.1004)` is "100 ms"; None is a dash."""
+    if value is None:
+        return NOTHING
+    rounded = float(f"{value:.{DIGITS - 1}e}")  # first, so that 0.9996 s is 1.00 s and not 1,000 ms
+    size, name, _ = _fitting(quantity, rounded)
+    return _with_unit(significant(value / size), name)
+
+
+def setting(quantity: str, value: float | None) -> str:
+    """An exact value for the report: `setting("loss_ratio", 0.3)` is "30 %"; None is a dash."""
+    if value is None:
+        return NOTHING
+    size, name, _ = _fitting(quantity, value)
+    return _with_unit(f"{value / size:,.10g}", name)
+
+
+def as_written(quantity: str, value: float) -> str:
+    """An exact value as one writes it in matrix.yaml: `as_written("rate_bps", 10_000_000)` is "10mbit"."""
+    size, _, name = _fitting(quantity, value)
+    return f"{value / size:.15g}{name}"
+
+
+def significant(value: float, digits: int = DIGITS) -> str:
+    """`value` rounded to significant digits, with thousands separators and no exponent: "24,600", "0.0123", "1.90"."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{float(mantissa + 'e' + exponent):,.{max(0, digits - 1 - int(exponent))}f}"
+
+
+def above(seconds: float) -> str:
+    """A lower bound of a time, "> 60 s": rounded down to three digits, so that it stays a bound."""
+    exponent = math.floor(math.log10(seconds)) if seconds > 0 else 0
+    step = 10.0 ** (exponent - DIGITS + 1)
+    # The nudge keeps a value that is already round (60 s, 0.29 s) where it is.
+    return f"> {setting('timeout_s', math.floor(seconds / step + 1e-9) * step)}"
+
+
+def _units(quantity: str) -> tuple[tuple[float, str, str], ...]:
+    return next((units for ending, units in _UNITS.items() if quantity.endswith(ending)), _PLAIN)
+
+
+def _fitting(quantity: str, value: float) -> tuple[float, str, str]:
+    """The largest unit of which there is at least one; zero is told in the SI unit."""
+    units = _units(quantity)
+    least = abs(value) or 1.0
+    return next((unit for unit in units if least >= unit[0] * (1 - 1e-12)), units[-1])
+
+
+def _with_unit(number: str, unit: str) -> str:
+    return f"{number} {unit}" if unit else number
+
+
+def duration(seconds: float) -> str:
+    """How long something took, to the second: "12 min 5 s"; below ten seconds as a measured time."""
+    if seconds < 10:
+        return measured("duration_s", seconds)
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "min"), (rest, "s"))
+    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
+
+
+def moment(epoch_s: float | None) -> str:
+    """A point in time in UTC, to the second: "2026-11-21 09:35:12 UTC"; None is a dash."""
+    if epoch_s is None:
+        return NOTHING
+    return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def protocol_name(protocol: Protocol) -> str:
+    """HTTP/1.1, HTTP/2 or HTTP/3."""
+    return {Protocol.H1: "HTTP/1.1", Protocol.H2: "HTTP/2", Protocol.H3: "HTTP/3"}[protocol]
+
+
+def quantity_name(quantity: str) -> str:
+    """`unexplained_loss_ratio` is "unexplained loss": the name without its unit."""
+    for ending in _UNITS:
+        quantity = quantity.removesuffix(ending)
+    return quantity.replace("_", " ")
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A count and its noun: "1 trial", "2 trials", "1,000 requests"."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def clean(text: str) -> str:
+    """`text` with the replacement character for what a page or a terminal would obey instead of show.
+
+    That is: control characters other than line ends and tabs, overrides of the text direction, halves of surrogate
+    pairs, and the code points that Unicode keeps out of text.
+    """
+    return "".join("\N{REPLACEMENT CHARACTER}" if _obeyed(character) else character for character in text)
+
+
+def _obeyed(character: str) -> bool:
+    if character in "\n\t":
+        return False
+    code = ord(character)
+    overrides = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
+    kept_out = 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE
+    return overrides or kept_out or unicodedata.category(character) in ("Cc", "Cs")
+
+
+def link_settings(link: Link, write: Write = setting) -> dict[str, str]:
+    """Every impairment of a direction that was asked for, by its key in matrix.yaml, in the units `write` gives."""
+    return {key: value if isinstance(value, str) else write(key + unit, value) for key, unit, value in _settings(link)}
+
+
+def _settings(link: Link) -> Iterator[Setting]:
+    """Everything in `link` that is not a default."""
+    if link.delay:
+        yield "delay", "_s", link.delay.delay_s
+        yield from _unless(0, "jitter", "_s", link.delay.jitter_s)
+        yield from _unless("uniform", "distribution", "", link.delay.distribution)
+    if link.loss:
+        yield from _loss_settings(link.loss)
+    for name in ("duplicate", "corrupt", "reorder"):
+        if part := getattr(link, name):
+            yield name, "_ratio", part.ratio
+    if link.reorder:
+        yield from _unless(1, "reorder.gap", "", link.reorder.gap)
+    if link.rate:
+        yield "rate", "_bps", link.rate.rate_bps
+        for name in ("packet_overhead", "cell_size", "cell_overhead"):
+            yield from _unless(0, f"rate.{name}", "", getattr(link.rate, name))
+    if link.slot:
+        yield "slot.min_delay", "_s", link.slot.min_delay_s
+        yield "slot.max_delay", "_s", link.slot.max_delay_s
+        for name in ("max_packets", "max_bytes"):
+            yield from _unless(0, f"slot.{name}", "", getattr(link.slot, name))
+    yield from _unless("off", "ecn", "", "on" if link.ecn else "off")
+    yield from _unless(None, "limit", "", link.limit_packets)
+    yield from _unless(None, "queue", "", link.queue_packets)
+
+
+def _loss_settings(loss: LossModel) -> Iterator[Setting]:
+    if isinstance(loss, Loss):
+        yield "loss", "_ratio", loss.ratio
+    else:
+        model = "gemodel" if isinstance(loss, GilbertElliott) else "state"
+        for item in fields(loss):
+            yield f"loss.{model}.{item.name}", "_ratio", getattr(loss, item.name)
+
+
+def _unless(default: float | str | None, key: str, unit: str, value: float | str | None) -> Iterator[Setting]:
+    if value is not None and value != default:
+        yield key, unit, value

@@ -1,0 +1,215 @@
+"""The matrix, trials and results as JSON objects and back, without loss; and what differs between two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from json import dumps, loads
+from typing import Any
+
+from headwind.format import as_written, link_settings
+from headwind.model import (
+    Block,
+    Check,
+    Condition,
+    Congestion,
+    Matrix,
+    Outcome,
+    Proof,
+    Protocol,
+    Result,
+    Trial,
+    Workload,
+    to_json,
+)
+from impair.profile import Direction, Profile
+
+NOT_SET, NOTHING = "not set", "none"
+
+
+class State(StrEnum):
+    """What became of a run."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """State of a run, why, and when it began and ended (seconds since the epoch; None: it runs, or was killed)."""
+
+    state: State
+    reason: str
+    started_at: float
+    ended_at: float | None
+
+
+def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
+    """The matrix as resolved, in SI units; `source` and `path` stay out of it: matrix.yaml is kept beside it."""
+    return {
+        "title": matrix.title,
+        "protocols": list(matrix.protocols),
+        "conditions": [_condition_to_json(condition) for condition in matrix.conditions],
+        "repeat": matrix.repeat,
+        "timeout_s": matrix.timeout_s,
+        "seed": matrix.seed,
+        "congestion": to_json(matrix.congestion),
+    }
+
+
+def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") -> Matrix:
+    """What `matrix_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
+    return Matrix(
+        protocols=tuple(Protocol(name) for name in data["protocols"]),
+        conditions=tuple(_condition_from_json(condition) for condition in data["conditions"]),
+        repeat=data["repeat"],
+        timeout_s=data["timeout_s"],
+        seed=data["seed"],
+        congestion=Congestion(**data["congestion"]),
+        title=data["title"],
+        source=source,
+        path=path,
+    )
+
+
+def planned_trials(matrix: Matrix) -> int:
+    """How many trials the matrix asks for."""
+    return len(matrix.conditions) * len(matrix.protocols) * matrix.repeat
+
+
+def _condition_to_json(condition: Condition) -> dict[str, Any]:
+    return {"profile": condition.profile.to_json(), "workload": to_json(condition.workload)}
+
+
+def _condition_from_json(data: Mapping[str, Any]) -> Condition:
+    return _known_condition(dumps(data))
+
+
+@lru_cache(maxsize=1024)
+def _known_condition(text: str) -> Condition:
+    # A run of 10,000 trials has some 40 conditions: parsing and checking each once makes reading it twice as fast.
+    data = loads(text)
+    return Condition(Profile.from_json(data["profile"]), Workload(**data["workload"]))
+
+
+def trial_to_json(trial: Trial) -> dict[str, Any]:
+    """The trial with its whole block and condition: a row of the journal explains itself."""
+    block = trial.block
+    return {
+        "condition": _condition_to_json(block.condition),
+        "block": block.index,
+        "order": list(block.order),
+        "seeds": {direction.value: seed for direction, seed in block.seeds.items()},
+        "position": trial.position,
+        "protocol": trial.protocol.value,
+    }
+
+
+def trial_from_json(data: Mapping[str, Any]) -> Trial:
+    """What `trial_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
+    block = Block(
+        condition=_condition_from_json(data["condition"]),
+        index=data["block"],
+        order=tuple(Protocol(name) for name in data["order"]),
+        seeds={Direction(name): seed for name, seed in data["seeds"].items()},
+    )
+    return Trial(block, data["position"], Protocol(data["protocol"]))
+
+
+def result_to_json(result: Result) -> dict[str, Any]:
+    """Everything of a result but its samples, which are large and stored on their own."""
+    return {
+        "trial": trial_to_json(result.trial),
+        "outcome": result.outcome.value,
+        "reason": result.reason,
+        "metrics": dict(result.metrics),
+        "checks": [to_json(check) for check in result.proof.checks],
+        "counters": dict(result.proof.counters),
+        "warnings": list(result.proof.warnings),
+        "command": result.command,
+        "phases_s": dict(result.phases_s),
+        "attempt": result.attempt,
+        "started_at": result.started_at,
+    }
+
+
+def result_from_json(data: Mapping[str, Any], samples: Mapping[str, Any]) -> Result:
+    """What `result_to_json` was given, with `samples`. Raises KeyError, TypeError or ValueError for anything else."""
+    checks = tuple(Check(**{**check, "direction": Direction(check["direction"])}) for check in data["checks"])
+    return Result(
+        trial=trial_from_json(data["trial"]),
+        outcome=Outcome(data["outcome"]),
+        reason=data["reason"],
+        metrics=data["metrics"],
+        proof=Proof(checks, data["counters"], tuple(data["warnings"])),
+        samples=samples,
+        command=data["command"],
+        phases_s=data["phases_s"],
+        attempt=data["attempt"],
+        started_at=data["started_at"],
+    )
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """One line for every setting of two resolved matrices that differs, named as in matrix.yaml, in its units.
+
+    `before` and `after` are JSON objects of `matrix_to_json`. The title decides nothing and is not compared.
+    """
+    old, new = matrix_from_json(before), matrix_from_json(after)
+    first, second = _settings(old), _settings(new)
+    yield from (f"{group}: removed" for group in first if group not in second)
+    yield from (f"{group}: added" for group in second if group not in first)
+    for group in (group for group in first if group in second):
+        yield from _different_keys(group, first[group], second[group])
+    # Conditions of a profile or workload that only one side has were told above.
+    both = first.keys() & second.keys()
+    order = [[item.id for item in matrix.conditions if both.issuperset(_groups(item))] for matrix in (old, new)]
+    yield from _different_keys("", {"conditions": ", ".join(order[0])}, {"conditions": ", ".join(order[1])})
+
+
+def setup_differences(environment: Mapping[str, Any], images: Mapping[str, str], engine: str) -> Iterator[str]:
+    """One line for each image and for the engine that is not what the noted environment says."""
+    before = environment.get("images", {})
+    for name in sorted({*before, *images}):
+        if before.get(name) != images.get(name):
+            yield f"image {name}: {before.get(name, NOTHING)} -> {images.get(name, NOTHING)}"
+    if environment.get("engine") != engine:
+        yield f"engine: {environment.get('engine', NOTHING)} -> {engine}"
+
+
+def _groups(condition: Condition) -> tuple[str, str]:
+    return f"profiles.{condition.profile.name}", f"workloads.{condition.workload.name}"
+
+
+def _different_keys(group: str, first: Mapping[str, str], second: Mapping[str, str]) -> Iterator[str]:
+    for key in list(first) + [key for key in second if key not in first]:
+        old, new = first.get(key, NOT_SET), second.get(key, NOT_SET)
+        if old != new:
+            yield f"{group}.{key}: {old} -> {new}" if group else f"{key}: {old} -> {new}"
+
+
+def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
+    """Settings by group (the matrix itself is "", each profile and workload is one) and key."""
+    groups = {
+        "": {
+            "protocols": ", ".join(matrix.protocols),
+            "repeat": str(matrix.repeat),
+            "timeout": as_written("timeout_s", matrix.timeout_s),
+            "seed": str(matrix.seed),
+            "congestion.tcp": matrix.congestion.tcp,
+            "congestion.quic": matrix.congestion.quic,
+        }
+    }
+    for condition in matrix.conditions:
+        profile, workload = _groups(condition)
+        groups[profile] = {
+            f"{direction.value}.{key}": value
+            for direction in Direction
+            for key, value in link_settings(condition.profile.link(direction), as_written).items()
+        }
+        groups[workload] = {key: str(value) for key, value in to_json(condition.workload).items() if key != "name"}
+    return groups

@@ -1,0 +1,82 @@
+"""How the run was made, in words that follow from its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headwind.format import counted, protocol_name, setting
+from headwind.model import Condition
+from headwind.report.data import RunData
+from impair.profile import Direction, Profile
+
+ENGINES = {
+    "uml": "netem of a user-mode kernel inside the router container",
+    "kernel": "netem of the host's kernel, in the router container",
+}
+
+
+def method(data: RunData) -> Iterator[str]:
+    """One paragraph for each thing that a reader must know to judge the figures or to make them again."""
+    matrix, repeat = data.matrix, counted(data.matrix.repeat, "block")
+    names = ", ".join(protocol_name(protocol) for protocol in matrix.protocols)
+    yield (
+        f"Each of {counted(len(matrix.conditions), 'condition')} (a network profile with a workload) was planned for "
+        f"{repeat}. A block runs every protocol ({names}) once, over the same network with the same seeds, in an order "
+        f"that changes from block to block. The run's seed is {matrix.seed}."
+    )
+    yield from (workload(condition) for condition in _first_of_each_workload(data))
+    engine = ENGINES.get(str(data.environment.get("engine")), "netem")
+    yield (
+        "Client and server reach each other through the router only. On its two outgoing sides it impairs each "
+        f"direction for itself, with {engine}. The seeds fix netem's decisions packet by packet; protocols send "
+        "different packets, so equal seeds do not mean that they lose the same bytes."
+    )
+    yield from _overtaking(data)
+    yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
+    yield (
+        f"A trial is stopped after {setting('timeout_s', matrix.timeout_s)}. The total time is h2load's own, from its "
+        "start to its last response; throughput is the bits of response bodies over that time, headers not counted."
+    )
+    yield from _analysis()
+    yield (
+        f"With {repeat} for each condition this report describes what was seen. That ranges do or do not overlap is no "
+        "verdict about the protocols."
+    )
+
+
+def workload(condition: Condition) -> str:
+    """What the client fetched, in one sentence."""
+    item = condition.workload
+    return (
+        f"Workload {item.name}: {counted(item.requests, 'request')} for {item.path} over "
+        f"{counted(item.connections, 'connection')}, at most {counted(item.streams, 'request')} at once on each "
+        f"(pipelined in HTTP/1.1), {counted(item.threads, 'client thread')}."
+    )
+
+
+def _first_of_each_workload(data: RunData) -> list[Condition]:
+    return list({condition.workload.name: condition for condition in reversed(data.matrix.conditions)}.values())[::-1]
+
+
+def _overtaking(data: RunData) -> Iterator[str]:
+    profiles: dict[str, Profile] = {item.profile.name: item.profile for item in data.matrix.conditions}
+    ways = [
+        f"{profile.name} ({direction.value})"
+        for profile in profiles.values()
+        for direction in Direction
+        if profile.link(direction).reorders
+    ]
+    if ways:
+        yield f"Packets can overtake each other (jitter without a rate, or reorder) in: {', '.join(ways)}."
+
+
+def _analysis() -> Iterator[str]:
+    yield (
+        "A median is over trials, one figure for each. Trials that timed out or failed stay in it, as slower than all "
+        "that finished: a median that falls on a timeout is a bound (“> 60 s”), one that falls on a failed trial does "
+        "not exist (“not completed”), and rates are then not given. Half-way between a time and a bound is a bound."
+    )
+    yield (
+        "Trials whose network was not proven to be the requested one (invalid) and trials that the lab itself broke "
+        "(lab error) are in no median; both are counted. What the lab broke is tried again and stays on record."
+    )

@@ -1,0 +1,88 @@
+"""The impairment truth table: for each condition and direction what was asked, what netem says, what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headwind.model import Check, Condition, Result
+from headwind.proof import Evidence, passage_of
+from headwind.report.data import RunData, latest_of
+from impair.profile import Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """One quantity in one direction of one condition, over all trials of all protocols, invalid ones too.
+
+    `measured` is the mean of the trials, each weighted by the packets that netem handled in it where the quantity is a
+    ratio of packets; it is None where nothing could be measured.
+    """
+
+    direction: Direction
+    quantity: str
+    requested: float | None
+    configured: tuple[float | None, ...]  # every value that was read back; more than one is a fault
+    measured: float | None
+    lowest: float | None
+    highest: float | None
+    passed: int  # trials
+    trials: int
+    unmeasured: int  # trials among them without a measurement
+    notes: tuple[str, ...]  # why trials failed or were not measured, without repetition
+
+
+def truth_table(data: RunData, condition: Condition) -> list[Truth]:
+    """Every quantity that was checked in a condition, uplink first, in the order of the checks."""
+    results = [result for protocol in data.matrix.protocols for result in latest_of(data.attempts(condition, protocol))]
+    found: dict[tuple[Direction, str], list[tuple[Result, Check]]] = {}
+    for result in results:
+        for check in result.proof.checks:
+            found.setdefault((check.direction, check.quantity), []).append((result, check))
+    ordered = sorted(found, key=lambda key: list(Direction).index(key[0]))
+    return [_truth(found[key]) for key in ordered]
+
+
+def _truth(checked: Sequence[tuple[Result, Check]]) -> Truth:
+    checks = [check for _, check in checked]
+    measured = [(check.measured, packets_of(result, check)) for result, check in checked if check.measured is not None]
+    values = [value for value, _ in measured]
+    return Truth(
+        direction=checks[0].direction,
+        quantity=checks[0].quantity,
+        requested=checks[0].requested,
+        configured=tuple(dict.fromkeys(check.configured for check in checks)),
+        measured=pooled(measured),
+        lowest=min(values, default=None),
+        highest=max(values, default=None),
+        passed=sum(check.passed for check in checks),
+        trials=len(checks),
+        unmeasured=len(checks) - len(measured),
+        notes=tuple(dict.fromkeys(check.note for check in checks if not check.passed or check.measured is None)),
+    )
+
+
+def pooled(measured: Sequence[tuple[float, int]]) -> float | None:
+    """The weighted mean of (value, weight); of equal weights where any weight is unknown, which is 0."""
+    if not measured:
+        return None
+    if any(weight <= 0 for _, weight in measured):
+        return math.fsum(value for value, _ in measured) / len(measured)
+    return math.fsum(value * weight for value, weight in measured) / sum(weight for _, weight in measured)
+
+
+def packets_of(result: Result, check: Check) -> int:
+    """How many packets stand behind a measured ratio; 0 where the counters do not say, or for anything but a ratio.
+
+    A probe train is the same for every trial of a condition, so what it measured (times, rates) weighs the same.
+    """
+    counters = result.proof.counters
+    if not check.quantity.endswith("_ratio") or not {"configured", "before", "after", "trains"} <= counters.keys():
+        return 0
+    passage = passage_of(
+        check.direction,
+        Evidence(counters["configured"], counters["before"], counters["after"], counters["trains"]),
+    )
+    # A packet is lost or duplicated on its way in, corrupted or reordered on its way out (prove in headwind/proof.py).
+    return passage.delivered if check.quantity in ("corrupt_ratio", "reorder_ratio") else passage.offered

@@ -1,0 +1,139 @@
+"""Rows of the tables as words, the same in the page and in the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from headwind.format import NOTHING, above, clean, counted, link_settings, measured
+from headwind.model import Outcome
+from headwind.record import State
+from headwind.report.data import RunData
+from headwind.report.summary import Kind, Row, Time
+from impair.profile import Direction, Profile
+
+ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}
+COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's table, and what it did not have
+
+
+def headline(data: RunData) -> str:
+    """How the run went, in one sentence or two: "All 72 trials ran: 70 ok, 2 timeout."."""
+    done = len(data.latest)
+    tally = ", ".join(f"{data.count(outcome)} {outcome.value}" for outcome in Outcome if data.count(outcome))
+    share = f"All {counted(done, 'trial')} ran" if done == data.planned else f"{done:,} of {data.planned:,} trials ran"
+    how = f"{share}: {tally}." if tally else f"{share}."
+    status = data.status
+    if status.state is State.RUNNING:
+        return f"In progress, {done:,} of {data.planned:,} trials" + (f": {tally}." if tally else ".")
+    if status.state is State.FINISHED:
+        return how
+    return f"The run {'was interrupted' if status.state is State.INTERRUPTED else 'failed'}: {status.reason}. {how}"
+
+
+def time_text(time: Time | None) -> str:
+    """A completion time: "406 ms", "> 60 s", "not completed", or a dash."""
+    if time is None:
+        return NOTHING
+    if time.kind is Kind.NEVER:
+        return "not completed"
+    return above(time.seconds) if time.kind is Kind.ABOVE else measured("total_s", time.seconds)
+
+
+def range_text(row: Row) -> str:
+    """Lowest to highest completion time, "[390 – 420 ms]"; empty for fewer than two trials."""
+    if row.time is None or row.analysed < 2:
+        return ""
+    lowest, highest = time_text(row.time.lowest), time_text(row.time.highest)
+    if lowest == highest:
+        return f"[{lowest}]"
+    number, _, unit = lowest.rpartition(" ")
+    shared = row.time.highest.kind is Kind.EXACT and highest.endswith(f" {unit}")
+    return f"[{number if shared else lowest} \N{EN DASH} {highest}]"
+
+
+def trials_text(row: Row) -> list[str]:
+    """How many trials stand behind a row and what became of the others: ["2 of 3 finished", "1 timeout"]."""
+    ran = sum(row.outcomes.values())
+    if not ran:
+        return ["not run yet"]
+    words = [f"{row.finished} of {ran} finished"]
+    for outcome, count in row.outcomes.items():
+        if outcome is not Outcome.OK:
+            words.append(f"{count} {outcome.value}" + (succeeded_text(row) if outcome is Outcome.FAILED else ""))
+    if row.repeated:
+        words.append(counted(row.repeated, "attempt") + " repeated")
+    if ran < row.planned:
+        words.append(f"{row.planned - ran} to come")
+    return words
+
+
+def succeeded_text(row: Row) -> str:
+    """What failed trials got done, " (951 of 1,000 requests succeeded)"; nothing for a row without failed trials."""
+    if row.succeeded is None:
+        return ""
+    fewest, most = row.succeeded
+    counts = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f" ({counts} of {row.condition.workload.requests:,} requests succeeded)"
+
+
+def network(profile: Profile, *, both_ways: bool) -> dict[str, list[str]]:
+    """The impairments of a profile by column of the article's table: one text for each direction that has one.
+
+    `both_ways` puts the direction's arrow before each text; without it there is only the downlink to speak of.
+    """
+    cells: dict[str, list[str]] = {column: [] for column in COLUMNS}
+    for direction, arrow in ARROWS.items():
+        for column, text in _link_cells(link_settings(profile.link(direction))).items():
+            cells[column].append(f"{arrow} {text}" if both_ways else text)
+    return cells
+
+
+def network_text(cells: Mapping[str, list[str]]) -> str:
+    """What `network` gives, as one line: "delay 100 ms ± 10 ms, loss 30 %"."""
+    return ", ".join(
+        text if column == "other" else f"{column} {text}" for column, texts in cells.items() for text in texts
+    )
+
+
+def _link_cells(settings: Mapping[str, str]) -> dict[str, str]:
+    left = dict(settings)
+    cells: dict[str, str] = {}
+    if delay := left.pop("delay", None):
+        jitter, shape = left.pop("jitter", None), left.pop("distribution", None)
+        cells["delay"] = delay + (f" ± {jitter}" if jitter else "") + (f" ({shape})" if shape else "")
+    model = {key: left.pop(key) for key in list(left) if key.startswith("loss.")}
+    if model:
+        name = next(iter(model)).split(".")[1]
+        cells["loss"] = f"{name}: " + ", ".join(f"{key.split('.')[2]} {value}" for key, value in model.items())
+    cells |= {key: left.pop(key) for key in ("loss", "duplicate", "corrupt") if key in left}
+    if left:
+        cells["other"] = ", ".join(f"{key} {value}" for key, value in left.items())
+    return cells
+
+
+def unbroken(text: str) -> str:
+    """The text with numbers tied to their units and to the arrow before them: a narrow column does not part them."""
+    return re.sub(r"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑]) ", "\N{NO-BREAK SPACE}", text)
+
+
+def command_text(command: str) -> str:
+    """The client's command without the temporary folder that it wrote its output to, which differs in every trial."""
+    return re.sub(r"(--(?:output|log)-file=)\S*/", r"\1", command)
+
+
+def uses_uplink(profiles: Iterable[Profile]) -> bool:
+    """Whether any profile impairs what the client sends."""
+    return any(link_settings(profile.uplink) for profile in profiles)
+
+
+def plain(value: object) -> str:
+    """A fact of the environment as one text: yes and no, lists with commas, nothing as a dash."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping) and value:
+        return ", ".join(f"{key} {plain(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(plain(item) for item in value) or NOTHING
+    if value is None or value in ("", {}):
+        return NOTHING
+    return clean(str(value))

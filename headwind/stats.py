@@ -1,0 +1,220 @@
+"""From samples to intervals and evidence: the mathematics under every verdict. Pure; nothing here knows of a lab.
+
+The unit of analysis is the block: every difference is ln(time of the baseline / time of the candidate) inside one
+block, so 0 is "equal", above 0 the candidate is faster, and exp() of it is the ratio that people read. Nothing assumes
+a shape of the noise: all rests on signs and ranks, so on one fact: blocks fall above the median as often as below.
+
+Two kinds of certainty. `anytime=True` holds at whatever moment one looks and stops (adaptive repetition);
+`anytime=False` is narrower and holds once, for a number of blocks that was fixed before the first of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, betaln
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one trial tells about one time: it lies between low_s and high_s (seconds).
+
+    An unfinished trial is a bound and never a missing row (interval censoring; Turnbull, JRSS B 38, 1976).
+    Raises ValueError for bounds that no time can have.
+    """
+
+    low_s: float
+    high_s: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.low_s <= self.high_s and self.low_s < math.inf and self.high_s > 0):
+            raise ValueError(f"no time lies between {self.low_s} s and {self.high_s} s")
+
+    @classmethod
+    def finished(cls, time_s: float) -> Observed:
+        """The trial did its work in time_s > 0."""
+        return cls(time_s, time_s)
+
+    @classmethod
+    def unfinished(cls, above_s: float = 0.0) -> Observed:
+        """The trial was stopped at above_s with work left; without above_s it says nothing about speed (it failed)."""
+        return cls(above_s, math.inf)
+
+    @property
+    def is_finished(self) -> bool:
+        """True when the time itself is known."""
+        return self.high_s < math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where the median difference lies, in ln(baseline / candidate); exp() gives ratios. Open sides are infinite."""
+
+    low: float
+    high: float
+    estimate: float | None  # median difference; None where unfinished trials leave it open, or without blocks
+    n: int  # blocks
+
+    @property
+    def ratios(self) -> tuple[float | None, float, float]:
+        """Estimate, low and high as ratios of times: 1.23, 1.18, 1.29 means 1.23 times as fast."""
+        high = math.inf if self.high == math.inf else math.exp(self.high)
+        return None if self.estimate is None else math.exp(self.estimate), math.exp(self.low), high
+
+
+def paired_bounds(base: Sequence[Observed], new: Sequence[Observed]) -> tuple[Floats, Floats]:
+    """Lowest and highest possible ln(base / new) of each block: two arrays of shape (blocks,), equal if both finished.
+
+    A protocol that did not finish moves the bounds against itself or to infinity, never in its own favour.
+    Both inputs are in block order. Raises ValueError when their lengths differ.
+    """
+    pairs = list(zip(base, new, strict=True))
+    with np.errstate(divide="ignore"):
+        base_low, base_high, new_low, new_high = (
+            np.log(np.array(column, dtype=np.float64))
+            for column in (
+                [b.low_s for b, _ in pairs],
+                [b.high_s for b, _ in pairs],
+                [c.low_s for _, c in pairs],
+                [c.high_s for _, c in pairs],
+            )
+        )
+    return base_low - new_high, base_high - new_low
+
+
+def log_e_of_count(n: int, k: int) -> float:
+    """ln of the evidence against a fair coin when k of n blocks fell on one side: ln(2^n / ((n + 1) * binomial(n, k))).
+
+    The mean over all coins p, uniform on [0, 1], of the likelihood ratio of p against 1/2: a test martingale, so that
+    by Ville's inequality it ever reaches 1/alpha with probability at most alpha (Ville 1939; Robbins, Ann. Math.
+    Statist. 41, 1970; the two-sided beta-binomial mixture of Howard and Ramdas, Bernoulli 28, 2022). The uniform
+    mixture closes an interval from 8 blocks on, and up to 60 blocks no Beta(a, a) gets more than one rank further.
+    """
+    return float(betaln(k + 1, n - k + 1)) + n * math.log(2)
+
+
+def log_e_value(lows: ArrayLike, highs: ArrayLike, margin: float = 0.0) -> float:
+    """ln of the anytime-valid evidence against "the median difference lies within +-margin" (0: the ratio is 1).
+
+    lows, highs: shape (blocks,), from paired_bounds; margin in ln units. Blocks that may lie on either side are counted
+    as the null hypothesis likes best, so ties and unfinished trials never make evidence.
+    Source: log_e_of_count, minimised over the counts that the bounds allow.
+    """
+    low, high = _checked(lows, highs)
+    n = len(low)
+    below, above = int(np.count_nonzero(high < -margin)), int(np.count_nonzero(low > margin))
+    return log_e_of_count(n, min(max(n // 2, below), n - above))
+
+
+def e_bh(log_e_values: Sequence[float], rate: float = 0.10) -> tuple[bool, ...]:
+    """Which of many cells survive when at most `rate` of the survivors may be false (False Discovery Rate).
+
+    One ln e-value for each of m cells, in any dependence; one answer for each. The k largest survive, for the largest k
+    whose smallest e-value is at least m / (rate * k). Source: e-BH, Wang and Ramdas, JRSS B 84, 2022.
+    """
+    descending = np.sort(np.asarray(log_e_values, dtype=np.float64))[::-1]
+    ranks = np.arange(1, len(descending) + 1)
+    passing = descending[descending + np.log(rate * ranks) >= math.log(max(len(descending), 1))]
+    return tuple(bool(len(passing)) and value >= passing[-1] for value in log_e_values)
+
+
+@lru_cache(maxsize=8192)
+def interval_rank(n: int, confidence: float, anytime: bool) -> int:
+    """The interval of n blocks runs from the rank-th smallest to the rank-th largest difference; 0: it is still open.
+
+    Fixed n: the sign test turned round, P(Binomial(n, 1/2) < rank) <= (1 - confidence) / 2
+    (Thompson 1936; Conover, Practical Nonparametric Statistics, 3rd ed. 1999, section 3.2).
+    Anytime: the medians that log_e_of_count has not yet refuted (Darling and Robbins 1967; Howard and Ramdas 2022).
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is a share between 0 and 1, not {confidence}")
+    k = np.arange(n // 2 + 1)
+    if anytime:
+        refuted = betaln(k + 1, n - k + 1) + n * math.log(2) >= -math.log1p(-confidence)
+    else:
+        refuted = bdtr(k.astype(np.float64), n, 0.5) <= (1 - confidence) / 2
+    return int(np.count_nonzero(refuted))
+
+
+def fewest_blocks(confidence: float, anytime: bool) -> int:
+    """The smallest number of blocks that gives a finite interval: 6 (fixed) or 8 (anytime) at 95 %."""
+    n = 1
+    while interval_rank(n, confidence, anytime) == 0:
+        n += 1
+    return n
+
+
+def ratio_interval(lows: ArrayLike, highs: ArrayLike, confidence: float, anytime: bool) -> Interval:
+    """Median difference and its interval from the bounds of paired_bounds, each of shape (blocks,).
+
+    Order statistics of the lower bounds give the low end and of the upper bounds the high end, so an unfinished trial
+    widens the interval and never narrows it. Source of the ranks: interval_rank. The interval needs no symmetry, no
+    variance and no normal noise. The estimate is the plain median; after adaptive stopping it is slightly extreme.
+    """
+    low, high = (np.sort(side) for side in _checked(lows, highs))
+    n = len(low)
+    if n == 0:
+        return Interval(-math.inf, math.inf, None, 0)
+    lowest, highest = float(np.median(low)), float(np.median(high))
+    estimate = lowest if lowest == highest else None
+    rank = interval_rank(n, confidence, anytime)
+    if rank == 0:
+        return Interval(-math.inf, math.inf, estimate, n)
+    return Interval(float(low[rank - 1]), float(high[n - rank]), estimate, n)
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """A percentile inside one trial with its interval, in the unit of the samples; n is the number of samples."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+def fewest_samples(quantile: float, confidence: float = 0.95) -> int:
+    """How many samples a two-sided interval of a percentile needs: 6 for p50, 72 for p95, 368 for p99 at 95 %.
+
+    The rarer side must hold a sample: max(q, 1 - q)^n <= (1 - confidence) / 2. Source: David and Nagaraja, Order
+    Statistics, 3rd ed. 2003, section 7.1.
+    """
+    if not 0 < quantile < 1:
+        raise ValueError(f"a quantile lies between 0 and 1, not {quantile}")
+    return math.ceil(math.log((1 - confidence) / 2) / math.log(max(quantile, 1 - quantile)))
+
+
+def percentile_with_interval(samples: ArrayLike, quantile: float, confidence: float = 0.95) -> Percentile | None:
+    """A percentile of one trial's samples (shape (requests,), any order), or None when they are too few to bound it.
+
+    The value is the nearest rank, ceil(q n), so always a measured sample. The interval is of order statistics with
+    equal tails (David and Nagaraja 2003, section 7.1) and takes the samples as independent: requests of one trial share
+    connections, so it shows the least uncertainty there is, and belongs inside the trial only.
+    """
+    ordered = np.sort(np.asarray(samples, dtype=np.float64))
+    n = len(ordered)
+    if n < fewest_samples(quantile, confidence):
+        return None
+    tail = (1 - confidence) / 2
+    counts = np.arange(n, dtype=np.float64)
+    at_most = bdtr(counts, n, quantile)  # P(at most k samples below the percentile)
+    low_rank = int(np.count_nonzero(at_most <= tail))
+    high_rank = int(np.count_nonzero(at_most < 1 - tail)) + 1
+    nearest = math.ceil(quantile * n - 1e-9)  # 0.95 * 100 is 95, whatever floating point says
+    value, low, high = (float(ordered[rank - 1]) for rank in (nearest, low_rank, high_rank))
+    return Percentile(value, low, high, n)
+
+
+def _checked(lows: ArrayLike, highs: ArrayLike) -> tuple[Floats, Floats]:
+    """Both bounds as float arrays. Raises ValueError unless both have shape (blocks,) and low <= high everywhere."""
+    low, high = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
+    if low.ndim != 1 or low.shape != high.shape or not np.all(low <= high):
+        raise ValueError("bounds are two sequences of equal length with low <= high in every block")
+    return low, high

@@ -1,0 +1,234 @@
+"""What a user may write in matrix.yaml, as pydantic models, and what it means as nouns of the lab.
+
+The models know the keys and what fits together; where a value stands in the file is matrix.py's knowledge. A parsed
+field is in SI units. docs/matrix.schema.json is made from the same models.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Annotated, Any, Self
+
+from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic.json_schema import GenerateJsonSchema
+
+from headwind.model import Condition, Congestion, Matrix, Protocol, Workload
+from headwind.written import scalars
+from headwind.written.direction import Keys, WrittenDirection, key
+from headwind.written.scalars import Short, whole
+from headwind.written.slips import Slip, Slips, from_pydantic, raise_any
+from headwind.written.units import Mistake, choose, quoted
+from impair.profile import Direction, Link, Profile
+
+MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of the pen
+MOST_BLOCKS = 1_000  # of one condition
+MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_streams of nginx/nginx.conf
+MOST_REQUESTS = 1_000_000  # h2load keeps a raw sample of each
+MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
+MOST_THREADS = 64
+LARGEST_SEED = 2**63 - 1  # what SQLite keeps as an integer
+
+
+class WrittenProfile(Keys):
+    """A network, by direction; {} is a clean one."""
+
+    uplink: WrittenDirection = key("from client to server", WrittenDirection())
+    downlink: WrittenDirection = key("from server to client: the responses", WrittenDirection())
+    both: WrittenDirection = key("each of the two directions", WrittenDirection())
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        slips: list[Slip] = []
+        for direction in Direction:
+            own: WrittenDirection = getattr(self, direction)
+            for name in sorted(own.model_fields_set & self.both.model_fields_set):
+                hint = f"keep it in `{direction}` or in `both`"
+                slips.append(Slip((direction, name), Mistake(f"`{name}` is already in `both`", hint), at_key=True))
+            try:
+                self.link(direction)
+            except Slips as error:
+                slips += [Slip((self._home(direction, slip.path[0]), *slip.path), slip.mistake) for slip in error.slips]
+        raise_any(slips)
+        return self
+
+    def link(self, direction: Direction) -> Link:
+        """What the profile does to one direction. Raises Slips."""
+        own: WrittenDirection = getattr(self, direction)
+        values = {name: getattr(own, name) for name in own.model_fields_set}
+        return self.both.model_copy(update=values).link()
+
+    def _home(self, direction: Direction, name: str | int) -> str:
+        """The key under which this field of the direction was written."""
+        own: WrittenDirection = getattr(self, direction)
+        return "both" if name in self.both.model_fields_set - own.model_fields_set else direction.value
+
+    def noun(self, name: str) -> Profile:
+        """Cannot fail once the model exists."""
+        return Profile(name, self.link(Direction.UPLINK), self.link(Direction.DOWNLINK))
+
+
+class WrittenWorkload(Keys):
+    """What h2load fetches."""
+
+    requests: Annotated[int, whole(1, MOST_REQUESTS)] = key("in total")
+    connections: Annotated[int, whole(1, MOST_CONNECTIONS)] = key("at the same time; at most one for each request")
+    streams: Annotated[int, whole(1, MOST_STREAMS)] = key("concurrent requests on each connection (h2, h3)", 1)
+    threads: Annotated[int, whole(1, MOST_THREADS)] = key("of the client; at most one for each connection", 1)
+    path: scalars.UrlPath = key("what every request fetches", "/")
+
+    @model_validator(mode="after")
+    def _accepted(self) -> Self:
+        slips = []
+        for fewer, more in (("connections", "requests"), ("threads", "connections")):
+            if getattr(self, fewer) > getattr(self, more):
+                message = f"{getattr(self, fewer)} {fewer} are more than the {getattr(self, more)} {more}"
+                slips.append(Slip((fewer,), Mistake(message, "h2load refuses that")))
+        raise_any(slips)
+        return self
+
+    def noun(self, name: str) -> Workload:
+        """Cannot fail."""
+        return Workload(name, **self.model_dump())
+
+
+class WrittenCongestion(Keys):
+    """Congestion control of TCP and of QUIC, on both endpoints."""
+
+    tcp: scalars.TcpCongestion = key("the kernel's, for h1 and h2", "cubic")
+    quic: scalars.QuicCongestion = key("nginx's, for h3", "cubic")
+
+
+class WrittenPairs(Keys):
+    """Some profiles, each with some workloads. A key that is left out stands for all of them."""
+
+    profiles: list[scalars.NameUsed] | None = key("names from `profiles` of this file", None, minItems=1)
+    workloads: list[scalars.NameUsed] | None = key("names from `workloads` of this file", None, minItems=1)
+
+    @field_validator("profiles", "workloads")
+    @classmethod
+    def _known(cls, names: list[str], info: ValidationInfo) -> list[str]:
+        """`context` holds the names that the file defines, so that a misspelt one is found beside other mistakes."""
+        if not names:
+            raise Mistake("the list is empty", "leave the key out to mean all of them")
+        slips = []
+        defined: list[str] = (info.context or {}).get(info.field_name, [])
+        for index, name in enumerate(names):
+            try:
+                choose(name, defined, f"one of the {info.field_name} of this file")
+            except Mistake as mistake:
+                slips.append(Slip((index,), mistake))
+        raise_any(slips)
+        return names
+
+
+class WrittenMatrix(Keys):
+    """An experiment of the lab: protocols x profiles x workloads."""
+
+    title: scalars.Title = key("heading of the report", "")
+    protocols: list[scalars.Protocol] = key("which are compared", minItems=1, uniqueItems=True)
+    congestion: Annotated[WrittenCongestion, Short(("tcp", "quic"))] = key(
+        "congestion control", WrittenCongestion(), "cubic"
+    )
+    timeout: scalars.Timeout = key("after which a trial is stopped; it then counts as slower than this", 60.0, "60s")
+    repeat: Annotated[int, whole(1, MOST_BLOCKS)] = key("blocks per condition; each runs every protocol once", 3)
+    seed: Annotated[int, whole(0, LARGEST_SEED)] = key("decides the order of trials and netem's random numbers", 1)
+    profiles: dict[scalars.Name, WrittenProfile] = key("networks by name", minProperties=1, additionalProperties=False)
+    workloads: dict[scalars.Name, WrittenWorkload] = key(
+        "workloads by name", minProperties=1, additionalProperties=False
+    )
+    conditions: list[WrittenPairs] | None = key(
+        "which profiles meet which workloads; without it all meet all", None, minItems=1
+    )
+
+    @field_validator("protocols", "profiles", "workloads", "conditions")
+    @classmethod
+    def _some(cls, value: Any, info: ValidationInfo) -> Any:
+        if not value:
+            raise Mistake(f"`{info.field_name}` is empty", "at least one is needed")
+        return value
+
+    @field_validator("protocols")
+    @classmethod
+    def _each_once(cls, protocols: list[Protocol]) -> list[Protocol]:
+        slips = [
+            Slip((index,), Mistake(f"`{protocol}` is there twice", "a block runs each protocol once"))
+            for index, protocol in enumerate(protocols)
+            if protocol in protocols[:index]
+        ]
+        raise_any(slips)
+        return protocols
+
+    @model_validator(mode="after")
+    def _sane(self) -> Self:
+        entries = self.conditions or [WrittenPairs()]
+        count = sum(len(pairs.profiles or self.profiles) * len(pairs.workloads or self.workloads) for pairs in entries)
+        trials = count * self.repeat * len(self.protocols)
+        if trials > MOST_TRIALS:  # counted, not listed: two long lists make very many pairs
+            product_ = f"{count} conditions x {self.repeat} blocks x {len(self.protocols)} protocols"
+            raise Slips(
+                [Slip(("repeat",), Mistake(f"{product_} = {trials} trials", f"a run has at most {MOST_TRIALS}"))]
+            )
+        slips, seen = [], set()
+        for entry, *condition in self._pairs():
+            if tuple(condition) in seen:
+                message = f"the condition {quoted('/'.join(condition))} is there twice"
+                slips.append(Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`")))
+            seen.add(tuple(condition))
+        raise_any(slips)
+        return self
+
+    def _pairs(self) -> list[tuple[int, str, str]]:
+        """Entry of `conditions`, profile and workload of every condition, in the order of the file."""
+        return [
+            (entry, profile, workload)
+            for entry, pairs in enumerate(self.conditions or [WrittenPairs()])
+            for profile, workload in product(pairs.profiles or self.profiles, pairs.workloads or self.workloads)
+        ]
+
+    def noun(self, source: str, path: str) -> Matrix:
+        """The experiment that was written in `source`, the text of the file at `path`."""
+        profiles = {name: written.noun(name) for name, written in self.profiles.items()}
+        workloads = {name: written.noun(name) for name, written in self.workloads.items()}
+        return Matrix(
+            protocols=tuple(self.protocols),
+            conditions=tuple(Condition(profiles[profile], workloads[load]) for _, profile, load in self._pairs()),
+            repeat=self.repeat,
+            timeout_s=self.timeout,
+            seed=self.seed,
+            congestion=Congestion(self.congestion.tcp, self.congestion.quic),
+            title=self.title,
+            source=source,
+            path=path,
+        )
+
+
+def parse(tree: dict[str, Any]) -> WrittenMatrix:
+    """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong."""
+    names = {
+        field: list(tree[field]) if isinstance(tree.get(field), dict) else [] for field in ("profiles", "workloads")
+    }
+    try:
+        return WrittenMatrix.model_validate(tree, context=names)
+    except ValidationError as error:
+        raise Slips(from_pydantic(error, WrittenMatrix)) from None
+
+
+class _Schema(GenerateJsonSchema):
+    """Without the titles and nulls that pydantic derives from Python: YAML leaves an absent key out."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the signature is pydantic's
+        return False
+
+    def nullable_schema(self, schema: Any) -> dict[str, Any]:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        if isinstance(schema.get("default"), str | int) and not isinstance(schema["default"], float):
+            return super().default_schema(schema)
+        return self.generate_inner(schema["schema"])
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema (2020-12) of matrix.yaml, for editors."""
+    dialect = {"$schema": GenerateJsonSchema.schema_dialect}
+    return dialect | WrittenMatrix.model_json_schema(schema_generator=_Schema)

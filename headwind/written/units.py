@@ -1,0 +1,197 @@
+"""Human units, as matrix.yaml has them, to SI: `100ms`, `30%`, `10mbit`, `1000`. Exact decimals, nothing guessed.
+
+The spellings are tc's (tc(8), "PARAMETERS") where they can mean only one thing. tc's `bps`, `kbps` and so on count
+bytes, which few people expect, so they are refused with both readings; a number without its unit is refused, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any
+
+LONGEST_NUMBER = 30  # characters; more than any value needs, and few enough to print
+LONGEST_WORD = 64  # above it no misspelling is looked for: a comparison costs the product of the lengths
+MOST_COMPARED = 100  # words
+MOST_LISTED = 20  # words
+_NUMBER = r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+_PARTS = re.compile(rf"({_NUMBER})(.*)", re.DOTALL)
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)")
+
+_SECONDS = {"ns": "1e-9", "us": "1e-6", "ms": "1e-3", "s": "1"}
+_TIME_SPELLINGS = {"nsec": "ns", "nsecs": "ns", "usec": "us", "usecs": "us", "msec": "ms", "msecs": "ms", "sec": "s",
+                   "secs": "s"}  # fmt: skip
+TIME_UNITS = {name: Decimal(value) for name, value in _SECONDS.items()} | {
+    spelling: Decimal(_SECONDS[name]) for spelling, name in _TIME_SPELLINGS.items()
+}
+RATIO_UNITS = {"%": Decimal("0.01")}
+RATE_UNITS = {"bit": Decimal(1)} | {
+    prefix + step + "bit": Decimal(base) ** (power + 1)
+    for step, base in (("", 1000), ("i", 1024))
+    for power, letter in enumerate("kmgt")
+    for prefix in (letter, letter.upper())
+}
+_LONGER_TIMES_S = {"m": 60, "min": 60, "mins": 60, "minutes": 60, "h": 3600}
+_TC_BYTES = re.compile(r"([kmgt]i?)?bps", re.IGNORECASE)
+
+
+class Mistake(ValueError):
+    """A written value that cannot be used: what is wrong with it, and in `hint` what to write instead."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def harmless(text: object) -> str:
+    """The text with its unprintable characters escaped."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
+
+
+def quoted(text: object) -> str:
+    """The text between backticks, harmless and not longer than a word may be."""
+    shown = str(text)
+    return f"`{harmless(shown[:LONGEST_WORD])}{'...' if len(shown) > LONGEST_WORD else ''}`"
+
+
+def nearest(text: str, allowed: list[str]) -> str:
+    """The allowed word that the text is most likely a misspelling of; empty when none is near."""
+    if len(text) > LONGEST_WORD:
+        return ""
+    return next(iter(get_close_matches(text, allowed[:MOST_COMPARED], n=1)), "")
+
+
+def listed(allowed: list[str]) -> str:
+    """The words that are allowed, as a hint."""
+    more = f" and {len(allowed) - MOST_LISTED} more" if len(allowed) > MOST_LISTED else ""
+    return f"allowed: {', '.join(harmless(word[:LONGEST_WORD]) for word in allowed[:MOST_LISTED])}{more}"
+
+
+def choose(text: str, allowed: list[str], what: str) -> str:
+    """The text, which must be one of `allowed`. Raises Mistake with the nearest of them."""
+    if text in allowed:
+        return text
+    near = nearest(text, allowed)
+    hint = f"did you mean {quoted(near)}? {listed(allowed)}" if near else listed(allowed)
+    raise Mistake(f"{quoted(text)} is not {what}", hint)
+
+
+def scalar(value: Any, example: str) -> str:
+    """The text of a value that must be a scalar. Raises Mistake for a mapping or a list."""
+    if isinstance(value, str):
+        return value
+    found = "a mapping" if isinstance(value, dict) else "a list"
+    raise Mistake(f"there is {found} where one value is expected", f"such as {example}")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A kind of quantity: its name, an example, its units as factors to SI, the ones to name, the ones to offer."""
+
+    what: str
+    example: str
+    factors: Mapping[str, Decimal]
+    named: str
+    likely: tuple[str, ...]
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression (ECMA 262, for the JSON schema) of everything that `parse` can read."""
+        return f"^{_NUMBER}(?:{'|'.join(self.factors)})$"
+
+    def parse(self, value: Any) -> Decimal:
+        """The value in SI units. Raises Mistake, with what to write instead, for anything but number and unit."""
+        text = scalar(value, f"`{self.example}`")
+        if len(text) > LONGEST_NUMBER:
+            raise Mistake(f"{quoted(text)} is not {self.what}", f"such as `{self.example}`")
+        parts = _PARTS.fullmatch(text)
+        if parts is None:
+            raise self._not_a_number(text)
+        number, unit = parts.groups()
+        if unit not in self.factors:
+            raise self._not_a_unit(number, unit)
+        return Decimal(number) * self.factors[unit]
+
+    def _not_a_number(self, text: str) -> Mistake:
+        if re.fullmatch(rf"-{_NUMBER}.*", text):
+            return Mistake(f"{quoted(text)} is negative", f"{self.what} begins at zero, such as `{self.example}`")
+        return Mistake(f"{quoted(text)} is not {self.what}", f"a number and its unit, such as `{self.example}`")
+
+    def _not_a_unit(self, number: str, unit: str) -> Mistake:
+        text = number + unit
+        allowed = f"units: {self.named}"
+        if not unit:
+            return Mistake(f"{quoted(text)} has no unit", f"{self._offers(number)}?")
+        if self.factors is TIME_UNITS and unit in _LONGER_TIMES_S:
+            return Mistake(
+                f"{quoted(text)} is not {self.what}", f"`{Decimal(number) * _LONGER_TIMES_S[unit]:f}s`? {allowed}"
+            )
+        if self.factors is RATE_UNITS and (bytes_unit := _TC_BYTES.fullmatch(unit)):
+            prefix = (bytes_unit[1] or "").lower()
+            as_bytes = f"{Decimal(number) * 8:f}{prefix}bit"
+            return Mistake(
+                f"{quoted(text)} is ambiguous: {unit} counts bytes per second in tc, and bits nearly everywhere else",
+                f"`{number}{prefix}bit` for bits, `{as_bytes}` for bytes",
+            )
+        if re.search(r"\s\S", unit.strip()):
+            return Mistake(
+                f"{quoted(text)} is more than one value", "what tc takes as a second number has its own key here"
+            )
+        if unit[0] in "eE.,_0123456789":
+            return Mistake(f"{quoted(text)} is not {self.what}", f"plain digits and a unit, such as `{self.example}`")
+        near = unit.strip() if unit.strip() in self.factors else nearest(unit.strip().lower(), list(self.factors))
+        hint = f"did you mean `{number}{near}`? {allowed}" if near else allowed
+        return Mistake(f"{quoted(text)} is not {self.what}: {quoted(unit)} is not a unit of it", hint)
+
+    def _offers(self, number: str) -> str:
+        offers = [f"{number}{unit}" for unit in self.likely]
+        if self.factors is RATIO_UNITS and 0 < Decimal(number) <= 1:
+            offers.append(f"{(Decimal(number) * 100).normalize():f}%")
+        return " or ".join(offers)
+
+
+TIME = Unit("a time", "100ms", TIME_UNITS, "ns, us, ms, s", ("ms", "s"))
+RATIO = Unit("a share in percent", "30%", RATIO_UNITS, "%", ("%",))
+RATE = Unit("a rate", "10mbit", RATE_UNITS, "bit, kbit, mbit, gbit, tbit", ("mbit", "kbit"))
+
+
+def seconds(value: Any) -> float:
+    """`100ms` -> 0.1."""
+    return float(TIME.parse(value))
+
+
+def ratio(value: Any) -> float:
+    """`30%` -> 0.3. Raises Mistake above 100 %."""
+    parsed = RATIO.parse(value)
+    if parsed > 1:
+        raise Mistake(f"{quoted(value)} is above 100%", "a share from 0% to 100%")
+    return float(parsed)
+
+
+def bits_per_second(value: Any) -> int:
+    """`10mbit` -> 10000000. Raises Mistake for fractions of a bit."""
+    parsed = RATE.parse(value)
+    if parsed != parsed.to_integral_value():
+        raise Mistake(f"{quoted(value)} is not a whole number of bits per second", "such as `10mbit` or `2500kbit`")
+    return int(parsed)
+
+
+def whole(value: Any, low: int, high: int) -> int:
+    """`1000` -> 1000. Decimal digits only: `010`, `0x10`, `1_000` and `1e3` mean something else to each reader."""
+    text = scalar(value, f"`{low}`")
+    bounds = f"a whole number from {low} to {high}"
+    if len(text) > LONGEST_NUMBER or not _WHOLE.fullmatch(text):
+        plain = re.sub(r"[_, ]", "", text)
+        near = plain.lstrip("0") if re.fullmatch(r"[0-9]{1,20}", plain) else ""
+        raise Mistake(f"{quoted(text)} is not a plain number", f"did you mean `{near}`? {bounds}" if near else bounds)
+    if not low <= int(text) <= high:
+        raise Mistake(f"{text} is out of range", bounds)
+    return int(text)
+
+
+def truth(value: Any) -> bool:
+    """`true` or `false`; YAML's old `yes`, `on` and `no` are refused."""
+    return choose(scalar(value, "`true`"), ["true", "false"], "true or false") == "true"

@@ -1,0 +1,139 @@
+"""The router's agent: impairs what passes between its two ports. The same in every engine; spoken to by impair/wire.py.
+
+uplink's netem sits on the port towards the server, downlink's on the port towards the client: where packets leave.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, cast
+
+from impair import mailbox, ports
+from impair.netem import Ability, Netem, Reading, try_netem
+from impair.profile import Delay, Direction, Link, Profile
+from impair.wire import serve
+
+SIDES = ("client", "server")
+EGRESS = {Direction.UPLINK: "server", Direction.DOWNLINK: "client"}  # the side towards which a direction leaves
+
+
+class Router:
+    """Two ports and a netem on each; every public method is an operation that the lab may ask for."""
+
+    def __init__(self, engine: str, interfaces: Mapping[str, str], facts: Mapping[str, Any]) -> None:
+        self._engine = engine
+        self._ports = dict(interfaces)  # side -> interface
+        self._facts = dict(facts)
+        self._netem = Netem()
+        self._applied: dict[Direction, Link] = {}
+
+    def operations(self) -> dict[str, Callable[..., Any]]:
+        """Name -> operation, as `serve` takes them."""
+        return {name: getattr(self, name) for name in ("hello", "setup", "apply", "clear", "show", "probe")}
+
+    @cached_property
+    def _ability(self) -> Ability:
+        return try_netem()
+
+    def probe(self) -> dict[str, Any]:
+        """What the kernel's netem can do, found by trying: {"netem", "why", "seed", "counters"}."""
+        return asdict(self._ability)
+
+    def hello(self) -> dict[str, Any]:
+        """{"kernel", "engine", "netem_counters", "ports": {side: {"name", "mac", "mtu"}}} and what the engine adds."""
+        return {
+            **self._facts,
+            "kernel": os.uname().release,
+            "engine": self._engine,
+            "netem_counters": self._ability.counters,
+            "ports": {side: ports.describe(name) for side, name in self._ports.items()},
+        }
+
+    def setup(
+        self, client_gateway: str, server_gateway: str, neighbours: Mapping[str, Mapping[str, str]]
+    ) -> dict[str, Any]:
+        """Make this a router between two networks; returns what `hello` returns.
+
+        The gateways are addresses with a prefix length, `neighbours` {side: {"ip", "mac"}} the two endpoints.
+        Everything is read back; raises PortError where it is not as asked.
+        """
+        ports.forward()
+        for side, gateway in (("client", client_gateway), ("server", server_gateway)):
+            ports.set_up(self._ports[side], gateway, neighbours[side]["ip"], neighbours[side]["mac"])
+        return self.hello()
+
+    def apply(self, profile: Mapping[str, Any], seeds: Mapping[str, int | None]) -> dict[str, Any]:
+        """Give both directions a fresh netem and read it back; {direction: as in `show`}.
+
+        `profile` is Profile.to_json(), `seeds` {direction: seed, or None for the kernel's choice}. Raises NetemRefused
+        when the kernel reads back anything else, OSError when it refuses.
+        """
+        wanted = Profile.from_json(profile)
+        readings = {}
+        for direction, side in EGRESS.items():
+            link = wanted.link(direction)
+            reading = self._netem.apply(self._ports[side], link, seeds[direction])
+            self._applied[direction] = link
+            readings[direction.value] = _shown(reading, link.delay)
+        return readings
+
+    def clear(self) -> None:
+        """Take netem off both ports."""
+        for side in SIDES:
+            self._netem.clear(self._ports[side])
+        self._applied.clear()
+
+    def show(self) -> dict[str, Any]:
+        """{direction: {"link", "seed", "limit", "unverified", "counters"} or None, "ports": {side: frame counters}}.
+
+        `link` is read back, but for what `unverified` names: the kernel does not tell it, so it is what was written.
+        """
+        directions: dict[str, Any] = {}
+        for direction, side in EGRESS.items():
+            reading = self._netem.read(self._ports[side])
+            applied = self._applied.get(direction)
+            directions[direction.value] = _shown(reading, applied.delay if applied else None) if reading else None
+        counters = ports.frame_counters()
+        return {**directions, "ports": {side: counters[name] for side, name in self._ports.items()}}
+
+
+def _shown(reading: Reading, written: Delay | None) -> dict[str, Any]:
+    distribution = written.distribution if written else "uniform"
+    return {
+        "link": reading.options.link(distribution).to_json(),
+        "seed": reading.options.seed,
+        "limit": reading.options.limit,
+        "unverified": [] if distribution == "uniform" else ["delay.distribution"],
+        "counters": reading.counters,
+    }
+
+
+def main() -> None:
+    """Serve a router: `--client-subnet CIDR --server-subnet CIDR`, or `--client-port NAME --server-port NAME`."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    for side in SIDES:
+        group = parser.add_mutually_exclusive_group(required=True)
+        group.add_argument(f"--{side}-subnet", metavar="CIDR")
+        group.add_argument(f"--{side}-port", metavar="INTERFACE")
+    parser.add_argument("--engine", choices=("kernel", "uml"), default="kernel")
+    parser.add_argument("--facts", type=json.loads, default={}, help="a JSON object to add to what `hello` answers")
+    parser.add_argument("--mailbox", type=Path, help="where requests are, if standard input only rings for them")
+    given = vars(parser.parse_args())
+    try:
+        interfaces = {side: given[f"{side}_port"] or ports.interface_in(given[f"{side}_subnet"]) for side in SIDES}
+    except ports.PortError as error:
+        print(json.dumps({"error": str(error)}), flush=True)  # noqa: T201 - the wire
+        raise SystemExit(1) from error
+    lines = mailbox.collect(given["mailbox"], sys.stdin.fileno()) if given["mailbox"] else sys.stdin
+    serve(Router(given["engine"], interfaces, given["facts"]).operations(), cast("IO[str]", lines))
+
+
+if __name__ == "__main__":
+    main()

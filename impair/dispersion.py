@@ -1,0 +1,50 @@
+"""The rate of the slowest link on a path, out of when the frames of a back-to-back train arrived. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+@dataclass(frozen=True, slots=True)
+class RateEstimate:
+    """The rate of the slowest link that a back-to-back train passed, in bit/s of frames; None: too little arrived."""
+
+    rate_bps: float | None = None  # the one to use
+    gap_rate_bps: float | None = None  # from the median gap between neighbours
+    span_rate_bps: float | None = None  # from everything between the first and the last arrival
+    pairs: int = 0  # how many pairs of arrivals rate_bps is the median of
+
+
+def estimate_rate(arrivals_s: Sequence[float], sequences: Sequence[int], frame_bytes: int) -> RateEstimate:
+    """The rate at which frames of `frame_bytes` left the bottleneck, from their arrivals in order (packet dispersion).
+
+    A missing frame may have been lost before the link (it took no time there) or corrupted on it and dropped by its
+    checksum (it did). So only stretches without a missing sequence number are used; a copy takes its own time. Pairs of
+    arrivals a fixed number of frames apart are compared, and the median is taken: a long distance averages out how the
+    machine bunches packets, the median ignores a disturbed minority. The distance is the median of what is left of a
+    stretch, so that half of all starting points reach that far. Where copies come and frames are missing, a corrupted
+    copy may hide between any two arrivals: then the distance is 1.
+    """
+    frame_bits = frame_bytes * 8
+    reaches: list[int] = []  # for each arrival: over how many following ones nothing is missing
+    for before, after in reversed(list(pairwise(sequences))):
+        reaches.append(1 + (reaches[-1] if reaches else 0) if after - before in (0, 1) else 0)
+    reaches.reverse()
+    usable = [reach for reach in reaches if reach]
+    span_s = arrivals_s[-1] - arrivals_s[0] if arrivals_s else 0.0
+    span_rate_bps = frame_bits * (len(arrivals_s) - 1) / span_s if span_s > 0 else None
+    if not usable:
+        return RateEstimate(span_rate_bps=span_rate_bps)
+
+    def median_rate(distance: int) -> tuple[float | None, int]:
+        times_s = [arrivals_s[i + distance] - arrivals_s[i] for i, reach in enumerate(reaches) if reach >= distance]
+        middle_s = statistics.median(times_s)
+        return (frame_bits * distance / middle_s if middle_s > 0 else None), len(times_s)
+
+    distinct = set(sequences)
+    hidden_copies = len(distinct) < len(sequences) and len(distinct) < max(distinct) - min(distinct) + 1
+    rate_bps, pairs = median_rate(1 if hidden_copies else statistics.median_high(usable))
+    return RateEstimate(rate_bps, median_rate(1)[0], span_rate_bps, pairs)

@@ -1,0 +1,124 @@
+"""What the kernel keeps of earlier connections, and how to make it forget: TCP sockets and TCP metrics.
+
+Spoken over netlink directly (linux/inet_diag.h, linux/tcp_metrics.h), because a trial pays for it: below a millisecond,
+where `ss -K` and `ip tcp_metrics flush` cost a process each.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+import struct
+from dataclasses import dataclass
+
+NETLINK_SOCK_DIAG, NETLINK_GENERIC = 4, 16
+SOCK_DIAG_BY_FAMILY, SOCK_DESTROY = 20, 21
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 1, 4, 0x300
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 16, 3, 1, 2
+TCP_METRICS_CMD_DEL = 2
+ALL_STATES_BUT_LISTEN = 0xFFFF & ~(1 << 10)  # TCP_LISTEN is 10
+
+_HEADER = struct.Struct("@IHHII")  # nlmsghdr: length, type, flags, sequence, port
+_REQUEST = struct.Struct("@BBBBI48s")  # inet_diag_req_v2: family, protocol, extensions, padding, states, socket id
+_SOCKET_ID = slice(4, 52)  # inside inet_diag_msg
+_PEER_ADDRESS = slice(4 + 20, 4 + 36)
+_MAPPED = bytes(10) + b"\xff\xff"  # an IPv4 address inside an IPv6 socket (RFC 4291, 2.5.5.2)
+
+
+def _ask(sock: socket.socket, kind: int, flags: int, payload: bytes) -> list[bytes]:
+    """Send one netlink request and return the payloads of its answers. Raises OSError with the kernel's errno."""
+    sock.send(_HEADER.pack(_HEADER.size + len(payload), kind, NLM_F_REQUEST | flags, 1, 0) + payload)
+    answers: list[bytes] = []
+    while True:
+        data = sock.recv(1 << 16)
+        while len(data) >= _HEADER.size:
+            length, kind, *_ = _HEADER.unpack_from(data)
+            body, data = data[_HEADER.size : length], data[(length + 3) & ~3 :]
+            if kind == NLMSG_DONE:
+                return answers
+            if kind == NLMSG_ERROR:
+                code = -struct.unpack_from("@i", body)[0]
+                if code:
+                    raise OSError(code, os.strerror(code))
+                return answers
+            answers.append(body)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What became of the TCP sockets of earlier connections."""
+
+    destroyed: int | None  # None: this kernel cannot (it is built without INET_DIAG_DESTROY)
+    left: int
+
+
+def destroy_sockets(network: ipaddress.IPv4Network) -> Leftovers:
+    """Destroy every TCP socket whose peer is in `network`, whatever its state; listening ones have no peer.
+
+    Raises OSError where the kernel tells nothing of its sockets, or without the capability NET_ADMIN.
+    """
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as sock:
+        found = [(family, message) for family in (socket.AF_INET, socket.AF_INET6)
+                 for message in _sockets(sock, family) if _is_towards(message, family, network)]  # fmt: skip
+        if not _can_destroy(sock):
+            return Leftovers(None, len(found))
+        destroyed = left = 0
+        for family, message in found:
+            code = _destroy(sock, family, message[_SOCKET_ID])
+            destroyed += code == 0
+            left += code not in (0, errno.ENOENT)  # ENOENT: it went by itself meanwhile
+        return Leftovers(destroyed, left)
+
+
+def _sockets(sock: socket.socket, family: int) -> list[bytes]:
+    request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, ALL_STATES_BUT_LISTEN, bytes(48))
+    return _ask(sock, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
+
+
+def _is_towards(message: bytes, family: int, network: ipaddress.IPv4Network) -> bool:
+    address = message[_PEER_ADDRESS]
+    if family == socket.AF_INET6 and address[:12] != _MAPPED:
+        return False
+    return ipaddress.IPv4Address(address[:4] if family == socket.AF_INET else address[12:]) in network
+
+
+def _destroy(sock: socket.socket, family: int, identity: bytes) -> int:
+    """Destroy one socket; 0 or the kernel's errno."""
+    try:
+        _ask(sock, SOCK_DESTROY, NLM_F_ACK, _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, 0xFFFF, identity))
+    except OSError as error:
+        if error.errno in (errno.EPERM, errno.EACCES):
+            raise
+        return error.errno or errno.EIO
+    return 0
+
+
+def _can_destroy(sock: socket.socket) -> bool:
+    """Ask for a socket that cannot exist: a kernel that can destroy says it is not there, another that it cannot."""
+    nowhere = bytes(40) + b"\xff" * 8  # no ports, no addresses, and the cookie that means "any"
+    return _destroy(sock, socket.AF_INET, nowhere) != errno.EOPNOTSUPP
+
+
+def flush_metrics() -> None:
+    """Forget what TCP has learned of its peers (round-trip times, windows). Raises OSError when the kernel refuses."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_GENERIC) as sock:
+        name = b"tcp_metrics\0"
+        attribute = struct.pack("@HH", 4 + len(name), CTRL_ATTR_FAMILY_NAME) + name
+        command = struct.pack("@BBH", CTRL_CMD_GETFAMILY, 1, 0)
+        answer = _ask(sock, GENL_ID_CTRL, NLM_F_ACK, command + attribute)[0]
+        family = _attribute(answer[4:], CTRL_ATTR_FAMILY_ID)
+        # Without an address it means all of them (tcp_metrics_nl_cmd_del in net/ipv4/tcp_metrics.c).
+        _ask(sock, struct.unpack("@H", family)[0], NLM_F_ACK, struct.pack("@BBH", TCP_METRICS_CMD_DEL, 1, 0))
+
+
+def _attribute(data: bytes, wanted: int) -> bytes:
+    """The first netlink attribute of type `wanted`. Raises LookupError when there is none."""
+    while data:
+        length, kind = struct.unpack_from("@HH", data)
+        if kind == wanted:
+            return data[4:length]
+        data = data[(length + 3) & ~3 :]
+    raise LookupError(f"no netlink attribute {wanted} in the kernel's answer")

@@ -1,0 +1,356 @@
+"""A Link -> the kernel's netem -> read back -> equal, or NetemRefused. The only file that imports pyroute2.
+
+pyroute2's own netem plugin lacks the seed, nanoseconds, loss models, ecn, slots, 64-bit rates, tables and statistics,
+and ignores what it does not know. So the messages are described here, as classes of pyroute2's netlink machinery, after
+include/uapi/linux/pkt_sched.h and gen_stats.h.
+"""
+
+# mypy: allow-subclassing-any
+# (pyroute2 has no types, and netlink messages are described by subclassing its own)
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import socket
+import struct
+import threading
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pyroute2.netlink import nla, nlmsg
+
+from impair.options import Options, distribution_table
+from impair.profile import Link
+
+RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_ECHO, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x8, 0x200, 0x400
+NLMSG_ERROR, NLM_F_ACK_TLVS, NLMSGERR_ATTR_MSG = 2, 0x200, 1
+SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 270, 10, 11
+HANDLE, ROOT = 0x10000, 0xFFFFFFFF  # "1:" and TC_H_ROOT
+CLONE_NEWNET = 0x40000000
+ANSWER_BYTES = 65536
+ANSWER_TIMEOUT_S = 5.0
+IMPAIRMENT_COUNTERS = (  # struct tc_netem_xstats, kernel 7.2 and later
+    "delayed", "dropped", "corrupted", "duplicated", "reordered", "ecn_marked", "allocation_errors",
+)  # fmt: skip
+
+
+class NetemRefused(Exception):
+    """The kernel did not take an attribute as it was written."""
+
+    def __init__(self, device: str, attribute: str, asked: Any, got: Any) -> None:
+        hint = "; this kernel cannot seed netem (6.6 and later can)" if attribute == "seed" and got is None else ""
+        super().__init__(f"netem on {device}: asked for {attribute} = {asked}, the kernel reads back {got}{hint}")
+        self.attribute, self.asked, self.got = attribute, asked, got
+
+
+class NetemOptions(nla):
+    """TCA_OPTIONS of netem: struct tc_netem_qopt, then attributes."""
+
+    fields = tuple((name, "I") for name in ("latency", "limit", "loss", "gap", "duplicate", "jitter"))
+    nla_map = (
+        ("TCA_NETEM_UNSPEC", "none"), ("TCA_NETEM_CORR", "Correlations"), ("TCA_NETEM_DELAY_DIST", "cdata"),
+        ("TCA_NETEM_REORDER", "Chance"), ("TCA_NETEM_CORRUPT", "Chance"), ("TCA_NETEM_LOSS", "LossModel"),
+        ("TCA_NETEM_RATE", "Rate"), ("TCA_NETEM_ECN", "uint32"), ("TCA_NETEM_RATE64", "uint64"),
+        ("TCA_NETEM_PAD", "none"), ("TCA_NETEM_LATENCY64", "int64"), ("TCA_NETEM_JITTER64", "int64"),
+        ("TCA_NETEM_SLOT", "Slot"), ("TCA_NETEM_SLOT_DIST", "cdata"), ("TCA_NETEM_PRNG_SEED", "uint64"),
+    )  # fmt: skip
+
+    class Correlations(nla):
+        """struct tc_netem_corr."""
+
+        fields = (("delay", "I"), ("loss", "I"), ("duplicate", "I"))
+
+    class Chance(nla):
+        """struct tc_netem_reorder and tc_netem_corrupt."""
+
+        fields = (("probability", "I"), ("correlation", "I"))
+
+    class Rate(nla):
+        """struct tc_netem_rate."""
+
+        fields = (("rate", "I"), ("packet_overhead", "i"), ("cell_size", "I"), ("cell_overhead", "i"))
+
+    class Slot(nla):
+        """struct tc_netem_slot."""
+
+        fields = (
+            ("min_delay", "q"), ("max_delay", "q"), ("max_packets", "i"), ("max_bytes", "i"),
+            ("dist_delay", "q"), ("dist_jitter", "q"),
+        )  # fmt: skip
+
+    class LossModel(nla):
+        """TCA_NETEM_LOSS: one of the two models."""
+
+        nla_map = (("NETEM_LOSS_UNSPEC", "none"), ("NETEM_LOSS_GI", "FourState"), ("NETEM_LOSS_GE", "GilbertElliott"))
+
+        class FourState(nla):
+            """struct tc_netem_gimodel."""
+
+            fields = tuple((name, "I") for name in ("p13", "p31", "p32", "p14", "p23"))
+
+        class GilbertElliott(nla):
+            """struct tc_netem_gemodel."""
+
+            fields = tuple((name, "I") for name in ("p", "r", "h", "k1"))
+
+
+class Message(nlmsg):
+    """An rtnetlink message about a qdisc that is netem: struct tcmsg, then attributes."""
+
+    fields = (
+        ("family", "B"), ("pad1", "B"), ("pad2", "H"), ("index", "i"), ("handle", "I"), ("parent", "I"), ("info", "I"),
+    )  # fmt: skip
+    nla_map = (
+        ("TCA_UNSPEC", "none"), ("TCA_KIND", "asciiz"), ("TCA_OPTIONS", "NetemOptions"), ("TCA_STATS", "none"),
+        ("TCA_XSTATS", "none"), ("TCA_RATE", "none"), ("TCA_FCNT", "none"), ("TCA_STATS2", "Statistics"),
+    )  # fmt: skip
+    NetemOptions = NetemOptions
+
+    class Statistics(nla):
+        """TCA_STATS2 (gen_stats.h)."""
+
+        nla_map = (
+            ("TCA_STATS_UNSPEC", "none"), ("TCA_STATS_BASIC", "Basic"), ("TCA_STATS_RATE_EST", "none"),
+            ("TCA_STATS_QUEUE", "Queue"), ("TCA_STATS_APP", "Impairments"), ("TCA_STATS_RATE_EST64", "none"),
+            ("TCA_STATS_PAD", "none"), ("TCA_STATS_BASIC_HW", "none"), ("TCA_STATS_PKT64", "uint64"),
+        )  # fmt: skip
+
+        class Basic(nla):
+            """struct gnet_stats_basic."""
+
+            fields = (("bytes", "Q"), ("packets", "I"))
+
+        class Queue(nla):
+            """struct gnet_stats_queue."""
+
+            fields = tuple((name, "I") for name in ("packets", "bytes", "drops", "requeues", "overlimits"))
+
+        class Impairments(nla):
+            """struct tc_netem_xstats, kernel 7.2 and later."""
+
+            fields = tuple((name, "Q") for name in IMPAIRMENT_COUNTERS)
+
+
+def request(kind: int, flags: int, index: int, options: Options | None = None, table: bytes = b"") -> Message:
+    """A message about the root qdisc of interface number `index`; with options it describes a netem."""
+    message = Message()
+    message["index"], message["parent"], message["handle"] = index, ROOT, HANDLE if options else 0
+    message["header"]["type"], message["header"]["flags"] = kind, NLM_F_REQUEST | NLM_F_ACK | flags
+    if options:
+        message["attrs"] = [("TCA_KIND", "netem"), ("TCA_OPTIONS", _encoded(options, table))]
+    return message
+
+
+def _encoded(options: Options, table: bytes) -> dict[str, Any]:
+    """The value of TCA_OPTIONS. What is absent is not sent: a fresh netem has none of it."""
+    rate = min(options.rate, 2**32 - 1), options.packet_overhead, options.cell_size, options.cell_overhead
+    model: dict[str, Any] = {}
+    if options.gilbert_elliott:
+        model = {"NETEM_LOSS_GE": _struct(NetemOptions.LossModel.GilbertElliott, options.gilbert_elliott)}
+    elif options.four_state:
+        model = {"NETEM_LOSS_GI": _struct(NetemOptions.LossModel.FourState, options.four_state)}
+    attributes = [
+        ("TCA_NETEM_LATENCY64", options.latency, True),
+        ("TCA_NETEM_JITTER64", options.jitter, True),
+        ("TCA_NETEM_DELAY_DIST", table, table),
+        ("TCA_NETEM_REORDER", {"probability": options.reorder}, options.reorder),
+        ("TCA_NETEM_CORRUPT", {"probability": options.corrupt}, options.corrupt),
+        ("TCA_NETEM_LOSS", {"attrs": list(model.items())}, model),
+        ("TCA_NETEM_RATE", _struct(NetemOptions.Rate, rate), options.rate),
+        ("TCA_NETEM_RATE64", options.rate, options.rate >= 2**32),
+        ("TCA_NETEM_ECN", options.ecn, options.ecn),
+        ("TCA_NETEM_SLOT", _struct(NetemOptions.Slot, options.slot or ()), options.slot),
+        ("TCA_NETEM_PRNG_SEED", options.seed, options.seed is not None),
+    ]
+    return {
+        **{name: getattr(options, name) for name in ("limit", "loss", "gap", "duplicate")},
+        "attrs": [(name, value) for name, value, present in attributes if present],
+    }
+
+
+def _struct(kind: type[nla], values: tuple[int, ...]) -> dict[str, int]:
+    return {name: value for (name, _), value in zip(kind.fields, values, strict=False)}
+
+
+def _values(read: nla | None, absent: tuple[int, ...] | None) -> Any:
+    return absent if read is None else tuple(read[name] for name, _ in read.fields)
+
+
+def decoded(message: Message) -> Options:
+    """The options in a message that describes a netem; what the kernel does not tell is 0 or None."""
+    netem = message.get_attr("TCA_OPTIONS")
+    model = netem.get_attr("TCA_NETEM_LOSS") or NetemOptions.LossModel()
+    rate, packet_overhead, cell_size, cell_overhead = _values(netem.get_attr("TCA_NETEM_RATE"), (0, 0, 0, 0))
+    reorder, reorder_correlation = _values(netem.get_attr("TCA_NETEM_REORDER"), (0, 0))
+    corrupt, corrupt_correlation = _values(netem.get_attr("TCA_NETEM_CORRUPT"), (0, 0))
+    correlations = _values(netem.get_attr("TCA_NETEM_CORR"), (0, 0, 0))
+    return Options(
+        **{name: netem[name] for name in ("limit", "loss", "gap", "duplicate")},
+        latency=netem.get_attr("TCA_NETEM_LATENCY64") or 0,
+        jitter=netem.get_attr("TCA_NETEM_JITTER64") or 0,
+        gilbert_elliott=_values(model.get_attr("NETEM_LOSS_GE"), None),
+        four_state=_values(model.get_attr("NETEM_LOSS_GI"), None),
+        reorder=reorder,
+        corrupt=corrupt,
+        rate=netem.get_attr("TCA_NETEM_RATE64") or rate,
+        packet_overhead=packet_overhead,
+        cell_size=cell_size,
+        cell_overhead=cell_overhead,
+        slot=_values(netem.get_attr("TCA_NETEM_SLOT"), None),
+        ecn=netem.get_attr("TCA_NETEM_ECN") or 0,
+        correlations=(*correlations, reorder_correlation, corrupt_correlation),
+        seed=netem.get_attr("TCA_NETEM_PRNG_SEED"),
+    )
+
+
+def counted(message: Message) -> dict[str, int]:
+    """The counters in a message that describes a netem; those of single impairments only where the kernel has them."""
+    statistics = message.get_attr("TCA_STATS2")
+    basic, queue = statistics.get_attr("TCA_STATS_BASIC"), statistics.get_attr("TCA_STATS_QUEUE")
+    impairments = statistics.get_attr("TCA_STATS_APP")
+    return {
+        "packets": statistics.get_attr("TCA_STATS_PKT64") or basic["packets"],
+        "bytes": basic["bytes"],
+        **{name: queue[name] for name in ("drops", "overlimits", "requeues")},
+        "backlog_packets": queue["packets"],
+        "backlog_bytes": queue["bytes"],
+        **({name: impairments[name] for name in IMPAIRMENT_COUNTERS} if impairments else {}),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the kernel says of one interface's netem."""
+
+    options: Options
+    counters: dict[str, int]
+
+
+class Netem:
+    """netem on the interfaces of the network namespace in which this object was made, through one netlink socket."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self._socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
+        self._socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+        self._socket.settimeout(ANSWER_TIMEOUT_S)
+        self._sequence = 0
+
+    def close(self) -> None:
+        """Close the socket; what was applied stays."""
+        self._socket.close()
+
+    def apply(self, device: str, link: Link, seed: int | None) -> Reading:
+        """Replace whatever `device` has by one fresh netem, and read it back.
+
+        del and add, never change: a changed netem keeps old rate, corrupt, slot and ecn. Raises NetemRefused when one
+        attribute differs (a seed that is not read back, too, unless `seed` is None) and OSError with the kernel's words
+        when it refuses the whole. A distribution's table cannot be read back: the kernel does not tell it.
+        """
+        asked = Options.of(link, seed)
+        table = distribution_table(link.delay.distribution if link.delay else "uniform")
+        index = socket.if_nametoindex(device)
+        self.clear(device)
+        self._ask(request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, asked, table))
+        reading = self.read(device)
+        if reading is None:
+            raise NetemRefused(device, "qdisc", "netem", None)
+        for field in fields(Options):
+            wanted, got = getattr(asked, field.name), getattr(reading.options, field.name)
+            if wanted != got and not (field.name == "seed" and seed is None):
+                raise NetemRefused(device, field.name, wanted, got)
+        return reading
+
+    def clear(self, device: str) -> None:
+        """Give `device` back its default queue; nothing happens where it has it already."""
+        try:
+            self._ask(request(RTM_DELQDISC, 0, socket.if_nametoindex(device)))
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                raise
+
+    def read(self, device: str) -> Reading | None:
+        """Options and counters of the netem of `device`; None when it has none."""
+        answers = self._ask(request(RTM_GETQDISC, NLM_F_ECHO, socket.if_nametoindex(device)))
+        for answer in answers:
+            message = Message(answer)
+            message.decode()
+            if message.get_attr("TCA_KIND") == "netem":
+                return Reading(decoded(message), counted(message))
+        return None
+
+    def _ask(self, message: Message) -> list[bytes]:
+        """Send one request; the messages that answer it, up to its acknowledgement. Raises OSError."""
+        self._sequence += 1
+        message["header"]["sequence_number"] = self._sequence
+        message.encode()
+        self._socket.send(message.data)
+        answers: list[bytes] = []
+        while True:
+            packet = self._socket.recv(ANSWER_BYTES)
+            while packet:
+                length, kind, flags, sequence, _ = struct.unpack_from("=IHHII", packet)
+                answer, packet = packet[:length], packet[(length + 3) & ~3 :]
+                if sequence != self._sequence:
+                    continue  # left over from a request that timed out
+                if kind != NLMSG_ERROR:
+                    answers.append(answer)
+                    continue
+                _raise_error(answer, flags)
+                return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """What the running kernel's netem can do, found by trying. `why` says where it was tried, or what went wrong."""
+
+    netem: bool
+    why: str
+    seed: bool = False
+    counters: bool = False  # one for each impairment
+
+
+def try_netem() -> Ability:
+    """Try netem where it can hurt nobody: on the loopback interface of a throw-away network namespace.
+
+    A container may not make one (that takes CAP_SYS_ADMIN); there its own loopback serves, which carries nothing.
+    """
+    found: list[Ability] = []
+
+    def try_apart() -> None:
+        apart = ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0  # of this thread only; gone when it ends
+        found.append(_try_loopback("a throw-away namespace" if apart else "the container's loopback"))
+
+    thread = threading.Thread(target=try_apart)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def _try_loopback(where: str) -> Ability:
+    netem = Netem()
+    try:
+        reading = netem.apply("lo", Link(), seed=None)
+        netem.clear("lo")
+    except (OSError, NetemRefused) as error:
+        return Ability(False, f"{error} (tried in {where})")
+    finally:
+        netem.close()
+    return Ability(True, f"tried in {where}", reading.options.seed is not None, "delayed" in reading.counters)
+
+
+def _raise_error(answer: bytes, flags: int) -> None:
+    """Raise what a struct nlmsgerr complains of, in the kernel's own words where it has any; an ack raises nothing."""
+    (status,) = struct.unpack_from("=i", answer, 16)
+    if status == 0:
+        return
+    words = os.strerror(-status)
+    offset = 16 + 4 + 16  # header, status and, with NETLINK_CAP_ACK, the request's header
+    while flags & NLM_F_ACK_TLVS and offset + 4 <= len(answer):
+        length, kind = struct.unpack_from("=HH", answer, offset)
+        if kind == NLMSGERR_ATTR_MSG:
+            words = answer[offset + 4 : offset + length].rstrip(b"\0").decode()
+        offset += (length + 3) & ~3 or 4
+    raise OSError(-status, words)

@@ -1,0 +1,1 @@
+"""The server of the testbed: nginx, what it serves, and the agent beside it."""

@@ -1,0 +1,194 @@
+"""The agent of the server: the endpoint's operations, and what is read from nginx or reset between trials."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from impair import endpoint
+from impair.wire import Operation, serve
+
+CONFIGURATION = Path(__file__).with_name("nginx.conf")
+PID_FILE = Path("/run/nginx.pid")
+PORT = 443
+PACKAGES = ("nginx", "libssl3t64", "libc6")
+RESTART_TIMEOUT_S = 5.0
+PROBE_TIMEOUT_S = 1.0
+LOOK_EVERY_S = 0.0005
+PROBES_PER_WORKER = 8  # with n workers a socket is missed by all of 8 n random source ports once in e^8 = 3,000 times
+
+# A version that no server knows (RFC 9000, section 15), in a datagram long enough to be a client's first one (14.1):
+# the answer is a Version Negotiation packet, without any state on the server.
+UNKNOWN_VERSION = bytes.fromhex("1a2a3a4a")
+FIRST_DATAGRAM_BYTES = 1200
+
+
+class NginxIsGone(RuntimeError):
+    """No nginx master runs, or it has not brought up its workers in time."""
+
+
+def health() -> dict[str, Any]:
+    """{"master": pid, "master_started_s": seconds after the host's boot, "workers": [pids]}; raises NginxIsGone.
+
+    A crash between two calls shows as another master or other workers.
+    """
+    master = _master()
+    return {"master": master, "master_started_s": _stat(master)[1], "workers": _workers(master)}
+
+
+def restart_workers() -> dict[str, Any]:
+    """End all workers, and with them every connection, and return when the new ones answer over TCP and QUIC.
+
+    The listening sockets are the master's and stay bound throughout. Returns {"workers": [pids], "took_s": float};
+    raises NginxIsGone.
+    """
+    start, master = time.monotonic(), _master()
+    old = _workers(master)
+    for worker in old:
+        os.kill(worker, signal.SIGKILL)
+    new = _await_workers(master, old)
+    _prove_tcp()
+    _prove_quic(PROBES_PER_WORKER * len(new) if len(new) > 1 else 1)
+    return {"workers": new, "took_s": time.monotonic() - start}
+
+
+def info() -> dict[str, Any]:
+    """What serves here: versions, build options, configuration hash, and the buffer that QUIC's sockets really have."""
+    told = subprocess.run(["nginx", "-V"], capture_output=True, text=True, check=True).stderr
+    version = _find(r"nginx version: nginx/(\S+)", told)
+    listing = subprocess.run(
+        ["dpkg-query", "--show", "--showformat", "${Package} ${Version}\n", *PACKAGES],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    # CUBIC came with 1.27.5, in place of New Reno (https://nginx.org/en/CHANGES)
+    cubic = tuple(map(int, version.split("."))) >= (1, 27, 5)
+    return {
+        "nginx": version,
+        "tls_library": _find(r"(?:built|running) with (.+)", told),
+        "configure_arguments": _find(r"configure arguments: (.*)", told),
+        "packages": dict(line.split() for line in listing.splitlines()),
+        "kernel": platform.release(),
+        "configuration_sha256": hashlib.sha256(CONFIGURATION.read_bytes()).hexdigest(),
+        "workers": len(_workers(_master())),
+        "quic_congestion": "cubic" if cubic else "newreno",
+        "quic_rcvbuf_wanted_bytes": _wanted_rcvbuf_bytes(CONFIGURATION.read_text()),
+        "quic_rcvbuf_bytes": _rcvbuf_bytes(),
+    }
+
+
+def _master() -> int:
+    try:
+        pid = int(PID_FILE.read_text())
+        _stat(pid)
+    except (OSError, ValueError) as error:
+        raise NginxIsGone(f"nginx does not run here: {error}") from error
+    return pid
+
+
+def _stat(pid: int) -> tuple[int, float]:
+    """(parent's pid, start in seconds after boot) of a living process; raises OSError for any other."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    if fields[0] in "ZX":
+        raise ProcessLookupError(f"process {pid} has ended")
+    return int(fields[1]), int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def _workers(master: int) -> list[int]:
+    """The pids of the master's living children, ascending."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if _stat(int(entry.name))[0] == master:
+                    found.append(int(entry.name))
+            except OSError:
+                continue  # it ended while we looked
+    return sorted(found)
+
+
+def _await_workers(master: int, old: list[int]) -> list[int]:
+    deadline = time.monotonic() + RESTART_TIMEOUT_S
+    while time.monotonic() < deadline:
+        new = _workers(master)
+        if len(new) >= max(1, len(old)) and not set(new) & set(old):
+            return new
+        time.sleep(LOOK_EVERY_S)
+    raise NginxIsGone(f"nginx (master {master}) started no new workers within {RESTART_TIMEOUT_S:g} s")
+
+
+def _prove_tcp() -> None:
+    """A worker answers on the TCP port: plain HTTP is refused with a 400, which needs no handshake."""
+    try:
+        with socket.create_connection(("127.0.0.1", PORT), RESTART_TIMEOUT_S) as connection:
+            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            answer = connection.recv(64)
+    except OSError as error:
+        raise NginxIsGone(f"nginx does not answer on TCP port {PORT}: {error}") from error
+    if b"400" not in answer:
+        raise NginxIsGone(f"nginx answers {answer!r} to plain HTTP on port {PORT}")
+
+
+def _prove_quic(count: int) -> None:
+    """Every QUIC socket is served: `count` first datagrams from different ports are all answered."""
+    with ExitStack() as stack:
+        probes = []
+        for _ in range(count):
+            probe = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            probe.settimeout(PROBE_TIMEOUT_S)
+            probe.connect(("127.0.0.1", PORT))
+            probe.send(_unknown_initial())
+            probes.append(probe)
+        for probe in probes:
+            try:
+                answer = probe.recv(2048)
+            except OSError as error:
+                raise NginxIsGone(f"nginx does not answer QUIC on UDP port {PORT}: {error}") from error
+            if answer[1:5] != bytes(4):
+                raise NginxIsGone(f"not a Version Negotiation packet from UDP port {PORT}: {answer[:16].hex()}")
+
+
+def _unknown_initial() -> bytes:
+    """A long-header packet (RFC 8999, section 5.1) of an unknown version with fresh 8-byte connection ids."""
+    identities = b"".join(bytes([8]) + secrets.token_bytes(8) for _ in ("destination", "source"))
+    return (b"\xc0" + UNKNOWN_VERSION + identities).ljust(FIRST_DATAGRAM_BYTES, b"\0")
+
+
+def _rcvbuf_bytes() -> int | None:
+    """The smallest receive buffer of the QUIC sockets, as asked for (the kernel keeps twice that, see socket(7))."""
+    told = subprocess.run(
+        ["ss", "-H", "-u", "-a", "-n", "-m", f"sport = :{PORT}"], capture_output=True, text=True, check=True
+    ).stdout
+    return min((int(kept) // 2 for kept in re.findall(r"\brb(\d+)", told)), default=None)
+
+
+def _wanted_rcvbuf_bytes(configuration: str) -> int:
+    number, unit = re.findall(r"\bquic\b.*\brcvbuf=(\d+)([km]?)", configuration)[0]
+    return int(number) << {"": 0, "k": 10, "m": 20}[unit]
+
+
+def _find(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    return match[1].strip() if match else "unknown"
+
+
+OPERATIONS: dict[str, Operation] = {
+    **endpoint.OPERATIONS,
+    "info": info,
+    "restart_workers": restart_workers,
+    "health": health,
+}
+
+
+if __name__ == "__main__":
+    serve(OPERATIONS, sys.stdin, sys.stdout)

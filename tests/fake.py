@@ -1,0 +1,211 @@
+"""Results as the lab makes them, without a lab: matrices, trials, evidence for the real proof, and whole runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headwind.journal import Run
+from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Result, Trial, Workload
+from headwind.proof import SIDES, Evidence, prove, stationary_loss
+from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
+
+ARTICLE = Workload("article", requests=1000, connections=100, streams=100)
+PAGE_BYTES = 612
+PACKETS = {Direction.UPLINK: 3000, Direction.DOWNLINK: 4000}
+STARTED_AT = 1_795_253_700.0  # 2026-11-21 09:35 UTC
+PROFILES = (
+    Profile("clean"),
+    Profile("delay", downlink=Link(delay=Delay(0.1, 0.01))),
+    Profile("loss", downlink=Link(loss=Loss(0.3))),
+    Profile("loss-corrupt", downlink=Link(loss=Loss(0.3), corrupt=Corrupt(0.2))),
+    Profile("loss-duplicate", uplink=Link(loss=Loss(0.1)), downlink=Link(loss=Loss(0.3), duplicate=Duplicate(0.7))),
+)
+ENVIRONMENT: dict[str, Any] = {
+    "engine": "uml",
+    "images": {"server": "sha256:" + "5e" * 32, "client": "sha256:" + "c1" * 32, "impair": "sha256:" + "1a" * 32},
+    "host": {"kernel": "6.1.0-13-amd64", "cpus": 2, "docker": "20.10.24", "rmem_max": 4194304},
+    "testbed": {
+        "router": {"kernel": "7.2.7", "netem_counters": True},
+        "server": {"nginx": "1.30.6", "openssl": "3.6.0", "offloads": {"tso": False, "gso": False, "gro": False}},
+        "client": {"h2load": "1.70.0", "congestion": "cubic"},
+    },
+}
+
+
+def example_matrix(
+    *profiles: Profile, repeat: int = 3, timeout_s: float = 60.0, workload: Workload = ARTICLE, **more: Any
+) -> Matrix:
+    """A matrix of all three protocols; the default profiles are five of every kind."""
+    conditions = tuple(Condition(profile, workload) for profile in profiles or PROFILES)
+    source = "# what the user wrote\nprotocols: [h1, h2, h3]\n"
+    usual = {"protocols": tuple(Protocol), "seed": 7, "source": source}
+    return Matrix(conditions=conditions, repeat=repeat, timeout_s=timeout_s, **{**usual, **more})
+
+
+def trials_of(matrix: Matrix) -> Iterator[Trial]:
+    """Every trial, block by block; the order of protocols goes round from block to block."""
+    for index in range(matrix.repeat):
+        for number, condition in enumerate(matrix.conditions):
+            first = (index + number) % len(matrix.protocols)
+            order = matrix.protocols[first:] + matrix.protocols[:first]
+            seeds = {direction: 1000 * index + 10 * number + side for side, direction in enumerate(Direction)}
+            yield from Block(condition, index, order, seeds).trials()
+
+
+def evidence_of(profile: Profile, seed: int, *, clipped: bool = False, overflows: int = 0) -> Evidence:
+    """What counters and probes show of a trial with some 4,000 packets; `clipped` loses half of what was asked."""
+    rng = random.Random(seed)
+    before = _counters()
+    after = _counters()
+    trains: dict[str, Any] = {}
+    for direction, offered in PACKETS.items():
+        link = profile.link(direction)
+        _carry(after, direction, offered, link, rng, lossy=0.5 if clipped else 1.0)
+        arrived = round(100 * (1 - stationary_loss(link.loss)[0]))
+        delay_s, jitter_s = (link.delay.delay_s, link.delay.jitter_s) if link.delay else (0.0, 0.0)
+        delays = [delay_s + 0.00025 + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
+        trains[direction.value] = {"probe": {"received": arrived, "delays_s": delays}}
+    after["server"]["udp_rcvbuf_errors"] += overflows
+    configured = {direction.value: {"link": profile.link(direction).to_json()} for direction in Direction}
+    return Evidence(configured, before, after, trains)
+
+
+def _counters() -> dict[str, Any]:
+    netem = (
+        "packets",
+        "bytes",
+        "drops",
+        "backlog_packets",
+        "dropped",
+        "duplicated",
+        "corrupted",
+        "reordered",
+        "delayed",
+    )
+    end = ("tx_frames", "rx_frames", "udp_rcvbuf_errors", "oversize_frames")
+    ports = {side: {"rx_frames": 0, "tx_frames": 0} for side in ("client", "server")}
+    router = {direction.value: {"counters": dict.fromkeys(netem, 0)} for direction in Direction}
+    return {"client": dict.fromkeys(end, 0), "server": dict.fromkeys(end, 0), "router": {**router, "ports": ports}}
+
+
+def _carry(
+    counters: dict[str, Any], direction: Direction, offered: int, link: Link, rng: random.Random, *, lossy: float
+) -> None:
+    """What netem does to `offered` packets (netem_enqueue in sch_netem.c), and what every counter on the way sees."""
+    sender, receiver = SIDES[direction]
+    loss = stationary_loss(link.loss)[0] * lossy
+    copying = link.duplicate.ratio if link.duplicate else 0.0
+    drops = copies = 0
+    for _ in range(offered):
+        copied, lost = rng.random() < copying, rng.random() < loss
+        if copied and not lost:  # the copy is queued by itself, and exposed to loss again
+            copies += 1
+            drops += rng.random() < loss
+        elif lost and not copied:  # of a packet that is copied and lost, one is left
+            drops += 1
+    out = offered + copies - drops
+    corrupted = sum(rng.random() < (link.corrupt.ratio if link.corrupt else 0) for _ in range(out))
+    counters[sender]["tx_frames"] += offered
+    counters["router"]["ports"][sender]["rx_frames"] += offered
+    counters["router"]["ports"][receiver]["tx_frames"] += out
+    counters[receiver]["rx_frames"] += out
+    counters["router"][direction]["counters"].update(
+        packets=out, drops=drops, dropped=drops, duplicated=copies, corrupted=corrupted
+    )
+
+
+def metrics_of(workload: Workload, total_s: float, succeeded: int | None = None) -> dict[str, float]:
+    """The metrics of a client that finished after total_s."""
+    done = workload.requests if succeeded is None else succeeded
+    body = done * PAGE_BYTES
+    return {
+        "total_s": total_s, "requests_per_s": done / total_s, "goodput_bps": 8 * body / total_s,
+        "requests_succeeded": done, "requests_failed": workload.requests - done, "request_p50_s": total_s / 10,
+        "request_p95_s": total_s / 2, "ttfb_p50_s": total_s / 8, "bytes_total": body * 1.3, "bytes_body": body,
+    }  # fmt: skip
+
+
+def ok(trial: Trial, total_s: float, **more: Any) -> Result:
+    """A trial whose every request succeeded, with a proof that passed."""
+    profile, workload = trial.block.condition.profile, trial.block.condition.workload
+    seed = trial.block.seeds[Direction.DOWNLINK]
+    proof = prove(profile, evidence_of(profile, seed))
+    command = f"h2load --{trial.protocol} -n {workload.requests} -c {workload.connections} https://10.0.0.10/"
+    phases_s = {"apply": 0.012, "probe": 0.11, "client": total_s + 0.02, "settle": 0.006}
+    samples = {"exit_code": 0, "requests": [round(total_s * share / 50, 6) for share in range(50)]}
+    result = Result(
+        trial, Outcome.OK, "", metrics_of(workload, total_s), proof, samples, command, phases_s,
+        started_at=STARTED_AT + 10 * seed,
+    )  # fmt: skip
+    return replace(result, **more)
+
+
+def failed(trial: Trial, total_s: float, succeeded: int, **more: Any) -> Result:
+    """A trial that ended after total_s with fewer requests than asked for."""
+    workload = trial.block.condition.workload
+    reason = f"{workload.requests - succeeded} of {workload.requests} requests failed"
+    metrics = metrics_of(workload, total_s, succeeded)
+    return ok(trial, total_s, outcome=Outcome.FAILED, reason=reason, metrics=metrics, **more)
+
+
+def timeout(trial: Trial, timeout_s: float = 60.0, **more: Any) -> Result:
+    """A trial that was stopped."""
+    reason = f"stopped after {timeout_s:.1f} s"
+    return ok(trial, timeout_s, outcome=Outcome.TIMEOUT, reason=reason, metrics={"timeout_s": timeout_s}, **more)
+
+
+def invalid(trial: Trial, total_s: float, **more: Any) -> Result:
+    """A trial whose network lost half of what was asked."""
+    profile = trial.block.condition.profile
+    proof = prove(profile, evidence_of(profile, 1, clipped=True))
+    assert not proof.passed, "only a profile with loss can be clipped"
+    return ok(trial, total_s, outcome=Outcome.INVALID, reason="impairment not proven: loss", proof=proof, **more)
+
+
+def warned(trial: Trial, total_s: float, overflows: int) -> Result:
+    """A trial during which the server's UDP receive buffer was full."""
+    profile, seed = trial.block.condition.profile, trial.block.seeds[Direction.DOWNLINK]
+    return ok(trial, total_s, proof=prove(profile, evidence_of(profile, seed, overflows=overflows)))
+
+
+def lab_error(trial: Trial, reason: str = "the router died", **more: Any) -> Result:
+    """A trial that the lab itself broke."""
+    return replace(Result(trial, Outcome.LAB_ERROR, reason, started_at=STARTED_AT), **more)
+
+
+def likely_time_s(trial: Trial) -> float:
+    """A plausible, deterministic time: worse networks are slower, and heavy loss spreads."""
+    rng = random.Random(trial.id)
+    links = [trial.block.condition.profile.link(direction) for direction in Direction]
+    bad = sum(stationary_loss(link.loss)[0] + (link.corrupt.ratio if link.corrupt else 0.0) for link in links)
+    delay_s = sum(link.delay.delay_s for link in links if link.delay)
+    quickness = {Protocol.H1: 1.0, Protocol.H2: 0.95, Protocol.H3: 0.7}[trial.protocol]
+    return (0.2 + 4 * delay_s + 25 * bad * quickness) * rng.uniform(1 - 0.4 * bad, 1.1 + bad)
+
+
+def ok_results(matrix: Matrix) -> list[Result]:
+    """Every trial of the matrix went well."""
+    return [ok(trial, likely_time_s(trial)) for trial in trials_of(matrix)]
+
+
+@contextmanager
+def recorded(
+    reports: Path, matrix: Matrix, results: Iterable[Result], environment: Mapping[str, Any] = ENVIRONMENT
+) -> Iterator[Run]:
+    """A finished run on disk with these results."""
+    with Run.create(reports, matrix, environment) as run:
+        with run.recording():
+            for result in results:
+                run.begin(result.trial, result.attempt)
+                run.append(result)
+        yield run
+
+
+def without_proof(result: Result) -> Result:
+    """The result of a lab that measured nothing of the network."""
+    return replace(result, proof=Proof())

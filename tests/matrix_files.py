@@ -1,0 +1,52 @@
+"""Matrix files for tests: the shipped ones, a minimal one, and what becomes of a text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from headwind.matrix import MatrixError, load_matrix
+from headwind.model import Matrix
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = [ROOT / "matrix.yaml", *sorted((ROOT / "experiments").glob("*.yaml"))]
+DEFAULT = (ROOT / "matrix.yaml").read_text()
+MINIMAL = """
+protocols: [h1, h3]
+profiles: {clean: {}}
+workloads: {page: {requests: 10, connections: 2}}
+"""
+NAMED = """
+protocols: [h1]
+profiles: {a: {}, b: {}}
+workloads: {x: {requests: 1, connections: 1}, y: {requests: 2, connections: 1}}
+"""
+
+
+def load(text: str, folder: Path) -> Matrix:
+    """The matrix of a file with this text."""
+    file = folder / "matrix.yaml"
+    file.write_text(text, encoding="utf-8")
+    return load_matrix(file)
+
+
+def refusal(text: str, folder: Path) -> MatrixError:
+    """The error that a file with this text causes."""
+    with pytest.raises(MatrixError) as caught:
+        load(text, folder)
+    return caught.value
+
+
+def manual_example() -> str:
+    """The matrix in docs/matrix.md."""
+    found = re.search(r"```yaml\n(.*?)```", (ROOT / "docs/matrix.md").read_text(), re.DOTALL)
+    assert found
+    return found[1]
+
+
+def models(of: type[BaseModel]) -> set[type[BaseModel]]:
+    """All subclasses of a model, theirs included."""
+    return {model for each in of.__subclasses__() for model in ({each} | models(each))}

@@ -1,0 +1,60 @@
+"""The path under test, once for each engine that this machine can run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from headwind.testbed import docker
+from tests.net.impaired import IMAGE, ImpairedPath, Project, ask, containers, namespaces
+
+ROOT = Path(__file__).parent.parent.parent
+ENGINES = ("uml", "kernel-in-uml", "kernel")
+READ_TABLES = """
+import json, struct
+from impair.options import distribution_table
+from impair.profile import DISTRIBUTION_REACH
+read = {name: distribution_table(name) for name in DISTRIBUTION_REACH}
+print(json.dumps({name: struct.unpack(f"{len(table) // 2}h", table) for name, table in read.items()}))
+"""
+Tables = Mapping[str, Sequence[int]]
+
+
+@pytest.fixture(scope="session")
+def project() -> Iterator[Project]:
+    """Somewhere to put containers; takes them away at the end, whatever happened."""
+    docker("build", "--quiet", "-f", str(ROOT / "impair/Dockerfile"), "-t", IMAGE, str(ROOT))
+    place = Project(f"headwind-test-{os.getpid()}")
+    try:
+        yield place
+    finally:
+        place.remove()
+
+
+@pytest.fixture(scope="session")
+def tables(project: Project) -> Tables:
+    """The delay distributions that the router's image has."""
+    found: Tables = json.loads(docker("run", "--rm", "--network", "none", IMAGE, "python3", "-c", READ_TABLES))
+    return found
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def path(
+    request: pytest.FixtureRequest, project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ImpairedPath]:
+    """Client, router and server, joined. The same suite for every engine."""
+    logs = tmp_path_factory.mktemp(request.param)
+    if request.param == "kernel-in-uml":
+        with namespaces(project, logs) as joined:
+            yield joined
+        return
+    with containers(project, request.param, logs) as joined:
+        if request.param == "kernel":
+            found = ask(joined.router, "probe")
+            if not found["netem"]:
+                pytest.skip(f"this host's kernel cannot impair: {found['why']}")
+        yield joined

@@ -1,0 +1,288 @@
+"""The acceptance suite of an engine: does it really do to the traffic what the profile says? One suite for all engines.
+
+Everything is seeded, and netem's decisions are worked out beforehand (prediction.py), so most promises are exact: the
+same packets, the same counters. Where a share is checked against its probability, the tolerance is three standard
+deviations, and the outcome is the same in every run, because the seed is. Times have a tolerance for the machine.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+
+from impair.options import TABLE_SCALE, Options
+from impair.profile import (
+    DISTRIBUTION_REACH,
+    Corrupt,
+    Delay,
+    Direction,
+    Duplicate,
+    FourState,
+    GilbertElliott,
+    Link,
+    Loss,
+    Rate,
+    Reorder,
+    Slot,
+)
+from tests.net.conftest import Tables
+from tests.net.impaired import CLEAN, ENDS, ImpairedPath, ask
+from tests.net.prediction import SeededNetem
+
+SEED = 7
+UP, DOWN = Direction.UPLINK, Direction.DOWNLINK
+HEADERS_BYTES = 42  # Ethernet, IPv4 and UDP
+IP_HEADER_BYTES = 20
+BUSY_PACKETS_PER_S = 10_000  # of the busiest cell, one direction: HTTP/3, 100 connections, 20,631 datagrams in 2.1 s
+STRAY_FRAMES = 5  # a bridge sends a multicast frame of its own now and then; it is never forwarded
+TIMING_ERROR_S = 0.0005
+
+both_directions = pytest.mark.parametrize("direction", list(Direction))
+
+
+def predict(link: Link, packets: int, seed: int = SEED) -> tuple[list[int], dict[str, int]]:
+    """Which packets arrive (copies included, in the order of the queue), and netem's counters."""
+    netem = SeededNetem(Options.of(link, seed))
+    arriving = [copy.offered for _ in range(packets) for copy in netem.offer()]
+    return arriving, netem.counters
+
+
+def assert_counted(path: ImpairedPath, direction: Direction, expected: dict[str, int]) -> None:
+    counters = path.netem_counters(direction)
+    assert {name: counters[name] for name in expected if name in counters} == {
+        name: value for name, value in expected.items() if name in counters
+    }
+
+
+@both_directions
+def test_no_corrupted_byte_reaches_the_application(path: ImpairedPath, direction: Direction) -> None:
+    receiver = path.end(ENDS[direction][1])
+    path.impair(direction, Link(corrupt=Corrupt(0.1)), SEED)
+    before = ask(receiver, "counters")
+    train = path.train(direction, 2000, size_bytes=1200, expect=2001)
+    between = ask(receiver, "counters")
+    transfer = path.transfer(direction, 200_000, timeout_s=20.0)
+    after = ask(receiver, "counters")
+
+    assert train["bad_payloads"] == 0
+    assert between["udp_in_csum_errors"] - before["udp_in_csum_errors"] > 100  # of about 200 corrupted ones
+    assert 1700 < train["unique"] < 1900
+    assert transfer["complete"]
+    assert transfer["bad_bytes"] == 0
+    assert transfer["bytes"] == 200_000
+    assert after["tcp_in_csum_errors"] > between["tcp_in_csum_errors"]
+
+
+@both_directions
+@pytest.mark.parametrize(
+    "link",
+    [
+        pytest.param(Link(loss=Loss(0.2)), id="random"),
+        pytest.param(Link(loss=GilbertElliott(0.02, 0.25, bad_loss=0.8, good_loss=0.01)), id="gemodel"),
+        pytest.param(Link(loss=FourState(0.02, 0.3, p32=0.1, p23=0.2, p14=0.01)), id="4-state"),
+        pytest.param(Link(loss=Loss(0.3), duplicate=Duplicate(0.7)), id="loss-and-duplicate"),
+        pytest.param(Link(loss=Loss(1.0), duplicate=Duplicate(1.0)), id="all-lost-all-doubled"),
+    ],
+)
+def test_a_seed_decides_every_packet(path: ImpairedPath, direction: Direction, link: Link) -> None:
+    packets = 1500
+    arriving, counters = predict(link, packets)
+    path.impair(direction, link, SEED)
+    train = path.train(direction, packets, expect=len(set(arriving)))
+    assert train["sequences"] == arriving
+    assert_counted(path, direction, counters)
+
+
+def test_bursts_are_as_long_and_as_frequent_as_asked(path: ImpairedPath) -> None:
+    model, packets = GilbertElliott(p=0.02, r=0.25), 10_000
+    path.impair(UP, Link(loss=model), SEED)
+    train = path.train(UP, packets, interval_s=0.00005, expect=packets, patience_s=0.3)
+    arrived = set(train["sequences"])
+    fates = "".join("." if packet in arrived else "x" for packet in range(packets))
+    bursts = [len(burst) for burst in fates.split(".") if burst]
+
+    share = model.p / (model.p + model.r)
+    stickiness = 1 - model.p - model.r  # correlation of neighbours: it widens the spread of the mean
+    sigma = math.sqrt(share * (1 - share) / packets * (1 + stickiness) / (1 - stickiness))
+    assert fates.count("x") / packets == pytest.approx(share, abs=3 * sigma)
+    burst_sigma = math.sqrt(1 - model.r) / model.r / math.sqrt(len(bursts))  # of a geometric distribution
+    assert statistics.mean(bursts) == pytest.approx(1 / model.r, abs=3 * burst_sigma)
+
+
+@pytest.mark.parametrize(
+    "delay",
+    [Delay(0.001), Delay(0.04), Delay(0.01, 0.005), Delay(0.02, 0.004, "normal"), Delay(0.02, 0.004, "pareto"),
+     Delay(0.02, 0.004, "paretonormal")],
+    ids=str,
+)  # fmt: skip
+def test_every_packet_is_delayed_by_what_was_drawn_for_it(path: ImpairedPath, tables: Tables, delay: Delay) -> None:
+    link, packets, table = Link(delay=delay), 400, tables[delay.distribution]
+    errors = [math.inf]
+    for _ in range(3):  # a busy machine is late now and then; netem's own mistakes would come back
+        netem = SeededNetem(Options.of(link, SEED), table)
+        drawn_s = [copy.delay / 1e9 for _ in range(packets) for copy in netem.offer() if copy.delay is not None]
+        path.impair(DOWN, link, SEED)
+        train = path.train(DOWN, packets, interval_s=0.001)
+        late_s = [took - drawn_s[packet] for packet, took in zip(train["sequences"], train["delays_s"], strict=True)]
+        assert len(late_s) == packets
+        assert min(late_s) > -0.0001, "a packet was early"
+        errors.append(statistics.mean(late_s))
+        if min(errors) < TIMING_ERROR_S:
+            break
+    assert min(errors) < TIMING_ERROR_S
+
+
+def test_jitter_reorders_unless_there_is_a_rate(path: ImpairedPath) -> None:
+    jitter = Delay(0.01, 0.005)
+    path.impair(UP, Link(delay=jitter), SEED)
+    assert path.train(UP, 400, interval_s=0.0005)["inversions"] > 20
+    path.impair(UP, Link(delay=jitter, rate=Rate(50_000_000)), SEED)
+    train = path.train(UP, 400, interval_s=0.0005)
+    assert train["inversions"] == 0
+    assert train["unique"] == 400
+
+
+def test_reordered_packets_overtake_the_delay_and_no_others(path: ImpairedPath) -> None:
+    link, packets = Link(delay=Delay(0.02), reorder=Reorder(0.25, gap=5)), 1000
+    netem = SeededNetem(Options.of(link, SEED))
+    overtaking = {copy.offered for _ in range(packets) for copy in netem.offer() if copy.delay is None}
+    path.impair(DOWN, link, SEED)
+    train = path.train(DOWN, packets)
+    quick = {packet for packet, took in zip(train["sequences"], train["delays_s"], strict=True) if took < 0.019}
+    assert quick == overtaking
+    assert_counted(path, DOWN, netem.counters)
+
+
+@both_directions
+def test_a_rate_is_kept_and_a_full_queue_is_as_long_as_its_limit(path: ImpairedPath, direction: Direction) -> None:
+    rate, limit, size_bytes = Rate(10_000_000), 50, 1400
+    frame_s = (size_bytes + HEADERS_BYTES) * 8 / rate.rate_bps
+    path.impair(direction, Link(rate=rate, limit_packets=limit), SEED)
+    train = path.train(direction, 400, interval_s=frame_s / 4, size_bytes=size_bytes, expect=400)
+    assert train["rate"]["rate_bps"] == pytest.approx(rate.rate_bps, rel=0.02)
+    plateau_s = statistics.median(train["delays_s"][-50:])
+    assert plateau_s == pytest.approx(limit * frame_s, rel=0.03)
+    counters = path.netem_counters(direction)
+    assert counters["packets"] == train["received"]
+    assert counters["drops"] == 400 - train["received"] > 0
+
+
+@both_directions
+def test_frames_in_and_out_differ_by_what_netem_counted(path: ImpairedPath, direction: Direction) -> None:
+    link = Link(loss=Loss(0.3), duplicate=Duplicate(0.7), corrupt=Corrupt(0.2), delay=Delay(0.005, 0.002))
+    packets = 2000
+    sender, receiver = ENDS[direction]
+    path.impair(direction, link, SEED)
+    before = frames(path)
+    path.train(direction, packets, expect=packets)
+    after = frames(path)
+    gained = {name: after[name] - before[name] for name in after}
+    _, counters = predict(link, packets)
+
+    assert_counted(path, direction, counters)
+    assert counters["packets"] == packets + counters["duplicated"] - counters["dropped"]
+    assert gained[f"{sender} tx"] == packets
+    assert gained[f"{sender} port rx"] == pytest.approx(packets, abs=STRAY_FRAMES)
+    assert gained[f"{receiver} port tx"] == counters["packets"]
+    # A corrupted bit of the IP header ends a frame on the host's bridge, where its netfilter checks the header.
+    share = IP_HEADER_BYTES / (HEADERS_BYTES + 64)
+    dropped_by_bridge = share * counters["corrupted"] + 3 * math.sqrt(share * (1 - share) * counters["corrupted"])
+    assert -STRAY_FRAMES <= counters["packets"] - gained[f"{receiver} rx"] <= dropped_by_bridge
+
+
+def frames(path: ImpairedPath) -> dict[str, int]:
+    ports = ask(path.router, "show")["ports"]
+    ends = {side: ask(path.end(side), "counters") for side in ports}
+    return {
+        **{f"{side} port {way}": ports[side][f"{way}_frames"] for side in ports for way in ("rx", "tx")},
+        **{f"{side} {way}": ends[side][f"{way}_frames"] for side in ports for way in ("rx", "tx")},
+    }
+
+
+def test_duplicating_sends_so_many_copies_more(path: ImpairedPath) -> None:
+    share, packets = 0.7, 4000
+    path.impair(UP, Link(duplicate=Duplicate(share)), SEED)
+    train = path.train(UP, packets, expect=packets + 1)
+    sigma = math.sqrt(share * (1 - share) / packets)
+    assert train["received"] / packets == pytest.approx(1 + share, abs=3 * sigma)
+    assert train["unique"] == packets
+
+
+EVERYTHING = Link(
+    delay=Delay(0.123456789, 0.012345678), loss=GilbertElliott(0.0123, 0.321, 0.95, 0.004), duplicate=Duplicate(0.0321),
+    corrupt=Corrupt(0.00071), reorder=Reorder(0.33, 7), rate=Rate(80_000_000_000, 5, 48, -3),
+    slot=Slot(0.0005, 0.0015, 40, 60_000), ecn=True, limit_packets=4321,
+)  # fmt: skip
+LINKS = {
+    "clean": CLEAN,
+    "everything": EVERYTHING,
+    "random-loss": Link(loss=Loss(1e-9), limit_packets=1),
+    "4-state": Link(loss=FourState(0.5, 0.5, 0.5, 0.123, 0.5)),
+    "certain": Link(loss=Loss(1.0), duplicate=Duplicate(1.0), corrupt=Corrupt(1.0)),
+    "slow": Link(rate=Rate(8, -14), delay=Delay(30.0, 2.147483647), limit_packets=2**31 - 1),
+    "nanosecond": Link(delay=Delay(1e-9, 1e-9), slot=Slot(0.0, 1e-9)),
+    "table": Link(delay=Delay(0.1, 0.01, "paretonormal")),
+}
+
+
+@both_directions
+@pytest.mark.parametrize("name", LINKS)
+def test_the_kernel_has_every_attribute_as_asked(path: ImpairedPath, direction: Direction, name: str) -> None:
+    link = LINKS[name]
+    for seed in (1, 2**64 - 1):
+        shown = path.impair(direction, link, seed)
+        assert Options.of(Link.from_json(shown["link"]), shown["seed"]) == Options.of(link, seed)
+        assert shown["limit"] == link.limit
+        assert shown["unverified"] == (["delay.distribution"] if name == "table" else [])
+        again = ask(path.router, "show")[direction]
+        assert {**again, "counters": {}} == {**shown, "counters": {}}
+
+
+def test_nothing_of_an_earlier_profile_stays(path: ImpairedPath) -> None:
+    path.apply(EVERYTHING, EVERYTHING)
+    for shown in path.apply(CLEAN, CLEAN).values():
+        assert shown["link"] == {"limit_packets": CLEAN.limit}
+        assert not any(shown["counters"].values())
+
+
+def test_a_clean_path_loses_nothing_at_one_and_a_half_times_the_busiest_cell(path: ImpairedPath) -> None:
+    path.apply(CLEAN, CLEAN)
+    packets = 8000
+    for direction in Direction:
+        before = frames(path)
+        train = path.train(direction, packets, interval_s=0, size_bytes=1000)
+        assert packets / train["sent"]["seconds"] > 1.5 * BUSY_PACKETS_PER_S, "the sender was too slow to tell"
+        assert train["received"] == train["unique"] == packets
+        assert frames(path)[f"{ENDS[direction][1]} rx"] - before[f"{ENDS[direction][1]} rx"] < packets + STRAY_FRAMES
+        assert not path.netem_counters(direction)["drops"]
+
+
+def test_bulk_tcp_arrives_whole_in_plain_frames(path: ImpairedPath) -> None:
+    path.apply(CLEAN, CLEAN)
+    for direction in Direction:
+        receiver = path.end(ENDS[direction][1])
+        before = ask(receiver, "counters")["oversize_frames"]
+        transfer = path.transfer(direction, 5_000_000, timeout_s=20.0)
+        assert transfer["complete"]
+        assert (transfer["bytes"], transfer["bad_bytes"]) == (5_000_000, 0)
+        assert ask(receiver, "counters")["oversize_frames"] == before == 0
+
+
+@both_directions
+def test_total_loss_in_one_direction_lets_nothing_through_and_spares_the_other(
+    path: ImpairedPath, direction: Direction
+) -> None:
+    other = DOWN if direction is UP else UP
+    path.impair(direction, Link(loss=Loss(1.0)), SEED)
+    assert path.train(direction, 500, patience_s=0.3)["received"] == 0
+    assert path.train(other, 500)["received"] == 500
+    assert path.transfer(direction, 1000, timeout_s=1.5)["bytes"] == 0
+    assert path.transfer(other, 1000, timeout_s=1.5)["bytes"] == 0  # TCP needs both
+
+
+def test_profiles_know_how_far_each_distribution_reaches_below_its_mean(tables: Tables) -> None:
+    for name, table in tables.items():
+        reach = -min(table) / TABLE_SCALE if table else 1.0
+        assert reach <= DISTRIBUTION_REACH[name] < reach + 0.001, name

@@ -1,0 +1,199 @@
+"""What the documents tell people to type works, what they point to exists, and nothing of the lab goes undocumented."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from headwind.matrix import load_matrix
+from headwind.model import Outcome, Protocol
+from impair.profile import Direction, Link
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+CODE_SPAN = re.compile(r"`([^`\n]+)`")
+QUICK = ("make help", "lab.py --help", "lab.py validate", "lab.py plan")  # nothing is started, nothing is changed
+
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
+    environment.pop("MAKEFLAGS", None)  # this test may itself run under make
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def shell_lines() -> list[str]:
+    """Commands in fenced `sh` and `console` blocks of all documents, comments and prompts taken off."""
+    blocks = [block for document in DOCUMENTS for block in FENCE.findall(document.read_text())]
+    lines = [
+        line.strip().removeprefix("$ ")
+        for language, body in blocks
+        for line in body.splitlines()
+        if language == "sh" or (language == "console" and line.lstrip().startswith("$ "))
+    ]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def commands() -> list[str]:
+    """Everything shown as a command: whole lines in shell blocks, and code spans that begin like one."""
+    prose = [FENCE.sub("", document.read_text()) for document in DOCUMENTS]
+    spans = [span for text in prose for span in CODE_SPAN.findall(text)]
+    return [*shell_lines(), *(span for span in spans if re.match(r"make\b|(\./|\S*python )?lab\.py\b", span))]
+
+
+def make_targets() -> set[str]:
+    """First words after `make` in all commands."""
+    found = {match[1] for command in commands() for match in re.finditer(r"\bmake ([a-z][a-z-]*)", command)}
+    assert "lab-run" in found
+    return found
+
+
+def subcommands(text: str) -> set[str]:
+    return set(re.findall(r"\blab\.py ([a-z]+)", text))
+
+
+@cache
+def offered() -> set[str]:
+    """The subcommands that the program itself lists."""
+    listed = set(re.findall(r"^    ([a-z]+)(?=\s)", run([sys.executable, "lab.py", "--help"]).stdout, re.MULTILINE))
+    assert "run" in listed, "lab.py --help lists no subcommands"
+    return listed
+
+
+@pytest.mark.parametrize("target", sorted(make_targets()))
+def test_documented_make_targets_exist(target: str) -> None:
+    result = run(["make", "-n", target])
+    assert result.returncode == 0, result.stderr
+
+
+def test_every_make_target_is_documented() -> None:
+    listed = set(re.findall(r"^  make ([a-z-]+)", run(["make", "help"]).stdout, re.MULTILINE))
+    assert {"lab-run", "test", "help"} <= listed
+    assert listed - {"help"} <= make_targets()
+
+
+@pytest.mark.parametrize("name", sorted({name for command in commands() for name in subcommands(command)}))
+def test_documented_subcommands_exist(name: str) -> None:
+    result = run([sys.executable, "lab.py", name, "--help"])
+    assert result.returncode == 0, result.stderr
+    assert f"lab.py {name}" in result.stdout
+
+
+def test_every_subcommand_is_in_the_readme() -> None:
+    assert offered() == subcommands((ROOT / "README.md").read_text())
+
+
+def test_every_option_of_a_run_is_in_the_readme() -> None:
+    options = set(re.findall(r"--[a-z-]+", run([sys.executable, "lab.py", "run", "--help"]).stdout)) - {"--help"}
+    assert options <= set(re.findall(r"--[a-z-]+", (ROOT / "README.md").read_text()))
+
+
+@pytest.mark.parametrize("line", [line for line in shell_lines() if any(quick in line for quick in QUICK)])
+def test_quick_commands_of_the_documents_work(line: str) -> None:
+    words = shlex.split(line)
+    result = run([sys.executable if word.endswith("bin/python") else word for word in words])
+    assert result.returncode == 0, result.stderr or result.stdout
+    assert result.stdout.strip() or "validate" in words
+
+
+def test_the_documents_have_quick_commands() -> None:
+    for quick in ("lab.py --help", "lab.py validate", "lab.py plan"):
+        assert any(quick in line for line in shell_lines())
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Name and text of each complete matrix in a document."""
+    for document in DOCUMENTS:
+        for number, (language, body) in enumerate(FENCE.findall(document.read_text())):
+            if language == "yaml" and "protocols:" in body and "workloads:" in body:
+                yield f"{name_of(document)}#{number}", body
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in examples()])
+def test_a_matrix_in_a_document_is_accepted(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "matrix.yaml"
+    file.write_text(text)
+    assert load_matrix(file).conditions
+
+
+def test_the_readme_shows_a_whole_matrix() -> None:
+    assert any(name.startswith("README.md") for name, _ in examples())
+
+
+def slug(heading: str) -> str:
+    """The anchor that a heading gets where the documents are read: lower case, no punctuation, dashes for spaces."""
+    plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").strip().lower())
+    return plain.replace(" ", "-")
+
+
+def anchors(document: Path) -> set[str]:
+    return {slug(heading) for heading in re.findall(r"^#+ (.+)$", FENCE.sub("", document.read_text()), re.MULTILINE)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = FENCE.sub("", document.read_text())
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"https?:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = document.parent / path if path else document
+        assert file.exists(), f"{name_of(document)} links to {target}"
+        if anchor:
+            assert anchor in anchors(file), f"{name_of(document)} links to {target}"
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if d.name != "CHANGELOG.md"], ids=name_of)
+def test_files_that_a_document_names_exist(document: Path) -> None:
+    tops = r"(?:headwind|impair|client|nginx|tests|bench|docs|experiments)"
+    spans = CODE_SPAN.findall(FENCE.sub("", document.read_text()))
+    named = [span for span in spans if re.fullmatch(rf"{tops}/[\w./*-]*|[\w-]+\.(?:py|yaml|toml|lock)", span)]
+    for name in named:
+        assert list(ROOT.glob(name.rstrip("/"))), f"{name_of(document)} names {name}"
+
+
+def test_every_script_in_bench_is_described() -> None:
+    text = (ROOT / "bench/README.md").read_text()
+    assert [file.name for file in (ROOT / "bench").glob("*.py") if f"bench/{file.name}" not in text] == []
+
+
+def test_the_glossary_defines_every_outcome_protocol_direction_and_impairment() -> None:
+    text = (ROOT / "docs/glossary.md").read_text()
+    defined = {word for row in re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE) for word in re.findall(r"[\w-]+", row)}
+    impairments = {field.name.removesuffix("_packets") for field in dataclasses.fields(Link)}
+    assert impairments | {outcome.value for outcome in Outcome} <= defined
+    assert all(f"`{word.value}`" in text for word in (*Protocol, *Direction))
+
+
+def test_the_changelog_has_room_for_what_comes_next() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == "[Unreleased]"
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d{2}-\d{2}", heading) for heading in headings[1:])
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs").glob("*.svg")), ids=name_of)
+def test_pictures_stand_alone_and_say_what_they_show(picture: Path) -> None:
+    root = ET.parse(picture).getroot()
+    name_space = "{http://www.w3.org/2000/svg}"
+    assert root.get("role") == "img"
+    assert all(root.findtext(f"{name_space}{part}") for part in ("title", "desc"))
+    ours = [value for node in root.iter() for name, value in node.attrib.items() if name.endswith(("href", "src"))]
+    assert all(value.startswith("#") for value in ours), "a picture loads nothing"
+    assert "prefers-color-scheme: dark" in picture.read_text()

@@ -1,0 +1,272 @@
+"""The shape of the code, kept by reading it: one door to each outside thing, imports in one direction, short files.
+
+A door is the only file that may touch the thing behind it: whoever changes or distrusts that has one place to read.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("headwind", "impair", "client", "nginx")
+FILES = [ROOT / "lab.py", *(file for name in (*PACKAGES, "bench") for file in sorted((ROOT / name).rglob("*.py")))]
+FUNCTION_LINES = 45  # "about 40", its docstring not counted
+FILE_LINES = 330  # "about 300"
+
+
+def module_name(file: Path) -> str:
+    """`headwind.report` for headwind/report/__init__.py, `headwind.model` for headwind/model.py."""
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(file): file for file in FILES}
+
+
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(), str(file))
+
+
+def called(call: ast.Call) -> str:
+    """The last part of what is called: `run` for subprocess.run(...)."""
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
+
+
+def text_of(node: ast.AST | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def ancestors(module: str) -> list[str]:
+    """The packages that a module lies in: `headwind` and `headwind.report` for `headwind.format`."""
+    parts = module.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+@cache
+def imports(file: Path) -> frozenset[str]:
+    """Full names of all modules that a file imports, wherever in it, also by `import_module("name")`."""
+    found = set()
+    for node in ast.walk(tree(file)):
+        match node:
+            case ast.Import(names=names):
+                found |= {alias.name for alias in names}
+            case ast.ImportFrom(module=module, level=level, names=names):
+                package = file.relative_to(ROOT).parts[:-level] if level else ()
+                base = ".".join((*package, *filter(None, [module])))
+                inside = {f"{base}.{alias.name}" for alias in names} & MODULES.keys()
+                found |= inside if len(inside) == len(names) else inside | {base}
+            case ast.Call(args=[first, *_]) if called(node) in ("import_module", "__import__"):
+                found.add(text_of(first))
+    packages = {package for name in found for package in ancestors(name)}  # Python imports these first
+    return frozenset(found | (packages & MODULES.keys()) - {module_name(file), *ancestors(module_name(file))})
+
+
+@cache
+def reach(module: str) -> frozenset[str]:
+    """The project's modules that importing `module` may bring in, itself included."""
+    found, waiting = set(), [module]
+    while waiting:
+        name = waiting.pop()
+        if name in MODULES and name not in found:
+            found.add(name)
+            waiting.extend(imports(MODULES[name]))
+    return frozenset(found)
+
+
+def inside(names: Iterable[str], *packages: str) -> set[str]:
+    """Those names that are one of the packages or lie in one."""
+    return {name for name in names if any(name == package or name.startswith(f"{package}.") for package in packages)}
+
+
+def runs(file: Path, program: str) -> bool:
+    """True when a command in the file begins with `program`: `["docker", ...]`, `run("docker ...")`."""
+    for node in ast.walk(tree(file)):
+        match node:
+            case ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_]):
+                words = text_of(first).split()
+            case ast.Call(args=[first, *_]) if called(node) in (
+                "run", "Popen", "call", "check_call", "check_output", "getoutput", "getstatusoutput", "system", "popen",
+                "execv", "execvp", "execlp", "spawnvp", "create_subprocess_exec", "create_subprocess_shell", "split",
+            ):  # fmt: skip
+                words = text_of(first).split()
+            case _:
+                continue
+        if words and Path(words[0]).name == program:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("thing", "door"),
+    [("pyroute2", "impair/netem.py"), ("yaml", "headwind/matrix.py"), ("sqlite3", "headwind/journal.py")],
+)
+def test_a_library_to_the_outside_is_imported_in_one_file(thing: str, door: str) -> None:
+    users = [str(file.relative_to(ROOT)) for file in FILES if inside(imports(file), thing)]
+    assert users == [door], f"{thing} may be imported in {door} only"
+
+
+@pytest.mark.parametrize("program", ["docker", "docker-compose"])
+def test_docker_is_run_by_one_file(program: str) -> None:
+    users = [str(file.relative_to(ROOT)) for file in FILES if runs(file, program)]
+    assert users == ["headwind/testbed.py"], f"{program} may be run in headwind/testbed.py only"
+
+
+@pytest.mark.parametrize("module", sorted(inside(MODULES, "impair", "client", "nginx")))
+def test_what_runs_in_containers_knows_nothing_of_the_lab(module: str) -> None:
+    assert not inside(imports(MODULES[module]), "headwind", "lab", "bench", "tests")
+
+
+@pytest.mark.parametrize("module", ["impair.profile", "impair.wire"])
+def test_the_nouns_and_the_wire_need_only_the_standard_library(module: str) -> None:
+    outside = {name for name in imports(MODULES[module]) if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert outside == set()
+
+
+def test_the_host_takes_from_impair_only_nouns_and_the_wire() -> None:
+    taken = {
+        name for file in FILES if file.is_relative_to(ROOT / "headwind") for name in inside(imports(file), "impair")
+    }
+    assert taken <= {"impair", "impair.profile", "impair.wire"}, "the host does nothing to a network itself"
+
+
+@pytest.mark.parametrize("module", ["headwind.model", "headwind.schedule", "headwind.stats"])
+def test_pure_modules_do_no_input_or_output(module: str) -> None:
+    assert module in MODULES, f"{module} is gone: bring this list up to date"
+    outside = {name for part in reach(module) for name in imports(MODULES[part])} - MODULES.keys()
+    doors = {"io", "os", "pathlib", "shutil", "socket", "sqlite3", "subprocess", "sys", "tempfile", "time", "urllib"}
+    assert not inside(outside, *doors)
+    calls = {
+        called(node) for part in reach(module) for node in ast.walk(tree(MODULES[part])) if isinstance(node, ast.Call)
+    }
+    assert not calls & {"open", "print", "input", "read_text", "write_text"}
+
+
+@pytest.mark.parametrize(
+    ("module", "never"),
+    [
+        # the experiment's nouns stand on the network's nouns, and on nothing else
+        ("headwind.model", {"headwind", "impair"}),
+        ("headwind.matrix", {"headwind.testbed", "headwind.journal", "headwind.report"}),
+        ("headwind.schedule", {"headwind.testbed", "headwind.journal", "headwind.report", "headwind.matrix"}),
+        ("headwind.stats", {"headwind.testbed", "headwind.journal", "headwind.report", "headwind.matrix"}),
+        # one trial knows nothing of the run that it is part of
+        (
+            "headwind.testbed",
+            {"headwind.trial", "headwind.journal", "headwind.report", "headwind.schedule", "headwind.matrix"},
+        ),
+        ("headwind.trial", {"headwind.journal", "headwind.report", "headwind.schedule", "headwind.matrix"}),
+        # a report is drawn from a run folder, with no container in sight
+        ("headwind.report", {"headwind.testbed", "headwind.trial"}),
+        ("headwind.journal", {"headwind.testbed", "headwind.trial"}),
+    ],
+)
+def test_imports_go_one_way(module: str, never: set[str]) -> None:
+    parts = inside(MODULES, module)
+    reached = {name for part in parts for name in reach(part)} - parts - {"impair.profile", "impair", "headwind"}
+    assert parts, f"{module} is gone: bring this list up to date"
+    assert not inside(reached, *never)
+
+
+def test_nothing_imports_the_command_line() -> None:
+    assert not [name for name, file in MODULES.items() if "lab" in imports(file)]
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    reached = {name: reach(name) for name in MODULES}
+    circles = {frozenset(other for other in reached[name] if name in reached[other]) for name in MODULES}
+    assert [sorted(circle) for circle in circles if len(circle) > 1] == []
+
+
+def functions() -> Iterator[tuple[str, int]]:
+    """Where each function begins, and how many lines it has without its docstring."""
+    for file in FILES:
+        for node in ast.walk(tree(file)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[0]
+                is_docstring = isinstance(first, ast.Expr) and bool(text_of(first.value))
+                described = (first.end_lineno or 0) - first.lineno + 1 if is_docstring else 0
+                lines = (node.end_lineno or 0) - node.lineno + 1 - described
+                yield f"{file.relative_to(ROOT)}:{node.lineno} {node.name}", lines
+
+
+def test_functions_are_short() -> None:
+    long = [f"{place}: {lines} lines" for place, lines in functions() if lines > FUNCTION_LINES]
+    assert not long, f"split what does two things (at most {FUNCTION_LINES} lines): {long}"
+
+
+def test_files_are_short() -> None:
+    lengths = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in FILES}
+    long = [f"{file}: {lines} lines" for file, lines in lengths.items() if lines > FILE_LINES]
+    assert not long, f"split what is about two things (at most {FILE_LINES} lines): {long}"
+
+
+def test_names_say_what_a_thing_is() -> None:
+    empty = re.compile(r"Manager|Helper|Utils?|Handler|Base$")
+    names = {
+        node.name for file in FILES for node in ast.walk(tree(file)) if isinstance(node, ast.ClassDef)
+    } | MODULES.keys()
+    assert not {name for name in names if empty.search(name.title() if name in MODULES else name)}
+
+
+def project_texts() -> Iterator[tuple[str, str]]:
+    """Name and text of every file that git tracks or would track."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for name in filter(None, listing.stdout.split("\0")):
+        file = ROOT / name
+        if file.is_file():
+            yield name, file.read_text(errors="replace")
+
+
+def test_no_file_names_a_path_of_somebodys_machine() -> None:
+    paths = re.compile(r"(?<![\w./-])/(home|Users|root|work|mnt)/[\w.]|/tm[p]/\w+/\w+|\.\./share[d]\b")
+    found = [f"{name}: {hit.group()}" for name, text in project_texts() for hit in paths.finditer(text)]
+    assert found == []
+
+
+# Hosts that a file may name. A package index or a mirror is the user's own setting (pip, apt, Docker), never ours.
+HOSTS = {
+    "datatracker.ietf.org": "standards",
+    "github.com": "sources of nghttp2 and issues that explain a decision",
+    "json-schema.org": "the name of the schema language",
+    "keepachangelog.com": "the changelog's form",
+    "nginx.org": "nginx's documentation",
+    "semver.org": "version numbers",
+    "www.rfc-editor.org": "standards",
+    "www.w3.org": "XML name spaces",
+}
+
+
+def test_no_file_names_a_package_index_or_mirror() -> None:
+    hosts = re.compile(r"\b(?:https?|ftp)://([a-z0-9-]+(?:\.[a-z0-9-]+)+)", re.IGNORECASE)
+    bare = re.compile(
+        r"\b(?:pypi|pythonhosted|deb\.debian|security\.debian|registry-1)\b\.?[a-z]*|--(?:extra-)?index-ur[l]\b"
+    )
+    reserved = re.compile(r"(^|\.)(test|example|invalid|localhost)$|^example\.(com|org|net)$|^[0-9.]+$")
+    found = [
+        f"{name}: {host}"
+        for name, text in project_texts()
+        for host in hosts.findall(text)
+        if host.lower() not in HOSTS and not reserved.search(host.lower())
+    ]
+    named = [
+        f"{name}: {hit.group()}"
+        for name, text in project_texts()
+        if name != "tests/test_doors.py"
+        for hit in bare.finditer(text)
+    ]
+    assert found + named == []
