@@ -14,7 +14,6 @@ from headwind import cli
 
 if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must answer at once
     from headwind.images import Images
-
     from headwind.journal import Run
     from headwind.lane import Lane
     from headwind.model import Matrix
@@ -23,7 +22,6 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
 def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) -> int:
     """Run every trial of the matrix, block by block; the report is written again after each. Returns the exit code."""
     from headwind.images import ensure_images
-
     from headwind.journal import Run
     from headwind.lane import Lane
     from headwind.progress import console
@@ -42,6 +40,9 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) 
         try:
             with run.recording():
                 run_trials(lane, run)
+        except KeyboardInterrupt:
+            out.print(f"stopped; this goes on where it was: .venv/bin/python lab.py run --resume {run.folder}")
+            raise
         finally:  # Ctrl-C and a broken lab too leave a whole report
             finish_report(run)
     return 0 if run.every_trial_is_data() else 1
@@ -83,10 +84,9 @@ def run_trials(lane: Lane, run: Run) -> None:
 
 def finish_report(run: Run) -> None:
     """The last report, the data beside it, and the table in the terminal."""
-    from headwind.report.terminal import print_summary
-
     from headwind.progress import console
     from headwind.report import write_report
+    from headwind.report.terminal import print_summary
 
     run.export()
     report = write_report(run)
@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> int:
         print(f"lab.py: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("lab.py: stopped; finished trials are kept, `lab.py run --resume RUN` goes on", file=sys.stderr)
+        print("lab.py: stopped", file=sys.stderr)
         return 130
 
 

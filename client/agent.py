@@ -20,6 +20,7 @@ from impair.wire import Operation, serve
 
 # setpriv: h2load dies with the agent, however the agent dies. stdbuf: what it prints is there even when it is killed.
 LEASH = ("setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL")
+LAB = 0  # the descriptor at whose other end the lab sits
 GRACE_S = 1.0  # between SIGTERM and SIGKILL
 STDERR_TAIL = 2000  # characters
 PACKAGES = ("libngtcp2-16", "libngtcp2-crypto-ossl0", "libnghttp3-9", "libssl3t64", "libc6")
@@ -52,10 +53,10 @@ def run(
         }
 
 
-def execute(command: list[str], directory: Path, timeout_s: float, lab: int = 0) -> dict[str, Any]:
+def execute(command: list[str], directory: Path, timeout_s: float) -> dict[str, Any]:
     """Run `command` in `directory`, its output into `stdout` and `stderr` there, for at most `timeout_s`.
 
-    `lab` is the descriptor at whose end the lab sits. Returns {"exit_code", "timed_out", "wall_s"}; raises LabIsGone.
+    Returns {"exit_code", "timed_out", "wall_s"}; raises LabIsGone.
     """
     start = time.monotonic()
     with (directory / "stdout").open("wb") as stdout, (directory / "stderr").open("wb") as stderr:
@@ -64,23 +65,23 @@ def execute(command: list[str], directory: Path, timeout_s: float, lab: int = 0)
             start_new_session=True,
         )  # fmt: skip
     try:
-        ended = _wait(process.pid, lab, timeout_s)
+        ended = _wait(process.pid, timeout_s)
     finally:
         _end(process)
     return {"exit_code": process.returncode, "timed_out": not ended, "wall_s": time.monotonic() - start}
 
 
-def _wait(pid: int, lab: int, timeout_s: float) -> bool:
+def _wait(pid: int, timeout_s: float) -> bool:
     """True when the process ended within the time. Raises LabIsGone when the lab hung up before."""
     process = os.pidfd_open(pid)
     try:
         poller = select.poll()
         poller.register(process, select.POLLIN)
-        poller.register(lab, 0)  # no event is asked for: hanging up is reported all the same
+        poller.register(LAB, 0)  # no event is asked for: hanging up is reported all the same
         ready = dict(poller.poll(timeout_s * 1000))
     finally:
         os.close(process)
-    if lab in ready and process not in ready:
+    if LAB in ready and process not in ready:
         raise LabIsGone("the lab hung up while h2load ran")
     return process in ready
 

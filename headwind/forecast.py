@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping
 
@@ -53,4 +54,4 @@ def guess_s(condition: Condition) -> float:
     delay_s = sum(link.delay.delay_s for link in links if link.delay)
     bad = sum(stationary_loss(link.loss)[0] + (link.corrupt.ratio if link.corrupt else 0.0) for link in links)
     requests = condition.workload.requests
-    return 0.2 + requests / 5000 + 4 * delay_s + (requests / 1000) ** 0.5 * 40 * min(bad, 1.0) ** 1.5
+    return 0.2 + requests / 5000 + 4 * delay_s + math.sqrt(requests / 1000) * 40 * math.pow(min(bad, 1.0), 1.5)

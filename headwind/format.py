@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from headwind.model import Protocol
 from impair.profile import GilbertElliott, Link, Loss, LossModel
@@ -45,13 +46,18 @@ def setting(quantity: str, value: float | None) -> str:
     if value is None:
         return NOTHING
     size, name, _ = _fitting(quantity, value)
-    return _with_unit(f"{value / size:,.10g}", name)
+    return _with_unit(f"{_exact(value / size, 10):,f}", name)
 
 
 def as_written(quantity: str, value: float) -> str:
     """An exact value as one writes it in matrix.yaml: `as_written("rate_bps", 10_000_000)` is "10mbit"."""
     size, _, name = _fitting(quantity, value)
-    return f"{value / size:.15g}{name}"
+    return f"{_exact(value / size, 15):f}{name}"
+
+
+def _exact(value: float, digits: int) -> Decimal:
+    """`value` without the noise of binary fractions in its last digits; prints without an exponent."""
+    return Decimal(f"{value:.{digits}g}")
 
 
 def significant(value: float, digits: int = DIGITS) -> str:

@@ -41,17 +41,27 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """What netem did to one direction while the client ran, in packets."""
+class Events:
+    """How often netem did one thing while the client ran, of how many packets that it decided about.
 
-    offered: int
-    delivered: int
-    dropped: int | None  # by the loss model; None where the kernel does not say
+    `count` is None where the kernel does not say. `share` is the part of the decisions that can show in `count`.
+    """
+
+    count: int | None
+    decisions: int
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What netem did to one direction while the client ran."""
+
+    loss: Events
+    duplicate: Events
+    corrupt: Events
+    reorder: Events
     queue_drops: int  # by a full queue
-    duplicated: int | None
-    corrupted: int | None
-    reordered: int | None
-    delayed: int | None
+    corrupted: int  # 0 where the kernel does not say
 
 
 def prove(profile: Profile, evidence: Evidence) -> Proof:
@@ -66,7 +76,7 @@ def prove(profile: Profile, evidence: Evidence) -> Proof:
 
 def _check_direction(direction: Direction, link: Link, evidence: Evidence) -> Iterator[Check]:
     read = Link.from_json(evidence.configured[direction]["link"])
-    passage = passage_of(direction, evidence)
+    passage = passage_of(direction, link, evidence)
     trains = evidence.trains.get(direction, {})
     yield from _check_delay(direction, link, read, trains.get("probe"))
     yield from _check_decisions(direction, link, read, passage)
@@ -75,27 +85,42 @@ def _check_direction(direction: Direction, link: Link, evidence: Evidence) -> It
     yield _check_unexplained(direction, passage, evidence)
 
 
-def passage_of(direction: Direction, evidence: Evidence) -> Passage:
-    """Differences of the router's netem counters over the client's run."""
+def passage_of(direction: Direction, link: Link, evidence: Evidence) -> Passage:
+    """Differences of the router's netem counters over the client's run.
+
+    netem_enqueue decides about duplication first, once for each packet that comes in; about loss for each packet and
+    each copy, where a packet that is both duplicated and lost leaves one; about corruption and reordering for what is
+    left. Kernel 7.2 and later count the decisions. Before, `drops` counts what vanished, which of N packets is
+    N*p*(1-d*p), and N*d*(1-p) copies more than packets leave.
+    """
     before, after = (moment["router"][direction]["counters"] for moment in (evidence.before, evidence.after))
-
-    def gained(name: str) -> int | None:
-        return after[name] - before[name] if name in after else None
-
-    sender, _ = SIDES[direction]
-    entered = _gain(evidence, "router", sender, "rx_frames")
-    delivered, drops = after["packets"] - before["packets"], after["drops"] - before["drops"]
-    held = after["backlog_packets"] - before["backlog_packets"]
-    dropped, duplicated = gained("dropped"), gained("duplicated")
-    if dropped is None:  # before kernel 7.2: netem counts its own drops and those of a full queue together
-        duplicated = max(0, delivered + drops + held - entered)
-        offered = entered
-    else:
-        offered = delivered + drops + held - (duplicated or 0)
+    gained = {name: after[name] - before[name] for name in after}
+    entered = _gain(evidence, "router", SIDES[direction][0], "rx_frames")
+    stayed = gained["packets"] + gained["backlog_packets"]
+    copies = max(0, stayed + gained["drops"] - entered)
+    if "dropped" in gained:
+        return Passage(
+            Events(gained["dropped"] + gained["ecn_marked"], stayed + gained["drops"]),
+            Events(gained["duplicated"], entered),
+            Events(gained["corrupted"], stayed),
+            Events(gained["reordered"], stayed, _reorder_share(link)),
+            max(0, gained["drops"] - gained["dropped"]),
+            gained["corrupted"],
+        )
+    loss = stationary_loss(link.loss)[0]
+    ratio = link.duplicate.ratio if link.duplicate else 0.0
+    silent = Events(None, stayed)
     return Passage(
-        offered, delivered, dropped, drops - dropped if dropped is not None else 0, duplicated, gained("corrupted"),
-        gained("reordered"), gained("delayed"),
+        Events(gained["drops"], entered, 1 - ratio * loss), Events(copies, entered, 1 - loss), silent,
+        Events(gained["requeues"], stayed, _reorder_share(link)), 0, 0,
     )  # fmt: skip
+
+
+def _reorder_share(link: Link) -> float:
+    """With a gap of g, g - 1 packets are delayed after each one that overtook: of 1/r tries one succeeds."""
+    if link.reorder is None or link.reorder.ratio == 0:
+        return 1.0
+    return 1 / ((link.reorder.gap - 1) + 1 / link.reorder.ratio) / link.reorder.ratio
 
 
 def _gain(evidence: Evidence, owner: str, port: str, name: str) -> int:
@@ -186,41 +211,36 @@ def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence
 def _check_decisions(direction: Direction, link: Link, read: Link, passage: Passage) -> Iterator[Check]:
     """Loss, duplication, corruption and reordering: what netem counted against what the request predicts."""
     loss, inflation = stationary_loss(link.loss)
-    copies = link.duplicate.ratio if link.duplicate else 0.0
-    # A packet that is both duplicated and lost leaves one copy, and a copy is exposed to loss again (netem_enqueue):
-    # of N packets N*p*(1-d) and of d*(1-p)*N copies N*d*(1-p)*p vanish.
-    exposed = 1 - copies * loss
-    asked: list[tuple[Any, float, float, str, int | None, float, int]] = [
-        (link.loss, loss, stationary_loss(read.loss)[0], "loss_ratio", passage.dropped, exposed, passage.offered)
-    ]
-    for name in ("duplicate", "corrupt", "reorder"):
-        wanted, kept = getattr(link, name), getattr(read, name)
-        counted = {"duplicate": passage.duplicated, "corrupt": passage.corrupted, "reorder": passage.reordered}[name]
-        among = passage.delivered if name != "duplicate" else passage.offered
-        share = 1.0 if name != "duplicate" else 1 - loss
-        asked.append((
-            wanted, wanted.ratio if wanted else 0.0, kept.ratio if kept else 0.0, f"{name}_ratio", counted, share, among
-        ))  # fmt: skip
-    for wanted, ratio, configured, quantity, counted, share, among in asked:
-        if wanted is not None or counted:
-            yield _check_ratio(direction, quantity, ratio, configured, counted, share, among,
-                               inflation if quantity == "loss_ratio" else 1.0)  # fmt: skip
+    wanted = {"loss": loss} | {name: _ratio(link, name) for name in ("duplicate", "corrupt", "reorder")}
+    kept = {"loss": stationary_loss(read.loss)[0]} | {name: _ratio(read, name) for name in wanted if name != "loss"}
+    for name, ratio in wanted.items():
+        events: Events = getattr(passage, name)
+        if getattr(link, name) is not None or events.count:
+            spread = inflation if name == "loss" else 1.0
+            yield _check_ratio(direction, f"{name}_ratio", ratio, kept[name], events, spread)
+
+
+def _ratio(link: Link, name: str) -> float:
+    impairment = getattr(link, name)
+    return float(impairment.ratio) if impairment else 0.0
 
 
 def _check_ratio(
-    direction: Direction, quantity: str, ratio: float, configured: float, counted: int | None, share: float,
-    among: int, inflation: float,
-) -> Check:  # fmt: skip
-    if counted is None:
-        return Check(direction, quantity, ratio, configured, None, None, False,
-                     "this kernel's netem does not count it (7.2 and later do)")  # fmt: skip
-    if among == 0 or share == 0:
-        return Check(direction, quantity, ratio, configured, None, None, among == 0 and ratio == 0,
-                     f"{counted} of {among} packets")  # fmt: skip
-    measured = counted / (among * share)
-    tolerance = SIGMAS * math.sqrt(ratio * (1 - ratio) * inflation / (among * share)) + (1 / among if ratio else 0)
-    return Check(direction, quantity, ratio, configured, measured, tolerance, abs(measured - ratio) <= tolerance,
-                 f"{counted} of {among} packets")  # fmt: skip
+    direction: Direction, quantity: str, ratio: float, configured: float, events: Events, inflation: float
+) -> Check:
+    if events.count is None:
+        note = "this kernel's netem does not count it (7.2 and later do)"
+        return Check(direction, quantity, ratio, configured, None, None, False, note)
+    effective = events.decisions * events.share
+    note = f"{events.count} of {events.decisions} packets"
+    if effective == 0:
+        return Check(direction, quantity, ratio, configured, None, None, ratio == 0, note)
+    measured = events.count / effective
+    # A frame or two that netem saw is not the endpoints' (the bridges' own): they cannot fail a ratio of 100 %.
+    tolerance = SIGMAS * math.sqrt(ratio * (1 - ratio) * inflation / effective)
+    tolerance += UNEXPLAINED_FRAMES / effective if ratio else 0.0
+    passed = abs(measured - ratio) <= tolerance
+    return Check(direction, quantity, ratio, configured, measured, tolerance, passed, note)
 
 
 def _check_rate(direction: Direction, link: Link, read: Link, train: Mapping[str, Any] | None) -> Check:
@@ -253,7 +273,7 @@ def _check_unexplained(direction: Direction, passage: Passage, evidence: Evidenc
     sent, entered = _gain(evidence, sender, "", "tx_frames"), _gain(evidence, "router", sender, "rx_frames")
     left, arrived = _gain(evidence, "router", receiver, "tx_frames"), _gain(evidence, receiver, "", "rx_frames")
     vanished = max(0, sent - entered) + max(0, left - arrived)
-    corrupted = passage.corrupted or 0  # a frame with a broken address or IP header is dropped by the host's bridge
+    corrupted = passage.corrupted  # a frame with a broken address or IP header is dropped by the host's bridge
     limit = UNEXPLAINED_ALLOWANCE * max(sent, left) + UNEXPLAINED_FRAMES
     share = vanished / sent if sent else 0.0
     return Check(

@@ -55,7 +55,12 @@ class Options:
 
     @classmethod
     def of(cls, link: Link, seed: int | None) -> Options:
-        """What `link` and the seed of netem's random numbers (None: the kernel's choice) ask of the kernel."""
+        """What `link` and the seed of netem's random numbers (None: the kernel's choice) ask of the kernel.
+
+        Raises ValueError for a seed that is not a number of 64 bits.
+        """
+        if seed is not None and not 0 <= seed < 2**64:
+            raise ValueError(f"netem's seed is a number from 0 to 2^64 - 1, not {seed}")
         delay, rate = link.delay, link.rate
         reorder = link.reorder if link.reorder and link.reorder.ratio else None  # for netem a gap alone means 100 %
         loss = link.loss

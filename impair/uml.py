@@ -4,8 +4,8 @@
 
 runs Debian's `linux.uml`, a Linux kernel that is an ordinary process. It is handed the container's two interfaces as
 open sockets, and runs impair/agent.py with the launcher's standard input (through impair/mailbox.py) and output as its
-wire. When the input ends, the agent ends and the kernel powers off. What stops the boot, or the kernel later on, is said
-as one JSON line `{"error": ...}`.
+wire. When the input ends, the agent ends and the kernel powers off. What stops the boot, or the kernel later on, is
+said as one JSON line `{"error": ...}`.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def kernel_arguments(descriptors: dict[str, int], command: list[str]) -> list[st
 def run(interfaces: dict[str, str], command: list[str]) -> None:
     """Run `command` in a user-mode kernel that owns `interfaces` {side: name}, until our standard input ends.
 
-    The command gets `--mailbox DIRECTORY` added, where its requests are (impair/mailbox.py). Raises BootError, also when
-    the kernel ends by itself, and PortError.
+    The command gets `--mailbox DIRECTORY` added, where its requests are (impair/mailbox.py). Raises BootError, also
+    when the kernel ends by itself, and PortError.
     """
     kernel = check_host()
     for name in interfaces.values():

@@ -67,17 +67,23 @@ class World:
         link = self.profile.link(direction)
         sender, receiver = SIDES[direction]
         loss = stationary_loss(link.loss)[0] * (0.5 if self.broken.clipped else 1)
-        dropped = sum(rng.random() < loss for _ in range(count))
-        copies = sum(rng.random() < (link.duplicate.ratio if link.duplicate else 0) for _ in range(count - dropped))
-        out = count - dropped + copies
-        corrupted = sum(rng.random() < (link.corrupt.ratio if link.corrupt else 0) for _ in range(out))
+        copies = link.duplicate.ratio if link.duplicate else 0.0
+        gained = dict.fromkeys(("packets", "drops", "dropped", "duplicated", "corrupted"), 0)
+        for _ in range(count):
+            doubled, lost = rng.random() < copies, rng.random() < loss
+            lost_copy = doubled and not lost and rng.random() < loss
+            gained["duplicated"] += doubled
+            gained["dropped"] += lost + lost_copy
+            gained["drops"] += (lost and not doubled) + lost_copy
+            gained["packets"] += 1 + doubled - lost - lost_copy
+        out = gained["packets"]
+        gained["corrupted"] = sum(rng.random() < (link.corrupt.ratio if link.corrupt else 0) for _ in range(out))
         self.frames[sender]["tx_frames"] += count
         self.frames[receiver]["rx_frames"] += out
         if self.broken.bypass:
             return
         self.frames[f"port {sender}"]["rx_frames"] += count
         self.frames[f"port {receiver}"]["tx_frames"] += out
-        gained = {"packets": out, "drops": dropped, "dropped": dropped, "duplicated": copies, "corrupted": corrupted}
         for name, value in gained.items():
             self.netem[direction][name] += value
 
@@ -86,7 +92,8 @@ class FakeAgent(Agent):
     """Answers at once, from the world; dies when the world says so."""
 
     def __init__(self, name: str, world: World) -> None:
-        self.name, self.world, self.answers = name, world, {}  # type: ignore[assignment]
+        self.name, self.world = name, world
+        self.answers: dict[int, Any] = {}
         self._next_id = 1
 
     @property
@@ -98,14 +105,14 @@ class FakeAgent(Agent):
             raise AgentDied(f"the {self.name} is gone (asked for {op})")
         self.world.order.append(f"{self.name} {op}")
         self._next_id += 1
-        self.answers[self._next_id] = getattr(self, f"do_{op}")(**arguments)  # type: ignore[attr-defined]
+        self.answers[self._next_id] = getattr(self, f"do_{op}")(**arguments)
         return self._next_id
 
     def wait(self, identity: int, timeout_s: float, peers: Sequence[Agent] = ()) -> Any:
         for agent in (self, *peers):
             if not agent.alive:
                 raise AgentDied(f"the {agent.name} died")
-        return self.answers.pop(identity)  # type: ignore[attr-defined]
+        return self.answers.pop(identity)
 
     def do_counters(self) -> dict[str, int]:
         zero = dict.fromkeys(("udp_rcvbuf_errors", "oversize_frames", "tcp_retrans_segs"), 0)
@@ -117,7 +124,8 @@ class FakeAgent(Agent):
     def do_send_train(self, **arguments: Any) -> dict[str, Any]:
         return {"sent": arguments["count"]}
 
-    def do_train_seen(self, nonce: int, expect: int, **_: float) -> dict[str, Any]:
+    def do_train_seen(self, nonce: int, expect: int, timeout_s: float) -> dict[str, Any]:
+        assert timeout_s > 0
         direction = Direction.DOWNLINK if self.name == "client" else Direction.UPLINK
         link, rng = self.world.profile.link(direction), random.Random(nonce)
         arrived = round(expect * (1 - stationary_loss(link.loss)[0]))
@@ -134,17 +142,27 @@ class FakeRouter(FakeAgent):
     def do_apply(self, profile: dict[str, Any], seeds: dict[str, int]) -> dict[str, Any]:
         self.world.profile = Profile.from_json(profile)
         self.world.applied.append((self.world.profile, seeds))
-        names = ("packets", "drops", "backlog_packets", "dropped", "duplicated", "corrupted", "reordered", "delayed")
+        names = (
+            "ecn_marked",
+            "packets",
+            "drops",
+            "backlog_packets",
+            "dropped",
+            "duplicated",
+            "corrupted",
+            "reordered",
+            "delayed",
+        )
         self.world.netem = {direction.value: dict.fromkeys(names, 0) for direction in Direction}
-        return {direction.value: self._read(direction) for direction in Direction}
+        return {direction.value: self._direction(direction) for direction in Direction}
 
-    def _read(self, direction: Direction) -> dict[str, Any]:
+    def _direction(self, direction: Direction) -> dict[str, Any]:
         link: Link = self.world.profile.link(direction)
         return {"link": link.to_json(), "limit": link.limit, "counters": dict(self.world.netem[direction])}
 
     def do_show(self) -> dict[str, Any]:
         ports = {side: dict(self.world.frames[f"port {side}"]) for side in ("client", "server")}
-        return {**{direction.value: self._read(direction) for direction in Direction}, "ports": ports}
+        return {**{direction.value: self._direction(direction) for direction in Direction}, "ports": ports}
 
 
 class FakeServer(FakeAgent):

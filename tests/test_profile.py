@@ -69,6 +69,10 @@ def test_a_ratio_that_netem_would_round_to_nothing_is_refused(where: str, make: 
     assert make(SMALLEST_RATIO)
 
 
+def test_netems_resolution_is_one_in_2_to_the_32() -> None:
+    assert math.isclose(SMALLEST_RATIO, 1 / 4_294_967_295)
+
+
 @pytest.mark.parametrize("make", [Loss, Duplicate, Corrupt, Reorder])
 def test_none_and_all_are_ratios(make: Callable[[float], Any]) -> None:
     assert (make(0.0).ratio, make(1.0).ratio) == (0.0, 1.0)
@@ -154,6 +158,14 @@ def test_slots_are_apart_and_their_bounds_are_counts() -> None:
     assert refused(lambda: Slot(0.01, 0.02, max_packets=-1)) == "slot.max_packets"
     assert refused(lambda: Slot(0.01, 0.02, max_bytes=LARGEST_COUNT + 1)) == "slot.max_bytes"
     assert Slot(0.0, 0.02) != Slot(0.02, 0.02)
+
+
+def test_what_is_not_asked_for_is_not_there() -> None:
+    assert GilbertElliott(0.1, 0.2) == GilbertElliott(0.1, 0.2, bad_loss=1.0, good_loss=0.0)
+    assert FourState(0.1, 0.2) == FourState(0.1, 0.2, p32=0.0, p23=1.0, p14=0.0)
+    assert Reorder(0.1) == Reorder(0.1, gap=1)
+    assert Rate(8000) == Rate(8000, packet_overhead=0, cell_size=0, cell_overhead=0)
+    assert Slot(0.1, 0.2) == Slot(0.1, 0.2, max_packets=0, max_bytes=0)
 
 
 def test_what_one_impairment_needs_of_another() -> None:

@@ -48,13 +48,11 @@ def path(
 ) -> Iterator[ImpairedPath]:
     """Client, router and server, joined. The same suite for every engine."""
     logs = tmp_path_factory.mktemp(request.param)
-    if request.param == "kernel-in-uml":
-        with namespaces(project, logs) as joined:
-            yield joined
-        return
-    with containers(project, request.param, logs) as joined:
-        if request.param == "kernel":
-            found = ask(joined.router, "probe")
-            if not found["netem"]:
-                pytest.skip(f"this host's kernel cannot impair: {found['why']}")
-        yield joined
+    opened = namespaces(project, logs) if request.param == "kernel-in-uml" else containers(project, request.param, logs)
+    with opened as path:
+        found = ask(path.router, "probe")
+        if request.param == "kernel" and not found["netem"]:
+            pytest.skip(f"this host's kernel cannot impair: {found['why']}")
+        assert found["netem"], found["why"]
+        path.join()
+        yield path

@@ -1,4 +1,4 @@
-"""Client, router and server, joined and under a test's control, whatever runs the router's netem."""
+"""Client, router and server under a test's control, whatever runs the router's netem."""
 
 from __future__ import annotations
 
@@ -76,15 +76,14 @@ class ImpairedPath:
         return self.client if side == "client" else self.server
 
     def apply(self, uplink: Link, downlink: Link, seed: int = 1) -> Any:
-        """Both directions anew; downlink's seed is one more than uplink's."""
+        """Both directions anew, with the same seed; {direction: read-back}."""
         profile = Profile("test", uplink, downlink).to_json()
-        return ask(self.router, "apply", profile=profile, seeds={"uplink": seed, "downlink": seed + 1})
+        return ask(self.router, "apply", profile=profile, seeds={"uplink": seed, "downlink": seed})
 
     def impair(self, direction: Direction, link: Link, seed: int = 1) -> Any:
         """Impair one direction, clean the other; returns the first one's read-back."""
-        if direction is Direction.UPLINK:
-            return self.apply(link, CLEAN, seed)[direction]
-        return self.apply(CLEAN, link, seed - 1)[direction]
+        links = (link, CLEAN) if direction is Direction.UPLINK else (CLEAN, link)
+        return self.apply(*links, seed)[direction]
 
     def netem_counters(self, direction: Direction) -> dict[str, int]:
         counters: dict[str, int] = ask(self.router, "show")[direction]["counters"]
@@ -127,10 +126,12 @@ class Project:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._numbers = count()
         self._labels = ("--label", f"{testbed.LABEL}={name}", "--label", f"{testbed.OWNER_LABEL}={testbed._owner()}")
 
-    def network(self, side: str, subnet: str, gateway: str) -> str:
-        name = f"{self.name}-{side}"
+    def network(self, subnet: str, gateway: str) -> str:
+        """Make a bridged network; returns its name."""
+        name = f"{self.name}-{next(self._numbers)}"
         options = ("com.docker.network.bridge.enable_ip_masquerade=false", "com.docker.network.driver.mtu=1500")
         docker("network", "create", *self._labels, "--subnet", subnet, "--gateway", gateway,
                *(word for option in options for word in ("-o", option)), name)  # fmt: skip
@@ -172,7 +173,7 @@ def containers(project: Project, engine: str, logs: Path) -> Iterator[ImpairedPa
     """Three containers in two networks, as in a run of the lab; the router by `kernel` or `uml`."""
     addresses = testbed.pick_addresses(random.SystemRandom(), testbed.taken_subnets())
     subnets = {side: getattr(addresses, f"{side}_subnet") for side in SIDES}
-    networks = {side: project.network(side, subnets[side], addresses.host(side, 1)) for side in SIDES}
+    networks = {side: project.network(subnets[side], addresses.host(side, 1)) for side in SIDES}
     ends = {side: project.container(networks={networks[side]: addresses.host(side, 10)}) for side in SIDES}
     at = {networks[side]: addresses.host(side, 253) for side in SIDES}
     router = project.container(networks=at, router=True)
@@ -183,7 +184,6 @@ def containers(project: Project, engine: str, logs: Path) -> Iterator[ImpairedPa
         path = ImpairedPath(
             engine, client, server, start_agent(stack, logs, "router", router, "-m", module, *where), addresses
         )
-        path.join()
         yield path
 
 
@@ -199,5 +199,4 @@ def namespaces(project: Project, logs: Path) -> Iterator[ImpairedPath]:
         path = ImpairedPath(
             "kernel-in-uml", client, server, router, Addresses("10.1.0.0/24", "10.2.0.0/24"), guest=guest
         )
-        path.join()
         yield path

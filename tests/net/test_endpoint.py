@@ -43,7 +43,7 @@ sys.stdin.read()
 CORRUPT = """
 import socket, struct, sys
 name, source_mac, target_mac, source, target = sys.argv[1:]
-payload = bytes(64)
+payload = bytes(1000)  # the kernel checks small ones (76 bytes) at once in any case
 udp = struct.pack("!HHHH", 5555, 4777, 8 + len(payload), 0xdead) + payload
 def packed(checksum):
     return struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, checksum,

@@ -1,0 +1,469 @@
+"""The report says what the run folder holds: the right numbers, every failure, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from headwind.export import trials_csv
+from headwind.format import clean, measured
+from headwind.journal import Run
+from headwind.model import Outcome, Protocol, Result
+from headwind.record import State
+from headwind.report import RunData, render, summary_table, write_report
+from headwind.report.data import latest_of
+from headwind.report.summary import NEVER, Kind, Row, Time, compare_ranges, median_time, notices
+from headwind.report.terminal import print_summary
+from headwind.report.truth import pooled, truth_table
+from headwind.report.words import command_text, headline, network, network_text
+from impair.profile import Direction
+from tests.fake import PROFILES, STARTED_AT, example_matrix, failed, invalid, ok, recorded, timeout, trials_of
+from tests.golden.runs import HOSTILE, RUNS
+from tests.pages import parse, section, table, words
+
+GOLDEN = Path(__file__).parent / "golden"
+DRAWN_AT = STARTED_AT + 7200
+
+
+def page_of(name: str) -> str:
+    return render(RUNS[name]().data(name), DRAWN_AT)
+
+
+def exact(*seconds: float) -> list[Time]:
+    return [Time(Kind.EXACT, time_s) for time_s in seconds]
+
+
+STOPPED = Time(Kind.ABOVE, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("times", "median"),
+    [
+        (exact(1), exact(1)[0]),
+        (exact(1, 2, 4), exact(2)[0]),
+        (exact(1, 2, 4, 10), exact(3)[0]),
+        ([*exact(1, 2), STOPPED], exact(2)[0]),
+        ([*exact(1), STOPPED], Time(Kind.ABOVE, 30.5)),
+        ([*exact(1, 2), STOPPED, STOPPED], Time(Kind.ABOVE, 31.0)),
+        ([*exact(1), STOPPED, STOPPED], STOPPED),
+        ([STOPPED], STOPPED),
+        ([*exact(1, 2), NEVER], exact(2)[0]),
+        ([*exact(1), STOPPED, NEVER], STOPPED),
+        ([*exact(1), NEVER], NEVER),
+        ([STOPPED, NEVER], NEVER),
+        ([*exact(1), NEVER, NEVER], NEVER),
+    ],
+)
+def test_an_unfinished_trial_is_slower_than_all_that_finished(times: Sequence[Time], median: Time) -> None:
+    assert median_time(times) == median
+
+
+@given(
+    st.lists(st.floats(0.001, 60), max_size=9),
+    st.lists(st.floats(60, 1e6), max_size=9),
+    st.integers(0, 4),
+)
+def test_the_median_holds_whatever_the_unfinished_trials_would_have_taken(
+    finished: list[float], true_times_of_stopped: list[float], never: int
+) -> None:
+    times = sorted([*exact(*finished), *[STOPPED] * len(true_times_of_stopped), *[NEVER] * never])
+    if not times:
+        return
+    median = median_time(times)
+    truth = statistics.median([*finished, *true_times_of_stopped, *[math.inf] * never])
+    if median.kind is Kind.EXACT:
+        assert truth == pytest.approx(median.seconds)
+    elif median.kind is Kind.ABOVE:
+        assert truth >= median.seconds * (1 - 1e-12)
+    else:
+        assert truth == math.inf
+
+
+def one_cell(*results: Result) -> Row:
+    """The row of these results, all of one condition and of h1."""
+    matrix = replace(example_matrix(PROFILES[2], repeat=len(results)), protocols=(Protocol.H1,))
+    trials = list(trials_of(matrix))
+    moved = tuple(replace(result, trial=trial) for result, trial in zip(results, trials, strict=True))
+    data = replace(RUNS["small"]().data("x"), matrix=matrix, results=moved)
+    (row,) = summary_table(data)
+    return row
+
+
+TRIAL = next(trials_of(example_matrix(PROFILES[2])))
+
+
+@given(st.lists(st.floats(0.01, 59), min_size=1, max_size=8), st.integers(0, 8))
+def test_rates_are_medians_with_unfinished_trials_below_all_others(times_s: list[float], unfinished: int) -> None:
+    row = one_cell(*(ok(TRIAL, time_s) for time_s in times_s), *([timeout(TRIAL)] * unfinished))
+    truth = statistics.median([1000 / time_s for time_s in times_s] + [0.0] * unfinished)
+    if unfinished * 2 < len(times_s) + unfinished:
+        assert row.requests_per_s == pytest.approx(truth)
+        assert row.goodput_bps == pytest.approx(truth * 612 * 8)
+    else:
+        assert row.requests_per_s is row.goodput_bps is None, "the median would be that of a trial that never ended"
+
+
+def test_trials_without_proof_or_that_the_lab_broke_are_counted_but_in_no_figure() -> None:
+    broken = ok(TRIAL, 500.0, outcome=Outcome.LAB_ERROR, reason="the router died")
+    row = one_cell(ok(TRIAL, 1.0), ok(TRIAL, 2.0), invalid(TRIAL, 900.0), broken)
+    assert row.time is not None
+    assert (row.time.median, row.time.highest) == (Time(Kind.EXACT, 1.5), Time(Kind.EXACT, 2.0))
+    assert (row.analysed, row.finished, row.planned) == (2, 2, 4)
+    assert row.outcomes == {Outcome.OK: 2, Outcome.INVALID: 1, Outcome.LAB_ERROR: 1}
+
+
+def test_a_failed_trial_has_no_time_but_a_count_of_what_it_got_done() -> None:
+    row = one_cell(ok(TRIAL, 5.0), failed(TRIAL, 0.1, 951), failed(TRIAL, 0.1, 990))
+    assert row.time is not None
+    assert row.time.median == row.time.highest == NEVER
+    assert row.time.lowest == Time(Kind.EXACT, 5.0)
+    assert row.succeeded == (951, 990)
+
+
+def test_another_protocol_than_asked_is_not_a_time_of_this_one() -> None:
+    row = one_cell(ok(TRIAL, 5.0), ok(TRIAL, 0.1, outcome=Outcome.WRONG_PROTOCOL, reason="h2"))
+    assert row.time is not None
+    assert row.time.lowest == Time(Kind.EXACT, 5.0)
+    assert row.time.median == NEVER
+
+
+def test_only_the_latest_attempt_counts() -> None:
+    data = RUNS["mixed"]().data("mixed")
+    again = [result for result in data.results if result.trial.id == "delay/article#1/h3"]
+    assert [result.attempt for result in again] == [0, 1]
+    assert len(latest_of(again)) == 1
+    assert len(data.results) == data.planned + 1 == len(data.latest) + 1
+    row = next(row for row in summary_table(data) if row.repeated)
+    assert (row.condition.profile.name, row.protocol, row.finished) == ("delay", Protocol.H3, 3)
+
+
+def ranges(*cells: Sequence[Result]) -> str:
+    rows = [replace(one_cell(*results), protocol=protocol) for results, protocol in zip(cells, Protocol, strict=False)]
+    return compare_ranges(rows)
+
+
+def times(*seconds: float) -> list[Result]:
+    return [
+        timeout(TRIAL) if time_s == 60 else failed(TRIAL, 1, 5) if time_s < 0 else ok(TRIAL, time_s)
+        for time_s in seconds
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "text"),
+    [
+        ((times(1, 2), times(2, 3), times(1.5, 9)), "ranges overlap"),
+        ((times(1, 2), times(3, 4), times(5, 6)), "ranges do not overlap"),
+        ((times(1, 2), times(2.5, 6), times(5, 7)), "ranges do not overlap: h1 and h2, h1 and h3"),
+        ((times(1, 2), times(3, 60), times(60, 60)), "ranges do not overlap: h1 and h2, h1 and h3"),
+        ((times(60, 60), times(60, 60)), "ranges overlap"),
+        ((times(1, 2), times(3, 4), times(5, -1)), "ranges do not overlap (h3 not compared)"),
+        ((times(1, 2), times(3, -1), times(5, -1)), "too few completed trials to compare ranges"),
+        ((times(1), times(3), times(5)), "too few completed trials to compare ranges"),
+    ],
+)
+def test_ranges_are_compared_without_a_verdict(cells: Sequence[Sequence[Result]], text: str) -> None:
+    assert ranges(*cells) == text
+
+
+def test_the_truth_is_pooled_over_packets() -> None:
+    """Checked against the raw counters: of all packets that were offered, the share that netem dropped."""
+    data = RUNS["small"]().data("small")
+    condition = next(item for item in data.matrix.conditions if item.profile.name == "loss")
+    dropped = offered = 0
+    for result in data.results:
+        if result.trial.block.condition is condition:
+            counters = [
+                result.proof.counters[moment]["router"]["downlink"]["counters"] for moment in ("before", "after")
+            ]
+            dropped += counters[1]["dropped"] - counters[0]["dropped"]
+            offered += counters[1]["packets"] + counters[1]["dropped"] - counters[0]["packets"] - counters[0]["dropped"]
+    (truth,) = [item for item in truth_table(data, condition) if item.quantity == "loss_ratio"]
+    assert truth.measured == pytest.approx(dropped / offered, rel=1e-12)
+    assert (truth.direction, truth.requested, truth.configured) == (Direction.DOWNLINK, 0.3, (0.3,))
+    assert (truth.passed, truth.trials, truth.unmeasured) == (9, 9, 0)
+
+
+def test_larger_trials_weigh_more_and_unknown_weights_weigh_the_same() -> None:
+    assert pooled([(0.1, 1000), (0.4, 3000)]) == pytest.approx(0.325)
+    assert pooled([(0.1, 0), (0.4, 3000)]) == pytest.approx(0.25)
+    assert pooled([]) is None
+
+
+def test_a_network_that_was_not_the_requested_one_is_marked() -> None:
+    data = RUNS["mixed"]().data("mixed")
+    rows = [row for row in table(section(parse(page_of("mixed")), "truth")) if "✗" in row[-1]]
+    assert [(row[0], row[2], row[-1][:8]) for row in rows] == [("loss article", "loss", "✗ 8 of 9")]
+    condition = next(item for item in data.matrix.conditions if item.profile.name == "loss")
+    (truth,) = [item for item in truth_table(data, condition) if item.passed < item.trials]
+    assert truth.lowest is not None
+    assert truth.lowest < 0.2, "the clipped trial shows in the range"
+
+
+def test_the_fakes_pass_the_real_proof() -> None:
+    assert all(result.proof.passed for result in RUNS["small"]().results)
+
+
+def test_the_table_of_the_page_holds_medians_computed_another_way() -> None:
+    """From trials.csv, by pandas."""
+    golden = RUNS["small"]()
+    frame = pd.read_csv(pd.io.common.StringIO(trials_csv(golden.results)))  # type: ignore[attr-defined]
+    medians = frame.groupby(["profile", "protocol"])[["total_s", "requests_per_s", "goodput_bps"]].median()
+    rows = list(table(section(parse(page_of("small")), "results")))[1:]
+    assert len(rows) == 15
+    names = {"HTTP/1.1": "h1", "HTTP/2": "h2", "HTTP/3": "h3"}
+    for profile, protocol, *figures in ((row[0].split()[0], row[5], row[6], row[8], row[9]) for row in rows):
+        total_s, per_s, goodput_bps = medians.loc[(profile, names[protocol])]
+        expected = [measured("total_s", total_s), measured("rate", per_s), measured("goodput_bps", goodput_bps)]
+        assert figures == expected
+
+
+def test_the_article_table_names_every_impairment_in_its_direction() -> None:
+    rows = list(table(section(parse(page_of("small")), "results")))
+    assert rows[0] == [
+        "Condition", "Delay", "Loss", "Duplicate", "Corrupt", "Version", "Total time", "Range", "Requests/s", "Throughput",
+        "Trials",
+    ]  # fmt: skip
+    cells = {row[0].split()[0]: row[1:5] for row in rows[1:]}
+    assert cells == {
+        "clean": ["–"] * 4,
+        "delay": ["↓ 100 ms ± 10 ms", "–", "–", "–"],
+        "loss": ["–", "↓ 30 %", "–", "–"],
+        "loss-corrupt": ["–", "↓ 30 %", "–", "↓ 20 %"],
+        "loss-duplicate": ["–", "↓ 30 %↑ 10 %", "↓ 70 %", "–"],
+    }
+
+
+def test_a_matrix_that_impairs_one_direction_only_needs_no_arrows() -> None:
+    assert network(PROFILES[1], both_ways=False)["delay"] == ["100 ms ± 10 ms"]
+    assert "All impairments are on the downlink" in words(section(parse(page_of("timeouts-half")), "results"))
+
+
+def test_what_the_article_did_not_have_gets_a_column_of_its_own() -> None:
+    profile = RUNS["every-impairment"]().matrix.conditions[0].profile
+    text = network_text(network(profile, both_ways=True))
+    for part in (
+        "delay ↓ 100 ms ± 10 ms (normal)",
+        "gemodel: p 1 %, r 30 %",
+        "rate 10 Mbit/s",
+        "↑ slot.min_delay 10 ms",
+        "ecn on",
+    ):
+        assert part in text
+    assert "Other" in words(section(parse(page_of("every-impairment")), "results"))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_page_is_well_formed_and_refers_to_nothing_outside_itself(name: str) -> None:
+    page = page_of(name)
+    root = parse(page)
+    assert not [
+        item.tag for item in root.iter() if item.tag in ("script", "link", "img", "iframe", "object", "base", "form")
+    ]
+    ids = [item.get("id") for item in root.iter() if item.get("id")]
+    assert len(ids) == len(set(ids))
+    for item in root.iter():
+        assert {key for key in item.keys() if key.startswith("on")} == set()
+        target = item.get("href") or item.get("src")
+        assert target is None or (target.startswith("#") and target[1:] in ids)
+    (style,) = (item.text or "" for item in root.iter("style"))
+    assert not re.search(r"url\(|@import|https?:", style)
+    assert 'http-equiv="refresh"' not in page
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_redrawing_gives_the_same_bytes_but_for_the_stamp(name: str) -> None:
+    later = render(RUNS[name]().data(name), DRAWN_AT + 86400)
+    stamp = re.compile('<time id="generated">[^<]*</time>')
+    assert page_of(name) == page_of(name)
+    assert page_of(name) != later
+    assert stamp.sub("", page_of(name)) == stamp.sub("", later)
+
+
+def test_names_are_text_and_nothing_else() -> None:
+    page = page_of("hostile")
+    shown = words(parse(page))
+    for name in HOSTILE:
+        assert " ".join(clean(name).split()) in shown
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e\ud800-\udfff\ufffe]", page)
+
+
+def test_a_run_in_progress_says_so() -> None:
+    summary = words(section(parse(page_of("in-progress")), "summary"))
+    assert summary.startswith("Summary In progress, 20 of 45 trials: 20 ok.")
+    rows = [row[-1] for row in table(section(parse(page_of("in-progress")), "results"))]
+    assert "1 of 1 finished, 2 to come" in rows
+
+
+def test_a_run_that_ended_early_says_why() -> None:
+    data = RUNS["killed-at-once"]().data("x")
+    assert headline(data) == (
+        "The run was interrupted: the lab was stopped before it could say why. 0 of 45 trials ran."
+    )
+    rows = list(table(section(parse(page_of("killed-at-once")), "results")))[1:]
+    assert {(row[6], row[-1]) for row in rows} == {("—", "not run yet")}
+
+
+def test_when_no_trial_completed_there_is_no_time() -> None:
+    rows = list(table(section(parse(page_of("all-failed")), "results")))[1:]
+    assert {tuple(row[6:10]) for row in rows} == {("not completed", "[not completed]", "—", "—")}
+    assert all("0 of 3 finished, 3 failed (" in row[-1] for row in rows)
+
+
+def test_when_half_timed_out_the_median_is_a_bound() -> None:
+    rows = list(table(section(parse(page_of("timeouts-half")), "results")))[1:]
+    # of 11 s, 13 s and two above 60 s, the median is above (13 + 60) / 2
+    assert {tuple(row[6:10]) for row in rows} == {("> 36.5 s", "[11.0 s – > 60 s]", "—", "—")}
+    assert {row[-1] for row in rows} == {"2 of 4 finished, 2 timeout"}
+
+
+def test_warnings_come_before_figures_and_link_to_their_trials() -> None:
+    page = page_of("mixed")
+    assert page.index('class="notices"') < page.index('class="results"')
+    root = parse(page)
+    summary = section(root, "summary")
+    links = {words(link): link.get("href", "") for link in summary.iter("a")}
+    row = root.find(f".//tr[@id='{links['loss/article#1/h2'][1:]}']")
+    assert "49 of 1000 requests failed" in words(row)
+    assert "made again" not in words(root.find(f".//tr[@id='{links['delay/article#1/h3'][1:]}']"))
+
+
+def test_warnings_that_differ_only_in_numbers_are_one() -> None:
+    (notice,) = [item for item in notices(RUNS["mixed"]().data("x")) if "datagrams" in item.text]
+    assert notice.text.startswith("server: 12 to 761 datagrams lost")
+    assert notice.trials == ("clean/article#0/h3", "clean/article#2/h3")
+
+
+def test_every_attempt_is_on_the_page() -> None:
+    golden = RUNS["mixed"]()
+    rows = [row for row in parse(page_of("mixed")).iter("tr") if (row.get("id") or "").startswith("trial-")]
+    assert len(rows) == len(golden.results)
+    assert sum("made again" in words(row) for row in rows) == 1
+
+
+def test_a_command_is_shown_without_the_folder_that_differs_in_every_trial() -> None:
+    command = (
+        "h2load --output-file=/dev/shm/h2load-x1y2/result.json --log-file=/dev/shm/h2load-x1y2/log https://h:443/a/b"
+    )
+    assert command_text(command) == "h2load --output-file=result.json --log-file=log https://h:443/a/b"
+
+
+def test_the_method_states_the_settings_of_this_run() -> None:
+    text = words(section(parse(page_of("small")), "method"))
+    for fact in (
+        "5 conditions",
+        "3 blocks",
+        "1,000 requests",
+        "60 s",
+        "cubic for TCP",
+        "delay (downlink)",
+        "user-mode kernel",
+    ):
+        assert fact in text
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb or #rgb (WCAG 2.2)."""
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    shares = [int(digits[start : start + 2], 16) / 255 for start in (0, 2, 4)]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return sum(weight * share for weight, share in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_text_has_enough_contrast_in_light_dark_and_print() -> None:
+    style = words(next(parse(page_of("small")).iter("style")))
+    palettes = [
+        dict(re.findall(r"--([a-z-]+): (#[0-9a-f]+)", part)) for part in re.findall(r":root \{([^}]*)\}", style)
+    ]
+    assert len(palettes) == 3
+    for palette in palettes:
+        for ink in ("ink", "quiet", "link", "good", "bad"):
+            for ground in ("ground", "warn"):
+                bright, dim = sorted((luminance(palette[ink]), luminance(palette[ground])), reverse=True)
+                assert (bright + 0.05) / (dim + 0.05) >= 4.5, (ink, ground, palette)
+
+
+def test_the_report_is_a_function_of_the_run_folder(tmp_path: Path) -> None:
+    golden = RUNS["mixed"]()
+    with recorded(tmp_path / "here", golden.matrix, golden.results) as run:
+        path = write_report(run)
+        assert path == run.folder / "report.html"
+        shutil.copytree(run.folder, tmp_path / "there" / run.id)
+        drawn = path.read_text(encoding="utf-8")
+        name = run.id
+    with Run.open(tmp_path / "there" / name) as copy:
+        again = write_report(copy).read_text(encoding="utf-8")
+    stamp = re.compile('<time id="generated">[^<]*</time>')
+    assert stamp.sub("", drawn) == stamp.sub("", again)
+
+
+def test_a_report_can_be_drawn_while_the_run_goes_on(tmp_path: Path) -> None:
+    matrix = example_matrix()
+    first, second, *_ = trials_of(matrix)
+    with Run.create(tmp_path, matrix, {}) as run, run.recording():
+        run.begin(first, 0)
+        run.append(ok(first, 0.2))
+        run.begin(second, 0)
+        page = write_report(run).read_text(encoding="utf-8")
+        assert "In progress, 1 of 45 trials: 1 ok." in page
+        with Run.open(run.folder) as reader:
+            assert RunData.of(reader).status.state is State.RUNNING
+
+
+def terminal(name: str, tmp_path: Path) -> str:
+    golden = RUNS[name]()
+    with recorded(tmp_path, golden.matrix, golden.results) as run:
+        console = Console(width=140, record=True, file=None, quiet=True)
+        print_summary(run, console)
+        return console.export_text()
+
+
+def test_the_terminal_shows_the_same_table(tmp_path: Path) -> None:
+    text = "\n".join(line.rstrip() for line in terminal("mixed", tmp_path).splitlines()) + "\n"
+    assert text == (GOLDEN / "terminal-mixed.txt").read_text(encoding="utf-8")
+
+
+def test_names_do_nothing_to_the_terminal(tmp_path: Path) -> None:
+    golden = replace(RUNS["hostile"](), matrix=RUNS["hostile"]().matrix)
+    trial = replace(golden.results[0].trial)
+    with recorded(tmp_path, replace(golden.matrix, source=""), [ok(trial, 1.0)]) as run:
+        console = Console(width=140, record=True, quiet=True)
+        print_summary(run, console)
+    text = console.export_text()
+    assert "<script>" in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", text)
+
+
+def test_trials_csv_has_every_attempt_and_every_number(tmp_path: Path) -> None:
+    golden = RUNS["mixed"]()
+    with recorded(tmp_path, golden.matrix, golden.results) as run:
+        frame = pd.read_csv(run.export(), float_precision="round_trip")
+    assert len(frame) == len(golden.results)
+    for (_, row), result in zip(frame.iterrows(), golden.results, strict=True):
+        trial = result.trial
+        assert (row["trial"], row["attempt"], row["outcome"]) == (trial.id, result.attempt, result.outcome.value)
+        assert (row["block"], row["position"]) == (trial.block.index, trial.position)
+        assert row["seed_downlink"] == trial.block.seeds[Direction.DOWNLINK]
+        for name, value in result.metrics.items():
+            assert row[name] == value
+        for check in result.proof.checks:
+            found = row[f"{check.direction.value}_{check.quantity}"]
+            assert found == check.measured if check.measured is not None else math.isnan(found)
+    assert frame["total_s"].isna().sum() == sum("total_s" not in result.metrics for result in golden.results)
+
+
+def test_hostile_names_survive_trials_csv() -> None:
+    results = [result for result in RUNS["hostile"]().results if "\x00" not in result.trial.id]
+    frame = pd.read_csv(pd.io.common.StringIO(trials_csv(results)))  # type: ignore[attr-defined]
+    assert list(frame["profile"]) == [result.trial.block.condition.profile.name for result in results]
