@@ -50,14 +50,10 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) 
 
 def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images, lane: Lane) -> Run:
     """A new run folder, or the earlier one when nothing that matters has changed."""
-    from headwind.calibration import packet_rate_ceiling
     from headwind.doctor import host_facts
     from headwind.journal import Run
 
-    assert lane.testbed
-    ceiling = packet_rate_ceiling(lane.testbed)
     facts = {"engine": lane.engine, "images": images.ids, "host": host_facts(), "testbed": lane.facts}
-    facts["ceiling"] = ceiling
     if earlier is None:
         return Run.create(reports, matrix, facts)
     earlier.check_resumable(matrix, images.ids, lane.engine)

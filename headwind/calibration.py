@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from headwind.testbed import Testbed
 from headwind.trial import send
 from impair.profile import Direction, Link, Profile
@@ -11,7 +9,6 @@ from impair.profile import Direction, Link, Profile
 BLAST_PACKETS = 8000
 BLAST_PAYLOAD_BYTES = 1200
 BLAST_PATIENCE_S = 1.0  # the path may still be working on a blast when its sender is done
-HEADROOM = 1.5  # a trial may use the path up to its ceiling divided by this
 
 
 def packet_rate_ceiling(testbed: Testbed) -> dict[str, dict[str, float]]:
@@ -30,13 +27,3 @@ def packet_rate_ceiling(testbed: Testbed) -> dict[str, dict[str, float]]:
             "lost_ratio": 1 - seen["unique"] / BLAST_PACKETS,
         }
     return found
-
-
-def crowding(ceiling: Mapping[str, Mapping[str, float]], frames: Mapping[str, int], seconds: float) -> list[str]:
-    """Warnings for directions in which a trial came too near to the ceiling; `frames` is its count per direction."""
-    return [
-        f"{direction}: {count / seconds:.0f} frames/s are above the path's ceiling of "
-        f"{ceiling[direction]['frames_per_s']:.0f} divided by {HEADROOM}"
-        for direction, count in frames.items()
-        if direction in ceiling and seconds > 0 and count / seconds > ceiling[direction]["frames_per_s"] / HEADROOM
-    ]

@@ -82,7 +82,10 @@ def ensure_images(say: Say) -> Images:
         _build_all(tag, say)
         found = _find(tag)
         if found is None:
-            raise ImageError(f"docker built the images {tag} without complaint, but does not have them")
+            raise ImageError(
+                f"docker built the images {tag} without complaint, but does not have them; "
+                "where buildx uses a builder of its own, `docker buildx use default` goes back to Docker's"
+            )
         say(f"the images are built ({time.monotonic() - start:.0f} s)")
         return Images(tag, *found, built=True, seconds=time.monotonic() - start)
     return Images(tag, *found, built=False, seconds=time.monotonic() - start)

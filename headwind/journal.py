@@ -279,6 +279,7 @@ class Run:
         """Note how the run ended, and let other labs have it. The Run still reads."""
         with _told(self.folder, UNWRITABLE):
             self._connection.execute("UPDATE run SET state = ?, reason = ?, ended = ?", (state, reason, time.time()))
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file is then whole without its log
         self._unlock()
 
     def check_resumable(self, matrix: Matrix, images: Mapping[str, str], engine: str) -> None:

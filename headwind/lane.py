@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from headwind.calibration import packet_rate_ceiling
 from headwind.model import HeadwindError, Outcome, Result, Trial
 from headwind.pipe import AgentDied, AgentError
 from headwind.testbed import DockerError, Testbed
@@ -95,6 +96,7 @@ class Lane:
         context = self.up()
         self.testbed = context.__enter__()
         self._context = context
+        self.testbed.facts["ceiling"] = packet_rate_ceiling(self.testbed)
 
     def _drop(self) -> None:
         context, self._context, self.testbed = self._context, None, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwind.model import Outcome, Proof, Result, Trial
@@ -20,7 +20,8 @@ PROBE_INTERVAL_S = 0.001
 PROBE_MARGIN_S = 0.03  # how long after the last possible arrival a probe is given up
 BULK_PAYLOAD_BYTES = FRAME_BYTES - 42
 BULK_S = 0.1  # how long a back-to-back train should keep the link busy
-BULK_PACKETS = (6, 60)
+BULK_PACKETS = (12, 60)  # fewer leave nothing to measure under loss
+HEADROOM = 1.5  # a trial may use the path up to its measured ceiling divided by this
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
 CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
 
@@ -64,11 +65,22 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
         after = _settled_counters(testbed, profile, before)
     with watch.phase("prove"):
         proof = prove(profile, Evidence(configured, before, after, trains))
+        proof = replace(proof, warnings=(*proof.warnings, *_crowding(testbed, before, after, answer["wall_s"])))
         outcome, reason = decide(trial, answer, proof, health, testbed.server.call("health"))
     metrics = {"timeout_s": timeout_s} if outcome is Outcome.TIMEOUT else dict(answer.get("metrics") or {})
     return Result(
         trial, outcome, reason, metrics, proof, answer, " ".join(answer["command"]), watch.phases_s, attempt, started_at
     )
+
+
+def _crowding(testbed: Testbed, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> Iterator[str]:
+    """Warnings where the trial's frames came too near to the packet rate that the path can carry."""
+    for direction, ceiling in testbed.facts.get("ceiling", {}).items():
+        side = SIDES[Direction(direction)][0]
+        frames = after[side]["tx_frames"] - before[side]["tx_frames"]
+        limit = ceiling["frames_per_s"] / HEADROOM
+        if seconds > 0 and frames / seconds > limit:
+            yield f"{direction}: {frames / seconds:.0f} frames/s, above {limit:.0f} which the path carries with reserve"
 
 
 def forget(testbed: Testbed) -> None:

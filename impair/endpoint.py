@@ -129,7 +129,8 @@ class Endpoint:
     def forget(self) -> dict[str, Any]:
         """Destroy the TCP sockets to the peer's network, and flush what TCP remembers of its peers.
 
-        Returns {"sockets_destroyed": count, or None where the kernel cannot, "sockets_left"}. Raises EndpointError.
+        Returns {"sockets_destroyed": count, or None where the kernel cannot, "sockets_left": count, or None where the
+        kernel does not tell}. Raises EndpointError.
         """
         if self._peer_network is None:
             raise EndpointError("cannot forget the peer before `join` has said who it is")

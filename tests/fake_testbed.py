@@ -133,7 +133,14 @@ class FakeAgent(Agent):
         jitter_s = link.delay.jitter_s if link.delay else 0.0
         delays = [delay_s + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
         rate = {"rate_bps": link.rate.rate_bps} if link.rate else {}
-        return {"received": arrived, "unique": arrived, "delays_s": delays, "inversions": 0, "rate": rate}
+        return {
+            "received": arrived,
+            "unique": arrived,
+            "delays_s": delays,
+            "inversions": 0,
+            "rate": rate,
+            "arrivals_s": [0.00001 * position for position in range(arrived)],
+        }
 
 
 class FakeRouter(FakeAgent):

@@ -199,7 +199,7 @@ def test_only_the_wanted_protocol_is_offered(protocol: str, alpn: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"protocol": "h9"}, {"connections": 1001}, {"threads": 101}, {"threads": 0}], ids=lambda wrong: str(wrong)
+    "wrong", [{"protocol": "h9"}, {"connections": 1001}, {"threads": 101}, {"threads": 0}], ids=str
 )
 def test_a_workload_that_h2load_cannot_do_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"h9|threads <= connections <= requests"):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
@@ -87,13 +88,19 @@ def test_two_runs_that_draw_the_same_name_get_different_folders(
         assert second.id.endswith("bbbb")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-@given(result=RESULTS)
-def test_a_result_comes_back_exactly_as_it_was(result: Result, tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.fixture(scope="module")
+def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     with a_run(tmp_path_factory.mktemp("reports")) as run:
-        run.append(result)
-        assert run.results(samples=True) == [result]
-        assert run.results() == [replace(result, samples={})]
+        yield run
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(result=RESULTS)
+def test_a_result_comes_back_exactly_as_it_was(shared_run: Run, result: Result) -> None:
+    result = replace(result, attempt=shared_run.attempts(result.trial))
+    shared_run.append(result)
+    assert shared_run.results(samples=True)[-1] == result
+    assert shared_run.results()[-1] == replace(result, samples={})
 
 
 def test_results_come_in_the_order_in_which_they_ran_and_earlier_attempts_stay(tmp_path: Path) -> None:
@@ -415,6 +422,18 @@ def test_half_of_a_surrogate_pair_is_no_reason_to_lose_a_file(tmp_path: Path) ->
     with a_run(tmp_path) as run:
         run.write("facts.json", json.dumps({"word": "\udc80"}, ensure_ascii=False))
         assert json.loads((run.folder / "facts.json").read_text(encoding="utf-8")) == {"word": "\udc80"}
+
+
+def test_the_journal_of_a_run_that_ended_can_be_copied_as_one_file(tmp_path: Path) -> None:
+    matrix = example_matrix()
+    results = ok_results(matrix)
+    with recorded(tmp_path, matrix, results) as run:
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        for name in (JOURNAL, "matrix.json", "matrix.yaml", "environment.json"):
+            shutil.copy(run.folder / name, copy)
+        with Run.open(copy) as copied:
+            assert copied.results(samples=True) == results
 
 
 def test_every_trial_is_data_only_when_all_planned_ones_are(tmp_path: Path) -> None:

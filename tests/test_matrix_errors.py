@@ -81,6 +81,11 @@ def test_the_caret_is_under_the_mistake(here: Path, old: str, new: str, marked: 
     assert text[caret.index("^") :].startswith(marked)
 
 
+def test_a_key_without_its_value_is_not_called_missing_too(here: Path) -> None:
+    (complaint,) = refusal(MINIMAL.replace("[h1, h3]", ""), here).complaints
+    assert complaint.message == "`protocols` has no value"
+
+
 def test_the_same_mistake_in_both_directions_is_said_once(here: Path) -> None:
     error = refusal(MINIMAL.replace("clean: {}", "p: {both: {delay: 1ms, jitter: 2ms}}"), here)
     assert len(error.complaints) == 1

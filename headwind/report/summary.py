@@ -204,7 +204,7 @@ def _outcome_notices(data: RunData) -> Iterator[Notice]:
     repeated = Counter(result.trial.id for result in data.results)
     again = tuple(trial for trial, attempts in repeated.items() if attempts > 1)
     if again:
-        yield Notice("repeated: the lab failed at an earlier attempt, which is kept below", again)
+        yield Notice("repeated: the lab failed at an earlier attempt, which stays on record", again)
 
 
 def _warning_notices(data: RunData) -> Iterator[Notice]:

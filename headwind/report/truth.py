@@ -63,7 +63,7 @@ def _truth(checked: Sequence[tuple[Result, Check]]) -> Truth:
     )
 
 
-def pooled(measured: Sequence[tuple[float, int]]) -> float | None:
+def pooled(measured: Sequence[tuple[float, float]]) -> float | None:
     """The weighted mean of (value, weight); of equal weights where any weight is unknown, which is 0."""
     if not measured:
         return None
@@ -72,17 +72,16 @@ def pooled(measured: Sequence[tuple[float, int]]) -> float | None:
     return math.fsum(value * weight for value, weight in measured) / sum(weight for _, weight in measured)
 
 
-def packets_of(result: Result, check: Check) -> int:
-    """How many packets stand behind a measured ratio; 0 where the counters do not say, or for anything but a ratio.
+def packets_of(result: Result, check: Check) -> float:
+    """How many decisions of netem stand behind a measured ratio; 0 where nobody counted, or for anything but a ratio.
 
     A probe train is the same for every trial of a condition, so what it measured (times, rates) weighs the same.
     """
-    counters = result.proof.counters
-    if not check.quantity.endswith("_ratio") or not {"configured", "before", "after", "trains"} <= counters.keys():
+    if not check.quantity.endswith("_ratio") or not result.proof.counters:
         return 0
-    passage = passage_of(
-        check.direction,
-        Evidence(counters["configured"], counters["before"], counters["after"], counters["trains"]),
-    )
-    # A packet is lost or duplicated on its way in, corrupted or reordered on its way out (prove in headwind/proof.py).
-    return passage.delivered if check.quantity in ("corrupt_ratio", "reorder_ratio") else passage.offered
+    evidence = Evidence(**result.proof.counters)
+    passage = passage_of(check.direction, result.trial.block.condition.profile.link(check.direction), evidence)
+    events = {
+        "duplicate_ratio": passage.duplicate, "corrupt_ratio": passage.corrupt, "reorder_ratio": passage.reorder,
+    }.get(check.quantity, passage.loss)  # fmt: skip
+    return events.decisions * events.share

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -20,7 +23,7 @@ from impair.profile import (
     Reorder,
     Slot,
 )
-from tests.net.impaired import ImpairedPath, Member, ask
+from tests.net.impaired import IMAGE, ImpairedPath, Member, Project, ask
 
 in_the_guest = pytest.mark.parametrize("path", ["kernel-in-uml"], indirect=True)  # where tc sees the router's netem
 DEVICE = "lo"
@@ -95,6 +98,32 @@ def test_counters_are_those_that_tc_shows(path: ImpairedPath) -> None:
         "delayed {delayed} dropped {dropped} corrupted {corrupted} duplicated {duplicated} reordered {reordered}",
     ):
         assert words.format(**counters) in printed
+
+
+ENCODE = """
+import json, sys
+from impair.netem import RTM_NEWQDISC, Message, decoded, request
+from impair.options import Options
+from impair.profile import Link
+for link in json.load(sys.stdin):
+    message = request(RTM_NEWQDISC, 0, 3, Options.of(Link.from_json(link), 2**64 - 1), bytes(8192))
+    message.encode()
+    again = Message(bytes(message.data))
+    again.decode()
+    assert decoded(again) == Options.of(Link.from_json(link), 2**64 - 1)
+    print(bytes(message.data).hex())
+"""
+
+
+def test_the_images_pyroute2_writes_the_same_bytes_as_ours(project: Project) -> None:
+    links = json.dumps([link.to_json() for _, link in WRITTEN_BY_TC])
+    here, there = ([sys.executable, "-c", ENCODE], ["docker", "run", "--rm", "-i", IMAGE, "python3", "-c", ENCODE])
+    written = [
+        subprocess.run(command, input=links, capture_output=True, text=True, check=True).stdout.split()
+        for command in (here, there)
+    ]
+    assert len(written[0]) == len(WRITTEN_BY_TC)
+    assert written[0] == written[1]
 
 
 def guest_of(path: ImpairedPath) -> Member:

@@ -16,18 +16,16 @@ from headwind.pipe import Agent, AgentError
 from headwind.testbed import docker
 from tests.net.impaired import IMAGE, Project, start_agent
 
-AGENT = ["python3", "-m", "impair.agent", "--engine", "uml", "--client-port", "lo", "--server-port", "lo"]
-BOOT = ("-c", f"from impair import uml; uml.run({{}}, {AGENT})")
 ROUTE = ("-m", "impair.uml", "--client-subnet", "127.0.0.0/8", "--server-subnet", "127.0.0.0/8")
 GONE_S = 5.0
 
 
 @contextmanager
 def booted(project: Project, logs: Path) -> Iterator[tuple[str, Agent]]:
-    """A container and a router's agent in a user-mode kernel without interfaces."""
+    """A container, and a router's agent in a user-mode kernel that has its loopback interface (twice)."""
     container = project.container(networks={}, router=True)
     with ExitStack() as stack:
-        yield container, start_agent(stack, logs, "router", container, *BOOT)
+        yield container, start_agent(stack, logs, "router", container, *ROUTE)
 
 
 def kernels(container: str) -> list[str]:
@@ -69,7 +67,7 @@ def test_nothing_is_left_of_a_killed_one(project: Project, tmp_path: Path, victi
         if victim == "docker exec":
             router._process.kill()
         else:
-            docker("exec", container, "python3", "-c", kill("uml.run"))
+            docker("exec", container, "python3", "-c", kill("impair.uml"))
         wait_until_gone(container)
 
 
