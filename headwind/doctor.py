@@ -18,6 +18,7 @@ from headwind.testbed import ROOT, DockerError, compose_command, docker, living_
 
 SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/design.md
 DISK_BYTES = 3 << 30  # images, build layers and a few runs
+TRY_NETEM = "from impair.netem import try_netem; found = try_netem(); print('yes' if found.netem else found.why)"
 Status = Literal["ok", "warning", "failed"]
 
 
@@ -88,7 +89,7 @@ def _kernel_netem() -> Iterator[Finding]:
         yield Finding("netem", "ok", "not tried: the router image is not built yet; a run finds out by itself")
         return
     found = docker("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", image,
-                   "python3", "-m", "impair.agent", "--probe", check=False).strip()  # fmt: skip
+                   "python3", "-c", TRY_NETEM, check=False).strip()  # fmt: skip
     if found.endswith("yes"):
         yield Finding("netem", "ok", "this kernel has sch_netem: engine kernel")
     else:

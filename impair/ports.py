@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+SETTINGS = Path("/proc/sys")
 MTU = 1500
 # A super-packet would be delayed, dropped or corrupted as one, and merged packets are forwarded with bad checksums.
 OFFLOADS = (
@@ -82,7 +83,7 @@ def _active_offloads(name: str) -> list[str]:
 
 def _set_sysctl(key: str, wanted: str) -> None:
     """Write a kernel setting, unless it is already so (in a container /proc/sys can only be read)."""
-    path = Path("/proc/sys") / key
+    path = SETTINGS / key
     if not path.exists() and key.startswith("net/ipv6/"):
         return  # a kernel without IPv6 has nothing to turn off
     if path.read_text().strip() == wanted:

@@ -16,13 +16,16 @@ from typing import Any
 FRAME_BYTES = 1514  # largest Ethernet frame of the testbed: 1500 bytes of MTU and 14 of header
 SMALLEST_RATIO = 1 / (2**32 - 1)  # netem keeps probabilities as fractions of 2^32 - 1 (net/sched/sch_netem.c)
 LARGEST_COUNT = 2**31 - 1
+LARGEST_JITTER_S = (2**31 - 1) / 1e9  # netem caps a jitter, which it keeps in 32 bits of ns, without a word
+SMALLEST_FRAME_BYTES = 42  # Ethernet, IPv4 and UDP headers (also an ARP frame): no frame of the testbed is shorter
+LARGEST_OVERHEAD_BYTES = 65535
 DEFAULT_LIMIT_PACKETS = 100_000  # without a rate: the delay line must never drop
 DEFAULT_QUEUE_S = 0.1  # with a rate: a queue of 100 ms ...
 SMALLEST_QUEUE_PACKETS = 20  # ... and never less than this
 
 # How far below the mean each distribution reaches, in units of jitter: the smallest entry of iproute2's table
 # (/usr/lib/tc/*.dist, scaled by 8192); `uniform` is netem's own default, mean +- jitter.
-DISTRIBUTION_REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 4.0, "paretonormal": 4.0}
+DISTRIBUTION_REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 5461 / 8192, "paretonormal": 12305 / 8192}
 
 
 class Direction(StrEnum):
@@ -70,6 +73,10 @@ class Delay:
     def __post_init__(self) -> None:
         _check_time("delay", self.delay_s)
         _check_time("jitter", self.jitter_s)
+        if self.jitter_s > LARGEST_JITTER_S:
+            raise ImpossibleImpairment(
+                "jitter", f"{self.jitter_s:g} s is above {LARGEST_JITTER_S:.3f} s, netem's largest"
+            )
         reach = DISTRIBUTION_REACH.get(self.distribution)
         if reach is None:
             raise ImpossibleImpairment(
@@ -80,8 +87,8 @@ class Delay:
         if reach * self.jitter_s > self.delay_s * (1 + 1e-12):
             raise ImpossibleImpairment(
                 "jitter",
-                f"a {self.distribution} jitter of {self.jitter_s:g} s reaches {reach:g} x below the delay of "
-                f"{self.delay_s:g} s: netem would clip negative delays to zero",
+                f"a {self.distribution} jitter of {self.jitter_s:g} s takes up to {reach * self.jitter_s:g} s off the "
+                f"delay of {self.delay_s:g} s: netem would clip negative delays to zero",
             )
 
 
@@ -111,6 +118,8 @@ class GilbertElliott:
             raise ImpossibleImpairment("loss.gemodel.p", "0 % never enters the bad state")
         if self.r == 0:
             raise ImpossibleImpairment("loss.gemodel.r", "0 % never leaves the bad state")
+        if self.bad_loss == 0 and self.good_loss == 0:
+            raise ImpossibleImpairment("loss.gemodel.bad_loss", "with 0 % in both states nothing is ever lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +141,10 @@ class FourState:
                 raise ImpossibleImpairment(f"loss.state.{first}", f"{first} + {second} = {total:.4g} is above 100 %")
         if self.p13 == 0 and self.p14 == 0:
             raise ImpossibleImpairment("loss.state.p13", "with p13 and p14 at 0 % nothing is ever lost")
-        if self.p13 > 0 and self.p31 == 0 and (self.p32 == 0 or self.p23 == 1):
+        if self.p13 > 0 and self.p31 == 0:  # the only way out: S2 leads back to S3 and nowhere else
             raise ImpossibleImpairment("loss.state.p31", "0 % never leaves the burst")
+        if self.p13 > 0 and self.p32 > 0 and self.p23 == 0:
+            raise ImpossibleImpairment("loss.state.p23", "0 % stays in S2 for ever: after one burst nothing is lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +191,16 @@ class Rate:
     def __post_init__(self) -> None:
         if self.rate_bps < 8 or self.rate_bps % 8 or self.rate_bps >= 2**66:
             raise ImpossibleImpairment("rate", f"{self.rate_bps} bit/s is not a whole number of bytes/s above zero")
-        if not -FRAME_BYTES < self.packet_overhead < 65536:
-            raise ImpossibleImpairment("rate.packet_overhead", f"{self.packet_overhead} bytes is not a packet overhead")
+        if not -SMALLEST_FRAME_BYTES <= self.packet_overhead <= LARGEST_OVERHEAD_BYTES:  # below: a length wraps round
+            raise ImpossibleImpairment(
+                "rate.packet_overhead",
+                f"{self.packet_overhead} bytes is not between {-SMALLEST_FRAME_BYTES} and {LARGEST_OVERHEAD_BYTES}",
+            )
         _check_count("rate.cell_size", self.cell_size, 0)
         if self.cell_overhead and not self.cell_size:
             raise ImpossibleImpairment("rate.cell_overhead", "a cell overhead needs a cell_size")
+        if self.cell_overhead > LARGEST_OVERHEAD_BYTES:
+            raise ImpossibleImpairment("rate.cell_overhead", f"{self.cell_overhead} is above {LARGEST_OVERHEAD_BYTES}")
         if self.cell_size and self.cell_size + self.cell_overhead <= 0:
             raise ImpossibleImpairment("rate.cell_overhead", "a cell cannot be smaller than its overhead")
 
@@ -203,6 +219,8 @@ class Slot:
         _check_time("slot.max_delay", self.max_delay_s)
         if self.max_delay_s < self.min_delay_s or self.max_delay_s == 0:
             raise ImpossibleImpairment("slot.max_delay", "must be above zero and not below min_delay")
+        if self.max_delay_s - self.min_delay_s > LARGEST_JITTER_S:  # kernels before 7 multiply it by 2^32 in 64 bits
+            raise ImpossibleImpairment("slot.max_delay", f"more than {LARGEST_JITTER_S:.3f} s above min_delay")
         _check_count("slot.max_packets", self.max_packets, 0)
         _check_count("slot.max_bytes", self.max_bytes, 0)
 
@@ -239,7 +257,10 @@ class Link:
             _check_count("queue", self.queue_packets, 1)
             if not self.rate:
                 raise ImpossibleImpairment("queue", "a queue needs a rate: without one nothing waits")
-        _check_count("limit", self.limit, 1)
+        if self.limit > LARGEST_COUNT:
+            raise ImpossibleImpairment(
+                "limit", f"rate and delay together hold {self.limit} packets, netem {LARGEST_COUNT}"
+            )
 
     @property
     def limit(self) -> int:

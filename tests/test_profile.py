@@ -81,7 +81,7 @@ def test_none_and_all_are_ratios(make: Callable[[float], Any]) -> None:
 TIME_FIELDS: list[tuple[str, Callable[[float], Any]]] = [
     ("delay", Delay),
     ("jitter", lambda seconds: Delay(1.0, seconds)),
-    ("slot.min_delay", lambda seconds: Slot(seconds, 2**30)),
+    ("slot.min_delay", lambda seconds: Slot(seconds, 1.0)),
     ("slot.max_delay", lambda seconds: Slot(0.0, seconds)),
 ]
 
@@ -102,9 +102,15 @@ def test_a_jitter_that_reaches_below_zero_is_refused() -> None:
     assert refused(lambda: Delay(0.0, 0.001)) == "jitter"
 
 
-def test_a_normal_jitter_reaches_four_times_as_far() -> None:
-    assert Delay(0.04, 0.01, "normal").jitter_s == 0.01
-    assert refused(lambda: Delay(0.039, 0.01, "normal")) == "jitter"
+@pytest.mark.parametrize(("distribution", "reach"), [("normal", 4.0), ("pareto", 0.6667), ("paretonormal", 1.5021)])
+def test_a_distribution_reaches_as_far_as_its_table(distribution: str, reach: float) -> None:
+    assert Delay(reach * 1.001, 1.0, distribution).jitter_s == 1.0
+    assert refused(lambda: Delay(reach * 0.999, 1.0, distribution)) == "jitter"
+
+
+def test_a_jitter_that_netem_would_cap_is_refused() -> None:
+    assert Delay(3.0, 2.147).jitter_s == 2.147
+    assert refused(lambda: Delay(3.0, 2.148)) == "jitter"
 
 
 def test_a_distribution_is_a_known_one_of_some_jitter() -> None:
@@ -116,7 +122,11 @@ def test_bursts_begin_and_end() -> None:
     assert refused(lambda: GilbertElliott(0.0, 0.5)) == "loss.gemodel.p"
     assert refused(lambda: GilbertElliott(0.5, 0.0)) == "loss.gemodel.r"
     assert refused(lambda: FourState(0.0, 0.5)) == "loss.state.p13"
+    assert refused(lambda: GilbertElliott(0.5, 0.5, bad_loss=0.0)) == "loss.gemodel.bad_loss"
     assert refused(lambda: FourState(0.5, 0.0)) == "loss.state.p31"
+    assert refused(lambda: FourState(0.5, 0.0, p32=0.5, p23=0.5)) == "loss.state.p31"
+    assert refused(lambda: FourState(0.5, 0.5, p32=0.5, p23=0.0)) == "loss.state.p23"
+    assert FourState(0.5, 0.5, p23=0.0).p32 == 0.0
 
 
 def test_isolated_losses_alone_are_a_model() -> None:
@@ -142,10 +152,11 @@ def test_a_rate_is_a_whole_number_of_bytes_per_second(rate_bps: int) -> None:
 
 
 def test_overheads_fit_their_packets_and_cells() -> None:
-    assert refused(lambda: Rate(8000, packet_overhead=-1514)) == "rate.packet_overhead"
+    assert refused(lambda: Rate(8000, packet_overhead=-43)) == "rate.packet_overhead"
     assert refused(lambda: Rate(8000, packet_overhead=65536)) == "rate.packet_overhead"
     assert refused(lambda: Rate(8000, cell_size=-1)) == "rate.cell_size"
     assert refused(lambda: Rate(8000, cell_overhead=5)) == "rate.cell_overhead"
+    assert refused(lambda: Rate(8000, cell_size=48, cell_overhead=65536)) == "rate.cell_overhead"
     assert refused(lambda: Rate(8000, cell_size=48, cell_overhead=-48)) == "rate.cell_overhead"
     assert (
         Rate(8000, packet_overhead=-14, cell_size=48, cell_overhead=5).packet_overhead == -14
@@ -155,6 +166,7 @@ def test_overheads_fit_their_packets_and_cells() -> None:
 def test_slots_are_apart_and_their_bounds_are_counts() -> None:
     assert refused(lambda: Slot(0.02, 0.01)) == "slot.max_delay"
     assert refused(lambda: Slot(0.0, 0.0)) == "slot.max_delay"
+    assert refused(lambda: Slot(0.0, 2.148)) == "slot.max_delay"
     assert refused(lambda: Slot(0.01, 0.02, max_packets=-1)) == "slot.max_packets"
     assert refused(lambda: Slot(0.01, 0.02, max_bytes=LARGEST_COUNT + 1)) == "slot.max_bytes"
     assert Slot(0.0, 0.02) != Slot(0.02, 0.02)
