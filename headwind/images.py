@@ -75,26 +75,34 @@ def ensure_images(say: Say) -> Images:
     """
     start, tag = time.monotonic(), content_tag(ROOT)
     found = _find(tag)
-    if found is None:
-        say(f"building the images {tag} (first time: a minute or two)")
-        ensure_base(BASE, say)
-        copy_distfiles(os.environ.get("HEADWIND_DISTFILES"), ROOT / DISTFILES, say)
-        _build_all(tag, say)
-        found = _find(tag)
-        if found is None:
-            raise ImageError(
-                f"docker built the images {tag} without complaint, but does not have them; "
-                "where buildx uses a builder of its own, `docker buildx use default` goes back to Docker's"
-            )
-        say(f"the images are built ({time.monotonic() - start:.0f} s)")
-        return Images(tag, *found, built=True, seconds=time.monotonic() - start)
-    return Images(tag, *found, built=False, seconds=time.monotonic() - start)
+    if found:
+        return Images(tag, *found, built=False, seconds=time.monotonic() - start)
+    say(f"building the images {tag} (first time: a minute or two)")
+    ensure_base(BASE, say)
+    copy_distfiles(os.environ.get("HEADWIND_DISTFILES"), ROOT / DISTFILES, say)
+    _build_all(tag, say)
+    if content_tag(ROOT) != tag:
+        say("files that go into the images changed meanwhile: once more")
+        docker("image", "rm", *_names(tag), check=False)  # the tag would lie
+        return ensure_images(say)
+    found = _find(tag)
+    if not found:
+        raise ImageError(
+            f"docker built the images {tag} without complaint, but does not have them; "
+            "where buildx uses a builder of its own, `docker buildx use default` goes back to Docker's"
+        )
+    say(f"the images are built ({time.monotonic() - start:.0f} s)")
+    return Images(tag, *found, built=True, seconds=time.monotonic() - start)
 
 
 def router_image() -> str | None:
     """The name of this source tree's router image, or None when it is not built."""
     tag = content_tag(ROOT)
     return f"headwind-impair:{tag}" if _find(tag) else None
+
+
+def _names(tag: str) -> list[str]:
+    return [f"headwind-{name}:{tag}" for name in DOCKERFILES]
 
 
 def content_tag(root: Path) -> str:
@@ -120,10 +128,9 @@ def _context_files(root: Path) -> Iterator[Path]:
 
 def _find(tag: str) -> tuple[dict[str, str], str] | None:
     """({name: image id}, base) when all three exist, else None."""
-    names = [f"headwind-{name}:{tag}" for name in DOCKERFILES]
-    told = docker("image", "inspect", "--format", "{{.Id}} {{json .Config.Labels}}", *names, check=False)
+    told = docker("image", "inspect", "--format", "{{.Id}} {{json .Config.Labels}}", *_names(tag), check=False)
     lines = re.findall(r"^(sha256:[0-9a-f]+) (.*)$", told, re.MULTILINE)
-    if len(lines) != len(names):
+    if len(lines) != len(DOCKERFILES):
         return None
     base = (json.loads(lines[0][1]) or {}).get(BASE_LABEL)
     return {name: identity for name, (identity, _) in zip(DOCKERFILES, lines, strict=True)}, base or "docker"
@@ -137,7 +144,7 @@ def _build_all(tag: str, say: Say) -> None:
         for name in lane:
             docker(
                 "build", "--tag", f"headwind-{name}:{tag}", "--file", DOCKERFILES[name],
-                "--build-arg", f"BASE={BASE}", ".",
+                "--build-arg", f"BASE={BASE}", "--force-rm", ".",
                 stream=partial(told, name), environment={"BUILDKIT_PROGRESS": "plain"},
             )  # fmt: skip
 

@@ -11,26 +11,21 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import os
 import socket
-import struct
 import threading
 from dataclasses import dataclass, fields
 from typing import Any
 
 from pyroute2.netlink import nla, nlmsg
 
+from impair.netlink import RouteSocket
 from impair.options import Options, distribution_table
 from impair.profile import Link
 
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_ECHO, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x8, 0x200, 0x400
-NLMSG_ERROR, NLM_F_ACK_TLVS, NLMSGERR_ATTR_MSG = 2, 0x200, 1
-SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 270, 10, 11
 HANDLE, ROOT = 0x10000, 0xFFFFFFFF  # "1:" and TC_H_ROOT
 CLONE_NEWNET = 0x40000000
-ANSWER_BYTES = 65536
-ANSWER_TIMEOUT_S = 5.0
 IMPAIRMENT_COUNTERS = (  # struct tc_netem_xstats, kernel 7.2 and later
     "delayed", "dropped", "corrupted", "duplicated", "reordered", "ecn_marked", "allocation_errors",
 )  # fmt: skip
@@ -133,14 +128,15 @@ class Message(nlmsg):
             fields = tuple((name, "Q") for name in IMPAIRMENT_COUNTERS)
 
 
-def request(kind: int, flags: int, index: int, options: Options | None = None, table: bytes = b"") -> Message:
-    """A message about the root qdisc of interface number `index`; with options it describes a netem."""
+def request(kind: int, flags: int, index: int, options: Options | None = None, table: bytes = b"") -> bytearray:
+    """The bytes of a request about the root qdisc of interface number `index`; with options it describes a netem."""
     message = Message()
     message["index"], message["parent"], message["handle"] = index, ROOT, HANDLE if options else 0
     message["header"]["type"], message["header"]["flags"] = kind, NLM_F_REQUEST | NLM_F_ACK | flags
     if options:
         message["attrs"] = [("TCA_KIND", "netem"), ("TCA_OPTIONS", _encoded(options, table))]
-    return message
+    message.encode()
+    return bytearray(message.data)
 
 
 def _encoded(options: Options, table: bytes) -> dict[str, Any]:
@@ -176,6 +172,13 @@ def _struct(kind: type[nla], values: tuple[int, ...]) -> dict[str, int]:
 
 def _values(read: nla | None, absent: tuple[int, ...] | None) -> Any:
     return absent if read is None else tuple(read[name] for name, _ in read.fields)
+
+
+def parsed(data: bytes) -> Message:
+    """A message of the kernel, its attributes ready to be asked for."""
+    message = Message(data)
+    message.decode()
+    return message
 
 
 def decoded(message: Message) -> Options:
@@ -232,15 +235,11 @@ class Netem:
     """netem on the interfaces of the network namespace in which this object was made, through one netlink socket."""
 
     def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-        self._socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
-        self._socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
-        self._socket.settimeout(ANSWER_TIMEOUT_S)
-        self._sequence = 0
+        self._route = RouteSocket()
 
     def close(self) -> None:
         """Close the socket; what was applied stays."""
-        self._socket.close()
+        self._route.close()
 
     def apply(self, device: str, link: Link, seed: int | None) -> Reading:
         """Replace whatever `device` has by one fresh netem, and read it back.
@@ -253,7 +252,7 @@ class Netem:
         table = distribution_table(link.delay.distribution if link.delay else "uniform")
         index = socket.if_nametoindex(device)
         self.clear(device)
-        self._ask(request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, asked, table))
+        self._route.ask(request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, asked, table))
         reading = self.read(device)
         if reading is None:
             raise NetemRefused(device, "qdisc", "netem", None)
@@ -266,40 +265,19 @@ class Netem:
     def clear(self, device: str) -> None:
         """Give `device` back its default queue; nothing happens where it has it already."""
         try:
-            self._ask(request(RTM_DELQDISC, 0, socket.if_nametoindex(device)))
+            self._route.ask(request(RTM_DELQDISC, 0, socket.if_nametoindex(device)))
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise
 
     def read(self, device: str) -> Reading | None:
         """Options and counters of the netem of `device`; None when it has none."""
-        answers = self._ask(request(RTM_GETQDISC, NLM_F_ECHO, socket.if_nametoindex(device)))
+        answers = self._route.ask(request(RTM_GETQDISC, NLM_F_ECHO, socket.if_nametoindex(device)))
         for answer in answers:
-            message = Message(answer)
-            message.decode()
+            message = parsed(answer)
             if message.get_attr("TCA_KIND") == "netem":
                 return Reading(decoded(message), counted(message))
         return None
-
-    def _ask(self, message: Message) -> list[bytes]:
-        """Send one request; the messages that answer it, up to its acknowledgement. Raises OSError."""
-        self._sequence += 1
-        message["header"]["sequence_number"] = self._sequence
-        message.encode()
-        self._socket.send(message.data)
-        answers: list[bytes] = []
-        while True:
-            packet = self._socket.recv(ANSWER_BYTES)
-            while packet:
-                length, kind, flags, sequence, _ = struct.unpack_from("=IHHII", packet)
-                answer, packet = packet[:length], packet[(length + 3) & ~3 :]
-                if sequence != self._sequence:
-                    continue  # left over from a request that timed out
-                if kind != NLMSG_ERROR:
-                    answers.append(answer)
-                    continue
-                _raise_error(answer, flags)
-                return answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,18 +317,3 @@ def _try_loopback(where: str) -> Ability:
     finally:
         netem.close()
     return Ability(True, f"tried in {where}", reading.options.seed is not None, "delayed" in reading.counters)
-
-
-def _raise_error(answer: bytes, flags: int) -> None:
-    """Raise what a struct nlmsgerr complains of, in the kernel's own words where it has any; an ack raises nothing."""
-    (status,) = struct.unpack_from("=i", answer, 16)
-    if status == 0:
-        return
-    words = os.strerror(-status)
-    offset = 16 + 4 + 16  # header, status and, with NETLINK_CAP_ACK, the request's header
-    while flags & NLM_F_ACK_TLVS and offset + 4 <= len(answer):
-        length, kind = struct.unpack_from("=HH", answer, offset)
-        if kind == NLMSGERR_ATTR_MSG:
-            words = answer[offset + 4 : offset + length].rstrip(b"\0").decode()
-        offset += (length + 3) & ~3 or 4
-    raise OSError(-status, words)

@@ -106,7 +106,7 @@ class Options:
         if self.four_state:
             p13, p31, p32, p14, p23 = (part / ALL for part in self.four_state)
             return FourState(p13, p31, p32, p23, p14)
-        return Loss(self.loss / ALL) if self.loss else None
+        return Loss(self.loss / ALL) if self.loss or self.ecn else None  # (ecn without a loss is no Link)
 
 
 def _chance(ratio: float) -> int:

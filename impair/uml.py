@@ -29,7 +29,7 @@ from impair import mailbox, ports
 
 KERNEL = "linux.uml"
 MODULES = Path("/usr/lib/uml/modules")
-MEMORY_MB = 256  # of the user-mode kernel; lies in WORKPLACE
+MEMORY_MB = 384  # of the user-mode kernel: a delay line of 100,000 full frames takes 250; lies in WORKPLACE
 WORKPLACE = Path("/run/uml")  # must be a tmpfs that allows execution: the kernel maps its memory from a file there
 SOCKET_BUFFER_BYTES = 64 << 20  # a default one (208 KiB) loses 28 % of the datagrams of an unimpaired HTTP/3 run
 VECTOR_DEPTH = 128  # frames that the vector driver moves in one system call

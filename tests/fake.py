@@ -59,13 +59,13 @@ def trials_of(matrix: Matrix) -> Iterator[Trial]:
 
 
 def evidence_of(profile: Profile, seed: int, *, clipped: bool = False, overflows: int = 0) -> Evidence:
-    """What counters and probes show of a trial with some 4,000 packets; `clipped` loses half of what was asked."""
+    """What counters and probes show of a trial with some thousand packets; `clipped` loses half of what was asked."""
     rng = random.Random(seed)
     before = _counters()
     after = _counters()
     trains: dict[str, Any] = {}
-    for direction, offered in PACKETS.items():
-        link = profile.link(direction)
+    for direction, about in PACKETS.items():
+        link, offered = profile.link(direction), round(about * rng.uniform(0.5, 1.5))
         _carry(after, direction, offered, link, rng, lossy=0.5 if clipped else 1.0)
         arrived = round(100 * (1 - stationary_loss(link.loss)[0]))
         delay_s, jitter_s = (link.delay.delay_s, link.delay.jitter_s) if link.delay else (0.0, 0.0)

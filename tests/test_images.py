@@ -105,6 +105,8 @@ class FakeDocker:
                 if not self.registry:
                     raise DockerError("`docker pull` failed with status 1:\n  dial tcp: no such host")
                 self.there.add(name)
+            case ("image", "rm", *names):
+                self.there -= set(names)
             case ("import", *_, name):
                 self.there.add(name)
             case _:
@@ -152,6 +154,16 @@ def test_one_missing_image_has_all_of_them_built(use: Callable[[FakeDocker], Fak
     ]
     assert sum("1/2 FROM base" in line for line in said) == 3, "every step is told"
     assert not docker.did("pull")
+
+
+def test_files_that_change_during_a_build_are_built_again(
+    use: Callable[[FakeDocker], FakeDocker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tags = iter(["old", "new", "new", "new"])  # before and after each of two builds
+    monkeypatch.setattr(images, "content_tag", lambda _: next(tags))
+    docker = use(FakeDocker(images.BASE))
+    assert images.ensure_images(lambda _: None).tag == "new"
+    assert docker.there == {images.BASE, *names("new")}, "no image keeps a tag that is not its own"
 
 
 @pytest.mark.parametrize("failing", ["headwind-client", "headwind-impair"])

@@ -200,6 +200,7 @@ def test_a_killed_lab_loses_no_finished_trial_and_leaves_a_row_for_the_broken_on
         assert kept == [ok(trial, 0.1 + number) for number, trial in enumerate(trials_of(example_matrix()))][:5]
         assert (broken.outcome, broken.reason) == (Outcome.LAB_ERROR, STOPPED)
         with run.recording():
+            assert run.results(samples=True) == [*kept, broken], "of the lab that is gone, not of this one"
             assert run.attempts(broken.trial) == 1
             run.begin(broken.trial, 1)
             run.append(ok(broken.trial, 9.0, attempt=1))
@@ -269,6 +270,14 @@ def test_asking_whether_a_lab_lives_never_keeps_one_from_starting(tmp_path: Path
             assert not reader.is_live
             with run.recording():
                 assert reader.is_live
+
+
+def test_asking_leaves_no_file_open(tmp_path: Path) -> None:
+    matrix = example_matrix()
+    with recorded(tmp_path, matrix, []) as run, Run.open(run.folder) as reader, run.recording():
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        assert all(reader.is_live for _ in range(20))
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def ruin(folder: Path, name: str, content: bytes) -> None:

@@ -116,6 +116,16 @@ def test_rates_are_medians_with_unfinished_trials_below_all_others(times_s: list
         assert row.requests_per_s is row.goodput_bps is None, "the median would be that of a trial that never ended"
 
 
+def test_a_metric_that_one_trial_lacks_has_no_median() -> None:
+    bare = ok(TRIAL, 1.0, metrics={"total_s": 1.0, "requests_per_s": 1000.0})
+    row = one_cell(ok(TRIAL, 1.0), ok(TRIAL, 1.0), bare)
+    assert row.requests_per_s == 1000.0
+    assert row.goodput_bps is None
+    without_time = one_cell(ok(TRIAL, 1.0, metrics={}))
+    assert without_time.time is not None
+    assert without_time.time.median == NEVER
+
+
 def test_trials_without_proof_or_that_the_lab_broke_are_counted_but_in_no_figure() -> None:
     broken = ok(TRIAL, 500.0, outcome=Outcome.LAB_ERROR, reason="the router died")
     row = one_cell(ok(TRIAL, 1.0), ok(TRIAL, 2.0), invalid(TRIAL, 900.0), broken)

@@ -114,7 +114,7 @@ def median_time(times: Sequence[Time]) -> Time:
     Half-way between a time and a bound is a bound; half-way between anything and never is never.
     """
     low, high = times[(len(times) - 1) // 2], times[len(times) // 2]
-    return NEVER if high.kind is Kind.NEVER else Time(high.kind, (low.seconds + high.seconds) / 2)
+    return Time(high.kind, (low.seconds + high.seconds) / 2)  # never is at infinity, and so is half the way to it
 
 
 def _median_rate(analysed: Sequence[Result], metric: str) -> float | None:

@@ -113,7 +113,7 @@ def _link_cells(settings: Mapping[str, str]) -> dict[str, str]:
 
 def unbroken(text: str) -> str:
     """The text with numbers tied to their units and to the arrow before them: a narrow column does not part them."""
-    return re.sub(r"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑]) ", "\N{NO-BREAK SPACE}", text)
+    return re.sub(r"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑±]) ", "\N{NO-BREAK SPACE}", text)
 
 
 def command_text(command: str) -> str:

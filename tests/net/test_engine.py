@@ -247,6 +247,16 @@ def test_nothing_of_an_earlier_profile_stays(path: ImpairedPath) -> None:
         assert not any(shown["counters"].values())
 
 
+def test_a_cleared_router_has_no_netem_and_passes_everything(path: ImpairedPath) -> None:
+    path.apply(EVERYTHING, Link(loss=Loss(1.0)))
+    for _ in range(2):  # clearing what is clear is no error
+        ask(path.router, "clear")
+    shown = ask(path.router, "show")
+    assert (shown["uplink"], shown["downlink"]) == (None, None)
+    for direction in Direction:
+        assert path.train(direction, 200)["received"] == 200
+
+
 def test_a_clean_path_loses_nothing_at_one_and_a_half_times_the_busiest_cell(path: ImpairedPath) -> None:
     path.apply(CLEAN, CLEAN)
     packets = 8000

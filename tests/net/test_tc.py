@@ -102,16 +102,14 @@ def test_counters_are_those_that_tc_shows(path: ImpairedPath) -> None:
 
 ENCODE = """
 import json, sys
-from impair.netem import RTM_NEWQDISC, Message, decoded, request
+from impair.netem import RTM_NEWQDISC, decoded, parsed, request
 from impair.options import Options
 from impair.profile import Link
 for link in json.load(sys.stdin):
-    message = request(RTM_NEWQDISC, 0, 3, Options.of(Link.from_json(link), 2**64 - 1), bytes(8192))
-    message.encode()
-    again = Message(bytes(message.data))
-    again.decode()
-    assert decoded(again) == Options.of(Link.from_json(link), 2**64 - 1)
-    print(bytes(message.data).hex())
+    asked = Options.of(Link.from_json(link), 2**64 - 1)
+    written = bytes(request(RTM_NEWQDISC, 0, 3, asked, bytes(8192)))
+    assert decoded(parsed(written)) == asked
+    print(written.hex())
 """
 
 

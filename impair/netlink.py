@@ -1,0 +1,65 @@
+"""Requests to the kernel's routing netlink, and their answers, over one socket that stays open. Knows no qdisc."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+
+NLMSG_ERROR, NLM_F_ACK_TLVS, NLMSGERR_ATTR_MSG = 2, 0x200, 1
+SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 270, 10, 11
+HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
+SEQUENCE_AT = 8  # in that header
+ANSWER_BYTES = 65536
+ANSWER_TIMEOUT_S = 5.0
+
+
+class RouteSocket:
+    """A netlink socket in the network namespace in which it is made."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self._socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
+        self._socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+        self._socket.settimeout(ANSWER_TIMEOUT_S)
+        self._sequence = 0
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def ask(self, request: bytearray) -> list[bytes]:
+        """Send a request that wants an acknowledgement (NLM_F_ACK); the messages that come before that.
+
+        Raises OSError with the kernel's own words when it refuses, TimeoutError when it does not answer.
+        """
+        self._sequence += 1
+        struct.pack_into("=I", request, SEQUENCE_AT, self._sequence)
+        self._socket.send(request)
+        answers: list[bytes] = []
+        while True:
+            packet = self._socket.recv(ANSWER_BYTES)
+            while packet:
+                length, kind, flags, sequence, _ = HEADER.unpack_from(packet)
+                answer, packet = packet[:length], packet[(length + 3) & ~3 :]
+                if sequence != self._sequence:
+                    continue  # left over from a request that timed out
+                if kind == NLMSG_ERROR:
+                    _raise_error(answer, flags)
+                    return answers
+                answers.append(answer)
+
+
+def _raise_error(answer: bytes, flags: int) -> None:
+    """Raise what a struct nlmsgerr complains of, in the kernel's own words where it has any; an ack raises nothing."""
+    (status,) = struct.unpack_from("=i", answer, HEADER.size)
+    if status == 0:
+        return
+    words = os.strerror(-status)
+    offset = HEADER.size + 4 + HEADER.size  # status and, with NETLINK_CAP_ACK, the request's header
+    while flags & NLM_F_ACK_TLVS and offset + 4 <= len(answer):
+        length, kind = struct.unpack_from("=HH", answer, offset)
+        if kind == NLMSGERR_ATTR_MSG:
+            words = answer[offset + 4 : offset + length].rstrip(b"\0").decode()
+        offset += (length + 3) & ~3 or 4
+    raise OSError(-status, words)

@@ -1,0 +1,166 @@
+"""Killing things in the middle of a trial: nothing finished is lost, the broken trial is on record, nothing stays."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from headwind.journal import Run
+from headwind.model import Outcome
+from headwind.testbed import OWNER_LABEL, docker
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TRIALS = 3
+# 300 responses of 612 bytes at 600 kbit/s: a trial of about four seconds, whatever the machine.
+MATRIX = f"""
+protocols: [h2]
+timeout: 30s
+repeat: {TRIALS}
+profiles:
+  slow: {{downlink: {{rate: 600kbit}}}}
+workloads:
+  some: {{requests: 300, connections: 2, streams: 10}}
+"""
+DEADLINE_S = 120
+SIGNAL = """
+import os, pathlib, sys
+for process in pathlib.Path('/proc').glob('[0-9]*'):
+    try:
+        if (process / 'comm').read_text().strip() == sys.argv[1]:
+            os.kill(int(process.name), int(sys.argv[2]))
+            print(process.name)
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+"""
+
+
+def send_signal(container: str, name: str, number: int) -> str:
+    """Signal every process of that name in a container (0 only looks); the pids that got it."""
+    return docker("exec", container, "python3", "-c", SIGNAL, name, str(number), check=False).strip()
+
+
+class LiveLab:
+    """A lab that runs in a process of its own."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        matrix = folder / "matrix.yaml"
+        matrix.write_text(MATRIX)
+        self.reports = folder / "reports"
+        self.process = subprocess.Popen(
+            [sys.executable, "-u", ROOT / "lab.py", "run", matrix, "--reports", self.reports, *more],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        self.said: list[str] = []
+
+    def wait_for(self, pattern: str) -> None:
+        """Read what the lab says until a line matches."""
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.said.append(line)
+            if re.search(pattern, line):
+                return
+        pytest.fail("the lab ended before it said " + pattern + ":\n" + "".join(self.said))
+
+    def wait_for_second_trial(self) -> None:
+        """The first trial is done and the second one is being run by the client."""
+        self.wait_for(rf"\[ +1/{TRIALS}\]")
+        while not send_signal(self.container("client"), "h2load", 0):
+            assert self.process.poll() is None, "".join(self.said)
+
+    def container(self, service: str) -> str:
+        """The id of one of this lab's containers."""
+        return docker("ps", "-q", "--filter", f"label=com.docker.compose.service={service}",
+                      *self.ours).strip()  # fmt: skip
+
+    @property
+    def ours(self) -> tuple[str, str]:
+        """A filter for what belongs to this lab."""
+        owner = f"{os.uname().nodename}:{self.process.pid}:"
+        every = docker("ps", "-aq", "--filter", f"label={OWNER_LABEL}", "--format", f'{{{{.Label "{OWNER_LABEL}"}}}}')
+        owners = {line for line in every.split() if line.startswith(owner)}
+        return "--filter", f"label={OWNER_LABEL}={owners.pop() if owners else owner}"
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the end; the exit code and everything that was said."""
+        rest, _ = self.process.communicate(timeout=DEADLINE_S)
+        return self.process.returncode, "".join(self.said) + rest
+
+    @property
+    def run(self) -> Run:
+        (folder,) = (path.parent for path in self.reports.glob("*/matrix.json"))
+        return Run.open(folder)
+
+    def outcomes(self) -> list[Outcome]:
+        with self.run as run:
+            return [result.outcome for result in run.results()]
+
+
+@contextmanager
+def live_lab(folder: Path, *more: str) -> Iterator[LiveLab]:
+    """A lab that is ended whatever the test does."""
+    lab = LiveLab(folder, *more)
+    try:
+        yield lab
+    finally:
+        if lab.process.poll() is None:
+            lab.process.terminate()
+            lab.process.communicate(timeout=DEADLINE_S)
+
+
+def left_by(lab: LiveLab) -> str:
+    """Containers and networks that carry the lab's owner label."""
+    kept = lab.ours
+    return docker("ps", "-aq", *kept) + docker("network", "ls", "-q", *kept)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_what_is_finished_and_takes_everything_down(tmp_path: Path, number: int) -> None:
+    with live_lab(tmp_path) as lab:
+        lab.wait_for_second_trial()
+        lab.process.send_signal(number)
+        code, said = lab.end()
+    assert code == 130
+    assert "--resume" in said
+    assert lab.outcomes() == [Outcome.OK, Outcome.LAB_ERROR]
+    assert left_by(lab) == ""
+
+
+def test_after_a_kill_lab_down_removes_everything_and_resume_finishes_the_run(tmp_path: Path) -> None:
+    with live_lab(tmp_path) as lab:
+        lab.wait_for_second_trial()
+        lab.process.kill()
+        lab.end()
+    assert lab.outcomes() == [Outcome.OK, Outcome.LAB_ERROR]
+    assert left_by(lab) != ""
+    subprocess.run([sys.executable, ROOT / "lab.py", "down"], check=True, capture_output=True)
+    assert left_by(lab) == ""
+
+    with live_lab(tmp_path, "--resume", str(lab.run.folder)) as second:
+        code, said = second.end()
+    assert code == 0, said
+    assert second.outcomes() == [Outcome.OK, Outcome.LAB_ERROR, Outcome.OK, Outcome.OK]
+    assert left_by(second) == ""
+
+
+@pytest.mark.parametrize(
+    ("service", "process"),
+    [("server", "nginx"), ("client", "h2load"), ("server", ""), ("client", ""), ("impair", "")],
+    ids=["nginx", "h2load", "server", "client", "router"],
+)
+def test_a_part_that_is_killed_breaks_one_attempt_and_no_more(tmp_path: Path, service: str, process: str) -> None:
+    with live_lab(tmp_path) as lab:
+        lab.wait_for_second_trial()
+        container = lab.container(service)
+        assert send_signal(container, process, signal.SIGKILL) if process else docker("kill", container)
+        code, said = lab.end()
+    assert code == 0, said
+    assert lab.outcomes() == [Outcome.OK, Outcome.LAB_ERROR, Outcome.OK, Outcome.OK]
+    assert left_by(lab) == ""
