@@ -14,7 +14,8 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.markup import escape
 
-from headwind.testbed import ROOT, DockerError, compose_command, docker, living_projects
+from headwind.docker import ROOT, DockerError, compose_command, docker
+from headwind.testbed import living_projects
 
 SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/design.md
 DISK_BYTES = 3 << 30  # images, build layers and a few runs

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from headwind.docker import ROOT, DockerError, docker
 from headwind.model import HeadwindError
-from headwind.testbed import ROOT, DockerError, docker
 
 DOCKERFILES = {"server": "nginx/Dockerfile", "client": "client/Dockerfile", "impair": "impair/Dockerfile"}
 # Two lanes side by side: compiling h2load takes as long as all the rest. The first layers are shared, so the other
@@ -34,6 +34,7 @@ DISTFILES = "client/distfiles"
 BASE = "debian:forky-slim"
 BASE_LABEL = "headwind.base"  # set on a base that was made here, and inherited by the images
 SUITE = "forky"
+PULL_SILENCE_S = 20.0  # without a line from docker, the registry is out of reach
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 # What Debian's own slim images do, too: no caches, no manuals, no waiting for the disk.
@@ -195,7 +196,7 @@ def ensure_base(base: str, say: Say) -> None:
         return
     try:
         say(f"pulling {base}")
-        docker("pull", "--quiet", base)
+        docker("pull", base, silence_s=PULL_SILENCE_S)
     except DockerError as error:
         reason = str(error).splitlines()[-1].strip()
         say(f"no registry has {base} for us ({reason}); making it from the Debian mirror with mmdebstrap, about 15 s")

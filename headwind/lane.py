@@ -10,9 +10,10 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from headwind.calibration import packet_rate_ceiling
+from headwind.docker import DockerError
 from headwind.model import HeadwindError, Outcome, Result, Trial
 from headwind.pipe import AgentDied, AgentError
-from headwind.testbed import DockerError, Testbed
+from headwind.testbed import Testbed
 from headwind.trial import run_trial
 
 ATTEMPTS = 3  # of one trial, when the lab itself breaks

@@ -45,7 +45,7 @@ class Workload:
     name: str
     requests: int
     connections: int
-    streams: int  # concurrent streams of a connection (h2, h3); h1 has one request at a time
+    streams: int  # requests in flight at once on each connection: streams of h2 and h3, pipelined on h1
     threads: int = 1
     path: str = "/"  # the object that every request fetches
 

@@ -1,4 +1,4 @@
-"""The testbed: three containers and two networks, up for as long as a `with` block. The only file that runs docker."""
+"""The testbed: three containers and two networks, up for as long as a `with` block."""
 
 from __future__ import annotations
 
@@ -8,79 +8,21 @@ import os
 import random
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from headwind.model import Congestion, HeadwindError
+from headwind.docker import DockerError, Say, compose, docker, python_in
+from headwind.model import Congestion
 from headwind.pipe import Agent, AgentDied, AgentError
 
-__all__ = ["Agent", "AgentDied", "AgentError", "DockerError", "Testbed", "compose_command", "docker", "sweep"]
+__all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "living_projects", "remove_project", "sweep"]
 
-ROOT = Path(__file__).resolve().parent.parent
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
 START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
-ENGINES = ("kernel", "uml")
-Say = Callable[[str], None]
-
-
-class DockerError(HeadwindError):
-    """A docker command failed; the message holds the command, its last lines and what to try."""
-
-
-def docker(
-    *arguments: str, check: bool = True, stream: Say | None = None, environment: Mapping[str, str] | None = None
-) -> str:
-    """Run `docker ARGUMENTS` and return its standard output.
-
-    `stream` gets every line as it comes, standard error too. Raises DockerError when docker is missing or, with
-    `check`, fails.
-    """
-    return _run(["docker", *arguments], check, stream, environment)
-
-
-def _run(command: list[str], check: bool, stream: Say | None, environment: Mapping[str, str] | None) -> str:
-    lines: list[str] = []
-    with tempfile.TemporaryFile("w+", errors="replace") as complaints:
-        try:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=ROOT, text=True, errors="replace",
-                stderr=subprocess.STDOUT if stream else complaints, start_new_session=True,
-                env={**os.environ, **(environment or {})},
-            )  # fmt: skip
-        except FileNotFoundError as error:
-            raise DockerError(f"{command[0]} is not installed; `make lab-doctor` says how to get it") from error
-        with process:
-            try:
-                for line in process.stdout or ():
-                    lines.append(line)
-                    if stream:
-                        stream(line.rstrip())
-            except BaseException:
-                process.kill()
-                raise
-        complaints.seek(0)
-        tail = [*lines, *complaints][-12:]
-    if check and process.returncode:
-        said = "".join(f"  {line}" for line in tail).rstrip()
-        raise DockerError(f"`{' '.join(command)}` failed with status {process.returncode}:\n{said}")
-    return "".join(lines)
-
-
-@cache
-def compose_command() -> tuple[str, ...]:
-    """`docker compose` (v2) or `docker-compose` (v1), whichever this host has. Raises DockerError when neither is."""
-    for command in (("docker", "compose"), ("docker-compose",)):
-        if shutil.which(command[0]):
-            with suppress(DockerError):
-                _run([*command, "version"], True, None, None)
-                return command
-    raise DockerError("Docker Compose is missing: install docker-compose-plugin or docker-compose")
 
 
 def _owner() -> str:
@@ -254,10 +196,8 @@ def _start_containers(project: str, tag: str) -> Addresses:
     for _ in range(4):
         addresses = pick_addresses(rng, taken)
         try:
-            _run(
-                [*compose_command(), "-p", project, "-f", "compose.yaml", "up", "-d", "--no-build"],
-                True, None, _compose_environment(project, tag, addresses),
-            )  # fmt: skip
+            environment = _compose_environment(project, tag, addresses)
+            compose("-p", project, "-f", "compose.yaml", "up", "-d", "--no-build", environment=environment)
             return addresses
         except DockerError as error:
             remove_project(project)
@@ -290,8 +230,7 @@ def _start_agents(
     stack: ExitStack, containers: dict[str, str], addresses: Addresses, engine: str, logs: Path, say: Say
 ) -> Testbed:
     def start(name: str, service: str, *command: str) -> Agent:
-        exec_ = ["docker", "exec", "-i", containers[service], "python3", "-m", *command]
-        agent = Agent(name, exec_, logs / f"{name}.log")
+        agent = Agent(name, python_in(containers[service], *command), logs / f"{name}.log")
         stack.callback(agent.close)
         return agent
 

@@ -109,9 +109,9 @@ class FakeAgent(Agent):
         return self._next_id
 
     def wait(self, identity: int, timeout_s: float, peers: Sequence[Agent] = ()) -> Any:
-        for agent in (self, *peers):
-            if not agent.alive:
-                raise AgentDied(f"the {agent.name} died")
+        dead = [agent.name for agent in (self, *peers) if not agent.alive]
+        if dead or timeout_s <= 0:
+            raise AgentDied(f"the {' and '.join(dead)} died")
         return self.answers.pop(identity)
 
     def do_counters(self) -> dict[str, int]:
@@ -166,6 +166,9 @@ class FakeRouter(FakeAgent):
     def _direction(self, direction: Direction) -> dict[str, Any]:
         link: Link = self.world.profile.link(direction)
         return {"link": link.to_json(), "limit": link.limit, "counters": dict(self.world.netem[direction])}
+
+    def do_clear(self) -> None:
+        self.world.profile = Profile("clean")
 
     def do_show(self) -> dict[str, Any]:
         ports = {side: dict(self.world.frames[f"port {side}"]) for side in ("client", "server")}

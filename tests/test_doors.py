@@ -120,7 +120,7 @@ def test_a_library_to_the_outside_is_imported_in_one_file(thing: str, door: str)
 @pytest.mark.parametrize("program", ["docker", "docker-compose"])
 def test_docker_is_run_by_one_file(program: str) -> None:
     users = [str(file.relative_to(ROOT)) for file in FILES if runs(file, program)]
-    assert users == ["headwind/testbed.py"], f"{program} may be run in headwind/testbed.py only"
+    assert users == ["headwind/docker.py"], f"{program} may be run in headwind/docker.py only"
 
 
 @pytest.mark.parametrize("module", sorted(inside(MODULES, "impair", "client", "nginx")))

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from headwind import images
-from headwind.testbed import DockerError
+from headwind.docker import DockerError
 
 ROOT = Path(__file__).resolve().parent.parent
 ID = "sha256:" + "0123456789abcdef" * 4
@@ -101,7 +101,7 @@ class FakeDocker:
                 if self.failing and self.failing in tag:
                     raise DockerError(f"{tag} cannot be built")
                 self.there.add(tag)
-            case ("pull", "--quiet", name):
+            case ("pull", name):
                 if not self.registry:
                     raise DockerError("`docker pull` failed with status 1:\n  dial tcp: no such host")
                 self.there.add(name)

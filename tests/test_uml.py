@@ -57,7 +57,7 @@ def test_a_missing_place_is_refused(host: Path) -> None:
 
 def test_a_small_place_is_refused(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100 << 20))
-    with pytest.raises(BootError, match=r"100 MB free, the user-mode kernel needs 256"):
+    with pytest.raises(BootError, match=f"100 MB free, the user-mode kernel needs {uml.MEMORY_MB}"):
         check_host()
 
 

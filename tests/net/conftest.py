@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headwind.testbed import docker
+from headwind.docker import docker
 from tests.net.impaired import IMAGE, ImpairedPath, Project, ask, containers, namespaces
 
 ROOT = Path(__file__).parent.parent.parent

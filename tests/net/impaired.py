@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headwind import testbed
-from headwind.testbed import Addresses, Agent, docker
+from headwind.docker import docker
+from headwind.pipe import Agent
+from headwind.testbed import Addresses
 from impair.profile import Direction, Link, Profile
 
 IMAGE = "headwind-impair:acceptance"

@@ -123,6 +123,7 @@ def test_every_packet_is_delayed_by_what_was_drawn_for_it(path: ImpairedPath, ta
     for _ in range(3):  # a busy machine is late now and then; netem's own mistakes would come back
         netem = SeededNetem(Options.of(link, SEED), table)
         drawn_s = [copy.delay / 1e9 for _ in range(packets) for copy in netem.offer() if copy.delay is not None]
+        assert statistics.mean(drawn_s) == pytest.approx(delay.delay_s, abs=delay.jitter_s / 5 + 1e-9)
         path.impair(DOWN, link, SEED)
         train = path.train(DOWN, packets, interval_s=0.001)
         late_s = [took - drawn_s[packet] for packet, took in zip(train["sequences"], train["delays_s"], strict=True)]
@@ -186,6 +187,7 @@ def test_frames_in_and_out_differ_by_what_netem_counted(path: ImpairedPath, dire
     assert gained[f"{sender} tx"] == packets
     assert gained[f"{sender} port rx"] == pytest.approx(packets, abs=STRAY_FRAMES)
     assert gained[f"{receiver} port tx"] == counters["packets"]
+    assert gained[f"{receiver} port rx"] <= STRAY_FRAMES  # the router does not hear itself
     # A corrupted bit of the IP header ends a frame on the host's bridge, where its netfilter checks the header.
     share = IP_HEADER_BYTES / (HEADERS_BYTES + 64)
     dropped_by_bridge = share * counters["corrupted"] + 3 * math.sqrt(share * (1 - share) * counters["corrupted"])

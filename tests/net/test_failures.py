@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from headwind.docker import docker
 from headwind.journal import Run
 from headwind.model import Outcome
-from headwind.testbed import OWNER_LABEL, docker
+from headwind.testbed import OWNER_LABEL
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TRIALS = 3
@@ -84,7 +85,7 @@ class LiveLab:
     def ours(self) -> tuple[str, str]:
         """A filter for what belongs to this lab."""
         owner = f"{os.uname().nodename}:{self.process.pid}:"
-        every = docker("ps", "-aq", "--filter", f"label={OWNER_LABEL}", "--format", f'{{{{.Label "{OWNER_LABEL}"}}}}')
+        every = docker("ps", "-a", "--filter", f"label={OWNER_LABEL}", "--format", f'{{{{.Label "{OWNER_LABEL}"}}}}')
         owners = {line for line in every.split() if line.startswith(owner)}
         return "--filter", f"label={OWNER_LABEL}={owners.pop() if owners else owner}"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from headwind.docker import docker
 from headwind.pipe import Agent, AgentError
-from headwind.testbed import docker
 from tests.net.impaired import IMAGE, Project, start_agent
 
 ROUTE = ("-m", "impair.uml", "--client-subnet", "127.0.0.0/8", "--server-subnet", "127.0.0.0/8")
