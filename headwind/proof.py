@@ -177,7 +177,7 @@ def _check_delay(direction: Direction, link: Link, read: Link, train: Mapping[st
         note = "every probe was lost, as asked" if everything_lost else "no probe arrived"
         yield Check(direction, "delay_s", wanted, configured, None, None, everything_lost, note)
         return
-    skipping = link.reorder.ratio if link.reorder else 0.0
+    skipping = link.reorder.ratio * _reorder_share(link) if link.reorder else 0.0  # of the probes skip the delay
     expected = wanted * (1 - skipping) + (PROBE_BYTES * 8 / link.rate.rate_bps if link.rate else 0.0)
     robust = skipping == 0 and (link.delay is None or link.delay.distribution in ("uniform", "normal"))
     measured = statistics.median(delays) if robust else statistics.fmean(delays)
