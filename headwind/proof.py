@@ -21,6 +21,8 @@ DELAY_ALLOWANCE_S = 0.003  # what a busy two-core machine adds to a one-way prob
 RATE_ALLOWANCE = 0.05
 UNEXPLAINED_ALLOWANCE = 0.001  # frames that vanish outside netem
 UNEXPLAINED_FRAMES = 3  # ... and a few that are still on their way when the counters are read
+# Standard deviation in units of jitter: of a uniform +-j, and of iproute2's tables (/usr/lib/tc/*.dist).
+SPREAD_PER_JITTER = {"uniform": 1 / math.sqrt(3), "normal": 1.0, "pareto": 0.8197, "paretonormal": 0.8339}
 SIDES = {Direction.UPLINK: ("client", "server"), Direction.DOWNLINK: ("server", "client")}
 PROBE_BYTES = 64 + 42  # payload of a probe, and its UDP, IPv4 and Ethernet headers
 
@@ -195,11 +197,11 @@ def _check_delay(direction: Direction, link: Link, read: Link, train: Mapping[st
 
 def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence[float]) -> Check:
     assert link.delay
-    # netem's uniform jitter of +-j has a standard deviation of j/sqrt(3); a table's jitter is a standard deviation.
-    per_jitter = 1 / math.sqrt(3) if link.delay.distribution == "uniform" else 1.0
-    measured = statistics.stdev(delays) / per_jitter
+    measured = statistics.stdev(delays) / SPREAD_PER_JITTER[link.delay.distribution]
     configured = read.delay.jitter_s if read.delay else 0.0
     relative = SIGMAS / math.sqrt(2 * (len(delays) - 1))  # of a standard deviation, normal theory
+    if link.delay.distribution.startswith("pareto"):
+        relative *= 2  # a few far outliers carry most of the spread
     skip = link.delay.delay_s if link.reorder and link.reorder.ratio else 0.0
     tolerance = link.delay.jitter_s * relative + DELAY_ALLOWANCE_S + skip
     return Check(

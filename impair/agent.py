@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from impair import mailbox, ports
 from impair.netem import Ability, Netem, Reading, try_netem
@@ -132,7 +132,7 @@ def main() -> None:
         print(json.dumps({"error": str(error)}), flush=True)  # noqa: T201 - the wire
         raise SystemExit(1) from error
     lines = mailbox.collect(given["mailbox"], sys.stdin.fileno()) if given["mailbox"] else sys.stdin
-    serve(Router(given["engine"], interfaces, given["facts"]).operations(), cast("IO[str]", lines))
+    serve(Router(given["engine"], interfaces, given["facts"]).operations(), lines)
 
 
 if __name__ == "__main__":

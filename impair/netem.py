@@ -252,7 +252,11 @@ class Netem:
         table = distribution_table(link.delay.distribution if link.delay else "uniform")
         index = socket.if_nametoindex(device)
         self.clear(device)
-        self._route.ask(request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, asked, table))
+        try:
+            self._route.ask(request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, asked, table))
+        except OSError as error:
+            hint = " (no netem in this kernel; the engine uml brings its own)" if error.errno == errno.ENOENT else ""
+            raise OSError(error.errno, f"netem on {device}: {error.strerror}{hint}") from error
         reading = self.read(device)
         if reading is None:
             raise NetemRefused(device, "qdisc", "netem", None)

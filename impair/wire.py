@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any
 
 Operation = Callable[..., Any]
@@ -29,7 +29,7 @@ def answer(operations: Mapping[str, Operation], line: str) -> dict[str, Any]:
         return {"id": identity, "error": str(error), "kind": type(error).__name__}
 
 
-def serve(operations: Mapping[str, Operation], source: IO[str] = sys.stdin, sink: IO[str] = sys.stdout) -> None:
+def serve(operations: Mapping[str, Operation], source: Iterable[str] = sys.stdin, sink: IO[str] = sys.stdout) -> None:
     """Answer request lines from `source` on `sink` until `source` ends; says `{"ready": true}` first."""
     print(json.dumps({"ready": True}), file=sink, flush=True)
     for line in source:

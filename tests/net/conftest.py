@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
 from headwind.docker import docker
-from tests.net.impaired import IMAGE, ImpairedPath, Project, ask, containers, namespaces
+from headwind.images import ensure_images
+from tests.net.impaired import ImpairedPath, Project, ask, containers, namespaces
 
-ROOT = Path(__file__).parent.parent.parent
 ENGINES = ("uml", "kernel-in-uml", "kernel")
 READ_TABLES = """
 import json, struct
@@ -27,8 +26,8 @@ Tables = Mapping[str, Sequence[int]]
 @pytest.fixture(scope="session")
 def project() -> Iterator[Project]:
     """Somewhere to put containers; takes them away at the end, whatever happened."""
-    docker("build", "--quiet", "-f", str(ROOT / "impair/Dockerfile"), "-t", IMAGE, str(ROOT))
-    place = Project(f"headwind-test-{os.getpid()}")
+    images = ensure_images(print)
+    place = Project(f"headwind-test-{os.getpid()}", f"headwind-impair:{images.tag}")
     try:
         yield place
     finally:
@@ -38,7 +37,8 @@ def project() -> Iterator[Project]:
 @pytest.fixture(scope="session")
 def tables(project: Project) -> Tables:
     """The delay distributions that the router's image has."""
-    found: Tables = json.loads(docker("run", "--rm", "--network", "none", IMAGE, "python3", "-c", READ_TABLES))
+    said = docker("run", "--rm", "--network", "none", project.image, "python3", "-c", READ_TABLES)
+    found: Tables = json.loads(said)
     return found
 
 

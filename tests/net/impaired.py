@@ -16,7 +16,6 @@ from headwind.pipe import Agent
 from headwind.testbed import Addresses
 from impair.profile import Direction, Link, Profile
 
-IMAGE = "headwind-impair:acceptance"
 HERE = Path(__file__).parent
 START_S = 20.0
 SIDES = ("client", "server")
@@ -126,8 +125,8 @@ class ImpairedPath:
 class Project:
     """Containers and networks of one test session; all carry the lab's label, so that `make lab-down` finds them."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, image: str) -> None:
+        self.name, self.image = name, image
         self._numbers = count()
         self._labels = ("--label", f"{testbed.LABEL}={name}", "--label", f"{testbed.OWNER_LABEL}={testbed._owner()}")
 
@@ -148,7 +147,7 @@ class Project:
         (first, address), *others = networks.items() or {"none": ""}.items()
         where = ("--network", first, *(("--ip", address) if address else ()))
         identity = docker("create", "--init", "--cap-add", "NET_ADMIN", "--sysctl", "net.ipv6.conf.all.disable_ipv6=1",
-                          *self._labels, *where, *options, IMAGE).split()[-1]  # fmt: skip
+                          *self._labels, *where, *options, self.image).split()[-1]  # fmt: skip
         for network, address in others:
             docker("network", "connect", "--ip", address, network, identity)
         docker("start", identity)

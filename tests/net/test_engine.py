@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 
 import pytest
 
@@ -30,6 +31,8 @@ from impair.profile import (
 from tests.net.conftest import Tables
 from tests.net.impaired import CLEAN, ENDS, ImpairedPath, ask
 from tests.net.prediction import SeededNetem
+
+pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
 
 SEED = 7
 UP, DOWN = Direction.UPLINK, Direction.DOWNLINK
@@ -272,7 +275,8 @@ def test_a_clean_path_loses_nothing_at_one_and_a_half_times_the_busiest_cell(pat
 
 
 def test_bulk_tcp_arrives_whole_in_plain_frames(path: ImpairedPath) -> None:
-    path.apply(CLEAN, CLEAN)
+    delayed = Link(delay=Delay(0.001))
+    path.apply(delayed, delayed)
     for direction in Direction:
         receiver = path.end(ENDS[direction][1])
         before = ask(receiver, "counters")["oversize_frames"]
@@ -280,6 +284,10 @@ def test_bulk_tcp_arrives_whole_in_plain_frames(path: ImpairedPath) -> None:
         assert transfer["complete"]
         assert (transfer["bytes"], transfer["bad_bytes"]) == (5_000_000, 0)
         assert ask(receiver, "counters")["oversize_frames"] == before == 0
+        time.sleep(0.05)  # for the last acknowledgements in the delay line
+        counters = path.netem_counters(direction)
+        if "delayed" in counters:  # counts a merged packet once, where `packets` counts its segments
+            assert counters["delayed"] == counters["packets"]
 
 
 @both_directions

@@ -23,8 +23,9 @@ from impair.profile import (
     Reorder,
     Slot,
 )
-from tests.net.impaired import IMAGE, ImpairedPath, Member, Project, ask
+from tests.net.impaired import ImpairedPath, Member, Project, ask
 
+pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
 in_the_guest = pytest.mark.parametrize("path", ["kernel-in-uml"], indirect=True)  # where tc sees the router's netem
 DEVICE = "lo"
 
@@ -115,7 +116,10 @@ for link in json.load(sys.stdin):
 
 def test_the_images_pyroute2_writes_the_same_bytes_as_ours(project: Project) -> None:
     links = json.dumps([link.to_json() for _, link in WRITTEN_BY_TC])
-    here, there = ([sys.executable, "-c", ENCODE], ["docker", "run", "--rm", "-i", IMAGE, "python3", "-c", ENCODE])
+    here, there = (
+        [sys.executable, "-c", ENCODE],
+        ["docker", "run", "--rm", "-i", project.image, "python3", "-c", ENCODE],
+    )
     written = [
         subprocess.run(command, input=links, capture_output=True, text=True, check=True).stdout.split()
         for command in (here, there)

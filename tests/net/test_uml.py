@@ -14,7 +14,9 @@ import pytest
 
 from headwind.docker import docker
 from headwind.pipe import Agent, AgentError
-from tests.net.impaired import IMAGE, Project, start_agent
+from tests.net.impaired import Project, start_agent
+
+pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
 
 ROUTE = ("-m", "impair.uml", "--client-subnet", "127.0.0.0/8", "--server-subnet", "127.0.0.0/8")
 GONE_S = 5.0
@@ -97,19 +99,19 @@ REFUSALS = {
 @pytest.mark.parametrize("name", REFUSALS)
 def test_what_stops_the_boot_is_said_with_what_to_do(project: Project, name: str) -> None:
     options, words = REFUSALS[name]
-    refused = run_once(*options, "--cap-add", "NET_ADMIN", command=("python3", *ROUTE))
+    refused = run_once(project, *options, "--cap-add", "NET_ADMIN", command=("python3", *ROUTE))
     assert words in refused["error"]
 
 
 def test_a_missing_interface_is_said(project: Project) -> None:
     command = ("python3", "-m", "impair.uml", "--client-subnet", "10.0.0.0/30", "--server-subnet", "10.0.0.0/30")
-    refused = run_once(command=command)
+    refused = run_once(project, command=command)
     assert "0 interfaces have an address in 10.0.0.0/30" in refused["error"]
 
 
-def run_once(*options: str, command: tuple[str, ...]) -> dict[str, Any]:
+def run_once(project: Project, *options: str, command: tuple[str, ...]) -> dict[str, Any]:
     """The JSON line of a container that ends by itself."""
-    container = ("docker", "run", "--rm", "--network", "none", *options, IMAGE, *command)
+    container = ("docker", "run", "--rm", "--network", "none", *options, project.image, *command)
     done = subprocess.run(container, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=30)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
