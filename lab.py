@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
 
 def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) -> int:
     """Run every trial of the matrix, block by block; the report is written again after each. Returns the exit code."""
+    from headwind.doctor import host_facts
     from headwind.images import ensure_images
     from headwind.journal import Run
     from headwind.lane import Lane
@@ -33,12 +34,10 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) 
     earlier = Run.open(resume) if resume else None
     sweep(out.print)
     images = ensure_images(out.print)
-    if earlier:
-        earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""))
-    logs = reports / ".logs"
-    logs.mkdir(parents=True, exist_ok=True)
+    if earlier:  # before anything is started
+        earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""), host_facts())
     out.print("bringing the testbed up")
-    with Lane(lambda: Testbed.up(images.tag, matrix.congestion, engine, logs, out.print), matrix.timeout_s) as lane:
+    with Lane(lambda: Testbed.up(images.tag, matrix.congestion, engine, out.print), matrix.timeout_s) as lane:
         run = open_run(earlier, matrix, reports, images, lane)
         out.print(f"engine {lane.engine}; run {run.folder}")
         try:
@@ -60,7 +59,7 @@ def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images,
     facts = {"engine": lane.engine, "images": images.ids, "host": host_facts(), "testbed": lane.facts}
     if earlier is None:
         return Run.create(reports, matrix, facts)
-    earlier.check_resumable(matrix, images.ids, lane.engine)
+    earlier.check_resumable(matrix, images.ids, lane.engine, host_facts())
     return earlier
 
 
@@ -115,11 +114,14 @@ def command_report(options: argparse.Namespace) -> int:
 COMMANDS = {"run": command_run, "report": command_report, **cli.COMMANDS}
 
 
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a polite kill, a closed terminal
+
+
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """First Ctrl-C or SIGTERM: stop where we are and clean up; further ones find us already doing so."""
+    """The first of STOPS: stop where we are and clean up; further ones find us already doing so."""
     del number, frame
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for each in STOPS:
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
@@ -128,8 +130,8 @@ def main(arguments: list[str]) -> int:
     options = cli.parse(arguments, __doc__ or "", COMMANDS)
     from headwind.model import HeadwindError
 
-    signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, interrupt)
+    for each in STOPS:
+        signal.signal(each, interrupt)
     try:
         return COMMANDS[options.command](options)
     except HeadwindError as error:

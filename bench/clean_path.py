@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,9 +61,8 @@ def main() -> None:
     condition = Condition(Profile("clean"), Workload("clean", options.requests, 100, 100))
     tag, cubic = ensure_images(print).tag, Congestion()
     with (
-        tempfile.TemporaryDirectory() as folder,
-        Testbed.up(tag, cubic, "uml", Path(folder)) as uml,
-        Testbed.up(tag, cubic, "plain", Path(folder)) as plain,
+        Testbed.up(tag, cubic, "uml") as uml,
+        Testbed.up(tag, cubic, "plain") as plain,
     ):
         uml.router.call("apply", profile=Profile("clean").to_json(), seeds={"uplink": 1, "downlink": 2})
         for protocol in Protocol:

@@ -71,7 +71,7 @@ def main() -> None:
     chosen = {block.condition.profile.name: block for block in plan_blocks(matrix)}
     with tempfile.TemporaryDirectory() as folder:
         logs = Path(folder)
-        with Testbed.up(ensure_images(print).tag, matrix.congestion, options.engine, logs) as testbed:
+        with Testbed.up(ensure_images(print).tag, matrix.congestion, options.engine) as testbed:
             run = Run.create(logs, matrix, {"engine": testbed.engine})
             kept: dict[tuple[str, bool], list[Result]] = {}
             for attempt in range(options.trials):

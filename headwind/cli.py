@@ -13,7 +13,7 @@ Command = Callable[[argparse.Namespace], int]
 
 def matrix_path(options: argparse.Namespace) -> Path:
     """The matrix file that was named, or the default one."""
-    return Path(options.matrix or ROOT / "matrix.yaml")
+    return ROOT / "matrix.yaml" if options.matrix is None else Path(options.matrix)
 
 
 def command_plan(options: argparse.Namespace) -> int:

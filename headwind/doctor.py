@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from headwind.docker import ROOT, DockerError, compose_command, docker
 from headwind.model import HeadwindError
-from headwind.testbed import living_projects
+from headwind.testbed import projects
 
 SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/design.md
 DISK_BYTES = 3 << 30  # images, build layers and a few runs
@@ -82,10 +82,14 @@ def _docker() -> Iterator[Finding]:
 
 
 def _earlier_runs() -> Finding:
-    left = living_projects()
+    found = projects()
+    left = sorted(project for project, alive in found.items() if not alive)
+    living = f"{len(found) - len(left)} testbeds in use" if len(found) > len(left) else "no testbed is in use"
     if left:
-        return Finding("earlier runs", "warning", f"{len(left)} testbeds exist: {', '.join(left)}", "make lab-down")
-    return Finding("earlier runs", "ok", "no testbed is left")
+        return Finding(
+            "earlier runs", "warning", f"{living}; {len(left)} left over: {', '.join(left)}", "make lab-down"
+        )
+    return Finding("earlier runs", "ok", f"{living}, none is left over")
 
 
 def _kernel_netem() -> Iterator[Finding]:

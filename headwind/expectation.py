@@ -54,7 +54,7 @@ def chance_of_none(link: Link, sent: int) -> float:
 
 
 def chance_of_no_pair(link: Link, sent: int) -> float:
-    """How often no two neighbours of a train arrive, which a rate could be seen from; losses come singly or all at once."""
+    """How often no two neighbours of a train arrive, which a rate could be seen from. Losses come singly or at once."""
     vanishing = vanishing_ratio(link)
     after_gap, after_arrival = 1.0, 0.0  # the chances of no pair so far, by what became of the last datagram
     for _ in range(sent):

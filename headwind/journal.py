@@ -282,12 +282,16 @@ class Run:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file is then whole without its log
         self._unlock()
 
-    def check_resumable(self, matrix: Matrix, images: Mapping[str, str], engine: str) -> None:
+    def check_resumable(
+        self, matrix: Matrix, images: Mapping[str, str], engine: str, host: Mapping[str, Any] | None = None
+    ) -> None:
         """Raise ResumeRefused, naming every difference, unless this run can be gone on with as it began."""
+        if self._lock is None and self.is_live:
+            raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
         changes = [
             f"matrix: {line}" for line in record.differences(self._json(MATRIX_RESOLVED), record.matrix_to_json(matrix))
         ]
-        changes += record.setup_differences(self.environment, images, engine)
+        changes += record.setup_differences(self.environment, images, engine, host or {})
         if changes:
             lines = "".join(f"\n  {change}" for change in changes)
             raise ResumeRefused(

@@ -29,6 +29,9 @@ from impair.profile import Direction, Profile
 NOT_SET, NOTHING = "not set", "none"
 
 
+HOST_FACTS = ("kernel", "machine", "cpu", "cores", "rmem_max_bytes")  # trials of two such hosts are no pairs
+
+
 class State(StrEnum):
     """What became of a run."""
 
@@ -171,14 +174,20 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator
     yield from _different_keys("", {"conditions": ", ".join(order[0])}, {"conditions": ", ".join(order[1])})
 
 
-def setup_differences(environment: Mapping[str, Any], images: Mapping[str, str], engine: str) -> Iterator[str]:
-    """One line for each image and for the engine that is not what the noted environment says."""
+def setup_differences(
+    environment: Mapping[str, Any], images: Mapping[str, str], engine: str, host: Mapping[str, Any]
+) -> Iterator[str]:
+    """One line for each image, for the engine and for each fact of the host that is not what the environment says."""
     before = environment.get("images", {})
     for name in sorted({*before, *images}):
         if before.get(name) != images.get(name):
             yield f"image {name}: {before.get(name, NOTHING)} -> {images.get(name, NOTHING)}"
     if environment.get("engine") != engine:
         yield f"engine: {environment.get('engine', NOTHING)} -> {engine}"
+    known = environment.get("host", {})
+    for name in HOST_FACTS:
+        if name in known and name in host and known[name] != host[name]:
+            yield f"host's {name}: {known[name]} -> {host[name]}"
 
 
 def _groups(condition: Condition) -> tuple[str, str]:

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from headwind.docker import DockerError, Say, compose, docker, python_in
 from headwind.model import Congestion, HeadwindError
 from headwind.pipe import Agent, AgentDied, AgentError
 
-__all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "living_projects", "remove_project", "sweep"]
+__all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "projects", "remove_project", "sweep"]
 
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
@@ -72,19 +73,19 @@ def remove_project(project: str) -> None:
             docker(*remove, *ours, check=False)
 
 
-def living_projects() -> list[str]:
-    """The names of all testbeds that exist, whoever runs them."""
-    return sorted({project for kind in ("container", "network") for _, project, _ in _labelled(kind)})
+def projects() -> dict[str, bool]:
+    """Every testbed that exists, and whether its lab still runs."""
+    return {project: _is_alive(owner) for kind in ("container", "network") for _, project, owner in _labelled(kind)}
 
 
 def sweep(say: Say, include_living: bool = False) -> int:
     """Remove the testbeds whose lab no longer runs (all of them with `include_living`); returns how many went."""
-    owners = {project: owner for kind in ("container", "network") for _, project, owner in _labelled(kind)}
-    gone = [project for project, owner in owners.items() if include_living or not _is_alive(owner)]
+    found = projects()
+    gone = [project for project, alive in found.items() if include_living or not alive]
     for project in gone:
         say(f"removing {project}, left by an earlier run")
         remove_project(project)
-    for project in owners.keys() - set(gone):
+    for project in found.keys() - set(gone):
         say(f"leaving {project} alone: its lab is still running")
     return len(gone)
 
@@ -161,7 +162,7 @@ class Testbed:
 
     @classmethod
     @contextmanager
-    def up(cls, tag: str, congestion: Congestion, engine: str, logs: Path, say: Say = print) -> Iterator[Testbed]:
+    def up(cls, tag: str, congestion: Congestion, engine: str, say: Say = print) -> Iterator[Testbed]:
         """Start the containers of images `tag`, join them through `engine` (auto, kernel, uml or plain), take all down.
 
         `plain` forwards without netem and is for benchmarks. Raises HeadwindError; whatever happens, nothing stays.
@@ -169,6 +170,7 @@ class Testbed:
         project = f"headwind-{os.getpid()}-{random.SystemRandom().randrange(16**6):06x}"
         try:
             with ExitStack() as stack:
+                logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwind-")))
                 addresses = _start_containers(project, tag)
                 containers = {name: _container(project, name) for name in ("client", "server", "impair")}
                 testbed = _start_agents(stack, containers, addresses, engine, logs, say)

@@ -144,8 +144,9 @@ def send(
             "send_train", peer_ip=peers[receiver], nonce=nonce, count=count, interval_s=interval_s,
             size_bytes=size_bytes,
         )))  # fmt: skip
+    longest_sending_s = max(count * interval_s for count, interval_s, _ in plans.values())
     for sender_agent, request in sending:
-        sender_agent.wait(request, 30.0, testbed.agents)
+        sender_agent.wait(request, longest_sending_s + 30.0, testbed.agents)
     seeing: dict[Direction, tuple[Agent, float, int]] = {}
     for direction, (count, _, size_bytes) in plans.items():
         seer = agents[SIDES[direction][1]]

@@ -35,8 +35,11 @@ def evidence_of(
 ) -> Evidence:
     """The evidence of a trial through `real`, on a router that read back `asked` (the same, unless it lies)."""
     links = {direction: (asked or real).link(direction) for direction in Direction}
-    configured = {direction.value: {"link": _read_back(link), "limit": link.limit} for direction, link in links.items()}
-    before, after = _counters(), _counters()
+    configured = {
+        direction.value: {"link": _read_back(link), "limit": link.limit, "seed": seed}
+        for direction, link in links.items()
+    }
+    before, after = _counters(configured), _counters(configured)
     trains = {}
     for direction, count in offered.items():
         netem = _netem(real.link(direction), seed)
@@ -117,9 +120,9 @@ def _sending_s(link: Link, frame_bytes: int) -> float:
     return length * 8 / link.rate.rate_bps
 
 
-def _counters() -> dict[str, Any]:
+def _counters(configured: Mapping[str, Any]) -> dict[str, Any]:
     ports = {side: {"rx_frames": 0, "tx_frames": 0} for side in ("client", "server")}
-    router = {direction.value: {"counters": dict.fromkeys(NETEM, 0)} for direction in Direction}
+    router = {direction: {**read, "counters": dict.fromkeys(NETEM, 0)} for direction, read in configured.items()}
     return {"client": dict.fromkeys(ENDS, 0), "server": dict.fromkeys(ENDS, 0), "router": {**router, "ports": ports}}
 
 
