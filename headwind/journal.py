@@ -264,9 +264,9 @@ class Run:
         return {trial for trial, outcome in self._latest().items() if outcome not in UNFINISHED}
 
     def every_trial_is_data(self) -> bool:
-        """Whether each trial of the matrix gave something to analyse: none is missing, invalid or a lab error."""
+        """Whether each trial gave something to analyse: none is invalid or a lab error, or is missing where planned."""
         latest = self._latest()
-        return len(latest) == record.planned_trials(self.matrix) and DATA_OUTCOMES.issuperset(latest.values())
+        return len(latest) >= record.fewest_trials(self.matrix) and DATA_OUTCOMES.issuperset(latest.values())
 
     def _latest(self) -> dict[str, Outcome]:
         """The outcome of every trial's latest attempt."""

@@ -30,7 +30,7 @@ from headwind.journal import (
     ResumeRefused,
     Run,
 )
-from headwind.model import Condition, Congestion, Matrix, Outcome, Protocol, Result, Workload
+from headwind.model import Condition, Congestion, Matrix, Outcome, Protocol, Repetition, Result, Workload
 from headwind.record import State, Status
 from impair.profile import Delay, Link, Loss, Profile
 from tests.fake import (
@@ -373,7 +373,7 @@ CHANGES: list[tuple[Callable[[Matrix], Matrix], list[str]]] = [
             "profiles.delay.uplink.delay: not set -> 100ms",
         ],
     ),
-    (lambda matrix: replace(matrix, repeat=4), ["repeat: 3 -> 4"]),
+    (lambda matrix: replace(matrix, repeat=Repetition.fixed(4)), ["repeat: 3 -> 4"]),
     (lambda matrix: replace(matrix, timeout_s=90.0), ["timeout: 60s -> 90s"]),
     (lambda matrix: replace(matrix, seed=8), ["seed: 7 -> 8"]),
     (lambda matrix: replace(matrix, congestion=Congestion("bbr", "cubic")), ["congestion.tcp: cubic -> bbr"]),
