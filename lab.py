@@ -65,8 +65,9 @@ def run_trials(lane: Lane, run: Run, matrix: Matrix) -> None:
     from headwind.forecast import Forecast
     from headwind.progress import Reporter, console
     from headwind.pursuit import time_left, upcoming
-    from headwind.report import write_report
+    from headwind.report import redrawing
 
+    redraw = redrawing(run)
     results = run.results()
     forecast = Forecast(matrix.timeout_s, results)
     with Reporter(console(), forecast, matrix, results).showing() as show:
@@ -75,7 +76,7 @@ def run_trials(lane: Lane, run: Run, matrix: Matrix) -> None:
                 show.starting(trial)
                 results.append(lane.run(trial, run, run.attempts(trial)))
                 show.finished(results[-1])
-            write_report(run)
+            redraw()
 
 
 def finish_report(run: Run) -> None:

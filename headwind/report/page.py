@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +30,28 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 TEMPLATES = Path(__file__).parent / "templates"
+REDRAW_SHARE = 0.05  # of the time of a run that goes into drawing the report, at most
 NAMED_TRIALS = 12  # of a notice; the others are counted
 
 
 def write_report(run: Run) -> Path:
     """Draw the run as far as it went into its folder, whole or not at all, and return the file's path."""
     return run.write(REPORT, render(RunData.of(run), time.time()))
+
+
+def redrawing(run: Run) -> Callable[[], None]:
+    """A function to be called after every block: it draws the report again unless too little time has gone by."""
+    due_s = 0.0
+
+    def redraw() -> None:
+        nonlocal due_s
+        start = time.perf_counter()
+        if start >= due_s:
+            write_report(run)
+            end = time.perf_counter()
+            due_s = end + (end - start) / REDRAW_SHARE
+
+    return redraw
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +122,7 @@ def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str,
             yield " \N{RIGHTWARDS ARROW} ".join((*above, key)), words.plain(value)
 
 
+@cache
 def _environment() -> jinja2.Environment:
     import jinja2
 
