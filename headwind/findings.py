@@ -18,6 +18,7 @@ from headwind.verdict import Comparison, Outlook, Rule, Verdict, blocks_needed, 
 TOTAL, REQUEST, TAIL = "total_s", "request_p50_s", "request_p95_s"
 JUDGED = (TOTAL, REQUEST)  # two verdicts for each comparison
 METRIC_NAMES = {TOTAL: "total time", REQUEST: "median time per request", TAIL: "95th percentile per request"}
+NO_MARGIN = 1e-6  # a control is found when its interval excludes 1
 FALSE_SHARE = 0.10  # of the differences that the headline counts, at most (e-BH)
 
 
@@ -35,6 +36,11 @@ class Pair:
     def is_check(self) -> bool:
         """Whether the lab checks itself with it."""
         return isinstance(self.new, Twin)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether a difference is there to be found, of whatever size."""
+        return isinstance(self.new, Twin) and self.new.role is Role.SLOWER
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -190,9 +196,10 @@ def needed_for(rows: Rows, pair: Pair, rule: Rule) -> Outlook | None:
     for metric in pair.metrics:
         columns = columns_of(rows, pair, metric)
         comparison = compare(columns.base, columns.new, rule, exhausted=False)
-        if comparison.verdict is not Verdict.UNDECIDED:
+        if comparison.verdict is not Verdict.UNDECIDED or (pair.is_control and comparison.interval.high < 0):
             return None
-        outlooks.append(_outlook(comparison, columns.bounds, rule))
+        wanted = replace(rule, margin_ratio=NO_MARGIN) if pair.is_control else rule
+        outlooks.append(_outlook(comparison, columns.bounds, wanted))
     return min(outlooks, key=_longest)
 
 
@@ -236,6 +243,8 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
         if verdict is Verdict.TIE:
             return SelfCheckFinding(finding, True, "a tie, as it must be")
         return SelfCheckFinding(finding, None, "no difference seen, but the noise is wider than the margin")
-    if verdict.favours < 0:
+    if finding.comparison.interval.high < 0:
         return SelfCheckFinding(finding, True, "delays that are 10 % longer were found")
+    if verdict is Verdict.UNDECIDED:
+        return SelfCheckFinding(finding, None, "delays that are 10 % longer were not found yet")
     return SelfCheckFinding(finding, False, "delays that are 10 % longer were not found: the lab is too coarse here")

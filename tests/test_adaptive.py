@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,7 +72,7 @@ class Lab:
 
 
 @pytest.fixture
-def fake_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def fake_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     fake = Lab(tmp_path)
 
     def up(*_: object) -> AbstractContextManager[testbed.Testbed]:
@@ -88,7 +87,7 @@ def fake_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     )
     monkeypatch.setattr(pursuit, "time", clock)
     monkeypatch.setattr("headwind.trial.time", SimpleNamespace(**{**vars(time), "perf_counter": clock.perf_counter}))
-    yield fake
+    return fake
 
 
 def test_a_run_goes_on_until_every_comparison_is_decided(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
