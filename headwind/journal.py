@@ -7,6 +7,7 @@
         journal.sqlite     every attempt at every trial, raw, committed before the next one starts
         journal.lock       held by the lab that writes
         trials.csv         one row for every attempt, for other programs
+        verdicts.json      what was decided, for other programs
         report.html        for people
 
 A reader may look at any time, also while the lab writes.

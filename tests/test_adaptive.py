@@ -169,7 +169,7 @@ def test_a_control_that_is_not_found_is_loud(fake_lab: Lab, capsys: pytest.Captu
     fake_lab.run()
     assert "self-check FAILED: delay/small, h2-slower against h2" in capsys.readouterr().out
     page = (fake_lab.last / "report.html").read_text()
-    assert 'role="alert">self-check FAILED: delay/small, h2-slower against h2' in page
+    assert 'role="alert">⚠ self-check FAILED: delay/small, h2-slower against h2' in page
     passed = {check["candidate"]: check["passed"] for check in fake_lab.verdicts()["self_checks"]}
     assert passed == {"h2-again": True, "h2-slower": False}
 
