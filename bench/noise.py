@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +21,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import lab
 from headwind import cli
 from headwind.findings import JUDGED, METRIC_NAMES, TOTAL, Pair, Rows, columns_of, pairs_of, rows_of, rule_of
 from headwind.journal import Run
@@ -65,8 +65,8 @@ def repeat(options: argparse.Namespace) -> None:
             )
         )  # fmt: skip
         before = set(reports.glob("*/"))
-        code = lab.main(["run", str(matrix), "--reports", str(reports), "--engine", options.engine])
-        if code == 130:
+        command = [sys.executable, ROOT / "lab.py", "run", matrix, "--reports", reports, "--engine", options.engine]
+        if subprocess.run(command, check=False).returncode not in (0, 1):  # 1: some trial is no data; it is counted
             break
         folders += sorted(set(reports.glob("*/")) - before)
     show_repeats(folders)
