@@ -166,7 +166,7 @@ def main() -> None:
     again.add_argument("--most", type=int, default=60, help="blocks")
     again.add_argument("--budget", default="3min", help="of each run")
     again.add_argument("--engine", choices=cli.ENGINES, default="auto")
-    again.add_argument("--reports", default=str(ROOT / "reports" / "noise"))
+    again.add_argument("--reports", default=str(ROOT / "reports" / ".noise"))
     again.set_defaults(function=repeat)
     shown = commands.add_parser("show", help="the tables of runs that were made already")
     shown.add_argument("folders", nargs="+", type=Path)
