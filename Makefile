@@ -9,7 +9,7 @@ MAKEFLAGS += --keep-going --no-builtin-rules --no-print-directory
 
 MATRIX ?= matrix.yaml
 SMOKE := experiments/smoke.yaml
-RUN ?= $(shell ls -td reports/*/ 2>/dev/null | head -n 1)
+RUN ?= $(shell ls -d reports/*/ 2>/dev/null | sort | tail -n 1)
 ARGS ?=
 BUDGET ?=
 
@@ -20,17 +20,17 @@ DEV := .venv/requirements-dev.lock
 ##@ The lab
 .PHONY: lab-run lab-smoke lab-plan lab-report lab-doctor lab-down
 lab-run: $(RUNTIME) docker ## Measure MATRIX=matrix.yaml, for at most BUDGET=2h, and write reports/<run-id>/report.html
-	@exec $(PY) lab.py run $(MATRIX) $(if $(BUDGET),--budget $(BUDGET)) $(ARGS)
+	@exec $(PY) lab.py run "$(MATRIX)" $(if $(BUDGET),--budget $(BUDGET)) $(ARGS)
 
 lab-smoke: $(RUNTIME) docker ## The same with a small matrix: is everything in order?
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
 lab-plan: $(RUNTIME) ## Say what MATRIX would run, and for how long; starts nothing
-	@exec $(PY) lab.py plan $(MATRIX) $(ARGS)
+	@exec $(PY) lab.py plan "$(MATRIX)" $(ARGS)
 
 lab-report: $(RUNTIME) ## Draw the report of RUN=reports/<run-id> again (without RUN: of the newest run)
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
-	exec $(PY) lab.py report $(RUN) $(ARGS)
+	exec $(PY) lab.py report "$(RUN)" $(ARGS)
 
 lab-doctor: $(RUNTIME) ## Check what this machine can do, with the command that fixes each finding
 	@exec $(PY) lab.py doctor $(ARGS)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -25,12 +26,15 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) 
     from headwind.journal import Run
     from headwind.lane import Lane
     from headwind.progress import console
+    from headwind.record import State
     from headwind.testbed import Testbed, sweep
 
     out = console()
     earlier = Run.open(resume) if resume else None
     sweep(out.print)
     images = ensure_images(out.print)
+    if earlier:
+        earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""))
     logs = reports / ".logs"
     logs.mkdir(parents=True, exist_ok=True)
     out.print("bringing the testbed up")
@@ -40,11 +44,11 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) 
         try:
             with run.recording():
                 run_trials(lane, run, matrix)
-        except KeyboardInterrupt:
-            out.print(f"stopped; this goes on where it was: .venv/bin/python lab.py run --resume {run.folder}")
-            raise
         finally:  # Ctrl-C and a broken lab too leave a whole report
             finish_report(run)
+            if run.status.state is not State.FINISHED:
+                again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
+                print(f"not finished; this goes on where it was:\n  {again}")
     return 0 if run.every_trial_is_data() else 1
 
 
@@ -136,7 +140,6 @@ def main(arguments: list[str]) -> int:
         print(f"lab.py: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("lab.py: stopped", file=sys.stderr)
         return 130
 
 

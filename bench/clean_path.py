@@ -20,7 +20,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.images import ensure_images
-
 from headwind.model import Block, Condition, Congestion, Protocol, Trial, Workload
 from headwind.testbed import Testbed
 from headwind.trial import forget, run_client

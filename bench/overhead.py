@@ -19,7 +19,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.images import ensure_images
-
 from headwind.journal import Run
 from headwind.matrix import load_matrix
 from headwind.model import Block, Matrix, Result

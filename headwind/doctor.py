@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headwind.docker import ROOT, DockerError, compose_command, docker
+from headwind.model import HeadwindError
 from headwind.testbed import living_projects
 
 SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/design.md
@@ -73,12 +74,18 @@ def _docker() -> Iterator[Finding]:
         yield Finding("compose", "ok", " ".join(compose_command()))
     except DockerError as error:
         yield Finding("compose", "failed", str(error), "apt-get install docker-compose")
+    try:
+        yield _earlier_runs()
+        yield from _kernel_netem()
+    except (HeadwindError, OSError) as error:  # whatever else docker cannot do
+        yield Finding("docker", "failed", str(error), "look at `docker info`")
+
+
+def _earlier_runs() -> Finding:
     left = living_projects()
     if left:
-        yield Finding("earlier runs", "warning", f"{len(left)} testbeds exist: {', '.join(left)}", "make lab-down")
-    else:
-        yield Finding("earlier runs", "ok", "no testbed is left")
-    yield from _kernel_netem()
+        return Finding("earlier runs", "warning", f"{len(left)} testbeds exist: {', '.join(left)}", "make lab-down")
+    return Finding("earlier runs", "ok", "no testbed is left")
 
 
 def _kernel_netem() -> Iterator[Finding]:
@@ -122,7 +129,10 @@ def _socket_buffer() -> Finding:
 def _congestion(wanted: str) -> Finding:
     available = _sysctl("net.ipv4.tcp_available_congestion_control").split()
     default = _sysctl("net.ipv4.tcp_congestion_control")
-    if available and wanted not in available:
+    if not available:
+        return Finding("congestion control", "warning", "what the kernel has cannot be read here",
+                       "look inside the Docker VM")  # fmt: skip
+    if wanted not in available:
         return Finding("congestion control", "warning", f"{wanted} is not loaded (there: {', '.join(available)})",
                        f"modprobe tcp_{wanted}")  # fmt: skip
     return Finding("congestion control", "ok", f"{wanted} is there; the host's own default ({default}) is not used")

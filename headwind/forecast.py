@@ -6,8 +6,8 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping
 
+from headwind.expectation import stationary_loss
 from headwind.model import Arm, Block, Condition, Result, Trial
-from headwind.proof import stationary_loss
 from impair.profile import Direction
 
 OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)

@@ -42,11 +42,11 @@ def measured(quantity: str, value: float | None) -> str:
 
 
 def setting(quantity: str, value: float | None) -> str:
-    """An exact value for the report: `setting("loss_ratio", 0.3)` is "30 %"; None is a dash."""
+    """A value as set, to six digits: `setting("loss_ratio", 0.3)` is "30 %"; None is a dash."""
     if value is None:
         return NOTHING
     size, name, _ = _fitting(quantity, value)
-    return _with_unit(f"{_exact(value / size, 10):,f}", name)
+    return _with_unit(f"{_exact(value / size, 6):,f}", name)
 
 
 def as_written(quantity: str, value: float) -> str:

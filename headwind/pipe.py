@@ -42,7 +42,8 @@ class Agent:
         self._refusal = ""
         with log.open("ab") as stderr:
             self._process = subprocess.Popen(
-                list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True,
+                list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, encoding="utf-8",
+                errors="replace",  # a console may say anything while it starts
                 start_new_session=True,
             )  # fmt: skip
         assert self._process.stdin
@@ -66,7 +67,8 @@ class Agent:
         if self._refusal:
             raise AgentError(f"the {self.name} cannot start: {self._refusal}")
         if not self._ready:
-            raise AgentDied(f"the {self.name} did not start within {timeout_s:g} s\n{self.last_words()}")
+            trouble = "ended before it was ready" if self._ended else f"did not start within {timeout_s:g} s"
+            raise AgentDied(f"the {self.name} {trouble}\n{self.last_words()}")
 
     def start(self, op: str, /, **arguments: Any) -> int:
         """Send a request and return its id for `wait`. Raises AgentDied when the agent is gone."""
@@ -116,7 +118,7 @@ class Agent:
             try:
                 message = json.loads(line)
             except ValueError:
-                continue  # a console may say other things while it starts
+                continue
             if isinstance(message, dict):
                 self._receive(message)
         stdout.close()

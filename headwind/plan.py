@@ -53,9 +53,9 @@ def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:
     conditions = set(matrix.conditions)
     for folder in sorted(reports.glob("*/"), reverse=True):
         try:
-            run = Run.open(folder)
-            if conditions & set(run.matrix.conditions):
-                return [result for result in run.results() if result.trial.block.condition in conditions]
+            with Run.open(folder) as run:
+                if conditions & set(run.matrix.conditions):
+                    return [result for result in run.results() if result.trial.block.condition in conditions]
         except HeadwindError:
             continue  # not a run, or one that cannot be read: the plan can do without
     return []

@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from headwind.docker import DockerError, Say, compose, docker, python_in
-from headwind.model import Congestion
+from headwind.model import Congestion, HeadwindError
 from headwind.pipe import Agent, AgentDied, AgentError
 
 __all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "living_projects", "remove_project", "sweep"]
 
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
+POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16")  # RFC 1918, the least used first
+POOL_TRIES = 1000
 START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
 
 
@@ -105,14 +107,23 @@ class Addresses:
 
 
 def pick_addresses(rng: random.Random, taken: list[str]) -> Addresses:
-    """Two free /24 networks of 10.0.0.0/8 that overlap none of `taken` (CIDR texts)."""
-    used = [ipaddress.ip_network(text, strict=False) for text in taken]
+    """Two free private /24 networks that overlap none of `taken` (CIDR texts). Raises HeadwindError when all are taken.
+
+    A route as wide as half the Internet is a VPN's way to be the default route, and takes nothing.
+    """
+    used = [net for net in (ipaddress.ip_network(text, strict=False) for text in taken) if net.prefixlen >= 8]
     free: list[str] = []
-    while len(free) < 2:
-        candidate = ipaddress.ip_network(f"10.{rng.randrange(64, 255)}.{rng.randrange(256)}.0/24")
-        if str(candidate) not in free and not any(candidate.overlaps(net) for net in used if net.version == 4):
-            free.append(str(candidate))
-    return Addresses(*free)
+    for pool in map(ipaddress.IPv4Network, POOLS):
+        for _ in range(POOL_TRIES):
+            candidate = ipaddress.ip_network((rng.randrange(int(pool[0]), int(pool[-1])) & ~0xFF, 24))
+            if str(candidate) not in free and not any(candidate.overlaps(net) for net in used if net.version == 4):
+                free.append(str(candidate))
+            if len(free) == 2:
+                return Addresses(*free)
+    raise HeadwindError(
+        f"no two free /24 networks in {', '.join(POOLS)}: the host's routes and Docker's networks take them all; "
+        "`docker network prune` frees what nobody uses"
+    )
 
 
 def taken_subnets() -> list[str]:

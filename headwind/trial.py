@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headwind.model import Outcome, Proof, Result, Trial
+from headwind.expectation import wire_bytes
+from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.pipe import Agent
 from headwind.proof import PROBE_BYTES, SIDES, Evidence, prove
 from headwind.testbed import Testbed
@@ -114,7 +115,7 @@ def send_trains(testbed: Testbed, profile: Profile) -> dict[str, dict[str, Any]]
 
 def _probe_interval_s(link: Link) -> float:
     """Far enough apart that the probes themselves never queue at the rate."""
-    return max(PROBE_INTERVAL_S, 2 * PROBE_BYTES * 8 / link.rate.rate_bps if link.rate else 0.0)
+    return max(PROBE_INTERVAL_S, 2 * wire_bytes(link, PROBE_BYTES) * 8 / link.rate.rate_bps if link.rate else 0.0)
 
 
 def _bulk_packets(link: Link) -> int:
@@ -129,7 +130,7 @@ def send(
     plans: Mapping[Direction, tuple[int, float, int]],
     patience_s: float = PROBE_MARGIN_S,
 ) -> dict[Direction, Any]:
-    """Send (count, interval_s, payload bytes) each way at once; what the receiving ends saw.
+    """Send (count, interval_s, payload bytes) each way at once; what the receiving ends saw, and how many were "sent".
 
     A packet is given up `patience_s` after it must have left netem by its direction's link.
     """
@@ -148,12 +149,12 @@ def send(
     seeing: dict[Direction, tuple[Agent, float, int]] = {}
     for direction, (count, _, size_bytes) in plans.items():
         seer = agents[SIDES[direction][1]]
-        longest_s = path_delay_s(links[direction], count * (size_bytes + 42)) + patience_s
+        longest_s = path_delay_s(links[direction], count * wire_bytes(links[direction], size_bytes + 42)) + patience_s
         seeing[direction] = (seer, longest_s, seer.start(
             "train_seen", nonce=nonce, expect=count, timeout_s=longest_s
         ))  # fmt: skip
     return {
-        direction: agent.wait(request, longest_s + 10.0, testbed.agents)
+        direction: {"sent": plans[direction][0], **agent.wait(request, longest_s + 10.0, testbed.agents)}
         for direction, (agent, longest_s, request) in seeing.items()
     }
 
@@ -204,16 +205,16 @@ def _settled_counters(testbed: Testbed, profile: Profile, before: Mapping[str, A
 
 
 def _under_way(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
-    """Frames that left one host and have not reached the next."""
-    total = 0
-    for direction in Direction:
-        sender, receiver = SIDES[direction]
-        for moment, sign in ((after, 1), (before, -1)):
-            ports = moment["router"]["ports"]
-            entering = moment[sender]["tx_frames"] - ports[sender]["rx_frames"]
-            leaving = ports[receiver]["tx_frames"] - moment[receiver]["rx_frames"]
-            total += sign * (entering + leaving)
-    return max(0, total)
+    """Frames that left one host and were not yet counted by the next, or the other way round."""
+
+    def missing(moment: Mapping[str, Any]) -> list[int]:
+        ports = moment["router"]["ports"]
+        entering = [moment[side]["tx_frames"] - ports[side]["rx_frames"] for side in ("client", "server")]
+        leaving = [ports[side]["tx_frames"] - moment[side]["rx_frames"] for side in ("client", "server")]
+        return entering + leaving
+
+    # A hop may gain a frame of the bridge's own (it never loses one): only a loss can still be under way.
+    return sum(max(0, now - then) for then, now in zip(missing(before), missing(after), strict=True))
 
 
 def decide(
@@ -226,7 +227,7 @@ def decide(
         tail = answer.get("stderr_tail") or "no message"
         return Outcome.LAB_ERROR, f"the client ended with status {answer['exit_code']}: {tail}"
     if not proof.passed:
-        broken = [f"{check.direction} {check.quantity}: {check.note}" for check in proof.checks if not check.passed]
+        broken = [told(check) for check in proof.checks if not check.passed]
         return Outcome.INVALID, "impairment not proven: " + "; ".join(broken or ["no checks"])
     if answer["timed_out"]:
         return Outcome.TIMEOUT, f"stopped after {answer['wall_s']:.1f} s"
@@ -242,3 +243,10 @@ def decide(
     if not answer["reconciled"]:
         return Outcome.LAB_ERROR, "the client's totals do not add up: " + "; ".join(answer["discrepancies"])
     return Outcome.OK, ""
+
+
+def told(check: Check) -> str:
+    """A check in words: `downlink delay_s: 0.0242, asked 0.015 +- 0.003 (median one-way delay of 20 probes)`."""
+    figures = [check.measured, check.requested, check.tolerance]
+    measured, asked, tolerance = ("nothing" if figure is None else f"{figure:.4g}" for figure in figures)
+    return f"{check.direction} {check.quantity}: {measured}, asked {asked} +- {tolerance} ({check.note})"

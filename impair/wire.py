@@ -20,7 +20,8 @@ def answer(operations: Mapping[str, Operation], line: str) -> dict[str, Any]:
     identity = None
     try:
         request: dict[str, Any] = json.loads(line)
-        identity, name = request.pop("id"), request.pop("op")
+        identity = request.pop("id")
+        name = request.pop("op")
         if name not in operations:
             raise LookupError(f"no operation {name!r}; there are {', '.join(sorted(operations))}")
         return {"id": identity, "ok": operations[name](**request)}
@@ -34,4 +35,11 @@ def serve(operations: Mapping[str, Operation], source: Iterable[str] = sys.stdin
     print(json.dumps({"ready": True}), file=sink, flush=True)
     for line in source:
         if line.strip():
-            print(json.dumps(answer(operations, line)), file=sink, flush=True)
+            print(_encoded(answer(operations, line)), file=sink, flush=True)
+
+
+def _encoded(found: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(found)
+    except (TypeError, ValueError) as error:
+        return json.dumps({"id": found["id"], "error": f"the answer is no JSON: {error}", "kind": type(error).__name__})

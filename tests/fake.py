@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from headwind.expectation import stationary_loss
 from headwind.journal import Run
 from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Repetition, Result, Trial, Workload
-from headwind.proof import SIDES, Evidence, prove, stationary_loss
+from headwind.proof import SIDES, Evidence, prove
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 
 ARTICLE = Workload("article", requests=1000, connections=100, streams=100)
@@ -72,7 +73,7 @@ def evidence_of(profile: Profile, seed: int, *, clipped: bool = False, overflows
         arrived = round(100 * (1 - stationary_loss(link.loss)[0]))
         delay_s, jitter_s = (link.delay.delay_s, link.delay.jitter_s) if link.delay else (0.0, 0.0)
         delays = [delay_s + 0.00025 + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
-        trains[direction.value] = {"probe": {"received": arrived, "delays_s": delays}}
+        trains[direction.value] = {"probe": {"sent": 100, "received": arrived, "delays_s": delays}}
     after["server"]["udp_rcvbuf_errors"] += overflows
     configured = {direction.value: {"link": profile.link(direction).to_json()} for direction in Direction}
     return Evidence(configured, before, after, trains)

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from headwind.expectation import stationary_loss
 from headwind.pipe import Agent, AgentDied
-from headwind.proof import SIDES, stationary_loss
+from headwind.proof import SIDES
 from headwind.testbed import Addresses, Testbed
 from impair.profile import Direction, Link, Profile
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from headwind.findings import rule_of
 from headwind.format import blocks_text, counted, duration, protocol_name, setting
-from headwind.model import Condition
+from headwind.model import Condition, Protocol
 from headwind.record import State
 from headwind.report.data import RunData
 from impair.profile import Direction, Profile
@@ -34,6 +34,7 @@ def method(data: RunData) -> Iterator[str]:
         "different packets, so equal seeds do not mean that they lose the same bytes."
     )
     yield from _overtaking(data)
+    yield from _client(data)
     yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
     yield (
         f"A trial is stopped after {setting('timeout_s', matrix.timeout_s)}. The total time is h2load's own, from its "
@@ -46,11 +47,20 @@ def method(data: RunData) -> Iterator[str]:
 def workload(condition: Condition) -> str:
     """What the client fetched, in one sentence."""
     item = condition.workload
+    pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if item.streams > 1 else ""
     return (
         f"Workload {item.name}: {counted(item.requests, 'request')} for {item.path} over "
-        f"{counted(item.connections, 'connection')}, at most {counted(item.streams, 'request')} at once on each "
-        f"(pipelined in HTTP/1.1), {counted(item.threads, 'client thread')}."
+        f"{counted(item.connections, 'connection')}, at most {counted(item.streams, 'request')} at once on each"
+        f"{pipelined}, {counted(item.threads, 'client thread')}."
     )
+
+
+def _client(data: RunData) -> Iterator[str]:
+    if Protocol.H3 in data.matrix.protocols:
+        yield (
+            "h2load, the client of every protocol, pads the QUIC packets that carry requests to full size. HTTP/3's "
+            "uplink is therefore heavier than it need be: where the uplink is slow, that is part of the result."
+        )
 
 
 def _first_of_each_workload(data: RunData) -> list[Condition]:

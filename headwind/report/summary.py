@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class Row:
     outcomes: Mapping[Outcome, int]  # of the latest attempts; outcomes that did not happen are absent
     repeated: int  # attempts that were made again because the lab had failed
     time: Spread | None
-    requests_per_s: float | None  # median; None as well where half of the trials or more did not finish
+    requests_per_s: float | None  # of a trial that takes the median time; None as well where that is a bound
     goodput_bps: float | None
     succeeded: tuple[int, int] | None  # fewest and most requests that succeeded in a failed trial
 
@@ -86,15 +87,17 @@ def _row(data: RunData, condition: Condition, protocol: Protocol) -> Row:
     results = latest_of(attempts)
     analysed = [result for result in results if is_data(result)]
     times = sorted(time_of(result, data.matrix.timeout_s) for result in analysed)
+    median = median_time(times) if times else None
+    body_bytes = _rate_at(median, analysed, "bytes_body")
     return Row(
         condition=condition,
         protocol=protocol,
         planned=data.matrix.repeat.least,
         outcomes=Counter(result.outcome for result in results),
         repeated=len(attempts) - len(results),
-        time=Spread(median_time(times), times[0], times[-1]) if times else None,
-        requests_per_s=_median_rate(analysed, "requests_per_s"),
-        goodput_bps=_median_rate(analysed, "goodput_bps"),
+        time=Spread(median, times[0], times[-1]) if median else None,
+        requests_per_s=_rate_at(median, analysed, "requests_succeeded"),
+        goodput_bps=body_bytes * 8 if body_bytes is not None else None,
         succeeded=_succeeded(analysed),
     )
 
@@ -117,18 +120,12 @@ def median_time(times: Sequence[Time]) -> Time:
     return Time(high.kind, (low.seconds + high.seconds) / 2)  # never is at infinity, and so is half the way to it
 
 
-def _median_rate(analysed: Sequence[Result], metric: str) -> float | None:
-    """The median of a rate, to which every unfinished trial counts as slower than all that finished.
-
-    None where the median would fall on an unfinished trial, or where a finished one lacks the metric.
-    """
-    rates = [result.metrics.get(metric) for result in analysed if result.outcome is Outcome.OK]
-    known = sorted(rate for rate in rates if rate is not None)
-    if len(known) < len(rates) or not known:
+def _rate_at(median: Time | None, analysed: Sequence[Result], amount: str) -> float | None:
+    """What a finished trial moves (`amount`) over the median time; None where that is a bound."""
+    moved = [result.metrics[amount] for result in analysed if result.outcome is Outcome.OK and amount in result.metrics]
+    if median is None or median.kind is not Kind.EXACT or not moved or median.seconds <= 0:
         return None
-    unfinished = len(analysed) - len(known)
-    low, high = (len(analysed) - 1) // 2 - unfinished, len(analysed) // 2 - unfinished
-    return (known[low] + known[high]) / 2 if low >= 0 else None
+    return statistics.median(moved) / median.seconds
 
 
 def _succeeded(analysed: Sequence[Result]) -> tuple[int, int] | None:
@@ -178,7 +175,7 @@ class Notice:
 
 _OUTCOME_NOTICES = {
     Outcome.INVALID: "invalid: the network was not proven to be the requested one; not in any figure",
-    Outcome.LAB_ERROR: "lab error: the lab itself failed; not in any figure",
+    Outcome.LAB_ERROR: "lab error: the lab itself failed or was stopped; not in any figure",
     Outcome.WRONG_PROTOCOL: "wrong protocol: another one than asked was negotiated; counted as not completed",
     Outcome.TIMEOUT: "timeout: stopped unfinished; the time is a bound",
     Outcome.FAILED: "failed: some requests did not succeed; there is no completion time",

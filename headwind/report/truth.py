@@ -30,6 +30,7 @@ class Truth:
     passed: int  # trials
     trials: int
     unmeasured: int  # trials among them without a measurement
+    tolerance: float | None  # the widest that was accepted around the request
     notes: tuple[str, ...]  # why trials failed or were not measured, without repetition
 
 
@@ -59,6 +60,7 @@ def _truth(checked: Sequence[tuple[Result, Check]]) -> Truth:
         passed=sum(check.passed for check in checks),
         trials=len(checks),
         unmeasured=len(checks) - len(measured),
+        tolerance=max((check.tolerance for check in checks if check.tolerance is not None), default=None),
         notes=tuple(dict.fromkeys(check.note for check in checks if not check.passed or check.measured is None)),
     )
 

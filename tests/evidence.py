@@ -1,0 +1,138 @@
+"""What counters and probes show of a network that does exactly what netem does with a profile. For tests only.
+
+The fate of every packet is that of the kernel, packet for packet (tests/net/prediction.py, which tests/net holds
+against real kernels): nothing here knows the formulas that headwind/proof.py judges by.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import random
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headwind.proof import SIDES, Evidence
+from impair.options import TABLE_SCALE, Options
+from impair.profile import FRAME_BYTES, Direction, Link, Profile
+from tests.net.prediction import SeededNetem
+
+OFFERED = {Direction.UPLINK: 2500, Direction.DOWNLINK: 4000}
+PROBES, PROBE_INTERVAL_S, PROBE_BYTES = 20, 0.001, 106
+BULK = 60
+PATH_S = (0.0002, 0.0005)  # what the machine takes for a frame
+NEW_IN_7_2 = ("delayed", "dropped", "corrupted", "duplicated", "reordered", "ecn_marked", "allocation_errors")
+NETEM = ("packets", "bytes", "drops", "requeues", "overlimits", "backlog_packets", "backlog_bytes", *NEW_IN_7_2)
+ENDS = ("tx_frames", "rx_frames", "udp_rcvbuf_errors", "oversize_frames")
+NORMAL = [round(TABLE_SCALE * statistics.NormalDist().inv_cdf((k + 0.5) / 4096)) for k in range(4096)]
+
+Frames = Mapping[Direction, int]
+
+
+def evidence_of(
+    real: Profile, asked: Profile | None = None, *, seed: int = 1, offered: Frames = OFFERED, kernel: str = "7.2"
+) -> Evidence:
+    """The evidence of a trial through `real`, on a router that read back `asked` (the same, unless it lies)."""
+    links = {direction: (asked or real).link(direction) for direction in Direction}
+    configured = {direction.value: {"link": _read_back(link), "limit": link.limit} for direction, link in links.items()}
+    before, after = _counters(), _counters()
+    trains = {}
+    for direction, count in offered.items():
+        netem = _netem(real.link(direction), seed)
+        seen = trains[direction.value] = {"probe": _probe(real.link(direction), netem)}
+        if links[direction].rate:
+            seen["bulk"] = _bulk(real.link(direction), netem)
+        sent = 0
+        for moment, frames in ((before, 100), (after, count)):  # the counters did not begin at the trial
+            sent += frames
+            for _ in range(frames):
+                netem.offer()
+            _write_down(moment, direction, sent, netem.counters)
+    evidence = Evidence(configured, before, after, trains)
+    return evidence if kernel == "7.2" else _without(evidence, NEW_IN_7_2)
+
+
+def but(evidence: Evidence, change: Callable[[dict[str, Any]], None]) -> Evidence:
+    """The same evidence, had the counters after the trial been changed."""
+    after = copy.deepcopy(dict(evidence.after))
+    change(after)
+    return Evidence(evidence.configured, evidence.before, after, evidence.trains)
+
+
+def overflow(direction: Direction, frames: int) -> Callable[[dict[str, Any]], None]:
+    """A change to the counters: that many frames more were dropped by a full queue of netem."""
+
+    def change(after: dict[str, Any]) -> None:
+        receiver = SIDES[direction][1]
+        counters = after["router"][direction]["counters"]
+        counters["packets"] -= frames
+        counters["drops"] += frames
+        after["router"]["ports"][receiver]["tx_frames"] -= frames
+        after[receiver]["rx_frames"] -= frames
+
+    return change
+
+
+def _netem(link: Link, seed: int) -> SeededNetem:
+    shape = link.delay.distribution if link.delay else "uniform"
+    assert shape in ("uniform", "normal"), "iproute2's other tables need not be here"
+    return SeededNetem(Options.of(link, seed), NORMAL if shape == "normal" else ())
+
+
+def _read_back(link: Link) -> dict[str, Any]:
+    return Options.of(link, 1).link(link.delay.distribution if link.delay else "uniform").to_json()
+
+
+def _probe(link: Link, netem: SeededNetem) -> dict[str, Any]:
+    """As the receiving end's listener tells it (impair/probe.py); a rate sends one after another."""
+    sending_s = _sending_s(link, PROBE_BYTES)
+    interval_s, free_s, delays = max(PROBE_INTERVAL_S, 2 * sending_s), 0.0, []
+    machine = random.Random(PROBES)
+    for number in range(PROBES):
+        for packet in netem.offer():
+            leaves_s = number * interval_s + (packet.delay or 0) / 1e9
+            if link.rate and packet.delay is not None:
+                leaves_s = free_s = max(free_s, leaves_s) + sending_s
+            if not packet.corrupted:
+                delays.append(leaves_s - number * interval_s + machine.uniform(*PATH_S))
+    return {"sent": PROBES, "received": len(delays), "delays_s": delays}
+
+
+def _bulk(link: Link, netem: SeededNetem) -> dict[str, Any]:
+    arrived = [packet.offered - PROBES for _ in range(BULK) for packet in netem.offer() if not packet.corrupted]
+    pairs = any(number + 1 in arrived for number in arrived)
+    rate = {"rate_bps": FRAME_BYTES * 8 / _sending_s(link, FRAME_BYTES) if link.rate else 10e9} if pairs else {}
+    return {"sent": BULK, "received": len(arrived), "rate": {"rate_bps": None, **rate}}
+
+
+def _sending_s(link: Link, frame_bytes: int) -> float:
+    """packet_time_ns() of sch_netem.c."""
+    if link.rate is None:
+        return 0.0
+    length = frame_bytes + link.rate.packet_overhead
+    if link.rate.cell_size:
+        cells = length // link.rate.cell_size + (length % link.rate.cell_size > 0)
+        length = cells * (link.rate.cell_size + link.rate.cell_overhead)
+    return length * 8 / link.rate.rate_bps
+
+
+def _counters() -> dict[str, Any]:
+    ports = {side: {"rx_frames": 0, "tx_frames": 0} for side in ("client", "server")}
+    router = {direction.value: {"counters": dict.fromkeys(NETEM, 0)} for direction in Direction}
+    return {"client": dict.fromkeys(ENDS, 0), "server": dict.fromkeys(ENDS, 0), "router": {**router, "ports": ports}}
+
+
+def _write_down(moment: dict[str, Any], direction: Direction, sent: int, counted: Mapping[str, int]) -> None:
+    sender, receiver = SIDES[direction]
+    ports = moment["router"]["ports"]
+    moment[sender]["tx_frames"] = ports[sender]["rx_frames"] = sent
+    ports[receiver]["tx_frames"] = moment[receiver]["rx_frames"] = counted["packets"]
+    moment["router"][direction]["counters"].update(counted)
+
+
+def _without(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
+    before, after = copy.deepcopy(dict(evidence.before)), copy.deepcopy(dict(evidence.after))
+    for moment, direction, name in itertools.product((before, after), Direction, names):
+        del moment["router"][direction]["counters"][name]
+    return Evidence(evidence.configured, before, after, evidence.trains)
