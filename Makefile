@@ -11,6 +11,7 @@ MATRIX ?= matrix.yaml
 SMOKE := experiments/smoke.yaml
 RUN ?= $(shell ls -d reports/*/ 2>/dev/null | sort | tail -n 1)
 ARGS ?=
+BUDGET ?=
 
 PY := .venv/bin/python
 RUNTIME := .venv/requirements.lock
@@ -18,8 +19,8 @@ DEV := .venv/requirements-dev.lock
 
 ##@ The lab
 .PHONY: lab-run lab-smoke lab-plan lab-report lab-doctor lab-down
-lab-run: $(RUNTIME) docker ## Measure MATRIX=matrix.yaml and write reports/<run-id>/report.html
-	@exec $(PY) lab.py run "$(MATRIX)" $(ARGS)
+lab-run: $(RUNTIME) docker ## Measure MATRIX=matrix.yaml, for at most BUDGET=2h, and write reports/<run-id>/report.html
+	@exec $(PY) lab.py run "$(MATRIX)" $(if $(BUDGET),--budget $(BUDGET)) $(ARGS)
 
 lab-smoke: $(RUNTIME) docker ## The same with a small matrix: is everything in order?
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)

@@ -42,7 +42,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) 
         out.print(f"engine {lane.engine}; run {run.folder}")
         try:
             with run.recording():
-                run_trials(lane, run)
+                run_trials(lane, run, matrix)
         finally:  # Ctrl-C and a broken lab too leave a whole report
             finish_report(run)
             if run.status.state is not State.FINISHED:
@@ -63,22 +63,23 @@ def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images,
     return earlier
 
 
-def run_trials(lane: Lane, run: Run) -> None:
-    """Every trial that is still to be run; each is on disk before the next one starts."""
+def run_trials(lane: Lane, run: Run, matrix: Matrix) -> None:
+    """Every trial that is still worth its time; each is on disk before the next one starts."""
     from headwind.forecast import Forecast
     from headwind.progress import Reporter, console
-    from headwind.report import write_report
-    from headwind.schedule import plan_blocks, remaining
+    from headwind.pursuit import time_left, upcoming
+    from headwind.report import redrawing
 
-    blocks = remaining(plan_blocks(run.matrix), run.finished_ids())
-    trials = [trial for block in blocks for trial in block]
-    forecast = Forecast(run.matrix.timeout_s, run.results())
-    with Reporter(console(), forecast, trials, len(run.finished_ids())).showing() as show:
-        for block in blocks:
+    redraw = redrawing(run)
+    results = run.results()
+    forecast = Forecast(matrix.timeout_s, results)
+    with Reporter(console(), forecast, matrix, results).showing() as show:
+        for block in upcoming(matrix, results, forecast, time_left(matrix.repeat.budget_s)):
             for trial in block:
                 show.starting(trial)
-                show.finished(lane.run(trial, run, run.attempts(trial)))
-            write_report(run)
+                results.append(lane.run(trial, run, run.attempts(trial)))
+                show.finished(results[-1])
+            redraw()
 
 
 def finish_report(run: Run) -> None:
@@ -86,8 +87,10 @@ def finish_report(run: Run) -> None:
     from headwind.progress import console
     from headwind.report import write_report
     from headwind.report.terminal import print_summary
+    from headwind.report.verdicts import write_verdicts
 
     run.export()
+    write_verdicts(run)
     report = write_report(run)
     print_summary(run, console())
     print(f"report: {report}")
@@ -100,6 +103,7 @@ def command_run(options: argparse.Namespace) -> int:
 
     resume = Path(options.resume) if options.resume else None
     matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(cli.matrix_path(options))
+    matrix = cli.with_budget(matrix, options.budget)
     return run_matrix(matrix, Path(options.reports), options.engine, resume)
 
 
@@ -126,7 +130,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code: 0 every trial is data, 1 the lab failed, 2 a bad matrix or usage, 130 interrupted."""
+    """Exit code: 0 every trial is data, 1 the lab failed, 2 a bad matrix or usage, 3 a regression, 130 interrupted."""
     options = cli.parse(arguments, __doc__ or "", COMMANDS)
     from headwind.model import HeadwindError
 

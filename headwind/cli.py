@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwind.format import blocks_text
+
+if TYPE_CHECKING:
+    from headwind.model import Matrix
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINES = ("auto", "kernel", "uml")
@@ -14,6 +21,38 @@ Command = Callable[[argparse.Namespace], int]
 def matrix_path(options: argparse.Namespace) -> Path:
     """The matrix file that was named, or the default one."""
     return ROOT / "matrix.yaml" if options.matrix is None else Path(options.matrix)
+
+
+def with_budget(matrix: Matrix, budget_s: float | None) -> Matrix:
+    """The matrix with another budget. Raises UsageError where a budget would have to break a fixed number of blocks."""
+    from headwind.model import UsageError
+
+    if budget_s is None:
+        return matrix
+    if not matrix.repeat.is_adaptive:
+        number = blocks_text(matrix.repeat)
+        raise UsageError(f"--budget: this matrix asks for {number}, neither more nor less; write repeat: {{min, max}}")
+    return replace(matrix, repeat=replace(matrix.repeat, budget_s=budget_s))
+
+
+def command_compare(options: argparse.Namespace) -> int:
+    """Say what got better or worse from one run to another; exits with 3 when something got worse."""
+    from headwind.journal import Run
+    from headwind.progress import console
+    from headwind.report.compared import print_changes
+
+    return 3 if print_changes(Run.open(Path(options.earlier)), Run.open(Path(options.later)), console()) else 0
+
+
+def budget(text: str) -> float:
+    """`2h` -> 7200.0, for argparse."""
+    from headwind.written.scalars import budget_s
+    from headwind.written.units import Mistake
+
+    try:
+        return budget_s(text)
+    except Mistake as mistake:
+        raise argparse.ArgumentTypeError(f"{mistake}; {mistake.hint}") from None
 
 
 def command_plan(options: argparse.Namespace) -> int:
@@ -32,8 +71,10 @@ def command_validate(options: argparse.Namespace) -> int:
 
     path = matrix_path(options)
     matrix = load_matrix(path)
-    trials = len(matrix.conditions) * len(matrix.protocols) * matrix.repeat
-    print(f"{path}: valid, {len(matrix.conditions)} conditions, {len(matrix.protocols)} protocols, {trials} trials")
+    blocks = f"{matrix.repeat.least} to {matrix.repeat.most}" if matrix.repeat.is_adaptive else matrix.repeat.least
+    print(
+        f"{path}: valid, {len(matrix.conditions)} conditions, {len(matrix.protocols)} protocols, {blocks} blocks each"
+    )
     return 0
 
 
@@ -66,11 +107,17 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
             command.add_argument("--reports", default=str(ROOT / "reports"), help="where run folders are kept")
     commands.choices["run"].add_argument("--engine", choices=ENGINES, default="auto", help="which netem impairs")
     commands.choices["run"].add_argument("--resume", metavar="RUN", help="go on with this run folder")
+    commands.choices["run"].add_argument(
+        "--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h"
+    )
+    commands.choices["compare"].add_argument("earlier", metavar="RUN_A", help="a run folder")
+    commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
     commands.choices["report"].add_argument("run", help="a run folder, such as reports/<run-id>")
     commands.choices["down"].add_argument("--all", action="store_true", help="also of labs that are still running")
     return parser.parse_args(arguments)
 
 
 COMMANDS: dict[str, Command] = {
-    "plan": command_plan, "validate": command_validate, "doctor": command_doctor, "down": command_down,
+    "plan": command_plan, "validate": command_validate, "compare": command_compare,
+    "doctor": command_doctor, "down": command_down,
 }  # fmt: skip

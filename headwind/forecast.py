@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 
 from headwind.expectation import stationary_loss
-from headwind.model import Condition, Protocol, Result, Trial
+from headwind.model import Arm, Block, Condition, Result, Trial
 from impair.profile import Direction
 
 OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)
@@ -19,28 +19,33 @@ class Forecast:
 
     def __init__(self, timeout_s: float, results: Iterable[Result] = ()) -> None:
         self._timeout_s = timeout_s
-        self._seen: dict[tuple[str, Protocol], list[float]] = {}
+        self._seen: dict[tuple[str, Arm], list[float]] = {}
         for result in results:
             self.learn(result)
 
     def learn(self, result: Result) -> None:
-        """Remember how long a finished or stopped trial took."""
+        """Remember how long a trial took, whatever came of it; what the lab itself broke teaches nothing."""
         time_s = result.metrics.get("total_s", result.metrics.get("timeout_s"))
-        if time_s is not None:
+        wall_s = sum(result.phases_s.values()) or (time_s + OVERHEAD_S if time_s is not None else 0.0)
+        if wall_s:
             trial = result.trial
-            self._seen.setdefault((trial.block.condition.id, trial.protocol), []).append(time_s)
+            self._seen.setdefault((trial.block.condition.id, trial.arm), []).append(wall_s)
 
     def trial_s(self, trial: Trial) -> float:
         """Expected wall time of one trial, overhead included."""
-        seen = self._seen.get((trial.block.condition.id, trial.protocol))
-        return OVERHEAD_S + (statistics.fmean(seen) if seen else min(self._timeout_s, guess_s(trial.block.condition)))
+        seen = self._seen.get((trial.block.condition.id, trial.arm))
+        return statistics.fmean(seen) if seen else OVERHEAD_S + min(self._timeout_s, guess_s(trial.block.condition))
 
     def total_s(self, trials: Iterable[Trial]) -> float:
         """Expected wall time of many trials, one after another."""
         return sum(self.trial_s(trial) for trial in trials)
 
+    def block_s(self, block: Block) -> float:
+        """Expected wall time of a whole block."""
+        return self.total_s(block.trials())
+
     @property
-    def learnt(self) -> Mapping[tuple[str, Protocol], int]:
+    def learnt(self) -> Mapping[tuple[str, Arm], int]:
         """How many trials are known of each condition and protocol."""
         return {key: len(values) for key, values in self._seen.items()}
 

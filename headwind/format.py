@@ -13,7 +13,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from headwind.model import Protocol
+from headwind.model import Arm, Protocol, Repetition, Twin
 from impair.profile import GilbertElliott, Link, Loss, LossModel
 
 NOTHING = "\N{EM DASH}"  # there is no such value
@@ -111,6 +111,16 @@ def moment(epoch_s: float | None) -> str:
 def protocol_name(protocol: Protocol) -> str:
     """HTTP/1.1, HTTP/2 or HTTP/3."""
     return {Protocol.H1: "HTTP/1.1", Protocol.H2: "HTTP/2", Protocol.H3: "HTTP/3"}[protocol]
+
+
+def arm_name(arm: Arm) -> str:
+    """HTTP/2 for a protocol, "HTTP/2 (again)" for a twin of it."""
+    return f"{protocol_name(arm.protocol)} ({arm.role.value})" if isinstance(arm, Twin) else protocol_name(arm)
+
+
+def blocks_text(repeat: Repetition) -> str:
+    """`1 block`, or `9 to 60 blocks`."""
+    return counted(repeat.least, "block") if repeat.least == repeat.most else f"{repeat.least} to {repeat.most} blocks"
 
 
 def quantity_name(quantity: str) -> str:

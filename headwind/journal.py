@@ -7,6 +7,7 @@
         journal.sqlite     every attempt at every trial, raw, committed before the next one starts
         journal.lock       held by the lab that writes
         trials.csv         one row for every attempt, for other programs
+        verdicts.json      what was decided, for other programs
         report.html        for people
 
 A reader may look at any time, also while the lab writes.
@@ -264,9 +265,9 @@ class Run:
         return {trial for trial, outcome in self._latest().items() if outcome not in UNFINISHED}
 
     def every_trial_is_data(self) -> bool:
-        """Whether each trial of the matrix gave something to analyse: none is missing, invalid or a lab error."""
+        """Whether each trial gave something to analyse: none is invalid or a lab error, or is missing where planned."""
         latest = self._latest()
-        return len(latest) == record.planned_trials(self.matrix) and DATA_OUTCOMES.issuperset(latest.values())
+        return len(latest) >= record.fewest_trials(self.matrix) and DATA_OUTCOMES.issuperset(latest.values())
 
     def _latest(self) -> dict[str, Outcome]:
         """The outcome of every trial's latest attempt."""

@@ -6,11 +6,13 @@ Frozen dataclasses, SI units, parsed once at the edge (matrix.py). The network n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from impair.profile import Direction, Profile
+from impair.profile import Delay, Direction, Profile
+
+CONTROL_RATIO = 0.10  # how much longer every delay is in the arm of the positive control
 
 
 class HeadwindError(Exception):
@@ -36,6 +38,43 @@ class Protocol(StrEnum):
     def alpn(self) -> str:
         """The ALPN identifier (RFC 7301) that proves the protocol was spoken."""
         return {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[self.value]
+
+    @property
+    def protocol(self) -> Protocol:
+        """Itself: a protocol is the plain kind of arm."""
+        return self
+
+
+class Role(StrEnum):
+    """What a twin is for."""
+
+    AGAIN = "again"  # A/A: nothing differs, so the lab must see no difference
+    SLOWER = "slower"  # positive control: every delay is longer by CONTROL_RATIO, which the lab must see
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A protocol a second time in the same block, under another name (`h2-again`): the lab checks itself with it."""
+
+    protocol: Protocol
+    role: Role
+
+    @property
+    def value(self) -> str:
+        """Its name in trials, journals and tables."""
+        return f"{self.protocol.value}-{self.role.value}"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+Arm = Protocol | Twin  # what takes a turn in a block
+
+
+def arm_named(name: str) -> Arm:
+    """The arm with this `value`. Raises ValueError for any other name."""
+    protocol, dash, role = name.partition("-")
+    return Twin(Protocol(protocol), Role(role)) if dash else Protocol(protocol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,46 +111,110 @@ class Congestion:
 
 
 @dataclass(frozen=True, slots=True)
+class Repetition:
+    """How many blocks a condition gets: from `least` on until its comparisons are decided, never more than `most`.
+
+    With least == most the number is fixed beforehand, and nothing that is seen changes it.
+    """
+
+    least: int = 9  # three Latin squares of three protocols; an interval closes at 8 blocks, see stats.fewest_blocks
+    most: int = 60
+    margin_ratio: float = 0.05  # times closer than this factor (1.05) are a tie
+    confidence: float = 0.95
+    budget_s: float | None = 900.0  # wall time for all conditions together; None: as long as it takes
+
+    @classmethod
+    def fixed(cls, blocks: int) -> Repetition:
+        """So many blocks of every condition, as long as it takes."""
+        return cls(least=blocks, most=blocks, budget_s=None)
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether what was measured decides how long to go on."""
+        return self.least < self.most or self.budget_s is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheck:
+    """Which profiles get twins of `protocol` in their blocks, by name."""
+
+    protocol: Protocol
+    again: tuple[str, ...] = ()
+    slower: tuple[str, ...] = ()
+
+    def twins(self, condition: Condition) -> tuple[Twin, ...]:
+        """The twins in every block of a condition."""
+        profiles = {Role.AGAIN: self.again, Role.SLOWER: self.slower}
+        return tuple(Twin(self.protocol, role) for role in Role if condition.profile.name in profiles[role])
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
     """The whole experiment. `source` is the text it was parsed from, `path` where that was."""
 
     protocols: tuple[Protocol, ...]
     conditions: tuple[Condition, ...]
-    repeat: int  # blocks per condition
+    repeat: Repetition
     timeout_s: float  # of one trial
     seed: int
     congestion: Congestion = Congestion()
     title: str = ""
     source: str = ""
     path: str = ""
+    selfcheck: SelfCheck | None = None
+
+    def arms(self, condition: Condition) -> tuple[Arm, ...]:
+        """What takes a turn in each block of a condition: every protocol, and the twins of the self-check."""
+        return (*self.protocols, *(self.selfcheck.twins(condition) if self.selfcheck else ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One condition, one seed for each direction, every protocol once, in `order`."""
+    """One condition, one seed for each direction, every arm once, in `order`."""
 
     condition: Condition
     index: int  # 0, 1, ... within the condition
-    order: tuple[Protocol, ...]
+    order: tuple[Arm, ...]
     seeds: Mapping[Direction, int]
 
     def trials(self) -> tuple[Trial, ...]:
         """The block's trials, in the order in which they run."""
-        return tuple(Trial(self, position, protocol) for position, protocol in enumerate(self.order))
+        return tuple(Trial(self, position, arm) for position, arm in enumerate(self.order))
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution of one protocol in one block."""
+    """One execution of one arm in one block."""
 
     block: Block
     position: int  # 0 is the first of its block
-    protocol: Protocol
+    arm: Arm
 
     @property
     def id(self) -> str:
-        """`profile/workload#block/protocol`, unique inside a run."""
-        return f"{self.block.condition.id}#{self.block.index}/{self.protocol.value}"
+        """`profile/workload#block/arm`, unique inside a run."""
+        return f"{self.block.condition.id}#{self.block.index}/{self.arm.value}"
+
+    @property
+    def protocol(self) -> Protocol:
+        """What is spoken."""
+        return self.arm.protocol
+
+    @property
+    def profile(self) -> Profile:
+        """The network of this trial: the condition's, but with longer delays for the positive control."""
+        profile = self.block.condition.profile
+        return slowed(profile) if isinstance(self.arm, Twin) and self.arm.role is Role.SLOWER else profile
+
+
+def slowed(profile: Profile) -> Profile:
+    """The profile with every delay longer by CONTROL_RATIO; jitter and everything else stay. Needs a delay to work."""
+
+    def longer(delay: Delay | None) -> Delay | None:
+        return replace(delay, delay_s=delay.delay_s * (1 + CONTROL_RATIO)) if delay else None
+
+    uplink, downlink = (replace(link, delay=longer(link.delay)) for link in (profile.uplink, profile.downlink))
+    return replace(profile, uplink=uplink, downlink=downlink)
 
 
 class Outcome(StrEnum):

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from headwind.forecast import START_S, Forecast
+from headwind.format import blocks_text
 from headwind.journal import Run
 from headwind.model import HeadwindError, Matrix, Result
 from headwind.progress import duration
@@ -26,16 +27,25 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
         table.add_column(heading, justify="left" if heading in ("condition", "from") else "right")
     for condition in matrix.conditions:
         mine = [trial for trial in trials if trial.block.condition == condition]
-        learnt = sum(forecast.learnt.get((condition.id, protocol), 0) for protocol in matrix.protocols)
+        learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms(condition))
         source = f"{learnt} earlier trials" if learnt else "a guess"
-        table.add_row(escape(condition.id), str(matrix.repeat), duration(forecast.total_s(mine)), source)
+        table.add_row(escape(condition.id), blocks_text(matrix.repeat), duration(forecast.total_s(mine)), source)
     out.print(table)
     for block in blocks[: len(matrix.conditions)]:
-        order = " ".join(protocol.value for protocol in block.order)
+        order = " ".join(arm.value for arm in block.order)
         out.print(escape(f"  {block.condition.id}#{block.index}: {order}"), highlight=False)
     total_s = START_S + forecast.total_s(trials)
-    longest_s = START_S + len(trials) * matrix.timeout_s
-    out.print(f"{len(trials)} trials, about {duration(total_s)}; never more than {duration(longest_s)} plus repairs")
+    size = f"{len(trials)} trials, about {duration(total_s)}"
+    if matrix.repeat.is_adaptive:
+        out.print(f"at least {size}; then more where it decides, {_until(matrix)}")
+    else:
+        longest_s = START_S + len(trials) * matrix.timeout_s
+        out.print(f"{size}; never more than {duration(longest_s)} plus repairs")
+
+
+def _until(matrix: Matrix) -> str:
+    budget_s = matrix.repeat.budget_s
+    return "until all is decided" + (f" or {duration(budget_s)} are over" if budget_s is not None else "")
 
 
 def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from headwind.forecast import Forecast
-from headwind.model import Outcome, Result, Trial
+from headwind.model import Matrix, Outcome, Result, Trial
+from headwind.schedule import finished_ids, plan_blocks, remaining
 
 MARKS = {Outcome.OK: "ok", Outcome.TIMEOUT: "timeout", Outcome.FAILED: "failed"}
 
@@ -28,16 +29,18 @@ def line_of(result: Result, number: int, total: int) -> str:
     time_s = result.metrics.get("total_s")
     figures = f"{time_s:8.3f} s {result.metrics.get('requests_per_s', 0):9.1f} req/s" if time_s is not None else ""
     reason = f"  {result.reason.splitlines()[0]}" if result.reason else ""
-    name = f"{trial.block.condition.id}#{trial.block.index} {trial.protocol.value}"
+    name = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.value}"
     return f"[{number:>4}/{total}] {name:<32} {result.outcome.value:<8} {figures}{reason}"
 
 
 class Reporter:
     """Told of every trial's start and end."""
 
-    def __init__(self, out: Console, forecast: Forecast, trials: list[Trial], done: int) -> None:
+    def __init__(self, out: Console, forecast: Forecast, matrix: Matrix, results: Sequence[Result]) -> None:
+        done = finished_ids(results)
         self._out, self._forecast = out, forecast
-        self._trials, self._done, self._total = trials, done, done + len(trials)
+        self._trials = [trial for block in remaining(plan_blocks(matrix), done) for trial in block]
+        self._done, self._total = len(done), len(done) + len(self._trials)
         self._bar: Progress | None = None
         self._task = None
         if out.is_terminal:
@@ -45,13 +48,17 @@ class Reporter:
                 TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                 TextColumn("{task.fields[left]}"), console=out,
             )  # fmt: skip
-            self._task = self._bar.add_task("starting", total=self._total, completed=done, left="")
+            self._task = self._bar.add_task("starting", total=self._total, completed=self._done, left="")
 
     def starting(self, trial: Trial) -> None:
-        """Show what runs now and how long the rest should take."""
+        """Show what runs now and how long the rest should take; a trial beyond the plan makes the plan longer."""
+        if trial.id not in {planned.id for planned in self._trials}:
+            more = [other for other in trial.block.trials() if other.position >= trial.position]
+            self._trials += more
+            self._total += len(more)
         if self._bar is not None and self._task is not None:
             left_s = self._forecast.total_s(self._trials)
-            name = f"{trial.block.condition.id}#{trial.block.index} {trial.protocol.value}"
+            name = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.value}"
             self._bar.update(self._task, description=name, left=f"about {duration(left_s)} left")
 
     def finished(self, result: Result) -> None:
@@ -62,7 +69,7 @@ class Reporter:
             self._done += 1
         self._out.print(escape(line_of(result, self._done, self._total)), highlight=False)
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done)
+            self._bar.update(self._task, completed=self._done, total=self._total)
 
     @contextmanager
     def showing(self) -> Iterator[Reporter]:

@@ -19,9 +19,12 @@ from headwind.model import (
     Outcome,
     Proof,
     Protocol,
+    Repetition,
     Result,
+    SelfCheck,
     Trial,
     Workload,
+    arm_named,
     to_json,
 )
 from impair.profile import Direction, Profile
@@ -57,11 +60,25 @@ def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
         "title": matrix.title,
         "protocols": list(matrix.protocols),
         "conditions": [_condition_to_json(condition) for condition in matrix.conditions],
-        "repeat": matrix.repeat,
+        "repeat": _repetition_to_json(matrix.repeat),
         "timeout_s": matrix.timeout_s,
         "seed": matrix.seed,
         "congestion": to_json(matrix.congestion),
+        **({"selfcheck": to_json(matrix.selfcheck)} if matrix.selfcheck else {}),
     }
+
+
+def _repetition_to_json(repeat: Repetition) -> int | dict[str, Any]:
+    """A plain number where the number of blocks is fixed."""
+    return repeat.least if repeat == Repetition.fixed(repeat.least) else to_json(repeat)
+
+
+def _repetition_from_json(data: int | Mapping[str, Any]) -> Repetition:
+    return Repetition.fixed(data) if isinstance(data, int) else Repetition(**data)
+
+
+def _selfcheck_from_json(data: Mapping[str, Any] | None) -> SelfCheck | None:
+    return SelfCheck(Protocol(data["protocol"]), tuple(data["again"]), tuple(data["slower"])) if data else None
 
 
 def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") -> Matrix:
@@ -69,19 +86,25 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
     return Matrix(
         protocols=tuple(Protocol(name) for name in data["protocols"]),
         conditions=tuple(_condition_from_json(condition) for condition in data["conditions"]),
-        repeat=data["repeat"],
+        repeat=_repetition_from_json(data["repeat"]),
         timeout_s=data["timeout_s"],
         seed=data["seed"],
         congestion=Congestion(**data["congestion"]),
         title=data["title"],
         source=source,
         path=path,
+        selfcheck=_selfcheck_from_json(data.get("selfcheck")),
     )
 
 
 def planned_trials(matrix: Matrix) -> int:
-    """How many trials the matrix asks for."""
-    return len(matrix.conditions) * len(matrix.protocols) * matrix.repeat
+    """How many trials the matrix asks for at least."""
+    return sum(len(matrix.arms(condition)) for condition in matrix.conditions) * matrix.repeat.least
+
+
+def fewest_trials(matrix: Matrix) -> int:
+    """How many trials a run of the matrix has if all goes well; where a budget decides, it may be a single one."""
+    return 1 if matrix.repeat.is_adaptive else planned_trials(matrix)
 
 
 def _condition_to_json(condition: Condition) -> dict[str, Any]:
@@ -105,10 +128,10 @@ def trial_to_json(trial: Trial) -> dict[str, Any]:
     return {
         "condition": _condition_to_json(block.condition),
         "block": block.index,
-        "order": list(block.order),
+        "order": [arm.value for arm in block.order],
         "seeds": {direction.value: seed for direction, seed in block.seeds.items()},
         "position": trial.position,
-        "protocol": trial.protocol.value,
+        "protocol": trial.arm.value,
     }
 
 
@@ -117,10 +140,10 @@ def trial_from_json(data: Mapping[str, Any]) -> Trial:
     block = Block(
         condition=_condition_from_json(data["condition"]),
         index=data["block"],
-        order=tuple(Protocol(name) for name in data["order"]),
+        order=tuple(arm_named(name) for name in data["order"]),
         seeds={Direction(name): seed for name, seed in data["seeds"].items()},
     )
-    return Trial(block, data["position"], Protocol(data["protocol"]))
+    return Trial(block, data["position"], arm_named(data["protocol"]))
 
 
 def result_to_json(result: Result) -> dict[str, Any]:
@@ -206,11 +229,12 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
     groups = {
         "": {
             "protocols": ", ".join(matrix.protocols),
-            "repeat": str(matrix.repeat),
+            **_repetition_settings(matrix.repeat),
             "timeout": as_written("timeout_s", matrix.timeout_s),
             "seed": str(matrix.seed),
             "congestion.tcp": matrix.congestion.tcp,
             "congestion.quic": matrix.congestion.quic,
+            **_selfcheck_settings(matrix.selfcheck),
         }
     }
     for condition in matrix.conditions:
@@ -222,3 +246,24 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
         }
         groups[workload] = {key: str(value) for key, value in to_json(condition.workload).items() if key != "name"}
     return groups
+
+
+def _repetition_settings(repeat: Repetition) -> dict[str, str]:
+    """What must not change while a run goes on; the budget may, because anytime-valid statistics allow for it."""
+    if not repeat.is_adaptive:
+        return {"repeat": str(repeat.least)}
+    return {
+        "repeat": f"{repeat.least} to {repeat.most}",
+        "repeat.margin": as_written("margin_ratio", repeat.margin_ratio),
+        "repeat.confidence": as_written("confidence_ratio", repeat.confidence),
+    }
+
+
+def _selfcheck_settings(selfcheck: SelfCheck | None) -> dict[str, str]:
+    if selfcheck is None:
+        return {}
+    profiles = {"again": selfcheck.again, "slower": selfcheck.slower}
+    return {
+        "selfcheck.protocol": selfcheck.protocol.value,
+        **{f"selfcheck.{key}": ", ".join(names) for key, names in profiles.items() if names},
+    }

@@ -11,25 +11,26 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable
 
-from headwind.model import Block, Condition, Matrix, Protocol, Trial
+from headwind.model import Arm, Block, Condition, Matrix, Outcome, Result, Trial
 from impair.profile import Direction
 
 
 def plan_blocks(matrix: Matrix) -> list[Block]:
-    """Every block of the matrix, pass by pass: each pass visits every condition once, in an order of its own.
+    """The blocks that every condition gets at least, pass by pass: each visits all conditions, in an order of its own.
 
-    A drift of the machine over a run therefore meets all conditions alike.
+    A drift of the machine over a run therefore meets all conditions alike. What comes after, where repetition is
+    adaptive, is chosen by headwind/pursuit.py.
     """
     plan: list[Block] = []
-    for index in range(matrix.repeat):
+    for index in range(matrix.repeat.least):
         plan += [plan_block(matrix, condition, index) for condition in _pass_order(matrix, index)]
     return plan
 
 
 def plan_block(matrix: Matrix, condition: Condition, index: int) -> Block:
-    """One block of a condition, by its index (0, 1, ...): its order of protocols and its two seeds for netem."""
+    """One block of a condition, by its index (0, 1, ...): its order of arms and its two seeds for netem."""
     seeds = {direction: netem_seed(matrix.seed, condition.id, index, direction) for direction in Direction}
-    return Block(condition, index, _protocol_order(matrix, condition.id, index), seeds)
+    return Block(condition, index, _order(matrix, condition, index), seeds)
 
 
 def netem_seed(run_seed: int, condition_id: str, index: int, direction: Direction) -> int:
@@ -43,22 +44,29 @@ def remaining(blocks: Iterable[Block], done: Collection[str]) -> list[tuple[Tria
     return [trials for trials in left if trials]
 
 
+def finished_ids(results: Iterable[Result]) -> set[str]:
+    """Trials that need no further attempt."""
+    latest = {result.trial.id: result.outcome for result in results}
+    return {trial for trial, outcome in latest.items() if outcome not in (Outcome.LAB_ERROR, Outcome.SKIPPED)}
+
+
 def _pass_order(matrix: Matrix, index: int) -> list[Condition]:
     return sorted(matrix.conditions, key=lambda condition: _draw(matrix.seed, "pass", index, condition.id))
 
 
-def _protocol_order(matrix: Matrix, condition_id: str, index: int) -> tuple[Protocol, ...]:
+def _order(matrix: Matrix, condition: Condition, index: int) -> tuple[Arm, ...]:
     """A row of a randomised cyclic Latin square.
 
-    Of n protocols each stands once in every position within n blocks; a square's first row and the order of its rows
+    Of n arms each stands once in every position within n blocks; a square's first row and the order of its rows
     are random, and every n blocks begin a new square.
     """
-    square, row = divmod(index, len(matrix.protocols))
+    arms = matrix.arms(condition)
+    square, row = divmod(index, len(arms))
 
     def draw(purpose: str, value: object) -> int:
-        return _draw(matrix.seed, purpose, condition_id, square, str(value))
+        return _draw(matrix.seed, purpose, condition.id, square, str(value))
 
-    first = sorted(matrix.protocols, key=lambda protocol: draw("column", protocol))
+    first = sorted(arms, key=lambda arm: draw("column", arm))
     shift = sorted(range(len(first)), key=lambda rotation: draw("row", rotation))[row]
     return tuple(first[shift:] + first[:shift])
 

@@ -50,7 +50,7 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
     Without `probe` no train is sent and the result is `invalid` (benchmarks only).
     """
     started_at, watch = time.time(), Stopwatch()
-    profile = trial.block.condition.profile
+    profile = trial.profile
     with watch.phase("forget"):
         forget(testbed)
     with watch.phase("apply"):

@@ -12,7 +12,7 @@ from typing import Any
 
 from headwind.expectation import stationary_loss
 from headwind.journal import Run
-from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Result, Trial, Workload
+from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Repetition, Result, Trial, Workload
 from headwind.proof import SIDES, Evidence, prove
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 
@@ -40,21 +40,23 @@ ENVIRONMENT: dict[str, Any] = {
 
 
 def example_matrix(
-    *profiles: Profile, repeat: int = 3, timeout_s: float = 60.0, workload: Workload = ARTICLE, **more: Any
+    *profiles: Profile, repeat: int | Repetition = 3, timeout_s: float = 60.0, workload: Workload = ARTICLE, **more: Any
 ) -> Matrix:
     """A matrix of all three protocols; the default profiles are five of every kind."""
     conditions = tuple(Condition(profile, workload) for profile in profiles or PROFILES)
     source = "# what the user wrote\nprotocols: [h1, h2, h3]\n"
     usual = {"protocols": tuple(Protocol), "seed": 7, "source": source}
+    repeat = Repetition.fixed(repeat) if isinstance(repeat, int) else repeat
     return Matrix(conditions=conditions, repeat=repeat, timeout_s=timeout_s, **{**usual, **more})
 
 
 def trials_of(matrix: Matrix) -> Iterator[Trial]:
     """Every trial, block by block; the order of protocols goes round from block to block."""
-    for index in range(matrix.repeat):
+    for index in range(matrix.repeat.least):
         for number, condition in enumerate(matrix.conditions):
-            first = (index + number) % len(matrix.protocols)
-            order = matrix.protocols[first:] + matrix.protocols[:first]
+            arms = matrix.arms(condition)
+            first = (index + number) % len(arms)
+            order = arms[first:] + arms[:first]
             seeds = {direction: 1000 * index + 10 * number + side for side, direction in enumerate(Direction)}
             yield from Block(condition, index, order, seeds).trials()
 

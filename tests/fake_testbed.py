@@ -20,7 +20,7 @@ from impair.profile import Direction, Link, Profile
 
 ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
 FRAMES_PER_REQUEST = 4
-BASE_S = {"h1": 0.20, "h2": 0.18, "h3": 0.19}
+BASE_S = {"h1": 0.20, "h2": 0.18, "h3": 0.16}
 
 
 @dataclass(slots=True)
@@ -34,6 +34,7 @@ class Sabotage:
     late: bool = False  # the delay line is 20 ms too long
     alpn: str = ""  # what is negotiated instead
     hangs: bool = False  # the client never finishes
+    deaf: bool = False  # a delay costs the client no time
     failed: int = 0  # requests that fail
     at: Sequence[int] = ()  # runs of the client that are hit; empty: all
 
@@ -51,6 +52,9 @@ class World:
     applied: list[tuple[Profile, dict[str, int]]] = field(default_factory=list)
     order: list[str] = field(default_factory=list)  # every operation asked for, in order
     runs: int = 0
+    clock_s: float = 0.0  # time that clients took so far
+    slowness: float = 1.0  # of every client
+    noise_ratio: float = 0.1  # how far a client's time may lie from the usual one
     nginx: int = 1
     frames: dict[str, dict[str, int]] = field(default_factory=lambda: {
         name: {"tx_frames": 0, "rx_frames": 0} for name in ("client", "server", "port client", "port server")
@@ -200,13 +204,20 @@ class FakeClient(FakeAgent):
         world.runs += 1
         links = [world.profile.link(direction) for direction in Direction]
         slow = 1 + 40 * sum(stationary_loss(link.loss)[0] for link in links)
-        total_s = BASE_S[asked["protocol"]] * slow * rng.uniform(0.9, 1.1)
+        delay_s = 0.0 if broken.deaf else sum(link.delay.delay_s for link in links if link.delay)
+        noise = 1 + world.noise_ratio * random.Random(world.runs).uniform(-1, 1)
+        total_s = (BASE_S[asked["protocol"]] * slow + 20 * delay_s) * noise * world.slowness
+        world.clock_s += asked["timeout_s"] if broken.hangs else total_s
         alpn = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[asked["protocol"]]
         answer: dict[str, Any] = {
             "command": ["h2load", asked["protocol"]], "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s,
             "negotiated": {"alpn": broken.alpn or alpn}, "reconciled": True, "discrepancies": [], "stderr_tail": "",
             "totals": {"requests": asked["requests"], "succeeded": asked["requests"] - broken.failed},
-            "metrics": {"total_s": total_s, "requests_per_s": asked["requests"] / total_s}, "samples": {},
+            "metrics": {
+                "total_s": total_s, "requests_per_s": asked["requests"] / total_s, "request_p50_s": total_s / 10,
+                "request_p95_s": total_s / 2,
+            },
+            "samples": {},
         }  # fmt: skip
         if broken.hangs:
             answer |= {"metrics": {}, "totals": {}, "wall_s": asked["timeout_s"], "exit_code": -15}

@@ -30,8 +30,8 @@ from headwind.journal import (
     ResumeRefused,
     Run,
 )
-from headwind.model import Condition, Congestion, Matrix, Outcome, Protocol, Result, Workload
-from headwind.record import State, Status
+from headwind.model import Condition, Congestion, Matrix, Outcome, Protocol, Repetition, Result, SelfCheck, Workload
+from headwind.record import State, Status, differences, matrix_to_json
 from impair.profile import Delay, Link, Loss, Profile
 from tests.fake import (
     ENVIRONMENT,
@@ -360,6 +360,23 @@ def swap(matrix: Matrix, name: str, profile: Profile) -> Matrix:
 
 THREE = example_matrix(*PROFILES[:3])
 
+
+def test_the_budget_may_change_while_a_run_goes_on_and_nothing_else_of_the_repetition() -> None:
+    adaptive = replace(THREE, repeat=Repetition(9, 60, budget_s=60.0), selfcheck=SelfCheck(Protocol.H2, ("delay",)))
+
+    def changes(matrix: Matrix) -> list[str]:
+        return list(differences(matrix_to_json(adaptive), matrix_to_json(matrix)))
+
+    assert changes(replace(adaptive, repeat=Repetition(9, 60, budget_s=7200.0))) == []
+    assert changes(replace(adaptive, repeat=Repetition(9, 90, 0.1, 0.99))) == [
+        "repeat: 9 to 60 -> 9 to 90", "repeat.margin: 5% -> 10%", "repeat.confidence: 95% -> 99%",
+    ]  # fmt: skip
+    assert changes(replace(adaptive, repeat=Repetition.fixed(9)))[0] == "repeat: 9 to 60 -> 9"
+    assert changes(replace(adaptive, selfcheck=None)) == [
+        "selfcheck.protocol: h2 -> not set", "selfcheck.again: delay -> not set",
+    ]  # fmt: skip
+
+
 CHANGES: list[tuple[Callable[[Matrix], Matrix], list[str]]] = [
     (
         lambda matrix: swap(matrix, "loss", Profile("loss", downlink=Link(loss=Loss(0.2)))),
@@ -373,7 +390,7 @@ CHANGES: list[tuple[Callable[[Matrix], Matrix], list[str]]] = [
             "profiles.delay.uplink.delay: not set -> 100ms",
         ],
     ),
-    (lambda matrix: replace(matrix, repeat=4), ["repeat: 3 -> 4"]),
+    (lambda matrix: replace(matrix, repeat=Repetition.fixed(4)), ["repeat: 3 -> 4"]),
     (lambda matrix: replace(matrix, timeout_s=90.0), ["timeout: 60s -> 90s"]),
     (lambda matrix: replace(matrix, seed=8), ["seed: 7 -> 8"]),
     (lambda matrix: replace(matrix, congestion=Congestion("bbr", "cubic")), ["congestion.tcp: cubic -> bbr"]),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from headwind.matrix import load_matrix
-from headwind.model import Congestion, Protocol, Workload
+from headwind.model import Congestion, Protocol, Repetition, Workload
+from headwind.record import matrix_from_json, matrix_to_json
 from headwind.written.document import MOST_STREAMS
 from impair.profile import (
     Corrupt,
@@ -23,7 +25,7 @@ from impair.profile import (
     Reorder,
     Slot,
 )
-from tests.matrix_files import DEFAULT, MINIMAL, NAMED, ROOT, SHIPPED, load
+from tests.matrix_files import DEFAULT, MINIMAL, NAMED, ROOT, SHIPPED, load, refusal
 
 
 def downlink(written: str, folder: Path) -> Link:
@@ -62,12 +64,11 @@ def test_the_articles_matrices_are_the_articles_eight_networks_with_netem_on_the
     assert {condition.profile.uplink for condition in matrix.conditions} == {Link()}
     assert {condition.workload for condition in matrix.conditions} == {Workload("article", requests, 100, 100)}
     assert matrix.congestion == Congestion("cubic", "cubic")
-    assert matrix.repeat == 3
 
 
 def test_the_smoke_matrix_is_small() -> None:
     matrix = load_matrix(ROOT / "experiments/smoke.yaml")
-    assert len(matrix.conditions) * matrix.repeat * len(matrix.protocols) <= 18
+    assert len(matrix.conditions) * matrix.repeat.most * len(matrix.protocols) <= 18
     for condition in matrix.conditions:
         assert condition.workload.requests <= 200
         assert all(
@@ -138,7 +139,7 @@ def test_both_means_each_direction_and_adds_to_what_a_direction_says(tmp_path: P
 
 def test_what_is_left_out_has_the_documented_value(tmp_path: Path) -> None:
     matrix = load(MINIMAL, tmp_path)
-    assert (matrix.title, matrix.timeout_s, matrix.repeat, matrix.seed) == ("", 60.0, 3, 1)
+    assert (matrix.title, matrix.timeout_s, matrix.repeat, matrix.seed) == ("", 60.0, Repetition(), 1)
     assert matrix.congestion == Congestion("cubic", "cubic")
     assert matrix.conditions[0].workload == Workload("page", 10, 2, streams=1, threads=1, path="/")
     assert {matrix.conditions[0].profile.link(direction) for direction in Direction} == {Link()}
@@ -150,6 +151,52 @@ def test_what_is_left_out_has_the_documented_value(tmp_path: Path) -> None:
 )
 def test_one_congestion_control_is_for_both_transports(tmp_path: Path, written: str, congestion: Congestion) -> None:
     assert load(MINIMAL + f"congestion: {written}\n", tmp_path).congestion == congestion
+
+
+@pytest.mark.parametrize(
+    ("written", "repeat"),
+    [
+        ("4", Repetition.fixed(4)),
+        ("{}", Repetition()),
+        ("{min: 12}", Repetition(least=12)),
+        ("{max: 30, budget: 2h}", Repetition(most=30, budget_s=7200.0)),
+        ("{margin: 2%, confidence: 99%, budget: 90s}", Repetition(margin_ratio=0.02, confidence=0.99, budget_s=90.0)),
+        ("{min: 5, max: 5}", Repetition(5, 5)),
+    ],
+)
+def test_repeat_is_a_number_or_bounds(tmp_path: Path, written: str, repeat: Repetition) -> None:
+    matrix = load(MINIMAL + f"repeat: {written}\n", tmp_path)
+    assert matrix.repeat == repeat
+    assert matrix.repeat.is_adaptive == (written != "4")
+    assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).repeat == repeat
+
+
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ("repeat: {min: 9, max: 8}", "min 9 is above max 8"),
+        ("repeat: {max: 0}", "out of range"),
+        ("repeat: {budget: 10ms}", "not a duration"),
+        ("repeat: {budget: 400h}", "out of range"),
+        ("repeat: {margin: 0%}", "out of range"),
+        ("repeat: {confidence: 100%}", "out of range"),
+        ("repeat: {maximum: 8}", "unknown key"),
+        ("repeat: some", "not a plain number"),
+        ("selfcheck: {again: [clear]}", "did you mean `clean`"),
+        ("selfcheck: {protocol: h2}", "`h2` is not one of the protocols"),
+        ("selfcheck: {protocol: h3, slower: [clean]}", "no delay that could be longer"),
+    ],
+)
+def test_what_cannot_be_repeated_or_checked_is_refused(tmp_path: Path, written: str, complaint: str) -> None:
+    assert complaint in str(refusal(MINIMAL + written + "\n", tmp_path))
+
+
+def test_a_self_check_is_for_some_profiles(tmp_path: Path) -> None:
+    text = MINIMAL.replace("clean: {}", "clean: {}, far: {both: {delay: 20ms}}")
+    matrix = load(text + "selfcheck: {protocol: h3, again: [clean, far], slower: [far]}\n", tmp_path)
+    arms = {condition.profile.name: [arm.value for arm in matrix.arms(condition)] for condition in matrix.conditions}
+    assert arms == {"clean": ["h1", "h3", "h3-again"], "far": ["h1", "h3", "h3-again", "h3-slower"]}
+    assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).selfcheck == matrix.selfcheck
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,10 @@ def test_all_mistakes_come_at_once_in_the_order_of_the_file(here: Path) -> None:
     [
         ("jitter: 10ms}}\n  loss", "jitter: 10mz}}\n  loss", "10mz"),
         ("[h1, h2, h3]", "[h1, h2, h4]", "h4"),
-        ("  clean:", "  cl/an:", "cl/an"),
+        ("  corrupt:", "  corr/pt:", "corr/pt"),
         ("duplicate: 70%", "dupl: 70%", "dupl"),
-        ("repeat: 3", "repeat: [3]", "[3]"),
+        ("max: 60", "max: [60]", "[60]"),
+        ("slower: [delay]", "slower: [delay, loss]", "loss"),
         ("connections: 100", "connections: 5000", "5000"),
         ("path: /", "path: {}", "{}"),
         ("clean:          {}", "clean: [clean]", "[clean]"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from headwind.model import DATA_OUTCOMES, Condition, Matrix, Outcome, Protocol, Result
+from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Outcome, Result
 from headwind.record import Status, planned_trials
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class RunData:
 
     @property
     def planned(self) -> int:
-        """How many trials the matrix asks for."""
+        """How many trials the matrix asks for at least."""
         return planned_trials(self.matrix)
 
     def count(self, *outcomes: Outcome) -> int:
@@ -44,15 +44,15 @@ class RunData:
         return sum(result.outcome in outcomes for result in self.latest)
 
     @cached_property
-    def _cells(self) -> Mapping[tuple[str, Protocol], list[Result]]:
-        cells: dict[tuple[str, Protocol], list[Result]] = {}
+    def _cells(self) -> Mapping[tuple[str, Arm], list[Result]]:
+        cells: dict[tuple[str, Arm], list[Result]] = {}
         for result in self.results:
-            cells.setdefault((result.trial.block.condition.id, result.trial.protocol), []).append(result)
+            cells.setdefault((result.trial.block.condition.id, result.trial.arm), []).append(result)
         return cells
 
-    def attempts(self, condition: Condition, protocol: Protocol) -> list[Result]:
-        """Every attempt of one condition and protocol, in the order in which they ran."""
-        return self._cells.get((condition.id, protocol), [])
+    def attempts(self, condition: Condition, arm: Arm) -> list[Result]:
+        """Every attempt of one condition and arm, in the order in which they ran."""
+        return self._cells.get((condition.id, arm), [])
 
 
 def latest_of(results: Iterable[Result]) -> list[Result]:

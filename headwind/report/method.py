@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headwind.format import counted, protocol_name, setting
+from headwind.findings import rule_of
+from headwind.format import blocks_text, counted, duration, protocol_name, setting
 from headwind.model import Condition, Protocol
+from headwind.record import State
 from headwind.report.data import RunData
 from impair.profile import Direction, Profile
 
@@ -17,7 +19,7 @@ ENGINES = {
 
 def method(data: RunData) -> Iterator[str]:
     """One paragraph for each thing that a reader must know to judge the figures or to make them again."""
-    matrix, repeat = data.matrix, counted(data.matrix.repeat, "block")
+    matrix, repeat = data.matrix, blocks_text(data.matrix.repeat)
     names = ", ".join(protocol_name(protocol) for protocol in matrix.protocols)
     yield (
         f"Each of {counted(len(matrix.conditions), 'condition')} (a network profile with a workload) was planned for "
@@ -39,10 +41,7 @@ def method(data: RunData) -> Iterator[str]:
         "start to its last response; throughput is the bits of response bodies over that time, headers not counted."
     )
     yield from _analysis()
-    yield (
-        f"With {repeat} for each condition this report describes what was seen. That ranges do or do not overlap is no "
-        "verdict about the protocols."
-    )
+    yield from _verdicts(data)
 
 
 def workload(condition: Condition) -> str:
@@ -78,6 +77,24 @@ def _overtaking(data: RunData) -> Iterator[str]:
     ]
     if ways:
         yield f"Packets can overtake each other (jitter without a rate, or reorder) in: {', '.join(ways)}."
+
+
+def _verdicts(data: RunData) -> Iterator[str]:
+    repeat, rule = data.matrix.repeat, rule_of(data.matrix, complete=data.status.state is State.FINISHED)
+    yield (
+        "A comparison is of blocks: ln(time of the baseline / time of the candidate) inside each, their median, and "
+        f"its {rule.confidence:.0%} interval from order statistics, which assumes no shape of the noise. Wholly above "
+        f"{1 + rule.margin_ratio:g} it is faster, wholly below one part in that slower, wholly between them a tie; "
+        "anything else is not decided. Completing more often comes before speed. A difference is counted in the "
+        "sentence above the table where it survives e-BH at 10 % over all comparisons and both metrics."
+    )
+    if repeat.is_adaptive:
+        budget = f", within {duration(repeat.budget_s)}" if repeat.budget_s is not None else ""
+        yield (
+            "How often a condition was repeated was decided by what was measured"
+            f"{budget}: the next blocks went where a verdict was predicted to cost least. The intervals hold at "
+            "whatever moment one stops (they are anytime-valid), so this does not raise the share of false verdicts."
+        )
 
 
 def _analysis() -> Iterator[str]:

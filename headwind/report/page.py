@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwind import format as units
 from headwind.model import Condition, Result
 from headwind.record import matrix_to_json
+from headwind.report import verdicts as told
 from headwind.report import words
 from headwind.report.data import RunData
 from headwind.report.method import method
 from headwind.report.summary import Row, compare_ranges, notices, summary_table
 from headwind.report.truth import Truth, truth_table
+from headwind.report.verdicts import Verdicts
 from impair.profile import Direction
 
 if TYPE_CHECKING:
@@ -27,12 +30,28 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 TEMPLATES = Path(__file__).parent / "templates"
+REDRAW_SHARE = 0.05  # of the time of a run that goes into drawing the report, at most
 NAMED_TRIALS = 12  # of a notice; the others are counted
 
 
 def write_report(run: Run) -> Path:
     """Draw the run as far as it went into its folder, whole or not at all, and return the file's path."""
     return run.write(REPORT, render(RunData.of(run), time.time()))
+
+
+def redrawing(run: Run) -> Callable[[], None]:
+    """A function to be called after every block: it draws the report again unless too little time has gone by."""
+    due_s = 0.0
+
+    def redraw() -> None:
+        nonlocal due_s
+        start = time.perf_counter()
+        if start >= due_s:
+            write_report(run)
+            end = time.perf_counter()
+            due_s = end + (end - start) / REDRAW_SHARE
+
+    return redraw
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +73,11 @@ def render(data: RunData, generated_at_s: float) -> str:
     both_ways = words.uses_uplink(condition.profile for condition in matrix.conditions)
     numbers = {(result.trial.id, result.attempt): number for number, result in enumerate(data.results, 1)}
     latest = {result.trial.id: numbers[result.trial.id, result.attempt] for result in data.latest}
+    verdicts = Verdicts.of(data)
     return _environment().get_template("report.html.j2").render(
         data=data,
+        verdicts=verdicts,
+        sentence=told.sentence(verdicts),
         generated_at_s=generated_at_s,
         style=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
         notices=notices(data),
@@ -74,7 +96,7 @@ def _cells(data: RunData, numbers: Mapping[tuple[str, int], int], *, both_ways: 
     table = summary_table(data)
     for condition in data.matrix.conditions:
         rows = [row for row in table if row.condition is condition]
-        attempts = [result for row in rows for result in data.attempts(condition, row.protocol)]
+        attempts = [result for arm in data.matrix.arms(condition) for result in data.attempts(condition, arm)]
         numbered = sorted(((numbers[item.trial.id, item.attempt], item) for item in attempts), key=lambda pair: pair[0])
         yield Cell(
             condition=condition,
@@ -100,6 +122,7 @@ def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str,
             yield " \N{RIGHTWARDS ARROW} ".join((*above, key)), words.plain(value)
 
 
+@cache
 def _environment() -> jinja2.Environment:
     import jinja2
 
@@ -111,5 +134,11 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"units": units, "words": words, "directions": words.ARROWS, "Direction": Direction}
+    environment.globals |= {
+        "units": units,
+        "words": words,
+        "told": told,
+        "directions": words.ARROWS,
+        "Direction": Direction,
+    }
     return environment

@@ -53,7 +53,7 @@ class Row:
 
     condition: Condition
     protocol: Protocol
-    planned: int  # trials
+    planned: int  # trials at least
     outcomes: Mapping[Outcome, int]  # of the latest attempts; outcomes that did not happen are absent
     repeated: int  # attempts that were made again because the lab had failed
     time: Spread | None
@@ -92,7 +92,7 @@ def _row(data: RunData, condition: Condition, protocol: Protocol) -> Row:
     return Row(
         condition=condition,
         protocol=protocol,
-        planned=data.matrix.repeat,
+        planned=data.matrix.repeat.least,
         outcomes=Counter(result.outcome for result in results),
         repeated=len(attempts) - len(results),
         time=Spread(median, times[0], times[-1]) if median else None,

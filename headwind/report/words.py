@@ -20,11 +20,14 @@ def headline(data: RunData) -> str:
     """How the run went, in one sentence or two: "All 72 trials ran: 70 ok, 2 timeout."."""
     done = len(data.latest)
     tally = ", ".join(f"{data.count(outcome)} {outcome.value}" for outcome in Outcome if data.count(outcome))
-    share = f"All {counted(done, 'trial')} ran" if done == data.planned else f"{done:,} of {data.planned:,} trials ran"
+    share = f"All {counted(done, 'trial')} ran" if done >= data.planned else f"{done:,} of {data.planned:,} trials ran"
     how = f"{share}: {tally}." if tally else f"{share}."
     status = data.status
     if status.state is State.RUNNING:
-        return f"In progress, {done:,} of {data.planned:,} trials" + (f": {tally}." if tally else ".")
+        return (
+            f"In progress, {done:,} of {'at least ' if data.matrix.repeat.is_adaptive else ''}{data.planned:,} trials"
+            + (f": {tally}." if tally else ".")
+        )
     if status.state is State.FINISHED:
         return how
     return f"The run {'was interrupted' if status.state is State.INTERRUPTED else 'failed'}: {status.reason}. {how}"

@@ -15,13 +15,13 @@ from pydantic.json_schema import GenerateJsonSchema
 from headwind.model import Condition, Congestion, Matrix, Protocol, Workload
 from headwind.written import scalars
 from headwind.written.direction import Keys, WrittenDirection, key
+from headwind.written.repeat import OrCount, WrittenRepeat, WrittenSelfCheck
 from headwind.written.scalars import Short, whole
 from headwind.written.slips import Slip, Slips, from_pydantic, raise_any
 from headwind.written.units import Mistake, choose, quoted
 from impair.profile import Direction, Link, Profile
 
 MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of the pen
-MOST_BLOCKS = 1_000  # of one condition
 MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_streams of nginx/nginx.conf
 MOST_REQUESTS = 1_000_000  # h2load keeps a raw sample of each
 MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
@@ -130,7 +130,10 @@ class WrittenMatrix(Keys):
         "congestion control", WrittenCongestion(), "cubic"
     )
     timeout: scalars.Timeout = key("after which a trial is stopped; it then counts as slower than this", 60.0, "60s")
-    repeat: Annotated[int, whole(1, MOST_BLOCKS)] = key("blocks per condition; each runs every protocol once", 3)
+    repeat: Annotated[WrittenRepeat, OrCount()] = key(
+        "blocks per condition, each runs every protocol once: a number, or bounds within which the data decide",
+        WrittenRepeat(),
+    )
     seed: Annotated[int, whole(0, LARGEST_SEED)] = key("decides the order of trials and netem's random numbers", 1)
     profiles: dict[scalars.Name, WrittenProfile] = key("networks by name", minProperties=1, additionalProperties=False)
     workloads: dict[scalars.Name, WrittenWorkload] = key(
@@ -139,6 +142,8 @@ class WrittenMatrix(Keys):
     conditions: list[WrittenPairs] | None = key(
         "which profiles meet which workloads; without it all meet all", None, minItems=1
     )
+
+    selfcheck: WrittenSelfCheck | None = key("how the lab checks itself; without it, it does not", None)
 
     @field_validator("protocols", "profiles", "workloads", "conditions")
     @classmethod
@@ -162,9 +167,9 @@ class WrittenMatrix(Keys):
     def _sane(self) -> Self:
         entries = self.conditions or [WrittenPairs()]
         count = sum(len(pairs.profiles or self.profiles) * len(pairs.workloads or self.workloads) for pairs in entries)
-        trials = count * self.repeat * len(self.protocols)
+        trials = count * self.repeat.max * len(self.protocols)
         if trials > MOST_TRIALS:  # counted, not listed: two long lists make very many pairs
-            product_ = f"{count} conditions x {self.repeat} blocks x {len(self.protocols)} protocols"
+            product_ = f"{count} conditions x {self.repeat.max} blocks x {len(self.protocols)} protocols"
             raise Slips(
                 [Slip(("repeat",), Mistake(f"{product_} = {trials} trials", f"a run has at most {MOST_TRIALS}"))]
             )
@@ -174,8 +179,23 @@ class WrittenMatrix(Keys):
                 message = f"the condition {quoted('/'.join(condition))} is there twice"
                 slips.append(Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`")))
             seen.add(tuple(condition))
-        raise_any(slips)
+        raise_any(slips + self._selfcheck_slips())
         return self
+
+    def _selfcheck_slips(self) -> list[Slip]:
+        """What a self-check cannot do in this matrix."""
+        if self.selfcheck is None:
+            return []
+        slips = []
+        if self.selfcheck.protocol not in self.protocols:
+            message = f"`{self.selfcheck.protocol}` is not one of the protocols of this file"
+            slips.append(Slip(("selfcheck", "protocol"), Mistake(message, "a twin is compared with its protocol")))
+        for index, name in enumerate(self.selfcheck.slower):
+            links = [self.profiles[name].link(direction) for direction in Direction]
+            if not any(link.delay and link.delay.delay_s > 0 for link in links):
+                message = f"{quoted(name)} has no delay that could be longer"
+                slips.append(Slip(("selfcheck", "slower", index), Mistake(message, "choose a profile with a delay")))
+        return slips
 
     def _pairs(self) -> list[tuple[int, str, str]]:
         """Entry of `conditions`, profile and workload of every condition, in the order of the file."""
@@ -192,13 +212,14 @@ class WrittenMatrix(Keys):
         return Matrix(
             protocols=tuple(self.protocols),
             conditions=tuple(Condition(profiles[profile], workloads[load]) for _, profile, load in self._pairs()),
-            repeat=self.repeat,
+            repeat=self.repeat.noun(),
             timeout_s=self.timeout,
             seed=self.seed,
             congestion=Congestion(self.congestion.tcp, self.congestion.quic),
             title=self.title,
             source=source,
             path=path,
+            selfcheck=self.selfcheck.noun() if self.selfcheck else None,
         )
 
 

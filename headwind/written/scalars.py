@@ -20,6 +20,9 @@ LONGEST_NAME = 64  # characters
 LONGEST_TITLE = 200
 LONGEST_PATH = 2000
 TIMEOUT_S = (0.1, 86_400.0)
+BUDGET_S = (1.0, 7 * 86_400.0)
+MARGIN = (0.001, 0.5)
+CONFIDENCE = (0.5, 0.9999)
 QUIC_CONGESTION = ["cubic"]  # all that nginx's QUIC has since 1.27.5; there is no directive to choose
 # Mainline's net/ipv4/tcp_*.c, and the later BBR versions that some kernels carry.
 TCP_CONGESTION = [
@@ -123,6 +126,25 @@ def _timeout(value: Any) -> float:
     return seconds
 
 
+def budget_s(value: Any) -> float:
+    """`15min` -> 900.0. Raises Mistake."""
+    return _between(units.duration_s(value), BUDGET_S, value, "a budget is from 1s to 168h")
+
+
+def _between(number: float, bounds: tuple[float, float], value: Any, hint: str) -> float:
+    if not bounds[0] <= number <= bounds[1]:
+        raise Mistake(f"{quoted(value)} is out of range", hint)
+    return number
+
+
+def _margin(value: Any) -> float:
+    return _between(units.ratio(value), MARGIN, value, "a margin is from 0.1% to 50%")
+
+
+def _confidence(value: Any) -> float:
+    return _between(units.ratio(value), CONFIDENCE, value, "a confidence is from 50% to 99.99%")
+
+
 def _quic(value: Any) -> str:
     text = scalar(value, "`cubic`")
     if text not in QUIC_CONGESTION:
@@ -139,6 +161,9 @@ def _version(value: Any) -> Version:
 
 Seconds = Annotated[float, _quantity(units.seconds, units.TIME)]
 Timeout = Annotated[float, _quantity(_timeout, units.TIME)]
+Budget = Annotated[float, _quantity(budget_s, units.DURATION)]
+Margin = Annotated[float, _quantity(_margin, units.RATIO)]
+Confidence = Annotated[float, _quantity(_confidence, units.RATIO)]
 Ratio = Annotated[float, _quantity(units.ratio, units.RATIO)]
 BitsPerSecond = Annotated[int, _quantity(units.bits_per_second, units.RATE)]
 Truth = Annotated[bool, Written(units.truth, {"type": "boolean"})]

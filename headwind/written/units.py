@@ -155,12 +155,21 @@ class Unit:
 
 TIME = Unit("a time", "100ms", TIME_UNITS, "ns, us, ms, s", ("ms", "s"))
 RATIO = Unit("a share in percent", "30%", RATIO_UNITS, "%", ("%",))
+DURATION = Unit(
+    "a duration", "15min", {name: Decimal(value) for name, value in (("s", 1), ("min", 60), ("h", 3600))},
+    "s, min, h", ("min", "h"),
+)  # fmt: skip
 RATE = Unit("a rate", "10mbit", RATE_UNITS, "bit, kbit, mbit, gbit, tbit", ("mbit", "kbit"))
 
 
 def seconds(value: Any) -> float:
     """`100ms` -> 0.1."""
     return float(TIME.parse(value))
+
+
+def duration_s(value: Any) -> float:
+    """`15min` -> 900.0; for what people wait for, so in longer units than `seconds`."""
+    return float(DURATION.parse(value))
 
 
 def ratio(value: Any) -> float:

@@ -1,0 +1,183 @@
+"""How noisy is this machine, and what can the lab tell apart on it? Tables for docs/noise.md, in Markdown.
+
+    .venv/bin/python bench/noise.py repeat [--runs 20] [--profile delay] [--budget 3min] [--reports DIR]
+    .venv/bin/python bench/noise.py pilot RUN
+
+`repeat` makes whole runs of a small matrix, with another seed each: HTTP/2 against itself, which must be a tie, and
+against itself with delays a tenth longer, which must be found. `pilot` reads the folder of a run of any matrix: how far
+the blocks of each comparison spread, and how many blocks each verdict took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from headwind import cli
+from headwind.findings import JUDGED, METRIC_NAMES, TOTAL, Pair, Rows, columns_of, pairs_of, rows_of, rule_of
+from headwind.journal import Run
+from headwind.model import Matrix, Result
+from headwind.report.data import latest_of
+from headwind.report.verdicts import interval_text
+from headwind.verdict import Comparison, Verdict, compare
+
+ROOT = Path(__file__).resolve().parent.parent
+MATRIX = """\
+title: A/A and positive control, run {seed}
+protocols: [h2]
+timeout: 60s
+repeat: {{min: 9, max: {most}, budget: {budget}}}
+seed: {seed}
+profiles:
+  {profile}
+workloads:
+  article: {{requests: 1000, connections: 100, streams: 100}}
+selfcheck: {{protocol: h2, again: [{name}], slower: [{slower}]}}
+"""
+PROFILES = {"clean": "clean: {}", "delay": "delay: {downlink: {delay: 100ms, jitter: 10ms}}"}
+
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a Markdown table."""
+    for row in (heading, ["---"] * len(heading), *rows):
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+
+
+def repeat(options: argparse.Namespace) -> None:
+    """Make the runs, one after another, and print what each found."""
+    reports = Path(options.reports)
+    reports.mkdir(parents=True, exist_ok=True)
+    folders = []
+    for seed in range(1, options.runs + 1):
+        matrix = reports / "noise.yaml"
+        matrix.write_text(
+            MATRIX.format(
+                seed=seed, budget=options.budget, most=options.most, profile=PROFILES[options.profile],
+                name=options.profile, slower="delay" if options.profile == "delay" else "",
+            )
+        )  # fmt: skip
+        before = set(reports.glob("*/"))
+        command = [sys.executable, ROOT / "lab.py", "run", matrix, "--reports", reports, "--engine", options.engine]
+        if subprocess.run(command, check=False).returncode not in (0, 1):  # 1: some trial is no data; it is counted
+            break
+        folders += sorted(set(reports.glob("*/")) - before)
+    show_repeats(folders)
+
+
+def show_repeats(folders: Sequence[Path]) -> None:
+    """A line for each run and check, and the tally."""
+    rows, tally = [], Counter[str]()
+    for folder in folders:
+        if not (folder / "matrix.json").exists():
+            continue
+        with Run.open(folder) as run:
+            matrix, results = run.matrix, latest_of(run.results())
+        for condition in matrix.conditions:
+            data = rows_of(results).get(condition.id, {})
+            for pair in (pair for pair in pairs_of(matrix, condition) if pair.is_check):
+                comparison, closed = judged(matrix, data, pair, TOTAL), closed_at(matrix, data, pair, TOTAL)
+                word = comparison.verdict.value
+                if pair.is_control:
+                    word = "found" if comparison.interval.high < 0 else "not found"
+                tally[f"{condition.id}: {pair}: {word}"] += 1
+                ratio, n = interval_text(comparison.interval), comparison.interval.n
+                rows.append([matrix.seed, condition.id, pair, word, ratio, n, closed or "-"])
+    print()
+    table(("seed", "condition", "comparison", "verdict", "ratio", "blocks run", "blocks that it took"), rows)
+    print()
+    table(("finding", "runs"), sorted(tally.items()))
+
+
+def judged(matrix: Matrix, rows: Rows, pair: Pair, metric: str) -> Comparison:
+    """What all blocks together say."""
+    columns = columns_of(rows, pair, metric)
+    return compare(columns.base, columns.new, rule_of(matrix, complete=True), exhausted=True)
+
+
+def closed_at(matrix: Matrix, rows: Rows, pair: Pair, metric: str) -> int | None:
+    """After how many blocks the comparison was first decided (a control: first found); None: never."""
+    columns, rule = columns_of(rows, pair, metric), rule_of(matrix, complete=False)
+    for n in range(1, len(columns.blocks) + 1):
+        comparison = compare(columns.base[:n], columns.new[:n], rule, exhausted=False)
+        if comparison.verdict is not Verdict.UNDECIDED or (pair.is_control and comparison.interval.high < 0):
+            return n
+    return None
+
+
+def pilot(options: argparse.Namespace) -> None:
+    """Print the spread of the paired ln ratios and the blocks per verdict of one run."""
+    with Run.open(Path(options.run)) as run:
+        matrix, results = run.matrix, latest_of(run.results())
+    lines, decided, compared = [], 0, 0
+    for condition in matrix.conditions:
+        data = rows_of(results).get(condition.id, {})
+        for pair in pairs_of(matrix, condition):
+            took = {metric: closed_at(matrix, data, pair, metric) for metric in JUDGED}
+            compared += not pair.is_check
+            decided += not pair.is_check and any(took.values())
+            cells = [cell for metric in JUDGED for cell in describe(matrix, data, pair, metric, took[metric])]
+            lines.append([condition.id, pair, len(data), *cells, f"{block_s(results, condition.id):.1f} s"])
+    headings = [
+        f"{METRIC_NAMES[metric]}: {what}" for metric in JUDGED for what in ("ratio", "spread", "verdict", "took")
+    ]
+    table(("condition", "comparison", "blocks", *headings, "one block"), lines)
+    print(f"\n{decided} of {compared} comparisons of protocols are decided in at least one of the two metrics.")
+
+
+def describe(matrix: Matrix, rows: Rows, pair: Pair, metric: str, took: int | None) -> list[str]:
+    """Ratio, spread, verdict, blocks that it took. Spread: standard deviation of ln ratios, from their quartiles.
+
+    For normal noise that is the interquartile range divided by 1.349; outliers do not move it.
+    """
+    comparison, columns = judged(matrix, rows, pair, metric), columns_of(rows, pair, metric)
+    known = [low for low, high in zip(*columns.bounds, strict=True) if low == high]
+    spread = "-"
+    if len(known) >= 4:
+        low, _, high = statistics.quantiles(known, n=4)
+        spread = f"{math.expm1((high - low) / 1.349):.1%}"
+    return [interval_text(comparison.interval), spread, comparison.verdict.value, str(took or "-")]
+
+
+def block_s(results: Sequence[Result], condition: str) -> float:
+    """Median wall time of a block's trials together, in seconds."""
+    walls: dict[int, float] = {}
+    for result in results:
+        if result.trial.block.condition.id == condition:
+            index = result.trial.block.index
+            walls[index] = walls.get(index, 0.0) + sum(result.phases_s.values())
+    return statistics.median(walls.values()) if walls else 0.0
+
+
+def main() -> None:
+    """Choose what to do."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    again = commands.add_parser("repeat")
+    again.add_argument("--runs", type=int, default=20)
+    again.add_argument("--profile", choices=PROFILES, default="delay")
+    again.add_argument("--most", type=int, default=60, help="blocks")
+    again.add_argument("--budget", default="3min", help="of each run")
+    again.add_argument("--engine", choices=cli.ENGINES, default="auto")
+    again.add_argument("--reports", default=str(ROOT / "reports" / ".noise"))
+    again.set_defaults(function=repeat)
+    shown = commands.add_parser("show", help="the tables of runs that were made already")
+    shown.add_argument("folders", nargs="+", type=Path)
+    shown.set_defaults(function=lambda options: show_repeats(options.folders))
+    one = commands.add_parser("pilot")
+    one.add_argument("run")
+    one.set_defaults(function=pilot)
+    options = parser.parse_args()
+    function: Callable[[argparse.Namespace], None] = options.function
+    function(options)
+
+
+if __name__ == "__main__":
+    main()

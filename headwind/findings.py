@@ -1,0 +1,250 @@
+"""Results -> findings: who is compared with whom, by which metric, and what the blocks say. Pure.
+
+A comparison is decided when one of the judged metrics has a verdict; a condition when all its comparisons are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import ceil
+
+from headwind.model import DATA_OUTCOMES, Arm, Block, Condition, Matrix, Outcome, Result, Role, Twin
+from headwind.soundness import Caveat, caveats
+from headwind.stats import Observed, e_bh, fewest_blocks, paired_bounds
+from headwind.verdict import Comparison, Outlook, Rule, Verdict, blocks_needed, compare
+
+TOTAL, REQUEST, TAIL = "total_s", "request_p50_s", "request_p95_s"
+JUDGED = (TOTAL, REQUEST)  # two verdicts for each comparison
+METRIC_NAMES = {TOTAL: "total time", REQUEST: "median time per request", TAIL: "95th percentile per request"}
+NO_MARGIN = 1e-6  # a control is found when its interval excludes 1
+FALSE_SHARE = 0.10  # of the differences that the headline counts, at most (e-BH)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Who is compared with whom: `new` is the candidate, `base` the baseline."""
+
+    base: Arm
+    new: Arm
+
+    def __str__(self) -> str:
+        return f"{self.new.value} against {self.base.value}"
+
+    @property
+    def is_check(self) -> bool:
+        """Whether the lab checks itself with it."""
+        return isinstance(self.new, Twin)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether a difference is there to be found, of whatever size."""
+        return isinstance(self.new, Twin) and self.new.role is Role.SLOWER
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Which metrics can decide it. The control's longer delays are sure to show in the total time alone."""
+        return (TOTAL,) if self.is_check else JUDGED
+
+
+def pairs_of(matrix: Matrix, condition: Condition) -> list[Pair]:
+    """Every comparison in a condition: h3:h1, h3:h2, h2:h1, then the twins with their protocol."""
+    arms = matrix.protocols
+    protocols = [Pair(base, arms[index]) for index in range(len(arms) - 1, 0, -1) for base in arms[:index]]
+    twins = [Pair(arm.protocol, arm) for arm in matrix.arms(condition) if isinstance(arm, Twin)]
+    return protocols + twins
+
+
+def rule_of(matrix: Matrix, *, complete: bool) -> Rule:
+    """What counts as a difference. Intervals for a fixed number of blocks hold only once all of them have run."""
+    repeat = matrix.repeat
+    return Rule(repeat.confidence, repeat.margin_ratio, anytime=repeat.is_adaptive or not complete)
+
+
+Rows = Mapping[int, Mapping[Arm, Result]]  # by block: the latest result of every arm
+
+
+def rows_of(results: Iterable[Result]) -> dict[str, dict[int, dict[Arm, Result]]]:
+    """Condition id -> block -> arm -> its latest result; blocks in the order of their number."""
+    found: dict[str, dict[int, dict[Arm, Result]]] = {}
+    for result in results:
+        block = result.trial.block
+        found.setdefault(block.condition.id, {}).setdefault(block.index, {})[result.trial.arm] = result
+    return {condition: dict(sorted(blocks.items())) for condition, blocks in found.items()}
+
+
+def observed(result: Result | None, metric: str) -> Observed | None:
+    """What a trial tells of a metric; None where it is no data, or finished without measuring it.
+
+    A trial that was stopped bounds the total time from below. It says nothing of the time per request, because nobody
+    knows how the missing ones would have gone; nor does one that failed say anything of any time.
+    """
+    if result is None or result.outcome not in DATA_OUTCOMES:
+        return None
+    if result.outcome is Outcome.OK:
+        value = result.metrics.get(metric)
+        return Observed.finished(value) if value else None
+    return Observed.unfinished((result.lower_bound_s or 0.0) if metric == TOTAL else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The blocks in which both arms of a pair gave data, in the order in which they ran."""
+
+    base: tuple[Observed, ...]
+    new: tuple[Observed, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Lowest and highest possible ln ratio of every block."""
+        lows, highs = paired_bounds(self.base, self.new)
+        return tuple(lows.tolist()), tuple(highs.tolist())
+
+
+def columns_of(rows: Rows, pair: Pair, metric: str) -> Columns:
+    """What the blocks of one condition say about a pair."""
+    kept = []
+    for row in rows.values():
+        base, new = observed(row.get(pair.base), metric), observed(row.get(pair.new), metric)
+        if base and new:
+            kept.append((base, new, row[pair.new].trial.block))
+    base_times, new_times, blocks = zip(*kept, strict=True) if kept else ((), (), ())
+    return Columns(base_times, new_times, blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One comparison in one condition by one metric."""
+
+    condition: Condition
+    pair: Pair
+    metric: str
+    comparison: Comparison
+    caveats: tuple[Caveat, ...] = ()
+    survives: bool = False  # e-BH over the matrix lets the headline count it
+
+    @property
+    def verdict(self) -> Verdict:
+        """The comparison's."""
+        return self.comparison.verdict
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there is a verdict that more blocks would not be run for."""
+        return self.verdict is Verdict.TIE or self.verdict.is_clear
+
+
+def find(matrix: Matrix, results: Iterable[Result], *, complete: bool, exhausted: bool) -> list[Finding]:
+    """Every finding of a matrix, by condition and pair, in the matrix's order; e-BH over those of protocols.
+
+    `complete`: all planned blocks have run; `exhausted`: no more will come, so what is open is inconclusive.
+    """
+    rule, rows = rule_of(matrix, complete=complete), rows_of(results)
+    found = [
+        _finding(condition, pair, metric, rows.get(condition.id, {}), rule, exhausted)
+        for condition in matrix.conditions
+        for pair in pairs_of(matrix, condition)
+        for metric in JUDGED
+    ]
+    protocols = [finding for finding in found if not finding.pair.is_check]
+    survivors = e_bh([finding.comparison.log_e_value for finding in protocols], FALSE_SHARE)
+    alive = {id(finding) for finding, survives in zip(protocols, survivors, strict=True) if survives}
+    return [replace(finding, survives=id(finding) in alive) for finding in found]
+
+
+def _finding(condition: Condition, pair: Pair, metric: str, rows: Rows, rule: Rule, exhausted: bool) -> Finding:
+    columns = columns_of(rows, pair, metric)
+    comparison = compare(columns.base, columns.new, rule, exhausted)
+    orders = [[arm.value for arm in block.order] for block in columns.blocks]
+    return Finding(condition, pair, metric, comparison, caveats(columns.base, columns.new, orders, rule))
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A condition with comparisons that are not decided, after `n` blocks, and what it would take."""
+
+    condition: Condition
+    pairs: tuple[Pair, ...]
+    n: int
+    outlook: Outlook
+    block_s: float  # expected wall time of one more block
+
+
+def still_open(matrix: Matrix, results: Iterable[Result], block_s: Callable[[Condition], float]) -> list[Open]:
+    """Every condition that is not decided, with a forecast that holds for the slowest of its comparisons."""
+    rule, rows = rule_of(matrix, complete=False), rows_of(results)
+    found = []
+    for condition in matrix.conditions:
+        blocks = rows.get(condition.id, {})
+        needs = {pair: needed_for(blocks, pair, rule) for pair in pairs_of(matrix, condition)}
+        left = {pair: outlook for pair, outlook in needs.items() if outlook is not None}
+        if left:
+            slowest = max(left.values(), key=_longest)
+            found.append(Open(condition, tuple(left), len(blocks), slowest, block_s(condition)))
+    return found
+
+
+def _longest(outlook: Outlook) -> float:
+    return float("inf") if outlook.blocks is None else outlook.blocks
+
+
+def needed_for(rows: Rows, pair: Pair, rule: Rule) -> Outlook | None:
+    """How many more blocks decide a pair by the metric that is nearest to it; None when it is decided."""
+    outlooks = []
+    for metric in pair.metrics:
+        columns = columns_of(rows, pair, metric)
+        comparison = compare(columns.base, columns.new, rule, exhausted=False)
+        if comparison.verdict is not Verdict.UNDECIDED or (pair.is_control and comparison.interval.high < 0):
+            return None
+        wanted = replace(rule, margin_ratio=NO_MARGIN) if pair.is_control else rule
+        outlooks.append(_outlook(comparison, columns.bounds, wanted))
+    return min(outlooks, key=_longest)
+
+
+def _outlook(comparison: Comparison, bounds: tuple[tuple[float, ...], tuple[float, ...]], rule: Rule) -> Outlook:
+    if comparison.withheld is None:
+        return _forecast(*bounds, rule)
+    # Stalls hold the verdict back: either they go on until completion is decided, or they stop and become few.
+    finishing = comparison.completion
+    excess = abs(finishing.only_base - finishing.only_new)
+    go_on = (fewest_blocks(rule.confidence, rule.anytime) - excess) * finishing.n / excess
+    stop = excess / rule.stall_ratio - finishing.n if rule.stall_ratio else go_on
+    low, high = sorted(max(1, ceil(blocks)) for blocks in (go_on, stop))
+    return Outlook(low, low, high)
+
+
+_forecast = lru_cache(maxsize=4096)(blocks_needed)  # a condition that has no new blocks need not be forecast again
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheckFinding:
+    """One self-check in one condition: whether it passed (None: too little was measured), and a sentence about it."""
+
+    finding: Finding
+    passed: bool | None
+    message: str
+
+
+def self_checks(findings: Iterable[Finding], rule: Rule) -> list[SelfCheckFinding]:
+    """What the lab found when it compared a protocol with itself, by total time."""
+    return [_check(finding, rule) for finding in findings if finding.pair.is_check and finding.metric == TOTAL]
+
+
+def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
+    assert isinstance(finding.pair.new, Twin)
+    verdict, n = finding.verdict, finding.comparison.interval.n
+    if n < fewest_blocks(rule.confidence, rule.anytime):
+        return SelfCheckFinding(finding, None, f"too few blocks ({n}) to tell")
+    if finding.pair.new.role is Role.AGAIN:
+        if verdict.favours:
+            return SelfCheckFinding(finding, False, "the lab sees a difference where there is none: trust no verdict")
+        if verdict is Verdict.TIE:
+            return SelfCheckFinding(finding, True, "a tie, as it must be")
+        return SelfCheckFinding(finding, None, "no difference seen, but the noise is wider than the margin")
+    if finding.comparison.interval.high < 0:
+        return SelfCheckFinding(finding, True, "delays that are 10 % longer were found")
+    if verdict is Verdict.UNDECIDED:
+        return SelfCheckFinding(finding, None, "delays that are 10 % longer were not found yet")
+    return SelfCheckFinding(finding, False, "delays that are 10 % longer were not found: the lab is too coarse here")

@@ -1,0 +1,78 @@
+"""Where the next block decides most: adaptive repetition. Pure but for the clock, which is handed in.
+
+First every condition gets its minimum, pass by pass. Then each Latin square of blocks goes to the undecided condition
+with the smallest predicted cost: predicted blocks times measured seconds per block. So a cheap condition never waits
+for an expensive one, an expensive one gets its turn as soon as nothing cheaper is open, and a condition that cannot be
+decided any more, within its maximum or the time left, comes last.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from headwind.findings import Open, still_open
+from headwind.forecast import Forecast
+from headwind.model import Block, Condition, Matrix, Result, Trial
+from headwind.schedule import finished_ids, plan_block, plan_blocks, remaining
+from headwind.verdict import LONGEST_FORECAST_BLOCKS
+
+BlockSeconds = Callable[[Condition], float]
+
+
+def upcoming(
+    matrix: Matrix, results: Sequence[Result], forecast: Forecast, left_s: Callable[[], float]
+) -> Iterator[tuple[Trial, ...]]:
+    """The trials to run, block by block, until all is decided or no block fits into the time that is left.
+
+    `results` and `forecast` are looked at again before each block, so the caller adds to them what came of the last.
+    A block is started only if it is expected to end in time, and never split.
+    """
+    for trials in remaining(plan_blocks(matrix), finished_ids(results)):
+        if forecast.total_s(trials) <= left_s():
+            yield trials
+    while matrix.repeat.is_adaptive:
+        block = choose(matrix, results, block_seconds(matrix, forecast), left_s())
+        if block is None:
+            return
+        yield from remaining([block], finished_ids(results))
+
+
+def time_left(budget_s: float | None) -> Callable[[], float]:
+    """A clock that runs down from now on, in seconds; without a budget it never does."""
+    start = time.monotonic()
+    return lambda: math.inf if budget_s is None else budget_s - (time.monotonic() - start)
+
+
+def block_seconds(matrix: Matrix, forecast: Forecast) -> BlockSeconds:
+    """What a block of a condition costs, as far as it is known."""
+    return lambda condition: forecast.block_s(plan_block(matrix, condition, 0))
+
+
+def choose(matrix: Matrix, results: Sequence[Result], block_s: BlockSeconds, left_s: float) -> Block | None:
+    """The next block beyond the minimum, or None: all is decided, or at its maximum, or nothing fits into left_s."""
+    done = finished_ids(results)
+    waiting = []
+    for item in still_open(matrix, results, block_s):
+        block = _first_missing(matrix, item.condition, done)
+        size = len(block.order)
+        begun = block.index % size
+        square_s = item.block_s * (1 if begun else size)
+        if block.index < matrix.repeat.most and square_s <= left_s:
+            waiting.append((not begun, *_promise(item, matrix.repeat.most - block.index, left_s), block))
+    return min(waiting, key=lambda entry: entry[:3])[3] if waiting else None
+
+
+def _promise(item: Open, blocks_left: int, left_s: float) -> tuple[bool, float]:
+    """How a condition stands in the queue: those that can still be decided first, then by cost in seconds."""
+    blocks = item.outlook.blocks or LONGEST_FORECAST_BLOCKS
+    cost_s = blocks * item.block_s
+    return blocks > blocks_left or cost_s > left_s, cost_s
+
+
+def _first_missing(matrix: Matrix, condition: Condition, done: set[str]) -> Block:
+    index = 0
+    while all(trial.id in done for trial in plan_block(matrix, condition, index).trials()):
+        index += 1
+    return plan_block(matrix, condition, index)

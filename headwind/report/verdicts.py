@@ -1,0 +1,279 @@
+"""The verdicts of a run: as a table, as one sentence, and as JSON for other programs. The same in page and terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from headwind.findings import (
+    FALSE_SHARE,
+    JUDGED,
+    TAIL,
+    TOTAL,
+    Finding,
+    Open,
+    Pair,
+    SelfCheckFinding,
+    columns_of,
+    find,
+    rows_of,
+    rule_of,
+    self_checks,
+    still_open,
+)
+from headwind.forecast import Forecast
+from headwind.format import arm_name, counted, duration
+from headwind.model import Condition, Protocol
+from headwind.pursuit import block_seconds
+from headwind.record import State
+from headwind.report.data import RunData
+from headwind.soundness import Caveat, noise_floor
+from headwind.stats import Interval, ratio_interval
+from headwind.verdict import Outlook, Rule, Top, Verdict, winner
+
+if TYPE_CHECKING:
+    from headwind.journal import Run
+
+VERDICTS = "verdicts.json"
+VERSION = 1
+SYMBOLS = {
+    Verdict.COMPLETES_MORE: "\N{BLACK UP-POINTING TRIANGLE}",
+    Verdict.COMPLETES_LESS: "\N{BLACK DOWN-POINTING TRIANGLE}",
+    Verdict.FASTER: "\N{BLACK UP-POINTING TRIANGLE}",
+    Verdict.SLOWER: "\N{BLACK DOWN-POINTING TRIANGLE}",
+    Verdict.TIE: "=",
+    Verdict.SLIGHTLY_FASTER: "\N{WHITE UP-POINTING TRIANGLE}",
+    Verdict.SLIGHTLY_SLOWER: "\N{WHITE DOWN-POINTING TRIANGLE}",
+    Verdict.INCONCLUSIVE: "?",
+    Verdict.UNDECIDED: "\N{HORIZONTAL ELLIPSIS}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One comparison in one condition: both judged findings, the tail beside them, and how many trials failed."""
+
+    condition: Condition
+    pair: Pair
+    findings: Mapping[str, Finding]  # by metric
+    tail: Interval
+
+    @property
+    def blocks(self) -> int:
+        """In which both arms gave data."""
+        return self.findings[TOTAL].comparison.completion.n
+
+    @property
+    def unfinished(self) -> tuple[int, int]:
+        """Trials of the candidate and of the baseline, of `blocks` each, that did not do their work."""
+        completion = self.findings[TOTAL].comparison.completion
+        return completion.n - completion.new_finished, completion.n - completion.base_finished
+
+    @property
+    def is_decided(self) -> bool:
+        """By one of the metrics."""
+        return any(self.findings[metric].is_decided for metric in self.pair.metrics)
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """Every warning once."""
+        return tuple(dict.fromkeys(caveat for finding in self.findings.values() for caveat in finding.caveats))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Everything that a run decided, and what it left open."""
+
+    rule: Rule
+    lines: tuple[Line, ...]  # protocols, in the matrix's order
+    checks: tuple[SelfCheckFinding, ...]
+    open: tuple[Open, ...]
+
+    @classmethod
+    def of(cls, data: RunData) -> Verdicts:
+        """Judge a run as far as it went. While it runs, what is open is undecided; afterwards it is inconclusive."""
+        matrix, running = data.matrix, data.status.state is State.RUNNING
+        complete = data.status.state is State.FINISHED
+        rule = rule_of(matrix, complete=complete)
+        findings = find(matrix, data.latest, complete=complete, exhausted=not running)
+        rows = rows_of(data.latest)
+        lines = []
+        for (_, pair), group in groupby(findings, key=lambda finding: (finding.condition.id, finding.pair)):
+            members = {finding.metric: finding for finding in group}
+            condition = members[TOTAL].condition
+            columns = columns_of(rows.get(condition.id, {}), pair, TAIL)
+            tail = ratio_interval(*columns.bounds, rule.confidence, rule.anytime)
+            lines.append(Line(condition, pair, members, tail))
+        costs = block_seconds(matrix, Forecast(matrix.timeout_s, data.latest))
+        left = still_open(matrix, data.latest, costs) if matrix.repeat.is_adaptive else []
+        return cls(rule, tuple(lines), tuple(self_checks(findings, rule)), tuple(left))
+
+    @property
+    def compared(self) -> list[Line]:
+        """The lines that compare protocols."""
+        return [line for line in self.lines if not line.pair.is_check]
+
+
+def sentence(verdicts: Verdicts) -> str:
+    """What came of the run in plain words; differences count only where they survive e-BH over the matrix."""
+    parts = []
+    for pair in dict.fromkeys(line.pair for line in verdicts.compared):
+        lines = [line for line in verdicts.compared if line.pair == pair]
+        parts.append(f"{arm_name(pair.new)} against {arm_name(pair.base)}: {_tally(lines)}")
+    return f"By total time, {'; '.join(parts)}." if parts else "There is one protocol, so nothing to compare."
+
+
+def _tally(lines: Sequence[Line]) -> str:
+    words = {1: "faster", -1: "slower"}
+    counts: Counter[str] = Counter()
+    for line in lines:
+        finding = line.findings[TOTAL]
+        if finding.verdict.is_clear and finding.survives:
+            completes = finding.verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS)
+            counts[finding.verdict.value if completes else words[finding.verdict.favours]] += 1
+        else:
+            counts["tie" if finding.verdict is Verdict.TIE else "not decided"] += 1
+    order = ("completes more often", "faster", "tie", "slower", "completes less often", "not decided")
+    told = ", ".join(f"{word} in {counts[word]}" for word in order if counts[word])
+    return f"{told} of {counted(len(lines), 'condition')}"
+
+
+def ratio_text(finding: Finding) -> str:
+    """`1.23x [1.18, 1.29]`, or how often both finished where that is the verdict."""
+    completion = finding.comparison.completion
+    if finding.verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS):
+        return f"finished {completion.new_finished} against {completion.base_finished} of {completion.n}"
+    return interval_text(finding.comparison.interval)
+
+
+def interval_text(interval: Interval) -> str:
+    """`1.23x [1.18, 1.29]`; what is open is shown as such, and without blocks there is a dash."""
+    if not interval.n:
+        return "\N{EM DASH}"
+    estimate, low, high = interval.ratios
+    centre = "?" if estimate is None else f"{estimate:.2f}x"
+    ends = f"{low:.2f}" if low > 0 else "0", f"{high:.2f}" if math.isfinite(high) else "\N{INFINITY}"
+    return f"{centre} [{ends[0]}, {ends[1]}]"
+
+
+def finding_text(finding: Finding) -> str:
+    """Symbol, ratio and interval; `~` where a difference would not survive e-BH over the matrix."""
+    doubt = "~" if finding.verdict.favours and not (finding.survives or finding.pair.is_check) else ""
+    return f"{SYMBOLS[finding.verdict]}{doubt} {ratio_text(finding)}"
+
+
+def unfinished_text(line: Line) -> str:
+    """`h1 3 of 9`, for the arms that did not always finish; empty where all did."""
+    arms = zip((line.pair.new, line.pair.base), line.unfinished, strict=True)
+    return ", ".join(f"{arm.value} {count} of {line.blocks}" for arm, count in arms if count)
+
+
+def open_text(item: Open) -> str:
+    """`clean/article is not decided after 60 blocks (h3 against h2): about 9 more blocks (4 to 30), 4 min`."""
+    pairs = ", ".join(str(pair) for pair in item.pairs)
+    return f"{item.condition.id} is not decided after {counted(item.n, 'block')} ({pairs}): {_more(item)}"
+
+
+def _more(item: Open) -> str:
+    outlook = item.outlook
+    if outlook.blocks is None:
+        return "hundreds of blocks more, so probably never"
+    most = "hundreds" if outlook.high is None else str(outlook.high)
+    about = f"about {counted(outlook.blocks, 'more block')} ({outlook.low} to {most})"
+    return f"{about}, {duration(outlook.blocks * item.block_s)}"
+
+
+def check_text(check: SelfCheckFinding) -> str:
+    """One line about a self-check, with its figures, and the noise floor where it is A/A."""
+    finding = check.finding
+    mark = {True: "passed", False: "FAILED", None: "open"}[check.passed]
+    text = f"self-check {mark}: {finding.condition.id}, {finding.pair}: {check.message}; "
+    text += f"{ratio_text(finding)} n={finding.comparison.completion.n}"
+    floor = noise_floor(finding.comparison.interval)
+    if finding.pair.new.value.endswith("again"):
+        text += f"; noise floor {math.expm1(floor):.1%}" if math.isfinite(floor) else "; noise floor unknown"
+    return text
+
+
+def tops(verdicts: Verdicts, protocols: Sequence[Protocol]) -> dict[str, Top]:
+    """Who is best in each condition, by total time."""
+    found: dict[str, Top] = {}
+    for name, lines in groupby(verdicts.compared, key=lambda line: line.condition.id):
+        judged = {(line.pair.base.value, line.pair.new.value): line.findings[TOTAL].verdict for line in lines}
+        found[name] = winner([protocol.value for protocol in protocols], judged)
+    return found
+
+
+def write_verdicts(run: Run) -> None:
+    """Put verdicts.json into the run folder."""
+    data = RunData.of(run)
+    run.write(VERDICTS, json.dumps(verdicts_json(data, Verdicts.of(data)), indent=2) + "\n")
+
+
+def verdicts_json(data: RunData, verdicts: Verdicts) -> dict[str, Any]:
+    """Everything of it as one JSON object; ratios are of times, above 1: the candidate is faster. Infinity is null."""
+    return {
+        "version": VERSION,
+        "run": data.id,
+        "sentence": sentence(verdicts),
+        "rule": {
+            "confidence": verdicts.rule.confidence,
+            "margin_ratio": verdicts.rule.margin_ratio,
+            "anytime": verdicts.rule.anytime,
+            "false_discovery_ratio": FALSE_SHARE,
+        },
+        "best": {
+            name: {"protocols": list(top.protocols), "standing": top.standing.value}
+            for name, top in tops(verdicts, data.matrix.protocols).items()
+        },
+        "comparisons": [_line_json(line) for line in verdicts.lines],
+        "self_checks": [
+            {"condition": item.finding.condition.id, "candidate": item.finding.pair.new.value,
+             "baseline": item.finding.pair.base.value, "passed": item.passed, "message": item.message}
+            for item in verdicts.checks
+        ],
+        "undecided": [
+            {"condition": item.condition.id, "comparisons": [str(pair) for pair in item.pairs], "blocks": item.n,
+             "more_blocks": _outlook_json(item.outlook), "seconds_per_block": item.block_s}
+            for item in verdicts.open
+        ],
+    }  # fmt: skip
+
+
+def _line_json(line: Line) -> dict[str, Any]:
+    new, base = line.unfinished
+    return {
+        "condition": line.condition.id,
+        "candidate": line.pair.new.value,
+        "baseline": line.pair.base.value,
+        "blocks": line.blocks,
+        "unfinished": {"candidate": new, "baseline": base},
+        "metrics": {metric: _finding_json(line.findings[metric]) for metric in JUDGED}
+        | {TAIL: {"ratio": _ratio_json(line.tail)}},
+        "warnings": [caveat.message for caveat in line.caveats],
+    }
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    comparison = finding.comparison
+    return {
+        "verdict": finding.verdict.value,
+        "ratio": _ratio_json(comparison.interval),
+        "survives_e_bh": finding.survives,
+        "ln_e_value": comparison.log_e_value,
+        "withheld": comparison.withheld.value if comparison.withheld else None,
+    }
+
+
+def _ratio_json(interval: Interval) -> dict[str, float | int | None]:
+    estimate, low, high = interval.ratios
+    return {"estimate": estimate, "low": low, "high": high if math.isfinite(high) else None, "blocks": interval.n}
+
+
+def _outlook_json(outlook: Outlook) -> dict[str, int | None]:
+    return {"median": outlook.blocks, "low": outlook.low, "high": outlook.high}
