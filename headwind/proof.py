@@ -10,11 +10,19 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from headwind.expectation import chance_of_no_pair, chance_of_none, overtaking_ratio, stationary_loss, wire_bytes
+from headwind.expectation import (
+    chance_of_no_pair,
+    chance_of_none,
+    overtaking_ratio,
+    stationary_loss,
+    vanishing_ratio,
+    wire_bytes,
+)
 from headwind.model import Check, Proof
+from headwind.steadiness import check_hosts, check_settings
 from impair.profile import FRAME_BYTES, Delay, Direction, Link, Profile
 
 SIGMAS = 4.9  # two-sided chance of 1e-6 for a true impairment to be called false ...
@@ -46,6 +54,7 @@ class Evidence:
     before: Mapping[str, Any]
     after: Mapping[str, Any]
     trains: Mapping[str, Mapping[str, Any]]
+    joined: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # the hosts' fingerprints at the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +83,15 @@ class Passage:
 
 def prove(profile: Profile, evidence: Evidence) -> Proof:
     """Check both directions of a trial's network; see the module's docstring for the rule."""
-    checks: list[Check] = []
+    configured, before, after = evidence.configured, evidence.before, evidence.after
+    counters = {"before": before, "after": after, "trains": evidence.trains, "configured": configured,
+                "joined": evidence.joined}  # fmt: skip
+    checks = [check_settings(direction, configured[direction], before, after) for direction in Direction]
+    checks += check_hosts(before, after, evidence.joined)
+    if not all(moment["router"].get(direction) for moment in (before, after) for direction in Direction):
+        return Proof(tuple(checks), counters)  # somebody took netem away: there is nothing to count
     for direction in Direction:
         checks += _check_direction(direction, profile.link(direction), evidence)
-    counters = {"before": evidence.before, "after": evidence.after, "trains": evidence.trains,
-                "configured": evidence.configured}  # fmt: skip
     return Proof(tuple(checks), counters, tuple(_warnings(profile, evidence)))
 
 
@@ -159,8 +172,22 @@ def _check_delay(direction: Direction, link: Link, read: Link, train: Mapping[st
         direction, "delay_s", wanted, configured, measured, tolerance, abs(measured - expected) <= tolerance,
         f"{'median' if robust else 'mean'} one-way delay of {len(delays)} probes",
     )  # fmt: skip
+    yield _check_probes(direction, link, train)
     if link.delay and link.delay.jitter_s and len(delays) > 2:
         yield _check_jitter(direction, link, read, delays)
+
+
+def _check_probes(direction: Direction, link: Link, train: Mapping[str, Any] | None) -> Check:
+    """No more probes are missing than netem takes: what vanishes inside a host is in no counter of frames."""
+    assert train
+    expected, (_, inflation) = vanishing_ratio(link), stationary_loss(link.loss)
+    sent, unique = train["sent"], train["unique"]
+    measured = (sent - unique) / sent
+    tolerance = SIGMAS * math.sqrt(expected * (1 - expected) * inflation / sent) + 1 / sent
+    return Check(
+        direction, "probe_loss_ratio", expected, None, measured, tolerance, measured <= expected + tolerance,
+        f"{unique} of {sent} probes arrived; fewer are missing where packets are doubled",
+    )  # fmt: skip
 
 
 def _sending_s(link: Link) -> float:
@@ -285,10 +312,6 @@ def _warnings(profile: Profile, evidence: Evidence) -> Iterator[str]:
             limit = profile.link(direction).limit
             yield f"{direction}: {dropped} packets dropped by a full queue (limit {limit}), as a slow link does"
     for side in ("client", "server"):
-        for name, words in (
-            ("udp_rcvbuf_errors", "datagrams lost in a full UDP receive buffer (net.core.rmem_max of the host)"),
-            ("oversize_frames", f"frames above {FRAME_BYTES} bytes: an offload is on"),
-        ):
-            count = _gain(evidence, side, "", name)
-            if count:
-                yield f"{side}: {count} {words}"
+        lost = _gain(evidence, side, "", "udp_rcvbuf_errors")
+        if lost:
+            yield f"{side}: {lost} datagrams lost in a full UDP receive buffer (net.core.rmem_max of the host)"

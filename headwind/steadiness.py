@@ -19,7 +19,9 @@ SETTINGS = ("link", "seed", "limit")
 def check_settings(direction: Direction, configured: Any, before: Any, after: Any) -> Check:
     """netem still reads as it was configured, and nobody replaced it: its counters never went back."""
     moments = [moment["router"].get(direction) for moment in (before, after)]
-    changes = [name for name in SETTINGS for moment in moments if not moment or moment.get(name) != configured.get(name)]
+    changes = [
+        name for name in SETTINGS for moment in moments if not moment or moment.get(name) != configured.get(name)
+    ]
     if all(moments):
         first, last = (moment["counters"] for moment in moments)
         changes += [name for name, count in first.items() if not name.startswith("backlog") and last[name] < count]

@@ -149,6 +149,7 @@ class Testbed:
     engine: str
     facts: dict[str, Any] = field(default_factory=dict)  # what the agents said of themselves when they joined
     containers: dict[str, str] = field(default_factory=dict)
+    fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)  # of the three hosts, once joined
 
     @property
     def agents(self) -> tuple[Agent, Agent, Agent]:
@@ -195,6 +196,11 @@ class Testbed:
                 congestion=congestion.tcp,
             )  # fmt: skip
         self.facts |= {"client": {**client, **joined["client"]}, "server": {**server, **joined["server"]}}
+        self.fingerprints = {
+            "client": self.client.call("counters").get("fingerprint", {}),
+            "server": self.server.call("counters").get("fingerprint", {}),
+            "router": self.router.call("show").get("fingerprint", {}),
+        }
         self.facts |= {"router": router, "nginx": self.server.call("info"), "h2load": self.client.call("info")}
 
 

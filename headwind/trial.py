@@ -65,7 +65,7 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
     with watch.phase("settle"):
         after = _settled_counters(testbed, profile, before)
     with watch.phase("prove"):
-        proof = prove(profile, Evidence(configured, before, after, trains))
+        proof = prove(profile, Evidence(configured, before, after, trains, testbed.fingerprints))
         proof = replace(proof, warnings=(*proof.warnings, *_crowding(testbed, before, after, answer["wall_s"])))
         outcome, reason = decide(trial, answer, proof, health, testbed.server.call("health"))
     metrics = {"timeout_s": timeout_s} if outcome is Outcome.TIMEOUT else dict(answer.get("metrics") or {})
@@ -198,8 +198,11 @@ def _settled_counters(testbed: Testbed, profile: Profile, before: Mapping[str, A
     """
     longest_s = max(path_delay_s(profile.link(direction)) for direction in Direction)
     deadline = time.monotonic() + longest_s + SETTLE_S
+    gaps: dict[str, float] = {}
     while True:
         after = read_counters(testbed)
+        for host, counters in after.items():  # which every reading starts afresh
+            gaps[host] = counters["largest_gap_s"] = max(gaps.get(host, 0.0), counters.get("largest_gap_s", 0.0))
         if _under_way(before, after) == 0 or time.monotonic() > deadline:
             return after
         time.sleep(0.002)

@@ -28,7 +28,7 @@ _PEER_ADDRESS = slice(4 + 20, 4 + 36)
 _MAPPED = bytes(10) + b"\xff\xff"  # an IPv4 address inside an IPv6 socket (RFC 4291, 2.5.5.2)
 
 
-def _ask(sock: socket.socket, kind: int, flags: int, payload: bytes) -> list[bytes]:
+def ask(sock: socket.socket, kind: int, flags: int, payload: bytes) -> list[bytes]:
     """Send one netlink request and return the payloads of its answers. Raises OSError with the kernel's errno."""
     sock.send(_HEADER.pack(_HEADER.size + len(payload), kind, NLM_F_REQUEST | flags, 1, 0) + payload)
     answers: list[bytes] = []
@@ -78,7 +78,7 @@ def destroy_sockets(network: ipaddress.IPv4Network) -> Leftovers:
 
 def _sockets(sock: socket.socket, family: int) -> list[bytes]:
     request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, ALL_STATES_BUT_LISTEN, bytes(48))
-    return _ask(sock, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
+    return ask(sock, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
 
 
 def _is_towards(message: bytes, family: int, network: ipaddress.IPv4Network) -> bool:
@@ -91,7 +91,7 @@ def _is_towards(message: bytes, family: int, network: ipaddress.IPv4Network) -> 
 def _destroy(sock: socket.socket, family: int, identity: bytes) -> int:
     """Destroy one socket; 0 or the kernel's errno."""
     try:
-        _ask(sock, SOCK_DESTROY, NLM_F_ACK, _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, 0xFFFF, identity))
+        ask(sock, SOCK_DESTROY, NLM_F_ACK, _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, 0xFFFF, identity))
     except OSError as error:
         if error.errno in (errno.EPERM, errno.EACCES):
             raise
@@ -111,17 +111,17 @@ def flush_metrics() -> None:
         name = b"tcp_metrics\0"
         attribute = struct.pack("@HH", 4 + len(name), CTRL_ATTR_FAMILY_NAME) + name
         command = struct.pack("@BBH", CTRL_CMD_GETFAMILY, 1, 0)
-        answer = _ask(sock, GENL_ID_CTRL, NLM_F_ACK, command + attribute)[0]
-        family = _attribute(answer[4:], CTRL_ATTR_FAMILY_ID)
+        answer = ask(sock, GENL_ID_CTRL, NLM_F_ACK, command + attribute)[0]
+        family = attributes(answer[4:])[CTRL_ATTR_FAMILY_ID]
         # Without an address it means all of them (tcp_metrics_nl_cmd_del in net/ipv4/tcp_metrics.c).
-        _ask(sock, struct.unpack("@H", family)[0], NLM_F_ACK, struct.pack("@BBH", TCP_METRICS_CMD_DEL, 1, 0))
+        ask(sock, struct.unpack("@H", family)[0], NLM_F_ACK, struct.pack("@BBH", TCP_METRICS_CMD_DEL, 1, 0))
 
 
-def _attribute(data: bytes, wanted: int) -> bytes:
-    """The first netlink attribute of type `wanted`. Raises LookupError when there is none."""
-    while data:
+def attributes(data: bytes) -> dict[int, bytes]:
+    """The netlink attributes in `data`, by type, without the flags that a type may carry (NLA_TYPE_MASK)."""
+    found: dict[int, bytes] = {}
+    while len(data) >= 4:
         length, kind = struct.unpack_from("@HH", data)
-        if kind == wanted:
-            return data[4:length]
+        found[kind & 0x3FFF] = data[4:length]
         data = data[(length + 3) & ~3 :]
-    raise LookupError(f"no netlink attribute {wanted} in the kernel's answer")
+    return found

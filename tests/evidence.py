@@ -90,7 +90,9 @@ def _read_back(link: Link) -> dict[str, Any]:
 def _probe(link: Link, netem: SeededNetem) -> dict[str, Any]:
     """As the receiving end's listener tells it (impair/probe.py); a rate sends one after another."""
     sending_s = _sending_s(link, PROBE_BYTES)
-    interval_s, free_s, delays = max(PROBE_INTERVAL_S, 2 * sending_s), 0.0, []
+    interval_s, free_s = max(PROBE_INTERVAL_S, 2 * sending_s), 0.0
+    delays: list[float] = []
+    arrived: set[int] = set()
     machine = random.Random(PROBES)
     for number in range(PROBES):
         for packet in netem.offer():
@@ -99,7 +101,8 @@ def _probe(link: Link, netem: SeededNetem) -> dict[str, Any]:
                 leaves_s = free_s = max(free_s, leaves_s) + sending_s
             if not packet.corrupted:
                 delays.append(leaves_s - number * interval_s + machine.uniform(*PATH_S))
-    return {"sent": PROBES, "received": len(delays), "delays_s": delays}
+                arrived.add(number)
+    return {"sent": PROBES, "received": len(delays), "unique": len(arrived), "delays_s": delays}
 
 
 def _bulk(link: Link, netem: SeededNetem) -> dict[str, Any]:

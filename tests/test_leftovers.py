@@ -51,7 +51,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
         socket.AF_INET: [message(socket.AF_INET, peer) for peer in ("10.77.2.10", "10.77.1.10", "127.0.0.1")],
         socket.AF_INET6: [message(socket.AF_INET6, peer) for peer in ("::ffff:10.77.2.11", "::1", "::10.77.2.12")],
     })  # fmt: skip
-    monkeypatch.setattr(leftovers, "_ask", kernel.ask)
+    monkeypatch.setattr(leftovers, "ask", kernel.ask)
     return kernel
 
 

@@ -23,7 +23,6 @@ from headwind.testbed import (
     LABEL,
     OWNER_LABEL,
     Addresses,
-    Testbed,
     pick_addresses,
     projects,
     remove_project,
@@ -286,7 +285,7 @@ def test_a_testbed_that_cannot_come_up_leaves_nothing(daemon: FakeDocker, monkey
     monkeypatch.setattr(testbed, "taken_subnets", list)
     with (
         pytest.raises(DockerError, match="already allocated"),
-        Testbed.up("tag", Congestion(), "auto"),
+        testbed.Testbed.up("tag", Congestion(), "auto"),
     ):
         pytest.fail("it is not up")
     assert daemon.projects == set()

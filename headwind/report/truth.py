@@ -12,6 +12,9 @@ from headwind.report.data import RunData, latest_of
 from impair.profile import Direction
 
 
+ONLY_WHEN_BROKEN = frozenset({"settings_changed", "hosts_changed", "oversize_frames"})  # nothing was asked of these
+
+
 @dataclass(frozen=True, slots=True)
 class Truth:
     """One quantity in one direction of one condition, over all trials of all protocols, invalid ones too.
@@ -42,7 +45,8 @@ def truth_table(data: RunData, condition: Condition) -> list[Truth]:
         for check in result.proof.checks:
             found.setdefault((check.direction, check.quantity), []).append((result, check))
     ordered = sorted(found, key=lambda key: list(Direction).index(key[0]))
-    return [_truth(found[key]) for key in ordered]
+    table = [_truth(found[key]) for key in ordered]
+    return [truth for truth in table if truth.quantity not in ONLY_WHEN_BROKEN or truth.passed < truth.trials]
 
 
 def _truth(checked: Sequence[tuple[Result, Check]]) -> Truth:
