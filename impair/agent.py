@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from impair import mailbox, ports
+from impair.fingerprint import fingerprint
 from impair.netem import Ability, Netem, Reading, try_netem
 from impair.profile import Delay, Direction, Link, Profile
+from impair.pulse import Pulse
 from impair.wire import serve
 
 SIDES = ("client", "server")
@@ -42,12 +44,17 @@ class Router:
     def _ability(self) -> Ability:
         return try_netem()
 
+    @cached_property
+    def _pulse(self) -> Pulse:
+        return Pulse()
+
     def probe(self) -> dict[str, Any]:
         """What the kernel's netem can do, found by trying: {"netem", "why", "seed", "counters"}."""
         return asdict(self._ability)
 
     def hello(self) -> dict[str, Any]:
         """{"kernel", "engine", "netem_counters", "ports": {side: {"name", "mac", "mtu"}}} and what the engine adds."""
+        self._pulse.largest_gap_s()
         return {
             **self._facts,
             "kernel": os.uname().release,
@@ -94,6 +101,8 @@ class Router:
         """{direction: {"link", "seed", "limit", "unverified", "counters"} or None, "ports": {side: frame counters}}.
 
         `link` is read back, but for what `unverified` names: the kernel does not tell it, so it is what was written.
+        Also "fingerprint" (see there; the queueing disciplines are the directions themselves, new with every `apply`),
+        and "largest_gap_s", the longest time since the last `show` in which this host did not run.
         """
         directions: dict[str, Any] = {}
         for direction, side in EGRESS.items():
@@ -101,7 +110,12 @@ class Router:
             applied = self._applied.get(direction)
             directions[direction.value] = _shown(reading, applied.delay if applied else None) if reading else None
         counters = ports.frame_counters()
-        return {**directions, "ports": {side: counters[name] for side, name in self._ports.items()}}
+        return {
+            **directions,
+            "ports": {side: counters[name] for side, name in self._ports.items()},
+            "fingerprint": fingerprint(queueing=False),
+            "largest_gap_s": self._pulse.largest_gap_s(),
+        }
 
 
 def _shown(reading: Reading, written: Delay | None) -> dict[str, Any]:

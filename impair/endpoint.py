@@ -15,12 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from impair.fingerprint import fingerprint
 from impair.interface import EndpointError, Interface
 from impair.leftovers import destroy_sockets, flush_metrics
 from impair.pattern import send_pattern, serve_pattern
 from impair.ports import frame_counters
 from impair.probe import Listener, attach_filter, send_train
 from impair.profile import FRAME_BYTES
+from impair.pulse import Pulse
 from impair.wire import serve
 
 FRAME_COUNTERS = ("rx_frames", "tx_frames", "rx_bytes", "tx_bytes")
@@ -81,6 +83,11 @@ class Endpoint:
         """The watch for frames that are too long."""
         return OversizeCounter(self.interface.name)
 
+    @cached_property
+    def pulse(self) -> Pulse:
+        """The watch for times in which nothing ran here."""
+        return Pulse()
+
     def hello(self) -> dict[str, Any]:
         """Who this is: {"ip", "network", "mac", "interface", "mtu", "kernel"}, and "probe": see `listen`.
 
@@ -88,6 +95,7 @@ class Endpoint:
         """
         link = self.interface
         self.oversize.read()
+        self.pulse.largest_gap_s()
         return {
             "ip": link.ip, "network": str(link.network), "mac": link.mac, "interface": link.name, "mtu": link.mtu,
             "kernel": os.uname().release, "probe": self.listen(),
@@ -114,16 +122,20 @@ class Endpoint:
         self._peer_network = ipaddress.IPv4Network(peer_network)
         return joined
 
-    def counters(self) -> dict[str, int]:
+    def counters(self) -> dict[str, Any]:
         """Counters since the network was made: the interface's frames and bytes, errors of IP, UDP and TCP.
 
-        `oversize_frames` counts from `hello` on. A datagram counts in udp_in_datagrams when it is read.
+        `oversize_frames` counts from `hello` on. A datagram counts in udp_in_datagrams when it is read. And what is no
+        count: "fingerprint" (see there), and "largest_gap_s", the longest time since the last call in which this host
+        did not run.
         """
         frames = frame_counters()[self.interface.name]
         return {
             **{name: frames[name] for name in FRAME_COUNTERS},
             **snmp_counters(Path("/proc/net/snmp").read_text()),
             "oversize_frames": self.oversize.read(),
+            "fingerprint": fingerprint(),
+            "largest_gap_s": self.pulse.largest_gap_s(),
         }
 
     def forget(self) -> dict[str, Any]:

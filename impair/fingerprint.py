@@ -11,11 +11,11 @@ import errno
 import fcntl
 import socket
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 
-from impair.leftovers import NLM_F_DUMP, ask, attributes
+from impair.leftovers import NLM_F_ACK, NLM_F_DUMP, ask, attributes
 
 NETLINK_NETFILTER = 12
 RTM_GETLINK, RTM_GETROUTE, RTM_GETNEIGH, RTM_GETRULE, RTM_GETQDISC = 18, 26, 30, 34, 38
@@ -25,7 +25,8 @@ IFF_UP, IFF_LOWER_UP = 1, 1 << 16
 RTA_CACHEINFO, RTM_F_CLONED = 12, 0x200
 NDA_DST, NDA_LLADDR, NUD_PERMANENT = 1, 2, 0x80
 TCA_KIND, TCA_OPTIONS = 1, 2
-NFT_MSG_GETTABLE, NFT_MSG_GETGEN, NFTA_TABLE_NAME, NFTA_GEN_ID = 10 << 8 | 1, 10 << 8 | 16, 1, 1  # 10: NFNL_SUBSYS_NFTABLES
+NFT_MSG_GETTABLE, NFT_MSG_GETGEN = 10 << 8 | 1, 10 << 8 | 16  # 10: NFNL_SUBSYS_NFTABLES
+NFTA_TABLE_NAME, NFTA_GEN_ID = 1, 1
 SIOCETHTOOL, ETHTOOL_GFEATURES, FEATURE_BLOCKS = 0x8946, 0x3A, 4  # 32 features in a block; kernel 7 has three
 NOT_THERE = (errno.EOPNOTSUPP, errno.ENOENT, errno.EINVAL, errno.EPROTONOSUPPORT)  # a kernel without the subsystem
 LEGACY_TABLES = Path("/proc/net/ip_tables_names")
@@ -105,9 +106,9 @@ def _link(flags: int, found: dict[int, bytes], queueing: bool) -> str:
     words = [_text(found[IFLA_IFNAME]), found.get(IFLA_ADDRESS, b"").hex(":"), f"mtu {mtu}", state]
     if queueing:
         words.append(_text(found.get(IFLA_QDISC, b"")))
-    program = found.get(IFLA_XDP, b"")  # only its first attribute when there is none: IFLA_XDP_ATTACHED, 0
-    if any(attributes(program).values()) and any(b"".join(attributes(program).values())):
-        words.append(f"xdp {program.hex()}")
+    program = attributes(found.get(IFLA_XDP, b""))
+    if any(b"".join(program.values())):  # otherwise only "nothing attached", a zero
+        words.append(f"xdp {sorted(program.items())}")
     return " ".join(words)
 
 
@@ -145,7 +146,7 @@ def _nftables() -> Iterator[str]:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
             tables = [_text(attributes(message[4:])[NFTA_TABLE_NAME])
                       for message in ask(sock, NFT_MSG_GETTABLE, NLM_F_DUMP, bytes(4))]  # fmt: skip
-            generation = attributes(ask(sock, NFT_MSG_GETGEN, 0, bytes(4))[0][4:])[NFTA_GEN_ID]
+            generation = attributes(ask(sock, NFT_MSG_GETGEN, NLM_F_ACK, bytes(4))[0][4:])[NFTA_GEN_ID]
     except OSError as error:
         if error.errno in NOT_THERE:
             return

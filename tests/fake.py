@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,11 @@ def evidence_of(profile: Profile, seed: int, *, clipped: bool = False, overflows
         arrived = round(100 * (1 - stationary_loss(link.loss)[0]))
         delay_s, jitter_s = (link.delay.delay_s, link.delay.jitter_s) if link.delay else (0.0, 0.0)
         delays = [delay_s + 0.00025 + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
-        trains[direction.value] = {"probe": {"sent": 100, "received": arrived, "delays_s": delays}}
+        trains[direction.value] = {"probe": {"sent": 100, "received": arrived, "unique": arrived, "delays_s": delays}}
     after["server"]["udp_rcvbuf_errors"] += overflows
     configured = {direction.value: {"link": profile.link(direction).to_json()} for direction in Direction}
+    for moment, (direction, read) in product((before, after), configured.items()):
+        moment["router"][direction].update(read)  # as read back
     return Evidence(configured, before, after, trains)
 
 

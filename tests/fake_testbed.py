@@ -119,9 +119,9 @@ class FakeAgent(Agent):
             raise AgentDied(f"the {' and '.join(dead)} died")
         return self.answers.pop(identity)
 
-    def do_counters(self) -> dict[str, int]:
+    def do_counters(self) -> dict[str, Any]:
         zero = dict.fromkeys(("udp_rcvbuf_errors", "oversize_frames", "tcp_retrans_segs"), 0)
-        return {**self.world.frames[self.name], **zero}
+        return {**self.world.frames[self.name], **zero, "fingerprint": {}, "largest_gap_s": 0.0}
 
     def do_forget(self) -> dict[str, Any]:
         return {"sockets_destroyed": 0}
@@ -177,7 +177,8 @@ class FakeRouter(FakeAgent):
 
     def do_show(self) -> dict[str, Any]:
         ports = {side: dict(self.world.frames[f"port {side}"]) for side in ("client", "server")}
-        return {**{direction.value: self._direction(direction) for direction in Direction}, "ports": ports}
+        directions = {direction.value: self._direction(direction) for direction in Direction}
+        return {**directions, "ports": ports, "fingerprint": {}, "largest_gap_s": 0.0}
 
 
 class FakeServer(FakeAgent):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,7 @@ def netem(monkeypatch: pytest.MonkeyPatch) -> FakeNetem:
     monkeypatch.setattr(agent, "Netem", lambda: fake)
     monkeypatch.setattr(agent, "try_netem", lambda: Ability(netem=True, why="tried", seed=True, counters=True))
     monkeypatch.setattr(ports, "describe", lambda name: {"name": name, "mac": f"mac of {name}", "mtu": 1500})
+    monkeypatch.setattr(agent, "fingerprint", lambda *, queueing: {"queueing": str(queueing)})
     frames = dict.fromkeys(ports.FRAME_COUNTERS, 3)
     monkeypatch.setattr(
         ports, "frame_counters", lambda: {"lo": {}, "eth-c": frames, "eth-s": {**frames, "rx_frames": 4}}
@@ -87,6 +89,16 @@ def test_what_the_kernel_does_not_tell_is_said_to_be_unverified(router: Router) 
     assert shown["downlink"]["link"]["delay"]["distribution"] == "normal"
     assert shown["downlink"]["unverified"] == ["delay.distribution"]
     assert shown["uplink"]["unverified"] == []
+
+
+def test_the_router_shows_its_fingerprint_without_what_every_trial_replaces_and_whether_it_kept_running(
+    router: Router,
+) -> None:
+    router.hello()
+    time.sleep(0.1)
+    shown = router.show()
+    assert shown["fingerprint"] == {"queueing": "False"}
+    assert 0 < shown["largest_gap_s"] < 5.0
 
 
 def test_a_cleared_router_has_no_netem(router: Router, netem: FakeNetem) -> None:

@@ -87,9 +87,24 @@ def test_bytes_that_are_no_text_are_read_all_the_same(path: Path) -> None:
     assert docker("logs") == "a\ufffdb\n"
 
 
-def test_commands_run_at_the_root_with_nothing_to_read(path: Path) -> None:
-    install(path, "pwd; cat")
+def test_commands_run_at_the_root(path: Path) -> None:
+    install(path, "pwd")
     assert docker("info") == f"{ROOT}\n"
+
+
+def test_commands_do_not_read_what_is_typed(path: Path) -> None:
+    install(path, "cat")
+    reading, writing = os.pipe()
+    os.write(writing, b"typed for the lab")
+    os.close(writing)
+    ours = os.dup(0)
+    os.dup2(reading, 0)
+    try:
+        assert docker("exec") == ""
+    finally:
+        os.dup2(ours, 0)
+        os.close(ours)
+        os.close(reading)
 
 
 def test_compose_gets_its_variables(path: Path) -> None:

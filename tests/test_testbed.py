@@ -50,6 +50,12 @@ def test_addresses_never_overlap_what_is_taken_nor_each_other(taken: list[str], 
     assert all(subnet.is_private and subnet.prefixlen == 24 for subnet in subnets)
 
 
+def test_a_subnet_that_is_drawn_twice_is_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, drawn = random.Random(1), iter([0x0A460100, 0x0A460100, 0x0A460200])
+    monkeypatch.setattr(rng, "randrange", lambda *_: next(drawn))
+    assert pick_addresses(rng, []) == Addresses("10.70.1.0/24", "10.70.2.0/24")
+
+
 def test_where_all_of_10_is_taken_other_private_networks_serve() -> None:
     found = pick_addresses(random.Random(1), ["10.0.0.0/8", "fd00::/8"])
     assert ipaddress.IPv4Network(found.client_subnet).subnet_of(ipaddress.IPv4Network("172.16.0.0/12"))

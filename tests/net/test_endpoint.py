@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -113,8 +114,11 @@ def other(end: str) -> str:
 
 def other_congestion() -> str:
     """A congestion control that is not the host's default, so that only the route can have chosen it."""
-    default = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
-    return "reno" if default == "cubic" else "cubic"
+    return "reno" if default_congestion() == "cubic" else "cubic"
+
+
+def default_congestion() -> str:
+    return Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
 
 
 def missing() -> str:
@@ -290,8 +294,86 @@ def test_every_frame_is_counted_on_both_sides(pair: Pair) -> None:
     assert set(others.values()) == {0}
 
 
-def gain(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    return {name: after[name] - before[name] for name in after}
+def gain(before: dict[str, Any], after: dict[str, Any]) -> dict[str, int]:
+    return {name: after[name] - before[name] for name in after if isinstance(after[name], int)}
+
+
+@pytest.mark.parametrize(
+    ("topics", "commands"),
+    [
+        ("routes", ["ip route add 10.99.0.0/24 via 10.77.1.253"]),
+        ("routes", ["ip route add 10.99.0.0/24 via 10.77.1.253 table 77"]),
+        ("routes", ["ip route change 10.77.2.0/24 via 10.77.1.254 dev hwt0 congctl {default}"]),
+        ("routes", ["ip route change 10.77.2.0/24 via 10.77.1.254 dev hwt0 congctl {congestion} initcwnd 40"]),
+        ("routes", ["ip address add 10.99.0.1/32 dev hwt0"]),
+        ("rules", ["ip rule add from all lookup 77 priority 77"]),
+        ("neighbours", ["ip neighbour replace 10.77.1.254 lladdr 02:00:00:00:00:99 nud permanent dev hwt0"]),
+        ("neighbours", ["ip neighbour add 10.77.1.9 lladdr 02:00:00:00:00:99 nud permanent dev hwt0"]),
+        ("links qdiscs", ["tc qdisc add dev hwt0 root tbf rate 10mbit burst 5000 latency 50ms"]),
+        ("links qdiscs", ["tc qdisc add dev hwt0 root pfifo limit 10"]),
+        ("links qdiscs", ["tc qdisc add dev hwt0 root netem delay 1ms"]),
+        ("qdiscs", ["tc qdisc add dev hwt0 clsact"]),
+        ("links", ["ip link set hwt0 mtu 1400"]),
+        ("links", ["ip link set hwt0 address 02:00:00:00:00:77"]),
+        ("links offloads", ["ip link add hwt7 type dummy"]),
+        ("firewall", ["nft add table ip tampering"]),
+        ("firewall", ["nft add table ip tampering", "nft delete table ip tampering"]),  # also one that is taken back
+        ("firewall", ["iptables -A OUTPUT -j ACCEPT"]),
+        ("firewall", ["iptables-legacy -A OUTPUT -j ACCEPT"]),
+        ("offloads", ["ethtool -K hwt0 gro on"]),
+        ("offloads", ["ethtool -K hwt0 tx on"]),
+        ("sysctls", ["sysctl -w net.ipv4.ip_forward={not_forwarding}"]),
+        ("sysctls", ["sysctl -w net.ipv4.tcp_no_metrics_save={not_saving}"]),
+    ],
+)  # fmt: skip
+def test_tampering_changes_its_topics_of_the_fingerprint(pair: Pair, topics: str, commands: list[str]) -> None:
+    def toggled(setting: str) -> int:
+        return 1 - int(run(*pair.inside("client", "cat", f"/proc/sys/net/ipv4/{setting}")))
+
+    words = {
+        "default": default_congestion(), "congestion": other_congestion(),
+        "not_forwarding": toggled("ip_forward"), "not_saving": toggled("tcp_no_metrics_save"),
+    }  # fmt: skip
+    before = pair.agents["client"].call("counters")["fingerprint"]
+    for command in commands:
+        tool = command.split()[0]
+        if not shutil.which(tool):
+            pytest.skip(f"not installed: {tool}")
+        inside = pair.inside("client", *command.format(**words).split())
+        done = subprocess.run(inside, capture_output=True, text=True, check=False)
+        if done.returncode and tool in ("tc", "nft", "iptables", "iptables-legacy"):
+            pytest.skip(f"this kernel cannot: {command}: {done.stderr.strip()}")
+        assert done.returncode == 0, done.stderr
+    after = pair.agents["client"].call("counters")["fingerprint"]
+    assert {topic for topic in before.keys() | after.keys() if before.get(topic) != after.get(topic)} == set(
+        topics.split()
+    )
+
+
+def test_traffic_does_not_change_the_fingerprint(pair: Pair) -> None:
+    before = {end: pair.agents[end].call("counters")["fingerprint"] for end in ENDS}
+    assert before["client"].keys() == {
+        "links", "routes", "rules", "neighbours", "qdiscs", "firewall", "offloads", "sysctls",
+    }  # fmt: skip
+    pair.train("client", 200, size_bytes=1472)
+    pair.transfer("client", 2_000_000, 10.0)
+    subprocess.run(pair.inside("client", "ping", "-c1", "-W1", "10.77.1.33"), capture_output=True, check=False)  # ARP
+    assert {end: pair.agents[end].call("counters")["fingerprint"] for end in ENDS} == before
+    pair.agents["client"].call("forget")
+    assert pair.agents["client"].call("counters")["fingerprint"] == before["client"]
+
+
+def test_an_endpoint_that_was_frozen_says_so_once(pair: Pair) -> None:
+    agent = pair.agents["client"]
+    agent.call("counters")
+    request = run(*pair.inside("client", "sh", "-c", "ip netns pids $(ip netns identify $$)")).split()
+    frozen = [pid for pid in request if "impair.endpoint" in Path(f"/proc/{pid}/cmdline").read_text()]
+    assert len(frozen) == 1
+    os.kill(int(frozen[0]), signal.SIGSTOP)
+    time.sleep(0.7)
+    os.kill(int(frozen[0]), signal.SIGCONT)
+    assert 0.65 < agent.call("counters")["largest_gap_s"] < 5
+    assert agent.call("counters")["largest_gap_s"] < 0.5
 
 
 def test_a_corrupted_datagram_is_counted_on_arrival_and_not_shown(pair: Pair) -> None:
