@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -14,8 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from headwind.forecast import Forecast
 from headwind.model import Matrix, Outcome, Result, Trial
 from headwind.schedule import finished_ids, plan_blocks, remaining
-
-MARKS = {Outcome.OK: "ok", Outcome.TIMEOUT: "timeout", Outcome.FAILED: "failed"}
 
 
 def console() -> Console:
@@ -87,8 +84,3 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def stamp() -> str:
-    """The time of day, for plain lines."""
-    return time.strftime("%H:%M:%S")

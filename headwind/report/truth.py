@@ -11,7 +11,6 @@ from headwind.proof import Evidence, passage_of
 from headwind.report.data import RunData, latest_of
 from impair.profile import Direction
 
-
 ONLY_WHEN_BROKEN = frozenset({"settings_changed", "hosts_changed", "oversize_frames"})  # nothing was asked of these
 
 
