@@ -34,15 +34,16 @@ def check_hosts(
 ) -> Iterator[Check]:
     """The hosts' routes, links and firewalls are those of the start, none stood still, no offload glued frames.
 
-    `joined` is {host: fingerprint} as it was when the testbed was made; empty where nobody took it. The checks stand
-    with the downlink, because every check stands with a direction, and concern both.
+    `joined` is {host: fingerprint} as it was when the testbed was made, empty where nobody took it; `after` has the
+    present ones as "fingerprints". The checks stand with the downlink, because every check stands with a direction, and
+    concern both.
     """
+    present = after.get("fingerprints", {})
     changed = [
         f"{host}'s {topic}"
-        for host in HOSTS
-        for moment in (before, after)
-        for topic, text in joined.get(host, {}).items()
-        if moment[host].get("fingerprint", {}).get(topic) != text
+        for host, topics in joined.items()
+        for topic, text in topics.items()
+        if present.get(host, {}).get(topic) != text
     ]
     note = f"changed: {', '.join(dict.fromkeys(changed))}" if changed else "routes, links and firewalls as at the start"
     yield Check(Direction.DOWNLINK, "hosts_changed", 0.0, None, float(len(changed)), 0.0, not changed, note)

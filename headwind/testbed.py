@@ -161,6 +161,13 @@ class Testbed:
         client, server = self.client.start(op, **arguments), self.server.start(op, **arguments)
         return self.client.wait(client, 10.0, self.agents), self.server.wait(server, 10.0, self.agents)
 
+    def read_fingerprints(self) -> dict[str, dict[str, str]]:
+        """What decides which way packets take on each of the three hosts (impair/fingerprint.py)."""
+        router = self.router.start("show", whole=True)
+        client, server = self.ask_endpoints("counters", whole=True)
+        told = {"client": client, "server": server, "router": self.router.wait(router, 10.0, self.agents)}
+        return {host: found["fingerprint"] for host, found in told.items()}
+
     @classmethod
     @contextmanager
     def up(cls, tag: str, congestion: Congestion, engine: str, say: Say = print) -> Iterator[Testbed]:
@@ -176,6 +183,7 @@ class Testbed:
                 containers = {name: _container(project, name) for name in ("client", "server", "impair")}
                 testbed = _start_agents(stack, containers, addresses, engine, logs, say)
                 testbed.join(congestion)
+                testbed.fingerprints = testbed.read_fingerprints()
                 yield testbed
         finally:
             remove_project(project)
@@ -196,11 +204,6 @@ class Testbed:
                 congestion=congestion.tcp,
             )  # fmt: skip
         self.facts |= {"client": {**client, **joined["client"]}, "server": {**server, **joined["server"]}}
-        self.fingerprints = {
-            "client": self.client.call("counters").get("fingerprint", {}),
-            "server": self.server.call("counters").get("fingerprint", {}),
-            "router": self.router.call("show").get("fingerprint", {}),
-        }
         self.facts |= {"router": router, "nginx": self.server.call("info"), "h2load": self.client.call("info")}
 
 

@@ -169,14 +169,22 @@ def path_delay_s(link: Link, queued_bytes: int = 0) -> float:
 
 
 def read_counters(testbed: Testbed) -> dict[str, Any]:
-    """All counters of the three hosts, read at the same time."""
-    client, server = testbed.client.start("counters"), testbed.server.start("counters")
-    router = testbed.router.start("show")
-    return {
-        "client": testbed.client.wait(client, 10.0, testbed.agents),
-        "server": testbed.server.wait(server, 10.0, testbed.agents),
-        "router": testbed.router.wait(router, 10.0, testbed.agents),
+    """All counters of the three hosts: what was sent first, then the router's, then what was received.
+
+    In this order a frame that is counted as sent is counted everywhere else as well, or it is under way, or lost.
+    """
+    sent = testbed.ask_endpoints("counters", whole=False)
+    router = testbed.router.call("show", 10.0, testbed.agents, whole=False)
+    received = testbed.ask_endpoints("counters", whole=False)
+    hosts = {
+        side: {
+            **last,
+            "tx_frames": first["tx_frames"],
+            "largest_gap_s": max(first["largest_gap_s"], last["largest_gap_s"]),
+        }
+        for side, first, last in zip(("client", "server"), sent, received, strict=True)
     }
+    return {**hosts, "router": router}
 
 
 def run_client(testbed: Testbed, trial: Trial, timeout_s: float) -> dict[str, Any]:
@@ -202,9 +210,9 @@ def _settled_counters(testbed: Testbed, profile: Profile, before: Mapping[str, A
     while True:
         after = read_counters(testbed)
         for host, counters in after.items():  # which every reading starts afresh
-            gaps[host] = counters["largest_gap_s"] = max(gaps.get(host, 0.0), counters.get("largest_gap_s", 0.0))
+            gaps[host] = counters["largest_gap_s"] = max(gaps.get(host, 0.0), counters["largest_gap_s"])
         if _under_way(before, after) == 0 or time.monotonic() > deadline:
-            return after
+            return after | {"fingerprints": testbed.read_fingerprints()}
         time.sleep(0.002)
 
 

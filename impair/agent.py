@@ -97,12 +97,13 @@ class Router:
             self._netem.clear(self._ports[side])
         self._applied.clear()
 
-    def show(self) -> dict[str, Any]:
+    def show(self, whole: bool = True) -> dict[str, Any]:
         """{direction: {"link", "seed", "limit", "unverified", "counters"} or None, "ports": {side: frame counters}}.
 
         `link` is read back, but for what `unverified` names: the kernel does not tell it, so it is what was written.
-        Also "fingerprint" (see there; the queueing disciplines are the directions themselves, new with every `apply`),
-        and "largest_gap_s", the longest time since the last `show` in which this host did not run.
+        Also "fingerprint" (see there; the queueing disciplines are the directions themselves, new with every `apply`;
+        it takes longest, and is left out unless `whole`), and "largest_gap_s", the longest time since the last `show`
+        in which this host did not run.
         """
         directions: dict[str, Any] = {}
         for direction, side in EGRESS.items():
@@ -113,7 +114,7 @@ class Router:
         return {
             **directions,
             "ports": {side: counters[name] for side, name in self._ports.items()},
-            "fingerprint": fingerprint(queueing=False),
+            **({"fingerprint": fingerprint(queueing=False)} if whole else {}),
             "largest_gap_s": self._pulse.largest_gap_s(),
         }
 

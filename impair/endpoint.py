@@ -122,19 +122,19 @@ class Endpoint:
         self._peer_network = ipaddress.IPv4Network(peer_network)
         return joined
 
-    def counters(self) -> dict[str, Any]:
+    def counters(self, whole: bool = True) -> dict[str, Any]:
         """Counters since the network was made: the interface's frames and bytes, errors of IP, UDP and TCP.
 
         `oversize_frames` counts from `hello` on. A datagram counts in udp_in_datagrams when it is read. And what is no
-        count: "fingerprint" (see there), and "largest_gap_s", the longest time since the last call in which this host
-        did not run.
+        count: "fingerprint" (see there; it takes longest, and is left out unless `whole`), and "largest_gap_s", the
+        longest time since the last call in which this host did not run.
         """
         frames = frame_counters()[self.interface.name]
         return {
             **{name: frames[name] for name in FRAME_COUNTERS},
             **snmp_counters(Path("/proc/net/snmp").read_text()),
             "oversize_frames": self.oversize.read(),
-            "fingerprint": fingerprint(),
+            **({"fingerprint": fingerprint()} if whole else {}),
             "largest_gap_s": self.pulse.largest_gap_s(),
         }
 

@@ -1,6 +1,6 @@
 """What decides which way packets take on this host, and what becomes of them, as short texts that can be compared.
 
-Read from the kernel directly (linux/rtnetlink.h, linux/if_link.h, linux/netfilter/nf_tables.h, linux/ethtool.h), because
+Read from the kernel directly (linux/rtnetlink.h, linux/if_link.h, linux/netfilter/nf_tables.h, linux/ethtool.h):
 every trial pays for it twice on each host. What packets change as they pass, statistics and caches, is left out.
 """
 
@@ -12,6 +12,7 @@ import fcntl
 import socket
 import struct
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -29,6 +30,7 @@ NFT_MSG_GETTABLE, NFT_MSG_GETGEN = 10 << 8 | 1, 10 << 8 | 16  # 10: NFNL_SUBSYS_
 NFTA_TABLE_NAME, NFTA_GEN_ID = 1, 1
 SIOCETHTOOL, ETHTOOL_GFEATURES, FEATURE_BLOCKS = 0x8946, 0x3A, 4  # 32 features in a block; kernel 7 has three
 NOT_THERE = (errno.EOPNOTSUPP, errno.ENOENT, errno.EINVAL, errno.EPROTONOSUPPORT)  # a kernel without the subsystem
+MODULES = Path("/proc/modules")
 LEGACY_TABLES = Path("/proc/net/ip_tables_names")
 SYSCTLS = Path("/proc/sys/net")
 SYSCTL_NAMES = ("ipv4/ip_forward", "ipv4/tcp_no_metrics_save", "ipv6/conf/all/disable_ipv6")
@@ -42,9 +44,8 @@ _ROUTE_BYTES, _ROUTE_FLAGS_AT = 12, 8  # rtmsg
 def fingerprint(*, queueing: bool = True) -> dict[str, str]:
     """{topic: text}: links, routes, rules, neighbours, firewall, offloads, sysctls and, with `queueing`, qdiscs.
 
-    Equal texts mean that nothing of the topic was changed. Without `queueing` no queueing discipline is told, neither by
-    itself nor as a link's: those of a router are replaced for every trial. Raises OSError without the capability
-    NET_ADMIN.
+    Equal texts mean that the topic is as it was. Without `queueing` no queueing discipline is told, neither by itself
+    nor as a link's: those of a router are replaced for every trial. Raises OSError without the capability NET_ADMIN.
     """
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
         links = _read_links(sock)
@@ -140,19 +141,34 @@ def _qdiscs(sock: socket.socket, names: dict[int, str]) -> Iterator[str]:
         yield f"{names.get(index, index)} {_text(found[TCA_KIND])} {handle:x} on {parent:x} ({options})"
 
 
-def _nftables() -> Iterator[str]:
+def _nftables() -> list[str]:
     """The tables, and the number of the rule set's generation: it grows with every change, also one taken back."""
+    loaded = (
+        frozenset(line.split()[0] for line in MODULES.read_text().splitlines()) if MODULES.exists() else frozenset()
+    )
+    if not _has_nftables(loaded):
+        return []
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
+        tables = [_text(attributes(message[4:])[NFTA_TABLE_NAME])
+                  for message in ask(sock, NFT_MSG_GETTABLE, NLM_F_DUMP, bytes(4))]  # fmt: skip
+        return [*(f"nft {name}" for name in tables), f"nft generation {_generation(sock)}"]
+
+
+@lru_cache(maxsize=1)
+def _has_nftables(modules: frozenset[str]) -> bool:  # noqa: ARG001 - the key of the cache
+    """Asked once for the same loaded modules: a kernel that has not got it starts modprobe each time, for 10 ms."""
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
-            tables = [_text(attributes(message[4:])[NFTA_TABLE_NAME])
-                      for message in ask(sock, NFT_MSG_GETTABLE, NLM_F_DUMP, bytes(4))]  # fmt: skip
-            generation = attributes(ask(sock, NFT_MSG_GETGEN, NLM_F_ACK, bytes(4))[0][4:])[NFTA_GEN_ID]
+            return _generation(sock) > 0
     except OSError as error:
         if error.errno in NOT_THERE:
-            return
+            return False
         raise
-    yield from (f"nft {name}" for name in tables)
-    yield f"nft generation {int.from_bytes(generation)}"
+
+
+def _generation(sock: socket.socket) -> int:
+    answer = ask(sock, NFT_MSG_GETGEN, NLM_F_ACK, bytes(4))[0]
+    return int.from_bytes(attributes(answer[4:])[NFTA_GEN_ID])
 
 
 def _legacy_tables() -> list[str]:

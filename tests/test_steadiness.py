@@ -42,8 +42,9 @@ def test_netem_must_stay_as_it_was_configured(after: dict[str, Any], word: str) 
 
 
 def moment(**changed: dict[str, Any]) -> dict[str, Any]:
-    steady = {host: {"fingerprint": dict(JOINED[host]), "largest_gap_s": 0.02, "oversize_frames": 0} for host in JOINED}
-    return {host: {**facts, **changed.get(host, {})} for host, facts in steady.items()}
+    steady = {host: {"largest_gap_s": 0.02, "oversize_frames": 0} for host in JOINED}
+    hosts = {host: {**facts, **changed.get(host, {})} for host, facts in steady.items()}
+    return {**hosts, "fingerprints": {**JOINED, **changed.get("fingerprints", {})}}
 
 
 def hosts(after: dict[str, Any]) -> dict[str, Check]:
@@ -56,7 +57,7 @@ def test_steady_hosts_pass() -> None:
 
 @pytest.mark.parametrize("host", list(JOINED))
 def test_a_new_route_or_a_firewall_on_any_host_is_found(host: str) -> None:
-    check = hosts(moment(**{host: {"fingerprint": {"routes": "b", "firewall": "none"}}}))["hosts_changed"]
+    check = hosts(moment(fingerprints={host: {"routes": "b", "firewall": "none"}}))["hosts_changed"]
     assert not check.passed
     assert f"{host}'s routes" in check.note
 
