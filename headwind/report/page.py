@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,8 +41,11 @@ def write_report(run: Run) -> Path:
 
 
 def redrawing(run: Run) -> Callable[[], None]:
-    """A function to be called after every block: it draws the report again unless too little time has gone by."""
-    due_s = 0.0
+    """A function to be called after every block: it draws the report again.
+
+    Of an adaptive run, whose blocks may be many and short, it skips some: drawing may take REDRAW_SHARE of the time.
+    """
+    due_s, share = 0.0, REDRAW_SHARE if run.matrix.repeat.is_adaptive else math.inf
 
     def redraw() -> None:
         nonlocal due_s
@@ -49,7 +53,7 @@ def redrawing(run: Run) -> Callable[[], None]:
         if start >= due_s:
             write_report(run)
             end = time.perf_counter()
-            due_s = end + (end - start) / REDRAW_SHARE
+            due_s = end + (end - start) / share
 
     return redraw
 
