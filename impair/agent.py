@@ -105,12 +105,12 @@ class Router:
         it takes longest, and is left out unless `whole`), and "largest_gap_s", the longest time since the last `show`
         in which this host did not run.
         """
+        counters = ports.frame_counters()  # before netem's: what came in by now is in netem's by then
         directions: dict[str, Any] = {}
         for direction, side in EGRESS.items():
             reading = self._netem.read(self._ports[side])
             applied = self._applied.get(direction)
             directions[direction.value] = _shown(reading, applied.delay if applied else None) if reading else None
-        counters = ports.frame_counters()
         return {
             **directions,
             "ports": {side: counters[name] for side, name in self._ports.items()},
