@@ -90,14 +90,14 @@ def prove(profile: Profile, evidence: Evidence) -> Proof:
     checks += check_hosts(before, after, evidence.joined)
     if not all(moment["router"].get(direction) for moment in (before, after) for direction in Direction):
         return Proof(tuple(checks), counters)  # somebody took netem away: there is nothing to count
-    for direction in Direction:
-        checks += _check_direction(direction, profile.link(direction), evidence)
-    return Proof(tuple(checks), counters, tuple(_warnings(profile, evidence)))
+    passages = {direction: passage_of(direction, profile.link(direction), evidence) for direction in Direction}
+    for direction, passage in passages.items():
+        checks += _check_direction(direction, profile.link(direction), passage, evidence)
+    return Proof(tuple(checks), counters, tuple(_warnings(profile, passages, evidence)))
 
 
-def _check_direction(direction: Direction, link: Link, evidence: Evidence) -> Iterator[Check]:
+def _check_direction(direction: Direction, link: Link, passage: Passage, evidence: Evidence) -> Iterator[Check]:
     read = Link.from_json(evidence.configured[direction]["link"])
-    passage = passage_of(direction, link, evidence)
     trains = evidence.trains.get(direction, {})
     yield from _check_delay(direction, link, read, trains.get("probe"))
     yield from _check_decisions(direction, link, read, passage)
@@ -308,11 +308,10 @@ def _check_unexplained(direction: Direction, link: Link, passage: Passage, evide
     )  # fmt: skip
 
 
-def _warnings(profile: Profile, evidence: Evidence) -> Iterator[str]:
-    for direction in Direction:
-        dropped = passage_of(direction, profile.link(direction), evidence).queue_drops
-        if dropped:
-            limit = profile.link(direction).limit
+def _warnings(profile: Profile, passages: Mapping[Direction, Passage], evidence: Evidence) -> Iterator[str]:
+    for direction, passage in passages.items():
+        if passage.queue_drops:
+            dropped, limit = passage.queue_drops, profile.link(direction).limit
             yield f"{direction}: {dropped} packets dropped by a full queue (limit {limit}), as a slow link does"
     for side in ("client", "server"):
         lost = _gain(evidence, side, "", "udp_rcvbuf_errors")
