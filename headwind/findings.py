@@ -1,24 +1,18 @@
-"""Results -> findings: who is compared with whom, by which metric, and what the blocks say. Pure.
-
-A comparison is decided when one of the judged metrics has a verdict; a condition when all its comparisons are.
-"""
+"""Results -> findings: who is compared with whom, by which metric, and what the blocks say. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import ceil
 
 from headwind.model import DATA_OUTCOMES, Arm, Block, Condition, Matrix, Outcome, Result, Role, Twin
 from headwind.soundness import Caveat, caveats
 from headwind.stats import Observed, e_bh, fewest_blocks, paired_bounds
-from headwind.verdict import Comparison, Outlook, Rule, Verdict, blocks_needed, compare
+from headwind.verdict import Comparison, Rule, Verdict, compare
 
 TOTAL, REQUEST, TAIL = "total_s", "request_p50_s", "request_p95_s"
 JUDGED = (TOTAL, REQUEST)  # two verdicts for each comparison
 METRIC_NAMES = {TOTAL: "total time", REQUEST: "median time per request", TAIL: "95th percentile per request"}
-NO_MARGIN = 1e-6  # a control is found when its interval excludes 1
 FALSE_SHARE = 0.10  # of the differences that the headline counts, at most (e-BH)
 
 
@@ -159,63 +153,6 @@ def _finding(condition: Condition, pair: Pair, metric: str, rows: Rows, rule: Ru
     comparison = compare(columns.base, columns.new, rule, exhausted)
     orders = [[arm.value for arm in block.order] for block in columns.blocks]
     return Finding(condition, pair, metric, comparison, caveats(columns.base, columns.new, orders, rule))
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """A condition with comparisons that are not decided, after `n` blocks, and what it would take."""
-
-    condition: Condition
-    pairs: tuple[Pair, ...]
-    n: int
-    outlook: Outlook
-    block_s: float  # expected wall time of one more block
-
-
-def still_open(matrix: Matrix, results: Iterable[Result], block_s: Callable[[Condition], float]) -> list[Open]:
-    """Every condition that is not decided, with a forecast that holds for the slowest of its comparisons."""
-    rule, rows = rule_of(matrix, complete=False), rows_of(results)
-    found = []
-    for condition in matrix.conditions:
-        blocks = rows.get(condition.id, {})
-        needs = {pair: needed_for(blocks, pair, rule) for pair in pairs_of(matrix, condition)}
-        left = {pair: outlook for pair, outlook in needs.items() if outlook is not None}
-        if left:
-            slowest = max(left.values(), key=_longest)
-            found.append(Open(condition, tuple(left), len(blocks), slowest, block_s(condition)))
-    return found
-
-
-def _longest(outlook: Outlook) -> float:
-    return float("inf") if outlook.blocks is None else outlook.blocks
-
-
-def needed_for(rows: Rows, pair: Pair, rule: Rule) -> Outlook | None:
-    """How many more blocks decide a pair by the metric that is nearest to it; None when it is decided."""
-    outlooks = []
-    for metric in pair.metrics:
-        columns = columns_of(rows, pair, metric)
-        comparison = compare(columns.base, columns.new, rule, exhausted=False)
-        if comparison.verdict is not Verdict.UNDECIDED or (pair.is_control and comparison.interval.high < 0):
-            return None
-        wanted = replace(rule, margin_ratio=NO_MARGIN) if pair.is_control else rule
-        outlooks.append(_outlook(comparison, columns.bounds, wanted))
-    return min(outlooks, key=_longest)
-
-
-def _outlook(comparison: Comparison, bounds: tuple[tuple[float, ...], tuple[float, ...]], rule: Rule) -> Outlook:
-    if comparison.withheld is None:
-        return _forecast(*bounds, rule)
-    # Stalls hold the verdict back: either they go on until completion is decided, or they stop and become few.
-    finishing = comparison.completion
-    excess = abs(finishing.only_base - finishing.only_new)
-    go_on = (fewest_blocks(rule.confidence, rule.anytime) - excess) * finishing.n / excess
-    stop = excess / rule.stall_ratio - finishing.n if rule.stall_ratio else go_on
-    low, high = sorted(max(1, ceil(blocks)) for blocks in (go_on, stop))
-    return Outlook(low, low, high)
-
-
-_forecast = lru_cache(maxsize=4096)(blocks_needed)  # a condition that has no new blocks need not be forecast again
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Where the next block decides most: adaptive repetition. Pure but for the clock, which is handed in.
 
-First every condition gets its minimum, pass by pass. Then each Latin square of blocks goes to the undecided condition
-with the smallest predicted cost: predicted blocks times measured seconds per block. So a cheap condition never waits
-for an expensive one, an expensive one gets its turn as soon as nothing cheaper is open, and a condition that cannot be
-decided any more, within its maximum or the time left, comes last.
+First every condition gets its minimum, pass by pass. Then each Latin square of blocks goes where the next comparison is
+settled at the smallest predicted cost: predicted blocks times measured seconds per block. So a cheap condition never
+waits for an expensive one, an expensive one gets its turn as soon as nothing cheaper is open, and a condition in which
+nothing can be settled any more, within its maximum or the time left, comes last.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from headwind.findings import Open, still_open
 from headwind.forecast import Forecast
 from headwind.model import Block, Condition, Matrix, Result, Trial
 from headwind.schedule import finished_ids, plan_block, plan_blocks, remaining
+from headwind.undecided import Open, still_open
 from headwind.verdict import LONGEST_FORECAST_BLOCKS
 
 BlockSeconds = Callable[[Condition], float]
@@ -66,7 +66,7 @@ def choose(matrix: Matrix, results: Sequence[Result], block_s: BlockSeconds, lef
 
 def _promise(item: Open, blocks_left: int, left_s: float) -> tuple[bool, float]:
     """How a condition stands in the queue: those that can still be decided first, then by cost in seconds."""
-    blocks = item.outlook.blocks or LONGEST_FORECAST_BLOCKS
+    blocks = item.soonest.blocks or LONGEST_FORECAST_BLOCKS
     cost_s = blocks * item.block_s
     return blocks > blocks_left or cost_s > left_s, cost_s
 

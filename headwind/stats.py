@@ -125,6 +125,12 @@ def e_bh(log_e_values: Sequence[float], rate: float = 0.10) -> tuple[bool, ...]:
     return tuple(bool(len(passing)) and value >= passing[-1] for value in log_e_values)
 
 
+def e_bh_bar(log_e_values: Sequence[float], rate: float = 0.10) -> float:
+    """The ln e-value that makes one more cell survive e_bh, the others being as they are. Source: as e_bh."""
+    survivors = sum(e_bh(log_e_values, rate))
+    return math.log(max(len(log_e_values), 1) / (rate * (survivors + 1)))
+
+
 @lru_cache(maxsize=8192)
 def interval_rank(n: int, confidence: float, anytime: bool) -> int:
     """The interval of n blocks runs from the rank-th smallest to the rank-th largest difference; 0: it is still open.

@@ -22,7 +22,6 @@ from headwind.findings import (
     rows_of,
     rule_of,
     self_checks,
-    still_open,
 )
 from headwind.forecast import Forecast
 from headwind.model import (
@@ -44,6 +43,7 @@ from headwind.model import (
 from headwind.pursuit import choose, upcoming
 from headwind.schedule import plan_block, plan_blocks
 from headwind.stats import Observed, two_sample_completion, two_sample_interval
+from headwind.undecided import still_open
 from headwind.verdict import Verdict
 from impair.profile import Delay, Direction, Link, Profile
 from tests.fake import PROFILES, example_matrix, failed, invalid, lab_error, ok, timeout
@@ -237,7 +237,7 @@ def test_a_square_that_was_begun_is_finished_first() -> None:
 
 
 def test_what_it_would_take_is_forecast() -> None:
-    (item,) = still_open(CHECKED, run(CHECKED, CLEAN, 9) + run(CHECKED, DELAY, 7), lambda _: 2.5)
+    (item,) = still_open(CHECKED, run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 7), lambda _: 2.5)
     assert item.condition is DELAY
     assert (item.n, item.block_s, item.outlook.blocks) == (7, 2.5, 1)
 

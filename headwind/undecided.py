@@ -1,0 +1,130 @@
+"""What is not settled yet, and what it would take: for the choice of the next block, and for people. Pure.
+
+A comparison is settled when one of the judged metrics has a verdict that counts: a tie, or a difference that survives
+e-BH over the whole matrix. One that is decided in its own condition only is not settled: the headline may not count it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import ceil
+
+from headwind.findings import FALSE_SHARE, Columns, Pair, columns_of, pairs_of, rows_of, rule_of
+from headwind.model import Condition, Matrix, Result
+from headwind.stats import e_bh, e_bh_bar, fewest_blocks
+from headwind.verdict import Comparison, Outlook, Rule, Verdict, blocks_needed, compare
+
+NO_MARGIN = 1e-6  # a control is found when its interval excludes 1
+Bounds = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A condition with comparisons that are not settled, after `n` blocks, and what it would take."""
+
+    condition: Condition
+    undecided: tuple[Pair, ...]  # have no verdict
+    unconfirmed: tuple[Pair, ...]  # have one that does not survive e-BH over the matrix yet
+    n: int
+    soonest: Outlook  # until the first of them is settled
+    outlook: Outlook  # until the last one is
+    block_s: float  # expected wall time of one more block
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """All that is not settled."""
+        return self.undecided + self.unconfirmed
+
+
+def still_open(matrix: Matrix, results: Iterable[Result], block_s: Callable[[Condition], float]) -> list[Open]:
+    """Every condition with comparisons that are not settled, in the matrix's order."""
+    rule, rows = rule_of(matrix, complete=False), rows_of(results)
+    judged = [
+        _Judged(condition, pair, [_judge(columns_of(rows.get(condition.id, {}), pair, each), rule)
+                                  for each in pair.metrics])
+        for condition in matrix.conditions
+        for pair in pairs_of(matrix, condition)
+    ]  # fmt: skip
+    evidence = [comparison.log_e_value for item in judged if not item.pair.is_check for comparison, _ in item.metrics]
+    enough = _enough(evidence)
+    found = []
+    for condition in matrix.conditions:
+        mine = [item for item in judged if item.condition is condition]
+        needs = {item.pair: need for item in mine if (need := item.need(rule, enough))}
+        if needs:
+            outlooks = sorted((need.outlook for need in needs.values()), key=_longest)
+            undecided = tuple(pair for pair, need in needs.items() if need.verdict)
+            unconfirmed = tuple(pair for pair in needs if pair not in undecided)
+            n = len(rows.get(condition.id, {}))
+            found.append(Open(condition, undecided, unconfirmed, n, outlooks[0], outlooks[-1], block_s(condition)))
+    return found
+
+
+def _enough(log_e_values: Sequence[float]) -> float:
+    """The ln e-value with which a comparison is among those that survive e-BH, or would join them."""
+    survivors = [each for each, alive in zip(log_e_values, e_bh(log_e_values, FALSE_SHARE), strict=True) if alive]
+    return min([*survivors, e_bh_bar(log_e_values, FALSE_SHARE)])
+
+
+def _judge(columns: Columns, rule: Rule) -> tuple[Comparison, Bounds]:
+    return compare(columns.base, columns.new, rule, exhausted=False), columns.bounds
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """What a comparison lacks: a verdict, or else only evidence for the one it has."""
+
+    outlook: Outlook
+    verdict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One comparison in one condition, by each metric that can decide it."""
+
+    condition: Condition
+    pair: Pair
+    metrics: Sequence[tuple[Comparison, Bounds]]
+
+    def need(self, rule: Rule, enough: float) -> _Need | None:
+        """None when it is settled; `enough` is the ln e-value that a difference needs."""
+        decided = [comparison for comparison, _ in self.metrics if self._is_decided(comparison)]
+        if any(self.pair.is_check or one.verdict is Verdict.TIE or one.log_e_value >= enough for one in decided):
+            return None
+        if decided:
+            return _Need(min((_until(one, enough) for one in decided), key=_longest), verdict=False)
+        wanted = replace(rule, margin_ratio=NO_MARGIN) if self.pair.is_control else rule
+        return _Need(min((_outlook(*each, wanted) for each in self.metrics), key=_longest), verdict=True)
+
+    def _is_decided(self, comparison: Comparison) -> bool:
+        found = self.pair.is_control and comparison.interval.high < 0
+        return comparison.verdict is not Verdict.UNDECIDED or found
+
+
+def _longest(outlook: Outlook) -> float:
+    return math.inf if outlook.blocks is None else outlook.blocks
+
+
+def _until(comparison: Comparison, enough: float) -> Outlook:
+    """Blocks until the evidence suffices, if it goes on growing as it did on average."""
+    n = comparison.interval.n
+    blocks = max(1, ceil((enough - comparison.log_e_value) * n / max(comparison.log_e_value, 1.0)))
+    return Outlook(blocks, blocks, blocks)
+
+
+def _outlook(comparison: Comparison, bounds: Bounds, rule: Rule) -> Outlook:
+    if comparison.withheld is None:
+        return _forecast(*bounds, rule)
+    # Stalls hold the verdict back: either they go on until completion is decided, or they stop and become few.
+    finishing = comparison.completion
+    excess = abs(finishing.only_base - finishing.only_new)
+    go_on = (fewest_blocks(rule.confidence, rule.anytime) - excess) * finishing.n / excess
+    stop = excess / rule.stall_ratio - finishing.n if rule.stall_ratio else go_on
+    low, high = sorted(max(1, ceil(blocks)) for blocks in (go_on, stop))
+    return Outlook(low, low, high)
+
+
+_forecast = lru_cache(maxsize=4096)(blocks_needed)  # a condition that has no new blocks need not be forecast again
