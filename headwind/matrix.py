@@ -27,7 +27,7 @@ from headwind.written.units import harmless, nearest, quoted
 __all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
 
 LARGEST_BYTES = 128 * 1024  # a thousand conditions with comments; PyYAML reads a quarter of a megabyte in a second
-DEEPEST = 12  # levels; profiles > name > downlink > loss > gemodel > p is the sixth
+DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
 
 Place = tuple[int, int]  # line and column, from 0
 Keys = tuple[str | int, ...]  # keys and indices from the top of the file to a value

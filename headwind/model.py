@@ -149,6 +149,34 @@ class SelfCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """What an article published about one condition."""
+
+    condition_id: str  # as written where that names no condition of the matrix
+    times_s: Mapping[Protocol, float | None]  # of at least two protocols; None: it gave no result
+    gap: str = ""  # why nothing in the matrix can be set beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """An article that compared the same protocols over the same networks. Nothing that is measured depends on it."""
+
+    name: str
+    title: str
+    rows: tuple[PublishedRow, ...]
+    note: str = ""  # what differs from the experiment here
+
+    @property
+    def gaps(self) -> dict[str, list[str]]:
+        """The condition ids of rows that nothing in the matrix can be set beside, by the reason."""
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.gap:
+                found.setdefault(row.gap, []).append(row.condition_id)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
     """The whole experiment. `source` is the text it was parsed from, `path` where that was."""
 
@@ -162,6 +190,7 @@ class Matrix:
     source: str = ""
     path: str = ""
     selfcheck: SelfCheck | None = None
+    published: tuple[Published, ...] = ()
 
     def arms(self, condition: Condition) -> tuple[Arm, ...]:
         """What takes a turn in each block of a condition: every protocol, and the twins of the self-check."""

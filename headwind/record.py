@@ -19,6 +19,8 @@ from headwind.model import (
     Outcome,
     Proof,
     Protocol,
+    Published,
+    PublishedRow,
     Repetition,
     Result,
     SelfCheck,
@@ -65,6 +67,7 @@ def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
         "seed": matrix.seed,
         "congestion": to_json(matrix.congestion),
         **({"selfcheck": to_json(matrix.selfcheck)} if matrix.selfcheck else {}),
+        **({"published": [_published_to_json(source) for source in matrix.published]} if matrix.published else {}),
     }
 
 
@@ -81,6 +84,28 @@ def _selfcheck_from_json(data: Mapping[str, Any] | None) -> SelfCheck | None:
     return SelfCheck(Protocol(data["protocol"]), tuple(data["again"]), tuple(data["slower"])) if data else None
 
 
+def _published_to_json(source: Published) -> dict[str, Any]:
+    rows = [
+        {
+            "condition": row.condition_id,
+            "times_s": {name.value: time_s for name, time_s in row.times_s.items()},
+            **({"gap": row.gap} if row.gap else {}),
+        }
+        for row in source.rows
+    ]
+    return {"name": source.name, "title": source.title, "note": source.note, "rows": rows}
+
+
+def _published_from_json(data: Mapping[str, Any]) -> Published:
+    rows = tuple(
+        PublishedRow(
+            row["condition"], {Protocol(name): row["times_s"][name] for name in row["times_s"]}, row.get("gap", "")
+        )
+        for row in data["rows"]
+    )
+    return Published(data["name"], data["title"], rows, data["note"])
+
+
 def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") -> Matrix:
     """What `matrix_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
     return Matrix(
@@ -94,6 +119,7 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
         source=source,
         path=path,
         selfcheck=_selfcheck_from_json(data.get("selfcheck")),
+        published=tuple(_published_from_json(source) for source in data.get("published", ())),
     )
 
 
@@ -183,7 +209,8 @@ def result_from_json(data: Mapping[str, Any], samples: Mapping[str, Any]) -> Res
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """One line for every setting of two resolved matrices that differs, named as in matrix.yaml, in its units.
 
-    `before` and `after` are JSON objects of `matrix_to_json`. The title decides nothing and is not compared.
+    `before` and `after` are JSON objects of `matrix_to_json`. The title and
+    what others published decide nothing and are not compared.
     """
     old, new = matrix_from_json(before), matrix_from_json(after)
     first, second = _settings(old), _settings(new)

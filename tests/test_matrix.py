@@ -235,3 +235,10 @@ def test_line_ends_of_windows_do_no_harm(tmp_path: Path) -> None:
     file = tmp_path / "matrix.yaml"
     file.write_bytes(DEFAULT.replace("\n", "\r\n").encode())
     assert load_matrix(file).conditions == load_matrix(ROOT / "matrix.yaml").conditions
+
+
+def test_a_budget_bounds_a_run_better_than_a_number_of_trials(tmp_path: Path) -> None:
+    text = "protocols: [h1, h2, h3]\nrepeat: {min: 3, max: 1000%s}\nprofiles: {a: {}, b: {}, c: {}, d: {}}\n"
+    text += "workloads: {w: {requests: 10, connections: 2}}\n"
+    assert load(text % ", budget: 1h", tmp_path).repeat.most == 1000
+    assert "a run has at most 10000" in str(refusal(text.replace("{min: 3, max: 1000%s}", "1000"), tmp_path))

@@ -63,6 +63,12 @@ def test_an_editor_accepts_what_the_lab_accepts(text: str) -> None:
         ("\nprotocols", "\ncongestion: {quic: bbr}\nprotocols"),
         ("\nprotocols", "\nconditions: []\nprotocols"),
         ("\nprotocols", "\nspeed: 1\nprotocols"),
+        ("\nprotocols", "\npublished: {}\nprotocols"),
+        ("\nprotocols", "\npublished: {a: {title: A, times: {}}}\nprotocols"),
+        ("\nprotocols", "\npublished: {a: {title: A, times: {clean: {h1: 1s}}}}\nprotocols"),
+        ("\nprotocols", "\npublished: {a: {title: A, times: {clean: {h1: 1s, h3: never}}}}\nprotocols"),
+        ("\nprotocols", "\npublished: {a: {title: A, times: {clean/page/b: {h1: 1s, h3: 2s}}}}\nprotocols"),
+        ("\nprotocols", "\npublished: {a: {times: {clean: {h1: 1s, h3: 2s}}}}\nprotocols"),
     ],
 )
 def test_an_editor_refuses_what_the_lab_refuses(tmp_path: Path, old: str, new: str) -> None:

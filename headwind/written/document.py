@@ -14,12 +14,14 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from headwind.model import Condition, Congestion, Matrix, Protocol, Workload
 from headwind.written import scalars
-from headwind.written.direction import Keys, WrittenDirection, key
+from headwind.written.direction import Keys, key
+from headwind.written.profile import WrittenProfile
+from headwind.written.published import Conditions, WrittenSource, published_slips
 from headwind.written.repeat import OrCount, WrittenRepeat, WrittenSelfCheck
 from headwind.written.scalars import Short, whole
 from headwind.written.slips import Slip, Slips, from_pydantic, raise_any
 from headwind.written.units import Mistake, choose, quoted
-from impair.profile import Direction, Link, Profile
+from impair.profile import Direction
 
 MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of the pen
 MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_streams of nginx/nginx.conf
@@ -27,44 +29,6 @@ MOST_REQUESTS = 1_000_000  # h2load keeps a raw sample of each
 MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
 MOST_THREADS = 64
 LARGEST_SEED = 2**63 - 1  # what SQLite keeps as an integer
-
-
-class WrittenProfile(Keys):
-    """A network, by direction; {} is a clean one."""
-
-    uplink: WrittenDirection = key("from client to server", WrittenDirection())
-    downlink: WrittenDirection = key("from server to client: the responses", WrittenDirection())
-    both: WrittenDirection = key("each of the two directions", WrittenDirection())
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        slips: list[Slip] = []
-        for direction in Direction:
-            own: WrittenDirection = getattr(self, direction)
-            for name in sorted(own.model_fields_set & self.both.model_fields_set):
-                hint = f"keep it in `{direction}` or in `both`"
-                slips.append(Slip((direction, name), Mistake(f"`{name}` is already in `both`", hint), at_key=True))
-            try:
-                self.link(direction)
-            except Slips as error:
-                slips += [Slip((self._home(direction, slip.path[0]), *slip.path), slip.mistake) for slip in error.slips]
-        raise_any(slips)
-        return self
-
-    def link(self, direction: Direction) -> Link:
-        """What the profile does to one direction. Raises Slips."""
-        own: WrittenDirection = getattr(self, direction)
-        values = {name: getattr(own, name) for name in own.model_fields_set}
-        return self.both.model_copy(update=values).link()
-
-    def _home(self, direction: Direction, name: str | int) -> str:
-        """The key under which this field of the direction was written."""
-        own: WrittenDirection = getattr(self, direction)
-        return "both" if name in self.both.model_fields_set - own.model_fields_set else direction.value
-
-    def noun(self, name: str) -> Profile:
-        """Cannot fail once the model exists."""
-        return Profile(name, self.link(Direction.UPLINK), self.link(Direction.DOWNLINK))
 
 
 class WrittenWorkload(Keys):
@@ -144,8 +108,12 @@ class WrittenMatrix(Keys):
     )
 
     selfcheck: WrittenSelfCheck | None = key("how the lab checks itself; without it, it does not", None)
+    published: dict[scalars.Name, WrittenSource] | None = key(
+        "what earlier articles found over these networks, by a short name; the report sets it beside what is measured",
+        None, minProperties=1, additionalProperties=False,
+    )  # fmt: skip
 
-    @field_validator("protocols", "profiles", "workloads", "conditions")
+    @field_validator("protocols", "profiles", "workloads", "conditions", "published")
     @classmethod
     def _some(cls, value: Any, info: ValidationInfo) -> Any:
         if not value:
@@ -167,9 +135,10 @@ class WrittenMatrix(Keys):
     def _sane(self) -> Self:
         entries = self.conditions or [WrittenPairs()]
         count = sum(len(pairs.profiles or self.profiles) * len(pairs.workloads or self.workloads) for pairs in entries)
-        trials = count * self.repeat.max * len(self.protocols)
+        blocks = self.repeat.max if self.repeat.budget is None else self.repeat.min  # a budget bounds the others
+        trials = count * blocks * len(self.protocols)
         if trials > MOST_TRIALS:  # counted, not listed: two long lists make very many pairs
-            product_ = f"{count} conditions x {self.repeat.max} blocks x {len(self.protocols)} protocols"
+            product_ = f"{count} conditions x {blocks} blocks x {len(self.protocols)} protocols"
             raise Slips(
                 [Slip(("repeat",), Mistake(f"{product_} = {trials} trials", f"a run has at most {MOST_TRIALS}"))]
             )
@@ -179,6 +148,7 @@ class WrittenMatrix(Keys):
                 message = f"the condition {quoted('/'.join(condition))} is there twice"
                 slips.append(Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`")))
             seen.add(tuple(condition))
+        slips += published_slips(self.published or {}, Conditions(self._conditions()))
         raise_any(slips + self._selfcheck_slips())
         return self
 
@@ -205,13 +175,18 @@ class WrittenMatrix(Keys):
             for profile, workload in product(pairs.profiles or self.profiles, pairs.workloads or self.workloads)
         ]
 
-    def noun(self, source: str, path: str) -> Matrix:
-        """The experiment that was written in `source`, the text of the file at `path`."""
+    def _conditions(self) -> tuple[Condition, ...]:
         profiles = {name: written.noun(name) for name, written in self.profiles.items()}
         workloads = {name: written.noun(name) for name, written in self.workloads.items()}
+        return tuple(Condition(profiles[profile], workloads[load]) for _, profile, load in self._pairs())
+
+    def noun(self, source: str, path: str) -> Matrix:
+        """The experiment that was written in `source`, the text of the file at `path`."""
+        conditions = self._conditions()
+        called = Conditions(conditions)
         return Matrix(
             protocols=tuple(self.protocols),
-            conditions=tuple(Condition(profiles[profile], workloads[load]) for _, profile, load in self._pairs()),
+            conditions=conditions,
             repeat=self.repeat.noun(),
             timeout_s=self.timeout,
             seed=self.seed,
@@ -220,6 +195,9 @@ class WrittenMatrix(Keys):
             source=source,
             path=path,
             selfcheck=self.selfcheck.noun() if self.selfcheck else None,
+            published=tuple(
+                written.noun(name, called, self.protocols) for name, written in (self.published or {}).items()
+            ),
         )
 
 

@@ -21,6 +21,9 @@ LONGEST_TITLE = 200
 LONGEST_PATH = 2000
 TIMEOUT_S = (0.1, 86_400.0)
 BUDGET_S = (1.0, 7 * 86_400.0)
+LONGEST_NOTE = 500
+UNFINISHED = "unfinished"  # in the place of a published time
+PUBLISHED_S = (1e-6, 7 * 86_400.0)
 MARGIN = (0.001, 0.5)
 CONFIDENCE = (0.5, 0.9999)
 QUIC_CONGESTION = ["cubic"]  # all that nginx's QUIC has since 1.27.5; there is no directive to choose
@@ -103,6 +106,13 @@ def _name(value: Any) -> str:
     return text
 
 
+def _condition_name(value: Any) -> str:
+    text = scalar(value, "`clean/page`")
+    for part in text.split("/", 1):
+        _name(part)
+    return text
+
+
 def _title(value: Any) -> str:
     return "" if value == "" else _visible(value, "a title", LONGEST_TITLE)
 
@@ -129,6 +139,18 @@ def _timeout(value: Any) -> float:
 def budget_s(value: Any) -> float:
     """`15min` -> 900.0. Raises Mistake."""
     return _between(units.duration_s(value), BUDGET_S, value, "a budget is from 1s to 168h")
+
+
+def _published_s(value: Any) -> float | None:
+    """The time, or None for one that was not reached."""
+    if value == UNFINISHED:
+        return None
+    otherwise = f"(`{UNFINISHED}` where there was no result)"
+    try:
+        time_s = units.seconds(value)
+    except Mistake as mistake:
+        raise Mistake(str(mistake), f"{mistake.hint} {otherwise}") from None
+    return _between(time_s, PUBLISHED_S, value, f"a published time is from 1us to 604800s {otherwise}")
 
 
 def _between(number: float, bounds: tuple[float, float], value: Any, hint: str) -> float:
@@ -171,6 +193,34 @@ Name = Annotated[
     str, Written(_name, {"type": "string", "pattern": r"^[^/#]+$", "minLength": 1, "maxLength": LONGEST_NAME})
 ]
 NameUsed = Annotated[str, Written(lambda value: scalar(value, "`clean`"), {"type": "string"})]
+ConditionName = Annotated[
+    str,
+    Written(
+        _condition_name,
+        {"type": "string", "pattern": r"^[^/#]+(/[^/#]+)?$", "minLength": 1, "maxLength": 2 * LONGEST_NAME + 1},
+    ),
+]
+PublishedTime = Annotated[
+    float | None,
+    Written(
+        _published_s,
+        {"type": "string", "pattern": f"{units.TIME.pattern}|^{UNFINISHED}$", "examples": ["406ms", UNFINISHED]},
+    ),
+]
+Heading = Annotated[
+    str,
+    Written(
+        partial(_visible, what="a title", longest=LONGEST_TITLE),
+        {"type": "string", "minLength": 1, "maxLength": LONGEST_TITLE},
+    ),
+]
+Note = Annotated[
+    str,
+    Written(
+        partial(_visible, what="a note", longest=LONGEST_NOTE),
+        {"type": "string", "minLength": 1, "maxLength": LONGEST_NOTE},
+    ),
+]
 Title = Annotated[str, Written(_title, {"type": "string", "maxLength": LONGEST_TITLE})]
 UrlPath = Annotated[str, Written(_url_path, {"type": "string", "pattern": r"^/[!-~]*$", "maxLength": LONGEST_PATH})]
 Protocol = Annotated[Version, Written(_version, {"enum": [version.value for version in Version]})]
