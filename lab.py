@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
     from headwind.model import Matrix
 
 
-def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) -> int:
+def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, *, junit: bool) -> int:
     """Run every trial of the matrix, block by block; the report is written again after each. Returns the exit code."""
     from headwind.doctor import host_facts
     from headwind.images import ensure_images
@@ -44,7 +44,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None) 
             with run.recording():
                 run_trials(lane, run, matrix)
         finally:  # Ctrl-C and a broken lab too leave a whole report
-            finish_report(run)
+            cli.finish_report(run, junit=junit)
             if run.status.state is not State.FINISHED:
                 again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
                 print(f"not finished; this goes on where it was:\n  {again}")
@@ -82,20 +82,6 @@ def run_trials(lane: Lane, run: Run, matrix: Matrix) -> None:
             redraw()
 
 
-def finish_report(run: Run) -> None:
-    """The last report, the data beside it, and the table in the terminal."""
-    from headwind.progress import console
-    from headwind.report import write_report
-    from headwind.report.terminal import print_summary
-    from headwind.report.verdicts import write_verdicts
-
-    run.export()
-    write_verdicts(run)
-    report = write_report(run)
-    print_summary(run, console())
-    print(f"report: {report}")
-
-
 def command_run(options: argparse.Namespace) -> int:
     """Run every trial of a matrix and write the report."""
     from headwind.journal import Run
@@ -104,18 +90,10 @@ def command_run(options: argparse.Namespace) -> int:
     resume = Path(options.resume) if options.resume else None
     matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(cli.matrix_path(options))
     matrix = cli.with_budget(matrix, options.budget)
-    return run_matrix(matrix, Path(options.reports), options.engine, resume)
+    return run_matrix(matrix, cli.reports_folder(options), options.engine, resume, junit=options.junit)
 
 
-def command_report(options: argparse.Namespace) -> int:
-    """Draw the report of a run again."""
-    from headwind.journal import Run
-
-    finish_report(Run.open(Path(options.run)))
-    return 0
-
-
-COMMANDS = {"run": command_run, "report": command_report, **cli.COMMANDS}
+COMMANDS = {"run": command_run, **cli.COMMANDS}
 
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a polite kill, a closed terminal

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+import errno
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING
 from headwind.format import blocks_text
 
 if TYPE_CHECKING:
+    from headwind.journal import Run
     from headwind.model import Matrix
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +38,68 @@ def with_budget(matrix: Matrix, budget_s: float | None) -> Matrix:
         number = blocks_text(matrix.repeat)
         raise UsageError(f"--budget: this matrix asks for {number}, neither more nor less; write repeat: {{min, max}}")
     return replace(matrix, repeat=replace(matrix.repeat, budget_s=budget_s))
+
+
+def reports_folder(options: argparse.Namespace) -> Path:
+    """Where new run folders go. Raises UsageError where they cannot: minutes of building come before the first one."""
+    from headwind.model import UsageError
+
+    folder = Path(options.reports)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "it may not be written")
+    except OSError as error:
+        raise UsageError(f"--reports {folder}: run folders cannot be made here: {error.strerror}") from error
+    return folder
+
+
+def finish_report(run: Run, *, junit: bool) -> Path:
+    """The last report, the data beside it, and the table in the terminal. Returns the page's path."""
+    from headwind.progress import console
+    from headwind.report.files import write_files
+    from headwind.report.terminal import print_summary
+
+    report = write_files(run, junit=junit)
+    print_summary(run, console())
+    print(f"report: {report}")
+    return report
+
+
+def command_report(options: argparse.Namespace) -> int:
+    """Draw the report of a run again, or one page of several runs."""
+    from headwind.journal import Run
+    from headwind.model import UsageError
+    from headwind.report.files import write_page
+
+    output = Path(options.output) if options.output else None
+    with ExitStack() as opened:
+        runs = [opened.enter_context(Run.open(Path(folder))) for folder in options.run]
+        if len(runs) > 1 and options.junit:
+            raise UsageError("--junit: junit.xml is about a single run; give one run")
+        if len(runs) > 1:
+            report_several(runs, output)
+            return 0
+        page = finish_report(runs[0], junit=options.junit)
+        if output:
+            print(f"and: {write_page(output, page.read_text(encoding='utf-8'))}")
+    return 0
+
+
+def report_several(runs: Sequence[Run], output: Path | None) -> None:
+    """Draw one page of several runs; their folders stay as they are."""
+    from headwind.model import UsageError
+    from headwind.report.data import RunData
+    from headwind.report.files import several_path, write_page
+    from headwind.report.several import render_several
+
+    told: dict[float, Run] = {}  # by the instant at which they began: a copy of a run is the same run
+    for run in runs:
+        twin = told.setdefault(run.status.started_at, run)
+        if twin is not run:
+            raise UsageError(f"{run.folder}: this is the same run as {twin.folder}; give each run once")
+    page = render_several([RunData.of(run) for run in runs], time.time())
+    print(f"report: {write_page(output or several_path(runs), page)}")
 
 
 def command_compare(options: argparse.Namespace) -> int:
@@ -75,6 +142,9 @@ def command_validate(options: argparse.Namespace) -> int:
     print(
         f"{path}: valid, {len(matrix.conditions)} conditions, {len(matrix.protocols)} protocols, {blocks} blocks each"
     )
+    for source in matrix.published:
+        if gaps := "; ".join(f"{', '.join(rows)} ({reason})" for reason, rows in source.gaps.items()):
+            print(f"published {source.name}, not compared: {gaps}")
     return 0
 
 
@@ -112,12 +182,18 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     commands.choices["compare"].add_argument("earlier", metavar="RUN_A", help="a run folder")
     commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
-    commands.choices["report"].add_argument("run", help="a run folder, such as reports/<run-id>")
+    report = commands.choices["report"]
+    report.add_argument(
+        "run", nargs="+", metavar="RUN", help="a run folder, such as reports/<run-id>; of several: one page"
+    )
+    report.add_argument("--output", metavar="FILE", help="put the page there too (of several runs: there)")
+    for command in (commands.choices["run"], report):
+        command.add_argument("--junit", action="store_true", help="write junit.xml as well, for CI")
     commands.choices["down"].add_argument("--all", action="store_true", help="also of labs that are still running")
     return parser.parse_args(arguments)
 
 
 COMMANDS: dict[str, Command] = {
-    "plan": command_plan, "validate": command_validate, "compare": command_compare,
+    "plan": command_plan, "validate": command_validate, "report": command_report, "compare": command_compare,
     "doctor": command_doctor, "down": command_down,
 }  # fmt: skip

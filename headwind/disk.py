@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import secrets
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 LOCK_TRIES, LOCK_PAUSE_S = 5, 0.05  # a reader that asks whether the writer lives holds the lock for an instant
 
@@ -35,6 +38,19 @@ def write_whole(path: Path, content: str | bytes) -> Path:
     draft.replace(path)
     sync_folder(path.parent)
     return path
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object that a file holds. Raises OSError, ValueError or TypeError."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise TypeError(f"{path.name} holds no JSON object")
+    return content
+
+
+def object_text(value: Mapping[str, Any]) -> str:
+    """A JSON object as a file holds it, for people to read as well."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def sync_folder(folder: Path) -> None:

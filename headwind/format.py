@@ -141,6 +141,8 @@ def clean(text: str) -> str:
     That is: control characters other than line ends and tabs, overrides of the text direction, halves of surrogate
     pairs, and the code points that Unicode keeps out of text.
     """
+    if text.isascii() and text.isprintable():  # nearly all
+        return text
     return "".join("\N{REPLACEMENT CHARACTER}" if _obeyed(character) else character for character in text)
 
 

@@ -6,9 +6,8 @@
         environment.json   what the run ran on
         journal.sqlite     every attempt at every trial, raw, committed before the next one starts
         journal.lock       held by the lab that writes
-        trials.csv         one row for every attempt, for other programs
-        verdicts.json      what was decided, for other programs
-        report.html        for people
+        trials.csv, requests.parquet, verdicts.json     for other programs: every attempt, request and decision
+        report.html, summary.md, junit.xml              for people, for a pull request, for CI on request
 
 A reader may look at any time, also while the lab writes.
 """
@@ -22,6 +21,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,6 +37,7 @@ SCHEMA_VERSION = 1  # PRAGMA user_version
 DAMAGED = "the run folder is damaged"
 UNWRITABLE = "cannot write to the journal"
 STOPPED = "the lab stopped during this trial"
+KILLED = "the lab was stopped before it could say why"
 UNFINISHED = (Outcome.LAB_ERROR, Outcome.SKIPPED)  # what a resumed run does again
 BUSY_S = 10.0  # how long one waits while another writes
 COMPRESSION = 1  # of zlib: within a tenth of what level 6 makes of samples, in a quarter of the time
@@ -89,8 +90,8 @@ class Run:
             folder = disk.new_folder(reports)
             run = cls(folder, sqlite3.connect(folder / JOURNAL, isolation_level=None, timeout=BUSY_S), None)
             run.write(MATRIX_AS_GIVEN, matrix.source)
-            run.write(MATRIX_RESOLVED, _pretty(record.matrix_to_json(matrix)))
-            run.write(ENVIRONMENT, _pretty(environment))
+            run.write(MATRIX_RESOLVED, disk.object_text(record.matrix_to_json(matrix)))
+            run.write(ENVIRONMENT, disk.object_text(environment))
             run._connection.execute("PRAGMA journal_mode = WAL")
             run._connection.executescript(_SCHEMA)
             run._connection.execute("INSERT INTO run VALUES (?, '', ?, NULL)", (State.RUNNING, time.time()))
@@ -101,9 +102,10 @@ class Run:
     @classmethod
     def open(cls, folder: Path) -> Run:
         """The run in `folder`, for reading, or for `recording` more. Raises NoRunFolder or JournalError."""
-        for name, loss in ((MATRIX_RESOLVED, "no run is here"), (JOURNAL, "the results of this run are gone")):
-            if not (folder / name).is_file():
-                raise NoRunFolder(f"{folder}: {loss} (there is no {name}); give a folder such as reports/<run-id>")
+        with _told(folder, "cannot look for a run here"):
+            for name, loss in ((MATRIX_RESOLVED, "no run is here"), (JOURNAL, "the results of this run are gone")):
+                if not (folder / name).is_file():
+                    raise NoRunFolder(f"{folder}: {loss} (there is no {name}); give a folder such as reports/<run-id>")
         with _told(folder, DAMAGED):
             address = f"{(folder / JOURNAL).resolve().as_uri()}?mode=rw"
             run = cls(folder, sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_S), None)
@@ -188,18 +190,20 @@ class Run:
 
     def note_environment(self, **more: Any) -> None:
         """Add to the environment what became known later, or became different."""
-        self.write(ENVIRONMENT, _pretty({**self.environment, **more}))
+        self.write(ENVIRONMENT, disk.object_text({**self.environment, **more}))
 
     @property
     def status(self) -> Status:
         """What became of the run so far. A lab that was killed leaves it interrupted."""
         with _told(self.folder, DAMAGED):
-            state, reason, started_at, ended_at = self._connection.execute("SELECT * FROM run").fetchone()
-        if self.is_live:
-            return Status(State.RUNNING, "", started_at, None)
-        if state == State.RUNNING:
-            return Status(State.INTERRUPTED, "the lab was stopped before it could say why", started_at, None)
-        return Status(State(state), reason, started_at, ended_at)
+            state, reason, *times = self._connection.execute("SELECT * FROM run").fetchone()
+            started_at, ended_at = (None if time_s is None else float(time_s) for time_s in times)
+            noted, is_live = Status(State(state), str(reason), started_at or 0.0, ended_at), self.is_live
+        if is_live:
+            return replace(noted, state=State.RUNNING, reason="", ended_at=None)
+        if noted.state is State.RUNNING:
+            return replace(noted, state=State.INTERRUPTED, reason=KILLED, ended_at=None)
+        return noted
 
     @property
     def is_live(self) -> bool:
@@ -246,13 +250,15 @@ class Run:
 
         An attempt that goes on at this moment is not among them.
         """
+        return list(self.each_result(samples=samples))
+
+    def each_result(self, *, samples: bool = False) -> Iterator[Result]:
+        """What `results` gives, one by one: the samples of a long run need not fit into memory."""
         query = "SELECT record, CASE WHEN ? THEN samples END FROM attempts WHERE complete OR NOT ? ORDER BY sequence"
         with _told(self.folder, DAMAGED):
-            rows = self._connection.execute(query, (samples, self.is_live))
-            return [
-                record.result_from_json(json.loads(row), json.loads(zlib.decompress(packed)) if packed else {})
-                for row, packed in rows
-            ]
+            for row, packed in self._connection.execute(query, (samples, self.is_live)):
+                unpacked = json.loads(zlib.decompress(packed)) if packed else {}
+                yield record.result_from_json(json.loads(row), unpacked)
 
     def attempts(self, trial: Trial) -> int:
         """How many attempts at a trial are on record, which is the number of the next one."""
@@ -311,10 +317,7 @@ class Run:
 
     def _json(self, name: str) -> dict[str, Any]:
         with _told(self.folder, DAMAGED):
-            content = json.loads((self.folder / name).read_text(encoding="utf-8"))
-            if not isinstance(content, dict):
-                raise TypeError(f"{name} holds no JSON object")
-        return content
+            return disk.read_object(self.folder / name)
 
 
 @contextmanager
@@ -324,7 +327,3 @@ def _told(folder: Path, trouble: str) -> Iterator[None]:
         yield
     except (OSError, sqlite3.Error, zlib.error, ValueError, KeyError, TypeError) as error:
         raise JournalError(f"{folder}: {trouble}: {type(error).__name__}: {error}") from error
-
-
-def _pretty(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -51,7 +51,11 @@ def _until(matrix: Matrix) -> str:
 def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:
     """Results of the latest run in `reports` that had the same conditions; empty when there is none."""
     conditions = set(matrix.conditions)
-    for folder in sorted(reports.glob("*/"), reverse=True):
+    try:
+        folders = sorted(reports.glob("*/"), reverse=True)
+    except OSError:
+        return []
+    for folder in folders:
         try:
             with Run.open(folder) as run:
                 if conditions & set(run.matrix.conditions):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import lab
-from headwind import cli, doctor, testbed
+from headwind import cli, disk, doctor, testbed
 from headwind.model import HeadwindError, UsageError
 from headwind.report import compared
 from impair.profile import Profile
@@ -55,7 +59,8 @@ def exit_code(*arguments: str) -> int:
         (["run", "--engine", "tc"], "tc"),
         (["run", "a.yaml", "b.yaml"], "b.yaml"),
         (["run", "--resume"], "--resume"),
-        (["report"], "run"),
+        (["report"], "RUN"),
+        (["report", "x", "--output"], "--output"),
         (["doctor", "--verbose"], "--verbose"),
         (["down", "everything"], "everything"),
         (["compare", "one"], "RUN_B"),
@@ -149,6 +154,136 @@ def test_a_report_is_drawn_again_from_its_folder(tmp_path: Path, capsys: pytest.
     assert exit_code("report", str(folder)) == 0
     assert f"report: {folder / 'report.html'}" in capsys.readouterr().out
     assert (folder / "report.html").stat().st_size > 1000
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    """The folders of two small runs."""
+    matrix = fake.example_matrix(Profile("clean"), repeat=1)
+    folders = []
+    for _ in range(2):
+        with fake.recorded(tmp_path / "reports", matrix, fake.ok_results(matrix)) as run:
+            folders.append(run.folder)
+    return folders
+
+
+def contents(*folders: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for folder in folders for file in sorted(folder.iterdir()) if file.is_file()}
+
+
+def test_a_report_can_be_put_elsewhere_as_well(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert exit_code("report", str(runs[0]), "--output", str(page)) == 0
+    assert page.read_bytes() == (runs[0] / "report.html").read_bytes()
+    assert str(page) in capsys.readouterr().out
+
+
+def test_junit_is_written_on_request(runs: list[Path]) -> None:
+    assert exit_code("report", str(runs[0]), "--junit") == 0
+    assert (runs[0] / "junit.xml").read_text().startswith("<?xml")
+
+
+def test_several_runs_are_one_page_beside_them_and_stay_as_they_are(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(*runs)
+    assert exit_code("report", *map(str, runs)) == 0
+    page = runs[0].parent / f"{runs[0].name}+{runs[1].name}.html"
+    assert f"report: {page}" in capsys.readouterr().out
+    assert all(folder.name in page.read_text() for folder in runs)
+    assert contents(*runs) == before
+    page.unlink()
+    assert exit_code("report", *map(str, runs), "--output", str(page.with_name("both.html"))) == 0
+    assert page.with_name("both.html").exists()
+    assert not page.exists()
+
+
+def test_the_same_run_is_given_once(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    again, copied = runs[0].parent / "again", runs[0].parent / "copied"
+    again.symlink_to(runs[0])
+    shutil.copytree(runs[0], copied)
+    for same in (runs[0], again, copied, Path(f"{runs[0]}/../{runs[0].name}")):
+        assert exit_code("report", str(runs[0]), str(runs[1]), str(same)) == 2
+        assert "give each run once" in capsys.readouterr().err
+    assert exit_code("report", *map(str, runs), "--junit") == 2
+    assert "--junit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["{run}", "{run}/matrix.yaml", "{run}/page.html", "{file}/page.html", "{run}/../x/y"])
+@pytest.mark.parametrize("several", [False, True])
+def test_an_output_that_cannot_be_is_an_error_for_people(
+    runs: list[Path], capsys: pytest.CaptureFixture[str], place: str, several: bool
+) -> None:
+    before = (runs[0] / "matrix.yaml").read_bytes()
+    output = place.format(run=runs[0], file=runs[0] / "matrix.yaml")
+    given = runs if several else runs[:1]
+    assert exit_code("report", *map(str, given), "--output", output) in (1, 2)
+    assert f"lab.py: {output}: " in capsys.readouterr().err
+    assert (runs[0] / "matrix.yaml").read_bytes() == before
+
+
+def test_a_folder_that_may_not_be_written_is_an_error_for_people(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(path: Path, content: object) -> Path:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(disk, "write_whole", refuse)
+    assert exit_code("report", str(runs[0])) == 1
+    assert f"lab.py: {runs[0]}: cannot write " in capsys.readouterr().err
+    assert exit_code("report", *map(str, runs)) == 1
+    assert "Permission denied" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["{file}", "{empty}", "{empty}/none", "{long}"])
+@pytest.mark.parametrize("command", [["report"], ["report", "{run}"], ["run", "--resume"], ["compare", "{run}"]])
+def test_what_is_no_run_is_an_error_for_people(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str, command: list[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    places = {"file": runs[0] / "matrix.yaml", "empty": tmp_path / "empty", "long": "x" * 300, "run": runs[0]}
+    arguments = [word.format(**places) for word in (*command, path)]
+    assert exit_code(*arguments) in (1, 2)
+    assert f"lab.py: {arguments[-1]}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "nonsense", ["state = 'gone'", "state = NULL", "started = 'noon'", "ended = x'00ff'", "reason = x'ff'"]
+)
+def test_nonsense_in_a_journal_is_never_a_traceback(
+    runs: list[Path], capsys: pytest.CaptureFixture[str], nonsense: str
+) -> None:
+    connection = sqlite3.connect(runs[0] / "journal.sqlite")
+    connection.execute("PRAGMA ignore_check_constraints = 1")
+    with suppress(sqlite3.IntegrityError), connection:  # NULL is refused by the journal itself
+        connection.execute(f"UPDATE run SET {nonsense}")  # noqa: S608
+    connection.close()
+    code = exit_code("report", str(runs[0]))
+    said = capsys.readouterr().err
+    assert (code, said) == (0, "") or (code == 1 and f"lab.py: {runs[0]}: the run folder is damaged" in said)
+    assert (code == 1) == (nonsense.split(maxsplit=1)[0] in ("started", "ended") or "gone" in nonsense)
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/none", "x" * 300])
+def test_reports_that_cannot_be_kept_are_2_before_anything_starts(
+    matrix: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    (matrix.parent / "file").write_text("")
+    monkeypatch.setattr(lab, "run_matrix", lambda *_, **__: pytest.fail("it began"))
+    reports = matrix.parent / place
+    assert exit_code("run", str(matrix), "--reports", str(reports)) == 2
+    assert f"lab.py: --reports {reports}: run folders cannot be made here: " in capsys.readouterr().err
+    assert exit_code("plan", str(matrix), "--reports", str(reports)) == 0, "a plan keeps nothing"
+
+
+def test_reports_that_may_not_be_written_are_2(
+    matrix: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert exit_code("run", str(matrix), "--reports", str(matrix.parent)) == 2
+    assert "it may not be written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["report", "none"], ["run", "--resume", "none"]])

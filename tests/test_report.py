@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import math
 import re
 import shutil
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +28,7 @@ from headwind.journal import Run
 from headwind.model import Outcome, Protocol, Result
 from headwind.record import State
 from headwind.report import RunData, render, summary_table, write_report
+from headwind.report.condition import trial_text
 from headwind.report.data import latest_of
 from headwind.report.summary import NEVER, Kind, Row, Time, compare_ranges, median_time, notices
 from headwind.report.terminal import print_summary
@@ -31,11 +36,13 @@ from headwind.report.truth import pooled, truth_table
 from headwind.report.words import command_text, headline, network, network_text
 from impair.profile import Direction
 from tests.fake import PROFILES, STARTED_AT, example_matrix, failed, invalid, ok, recorded, timeout, trials_of
-from tests.golden.runs import HOSTILE, RUNS
+from tests.golden.runs import HOSTILE, RUNS, large
 from tests.pages import parse, section, table, words
 
-GOLDEN = Path(__file__).parent / "golden"
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "tests" / "golden"
 DRAWN_AT = STARTED_AT + 7200
+GUIDE = "../../docs/report.md"  # from reports/<run-id>/report.html
 
 
 def page_of(name: str) -> str:
@@ -238,15 +245,15 @@ def test_the_table_of_the_page_holds_medians_computed_another_way() -> None:
         assert row[6] == measured("total_s", cell["total_s"].median())
         assert row[7].startswith(f"[{measured('total_s', cell['total_s'].min()).split()[0]}")
         assert row[7].endswith(f"{measured('total_s', cell['total_s'].max())}]")
-        assert row[8] == measured("rate", cell["requests_per_s"].median())
-        assert row[9] == measured("goodput_bps", cell["goodput_bps"].median())
+        assert row[9] == measured("rate", cell["requests_per_s"].median())
+        assert row[10] == measured("goodput_bps", cell["goodput_bps"].median())
 
 
 def test_the_article_table_names_every_impairment_in_its_direction() -> None:
     rows = list(table(section(parse(page_of("small")), "results")))
     assert rows[0] == [
-        "Condition", "Delay", "Loss", "Duplicate", "Corrupt", "Version", "Total time", "Range", "Requests/s",
-        "Throughput", "Trials",
+        "Condition", "Delay", "Loss", "Duplicate", "Corrupt", "Version", "Total time", "Range", "Trials",
+        "Requests/s", "Throughput",
     ]  # fmt: skip
     cells = {row[0].split()[0]: row[1:5] for row in rows[1:]}
     assert cells == {
@@ -272,20 +279,38 @@ def test_what_the_article_did_not_have_gets_a_column_of_its_own() -> None:
     assert "Other" in words(section(parse(page_of("every-impairment")), "results"))
 
 
+def test_the_page_leads_to_the_guide_to_its_symbols() -> None:
+    assert (ROOT / "reports" / "run-id" / GUIDE).resolve().is_file()
+    links = [item.get("href") for item in parse(page_of("small")).iter("a")]
+    assert GUIDE in links
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_a_page_is_well_formed_and_refers_to_nothing_outside_itself(name: str) -> None:
     page = page_of(name)
     root = parse(page)
-    assert {item.tag for item in root.iter()} & {"script", "link", "img", "iframe", "object", "base", "form"} == set()
+    assert {item.tag for item in root.iter()} & {"link", "img", "iframe", "object", "embed", "base"} == set()
+    scripts = list(root.iter("script"))
+    assert [item.get("src") for item in scripts] == [None] * len(scripts)
+    (policy,) = [item.get("content", "") for item in root.iter("meta") if item.get("http-equiv")]
+    (digest,) = re.findall("script-src 'sha256-([^']*)'", policy)
+    runs = [item.text or "" for item in scripts if not item.get("type")]
+    assert [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in runs] == [digest]
     ids = [item.get("id") for item in root.iter() if item.get("id")]
     assert len(ids) == len(set(ids))
     for item in root.iter():
         assert not [key for key, _ in item.items() if key.startswith("on")]
         target = item.get("href") or item.get("src")
-        assert target is None or (target.startswith("#") and target[1:] in ids)
+        assert target in (None, GUIDE) or (target.startswith("#") and target[1:] in ids)
     (style,) = (item.text or "" for item in root.iter("style"))
     assert not re.search(r"url\(|@import|https?:", style)
-    assert 'http-equiv="refresh"' not in page
+
+
+def test_a_page_is_small_also_of_thousands_of_trials() -> None:
+    golden = large()
+    assert len(golden.results) == 7200
+    assert len(render(golden.data("large"), DRAWN_AT).encode()) < 2_000_000
+    assert {name: size for name in RUNS if (size := len(page_of(name).encode())) > 500_000} == {}
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -306,9 +331,9 @@ def test_names_are_text_and_nothing_else() -> None:
 
 
 def test_a_run_in_progress_says_so() -> None:
-    summary = words(section(parse(page_of("in-progress")), "summary"))
-    assert summary.startswith("Summary In progress, 20 of 45 trials: 20 ok.")
-    rows = [row[-1] for row in table(section(parse(page_of("in-progress")), "results"))]
+    verdict = words(section(parse(page_of("in-progress")), "verdict"))
+    assert "In progress, 20 of 45 trials: 20 ok." in verdict
+    rows = [row[-3] for row in table(section(parse(page_of("in-progress")), "results"))]
     assert "1 of 1 finished, 2 to come" in rows
 
 
@@ -318,31 +343,32 @@ def test_a_run_that_ended_early_says_why() -> None:
         "The run was interrupted: the lab was stopped before it could say why. 0 of 45 trials ran."
     )
     rows = list(table(section(parse(page_of("killed-at-once")), "results")))[1:]
-    assert {(row[6], row[-1]) for row in rows} == {("—", "not run yet")}
+    assert {(row[-5], row[-3]) for row in rows} == {("—", "not run yet")}
 
 
 def test_when_no_trial_completed_there_is_no_time() -> None:
     rows = list(table(section(parse(page_of("all-failed")), "results")))[1:]
-    assert {tuple(row[6:10]) for row in rows} == {("not completed", "[not completed]", "—", "—")}
-    assert all("0 of 3 finished, 3 failed (" in row[-1] for row in rows)
+    assert {(*row[-5:-3], *row[-2:]) for row in rows} == {("not completed", "[not completed]", "—", "—")}
+    assert all("0 of 3 finished, 3 failed (" in row[-3] for row in rows)
 
 
 def test_when_half_timed_out_the_median_is_a_bound() -> None:
     rows = list(table(section(parse(page_of("timeouts-half")), "results")))[1:]
     # of 11 s, 13 s and two above 60 s, the median is above (13 + 60) / 2
-    assert {tuple(row[6:10]) for row in rows} == {("> 36.5 s", "[11.0 s – > 60 s]", "—", "—")}
-    assert {row[-1] for row in rows} == {"2 of 4 finished, 2 timeout"}
+    assert {(*row[-5:-3], *row[-2:]) for row in rows} == {("> 36.5 s", "[11.0 s – > 60 s]", "—", "—")}
+    assert {row[-3] for row in rows} == {"2 of 4 finished, 2 timeout"}
 
 
 def test_warnings_come_before_figures_and_link_to_their_trials() -> None:
     page = page_of("mixed")
     assert page.index('class="notices"') < page.index('class="results"')
     root = parse(page)
-    summary = section(root, "summary")
-    links = {words(link): link.get("href", "") for link in summary.iter("a")}
+    verdict = section(root, "verdict")
+    links = {words(link): link.get("href", "") for link in verdict.iter("a")}
     row = root.find(f".//tr[@id='{links['loss/article#1/h2'][1:]}']")
-    assert "49 of 1000 requests failed" in words(row)
-    assert "made again" not in words(root.find(f".//tr[@id='{links['delay/article#1/h3'][1:]}']"))
+    assert row is not None
+    assert [words(cell) for cell in row][:4] == ["1", "9.71 s", "failed", "4.90 s"]
+    assert "49 of 1000 requests failed (block/protocol: 1/h2)" in words(section(root, "conditions"))
 
 
 def test_warnings_that_differ_only_in_numbers_are_one() -> None:
@@ -353,9 +379,13 @@ def test_warnings_that_differ_only_in_numbers_are_one() -> None:
 
 def test_every_attempt_is_on_the_page() -> None:
     golden = RUNS["mixed"]()
-    rows = [row for row in parse(page_of("mixed")).iter("tr") if (row.get("id") or "").startswith("trial-")]
-    assert len(rows) == len(golden.results)
-    assert sum("made again" in words(row) for row in rows) == 1
+    conditions = section(parse(page_of("mixed")), "conditions")
+    tables = [item for item in conditions.iter("table") if item.get("class") == "blocks"]
+    cells = [words(cell) for item in tables for row in item.findall("./tbody/tr") for cell in row[1:4]]
+    shown = [trial_text(result, 60.0) for result in latest_of(golden.results)]
+    assert Counter(cells) == Counter(shown)
+    assert len(cells) == len(golden.results) - 1
+    assert "lab-error (made again): the router died (block/protocol: 1/h3)" in words(conditions)
 
 
 def test_a_command_is_shown_without_the_folder_that_differs_in_every_trial() -> None:
@@ -384,12 +414,14 @@ def test_text_has_enough_contrast_in_light_dark_and_print() -> None:
     style = words(next(parse(page_of("small")).iter("style")))
     roots = re.findall(r":root \{([^}]*)\}", style)
     palettes = [dict(re.findall(r"--([a-z-]+): (#[0-9a-f]+)", root)) for root in roots]
+    palettes = [palette for palette in palettes if "ground" in palette]
     assert len(palettes) == 3
     for palette in palettes:
-        for ink in ("ink", "quiet", "link", "good", "bad"):
-            for ground in ("ground", "warn"):
-                bright, dim = sorted((luminance(palette[ink]), luminance(palette[ground])), reverse=True)
-                assert (bright + 0.05) / (dim + 0.05) >= 4.5, (ink, ground, palette)
+        cells = ("ahead", "ahead-pale", "behind", "behind-pale", "tie", "band")
+        pairs = [*product(("ink", "quiet", "link", "good", "bad"), ("ground", "warn")), *product(("ink",), cells)]
+        for ink, ground in pairs:
+            bright, dim = sorted((luminance(palette[ink]), luminance(palette[ground])), reverse=True)
+            assert (bright + 0.05) / (dim + 0.05) >= 4.5, (ink, ground, palette)
 
 
 def test_the_report_is_a_function_of_the_run_folder(tmp_path: Path) -> None:

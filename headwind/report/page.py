@@ -1,37 +1,41 @@
-"""report.html: one file, drawn from the run folder alone, with nothing to fetch and nothing to run."""
+"""report.html: one file, drawn from the run folder alone, with nothing to fetch; readable without its script."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwind import format as units
-from headwind.model import Condition, Result
-from headwind.record import matrix_to_json
-from headwind.report import verdicts as told
-from headwind.report import words
+from headwind.model import Condition
+from headwind.record import State, matrix_to_json
+from headwind.report import templating, words
+from headwind.report.commands import tc_command
+from headwind.report.condition import FEWEST_FOR_TAIL, INSIDE, TOTALS, ConditionView, condition_view, trial_text
 from headwind.report.data import RunData
+from headwind.report.embedded import embedded
+from headwind.report.highlights import highlights
 from headwind.report.method import method
+from headwind.report.pictures import condition_pictures, interval_pictures, sweep_pictures, timeline_picture
+from headwind.report.published import published_rows
 from headwind.report.summary import Row, compare_ranges, notices, summary_table
 from headwind.report.truth import Truth, truth_table
-from headwind.report.verdicts import Verdicts
+from headwind.report.verdicts import Line, Verdicts
 from impair.profile import Direction
 
 if TYPE_CHECKING:
-    import jinja2
-
     from headwind.journal import Run
 
 REPORT = "report.html"
-TEMPLATES = Path(__file__).parent / "templates"
 REDRAW_SHARE = 0.05  # of the time of a run that goes into drawing the report, at most
+PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
 NAMED_TRIALS = 12  # of a notice; the others are counted
 
 
@@ -60,61 +64,92 @@ def redrawing(run: Run) -> Callable[[], None]:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What the page shows of one condition."""
+    """What the tables of the whole run show of one condition."""
 
     condition: Condition
     network: Mapping[str, Sequence[str]]
     rows: Sequence[Row]
     ranges: str
     truth: Sequence[Truth]
-    attempts: Sequence[tuple[int, Result]]  # with their number in the run
-    commands: Mapping[str, int]  # how many attempts ran each
 
 
 def render(data: RunData, generated_at_s: float) -> str:
     """The page as HTML5. The same run gives the same text but for the time of generation (seconds since the epoch)."""
-    matrix = data.matrix
-    both_ways = words.uses_uplink(condition.profile for condition in matrix.conditions)
-    numbers = {(result.trial.id, result.attempt): number for number, result in enumerate(data.results, 1)}
-    latest = {result.trial.id: numbers[result.trial.id, result.attempt] for result in data.latest}
-    verdicts = Verdicts.of(data)
-    return _environment().get_template("report.html.j2").render(
+    script = templating.text_of("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return templating.page(
+        "report.html.j2",
+        GLOBALS,
+        **_verdicts(data),
         data=data,
-        verdicts=verdicts,
-        sentence=told.sentence(verdicts),
         generated_at_s=generated_at_s,
-        style=(TEMPLATES / "style.css").read_text(encoding="utf-8"),
+        script=script,
+        script_hash=f"sha256-{digest}",
+        running=data.status.state is State.RUNNING,
         notices=notices(data),
-        latest=latest,
         named_trials=NAMED_TRIALS,
-        cells=list(_cells(data, numbers, both_ways=both_ways)),
-        both_ways=both_ways,
-        columns=[column for column in words.COLUMNS if column != "other" or _has_other(data)],
         facts=list(facts_of(data.environment)),
-        resolved=json.dumps(matrix_to_json(matrix), indent=2, ensure_ascii=False),
+        resolved=json.dumps(matrix_to_json(data.matrix), indent=2, ensure_ascii=False),
         method=list(method(data)),
     )  # fmt: skip
 
 
-def _cells(data: RunData, numbers: Mapping[tuple[str, int], int], *, both_ways: bool) -> Iterator[Cell]:
+def _verdicts(data: RunData) -> dict[str, Any]:
+    """What the templates need of verdicts and conditions."""
+    matrix, verdicts = data.matrix, Verdicts.of(data)
+    both_ways = words.uses_uplink(condition.profile for condition in matrix.conditions)
+    by_condition: dict[str, list[Line]] = {}
+    for line in verdicts.lines:
+        by_condition.setdefault(line.condition.id, []).append(line)
+    views = [
+        condition_view(data, item, f"c{number}", [line.pair for line in by_condition.get(item.id, [])], verdicts.rule)
+        for number, item in enumerate(matrix.conditions, 1)
+    ]
+    cells = list(_cells(data, both_ways=both_ways))
+    return {
+        "verdicts": verdicts,
+        "highlights": highlights(verdicts),
+        "comparisons": list(dict.fromkeys(line.pair for line in verdicts.compared)),
+        "lines": {(line.condition.id, line.pair): line for line in verdicts.compared},
+        "by_condition": by_condition,
+        "intervals": interval_pictures(verdicts),
+        "views": views,
+        "anchors": {view.condition.id: view.anchor for view in views},
+        "places": {
+            result.trial.id: row.anchor for view in views for row in view.rows for result in row.results.values()
+        },
+        "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule) for view in views],
+        "timeline": timeline_picture(data, matrix.conditions),
+        "sweeps": sweep_pictures(matrix, verdicts),
+        "published": published_rows(data, verdicts),
+        "profiles": list(dict.fromkeys(item.profile.name for item in matrix.conditions)),
+        "workloads": list(dict.fromkeys(item.workload.name for item in matrix.conditions)),
+        "both_ways": both_ways,
+        "cells": cells,
+        "columns": [name for name in words.COLUMNS if any(cell.network[name] for cell in cells)],
+        "network_of": {cell.condition.id: words.network_text(cell.network) for cell in cells},
+        "trial_text": partial(trial_text, timeout_s=matrix.timeout_s),
+        "embedded": embedded(data, views),
+    }
+
+
+def _cells(data: RunData, *, both_ways: bool) -> Iterator[Cell]:
     table = summary_table(data)
     for condition in data.matrix.conditions:
         rows = [row for row in table if row.condition is condition]
-        attempts = [result for arm in data.matrix.arms(condition) for result in data.attempts(condition, arm)]
-        numbered = sorted(((numbers[item.trial.id, item.attempt], item) for item in attempts), key=lambda pair: pair[0])
-        yield Cell(
-            condition=condition,
-            network=words.network(condition.profile, both_ways=both_ways),
-            rows=rows,
-            ranges=compare_ranges(rows),
-            truth=truth_table(data, condition),
-            attempts=numbered,
-            commands=Counter(words.command_text(item.command) for _, item in numbered if item.command),
-        )
+        network = words.network(condition.profile, both_ways=both_ways)
+        yield Cell(condition, network, rows, compare_ranges(rows), truth_table(data, condition))
 
 
-def _has_other(data: RunData) -> bool:
-    return any(words.network(item.profile, both_ways=True)["other"] for item in data.matrix.conditions)
+def tc_commands(view: ConditionView) -> list[str]:
+    """What iproute2 would have to be told for the first block, each direction at the router's port to its receiver."""
+    block = view.rows[0].block
+    return [tc_command(block.condition.profile.link(side), block.seeds[side], PORTS[side]) for side in Direction]
+
+
+def published_time(seconds: float | None) -> str:
+    """A published time, or that there is none."""
+    return units.measured("total_s", seconds) if seconds is not None else "no result"
 
 
 def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str, str]]:
@@ -126,23 +161,12 @@ def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str,
             yield " \N{RIGHTWARDS ARROW} ".join((*above, key)), words.plain(value)
 
 
-@cache
-def _environment() -> jinja2.Environment:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: units.clean(value) if type(value) is str else value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {
-        "units": units,
-        "words": words,
-        "told": told,
-        "directions": words.ARROWS,
-        "Direction": Direction,
-    }
-    return environment
+GLOBALS = {
+    "directions": words.ARROWS,
+    "Direction": Direction,
+    "totals": TOTALS,
+    "inside": INSIDE,
+    "enough": FEWEST_FOR_TAIL,
+    "commands_of": tc_commands,
+    "published_time": published_time,
+}

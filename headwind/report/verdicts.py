@@ -1,22 +1,19 @@
-"""The verdicts of a run: as a table, as one sentence, and as JSON for other programs. The same in page and terminal."""
+"""The verdicts of a run, as a table and as one sentence: the same in the page, in the terminal and in summary.md."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
 
 from headwind.findings import (
-    FALSE_SHARE,
     JUDGED,
+    METRIC_NAMES,
     TAIL,
     TOTAL,
     Finding,
-    Open,
     Pair,
     SelfCheckFinding,
     columns_of,
@@ -24,7 +21,6 @@ from headwind.findings import (
     rows_of,
     rule_of,
     self_checks,
-    still_open,
 )
 from headwind.forecast import Forecast
 from headwind.format import arm_name, counted, duration
@@ -34,13 +30,9 @@ from headwind.record import State
 from headwind.report.data import RunData
 from headwind.soundness import Caveat, noise_floor
 from headwind.stats import Interval, ratio_interval
-from headwind.verdict import Outlook, Rule, Top, Verdict, winner
+from headwind.undecided import Open, still_open
+from headwind.verdict import Rule, Top, Verdict, winner
 
-if TYPE_CHECKING:
-    from headwind.journal import Run
-
-VERDICTS = "verdicts.json"
-VERSION = 1
 SYMBOLS = {
     Verdict.COMPLETES_MORE: "\N{BLACK UP-POINTING TRIANGLE}",
     Verdict.COMPLETES_LESS: "\N{BLACK DOWN-POINTING TRIANGLE}",
@@ -120,19 +112,31 @@ class Verdicts:
 
 
 def sentence(verdicts: Verdicts) -> str:
-    """What came of the run in plain words; differences count only where they survive e-BH over the matrix."""
-    parts = []
-    for pair in dict.fromkeys(line.pair for line in verdicts.compared):
-        lines = [line for line in verdicts.compared if line.pair == pair]
-        parts.append(f"{arm_name(pair.new)} against {arm_name(pair.base)}: {_tally(lines)}")
-    return f"By total time, {'; '.join(parts)}." if parts else "There is one protocol, so nothing to compare."
+    """What came of the run in plain words."""
+    return " ".join(sentences(verdicts))
 
 
-def _tally(lines: Sequence[Line]) -> str:
+def sentences(verdicts: Verdicts) -> list[str]:
+    """One for each judged metric; differences count only where they survive e-BH over the matrix."""
+    pairs = dict.fromkeys(line.pair for line in verdicts.compared)
+    if not pairs:
+        return ["There is one protocol, so nothing to compare."]
+    return [_by_metric(verdicts, pairs, metric) for metric in JUDGED]
+
+
+def _by_metric(verdicts: Verdicts, pairs: Iterable[Pair], metric: str) -> str:
+    parts = (
+        f"{arm_name(pair.new)} against {arm_name(pair.base)}: "
+        + _tally([line.findings[metric] for line in verdicts.compared if line.pair == pair])
+        for pair in pairs
+    )
+    return f"By {METRIC_NAMES[metric]}, {'; '.join(parts)}."
+
+
+def _tally(findings: Sequence[Finding]) -> str:
     words = {1: "faster", -1: "slower"}
     counts: Counter[str] = Counter()
-    for line in lines:
-        finding = line.findings[TOTAL]
+    for finding in findings:
         if finding.verdict.is_clear and finding.survives:
             completes = finding.verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS)
             counts[finding.verdict.value if completes else words[finding.verdict.favours]] += 1
@@ -140,7 +144,7 @@ def _tally(lines: Sequence[Line]) -> str:
             counts["tie" if finding.verdict is Verdict.TIE else "not decided"] += 1
     order = ("completes more often", "faster", "tie", "slower", "completes less often", "not decided")
     told = ", ".join(f"{word} in {counts[word]}" for word in order if counts[word])
-    return f"{told} of {counted(len(lines), 'condition')}"
+    return f"{told} of {counted(len(findings), 'condition')}"
 
 
 def ratio_text(finding: Finding) -> str:
@@ -167,6 +171,14 @@ def finding_text(finding: Finding) -> str:
     return f"{SYMBOLS[finding.verdict]}{doubt} {ratio_text(finding)}"
 
 
+def cell_class(finding: Finding) -> str:
+    """How a verdict looks in the matrix: who is ahead, and how far the verdict carries."""
+    if finding.verdict.favours:
+        carries = "survives" if finding.survives and finding.is_decided else "pale"
+        return f"{'ahead' if finding.verdict.favours > 0 else 'behind'} {carries}"
+    return "tie" if finding.verdict is Verdict.TIE else "open"
+
+
 def unfinished_text(line: Line) -> str:
     """`h1 3 of 9`, for the arms that did not always finish; empty where all did."""
     arms = zip((line.pair.new, line.pair.base), line.unfinished, strict=True)
@@ -175,8 +187,17 @@ def unfinished_text(line: Line) -> str:
 
 def open_text(item: Open) -> str:
     """`clean/article is not decided after 60 blocks (h3 against h2): about 9 more blocks (4 to 30), 4 min`."""
-    pairs = ", ".join(str(pair) for pair in item.pairs)
-    return f"{item.condition.id} is not decided after {counted(item.n, 'block')} ({pairs}): {_more(item)}"
+    blocks, lacks = counted(item.n, "block"), []
+    if item.undecided:
+        lacks.append(f"not decided after {blocks} ({_names(item.undecided)})")
+    if item.unconfirmed:
+        after = "" if item.undecided else f" after {blocks}"
+        lacks.append(f"not yet sure among all comparisons{after} ({_names(item.unconfirmed)})")
+    return f"{item.condition.id} is {' and '.join(lacks)}: {_more(item)}"
+
+
+def _names(pairs: Iterable[Pair]) -> str:
+    return ", ".join(map(str, pairs))
 
 
 def _more(item: Open) -> str:
@@ -207,73 +228,3 @@ def tops(verdicts: Verdicts, protocols: Sequence[Protocol]) -> dict[str, Top]:
         judged = {(line.pair.base.value, line.pair.new.value): line.findings[TOTAL].verdict for line in lines}
         found[name] = winner([protocol.value for protocol in protocols], judged)
     return found
-
-
-def write_verdicts(run: Run) -> None:
-    """Put verdicts.json into the run folder."""
-    data = RunData.of(run)
-    run.write(VERDICTS, json.dumps(verdicts_json(data, Verdicts.of(data)), indent=2) + "\n")
-
-
-def verdicts_json(data: RunData, verdicts: Verdicts) -> dict[str, Any]:
-    """Everything of it as one JSON object; ratios are of times, above 1: the candidate is faster. Infinity is null."""
-    return {
-        "version": VERSION,
-        "run": data.id,
-        "sentence": sentence(verdicts),
-        "rule": {
-            "confidence": verdicts.rule.confidence,
-            "margin_ratio": verdicts.rule.margin_ratio,
-            "anytime": verdicts.rule.anytime,
-            "false_discovery_ratio": FALSE_SHARE,
-        },
-        "best": {
-            name: {"protocols": list(top.protocols), "standing": top.standing.value}
-            for name, top in tops(verdicts, data.matrix.protocols).items()
-        },
-        "comparisons": [_line_json(line) for line in verdicts.lines],
-        "self_checks": [
-            {"condition": item.finding.condition.id, "candidate": item.finding.pair.new.value,
-             "baseline": item.finding.pair.base.value, "passed": item.passed, "message": item.message}
-            for item in verdicts.checks
-        ],
-        "undecided": [
-            {"condition": item.condition.id, "comparisons": [str(pair) for pair in item.pairs], "blocks": item.n,
-             "more_blocks": _outlook_json(item.outlook), "seconds_per_block": item.block_s}
-            for item in verdicts.open
-        ],
-    }  # fmt: skip
-
-
-def _line_json(line: Line) -> dict[str, Any]:
-    new, base = line.unfinished
-    return {
-        "condition": line.condition.id,
-        "candidate": line.pair.new.value,
-        "baseline": line.pair.base.value,
-        "blocks": line.blocks,
-        "unfinished": {"candidate": new, "baseline": base},
-        "metrics": {metric: _finding_json(line.findings[metric]) for metric in JUDGED}
-        | {TAIL: {"ratio": _ratio_json(line.tail)}},
-        "warnings": [caveat.message for caveat in line.caveats],
-    }
-
-
-def _finding_json(finding: Finding) -> dict[str, Any]:
-    comparison = finding.comparison
-    return {
-        "verdict": finding.verdict.value,
-        "ratio": _ratio_json(comparison.interval),
-        "survives_e_bh": finding.survives,
-        "ln_e_value": comparison.log_e_value,
-        "withheld": comparison.withheld.value if comparison.withheld else None,
-    }
-
-
-def _ratio_json(interval: Interval) -> dict[str, float | int | None]:
-    estimate, low, high = interval.ratios
-    return {"estimate": estimate, "low": low, "high": high if math.isfinite(high) else None, "blocks": interval.n}
-
-
-def _outlook_json(outlook: Outlook) -> dict[str, int | None]:
-    return {"median": outlook.blocks, "low": outlook.low, "high": outlook.high}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from headwind.format import NOTHING, above, clean, counted, link_settings, measured
 from headwind.model import Outcome
@@ -91,7 +91,7 @@ def network(profile: Profile, *, both_ways: bool) -> dict[str, list[str]]:
     return cells
 
 
-def network_text(cells: Mapping[str, list[str]]) -> str:
+def network_text(cells: Mapping[str, Sequence[str]]) -> str:
     """What `network` gives, as one line: "delay 100 ms ± 10 ms, loss 30 %"."""
     return ", ".join(
         text if column == "other" else f"{column} {text}" for column, texts in cells.items() for text in texts

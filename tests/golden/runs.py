@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
-from headwind.model import Matrix, Outcome, Result, Trial, Workload
+from headwind.model import (
+    Matrix,
+    Outcome,
+    Protocol,
+    Published,
+    PublishedRow,
+    Repetition,
+    Result,
+    SelfCheck,
+    Trial,
+    Workload,
+)
 from headwind.record import State, Status
 from headwind.report import RunData
+from headwind.schedule import plan_block
 from impair.profile import Delay, FourState, GilbertElliott, Link, Loss, Profile, Rate, Reorder, Slot
 from tests.fake import (
     ENVIRONMENT,
@@ -19,6 +33,7 @@ from tests.fake import (
     invalid,
     lab_error,
     likely_time_s,
+    metrics_of,
     ok,
     ok_results,
     timeout,
@@ -26,11 +41,12 @@ from tests.fake import (
     warned,
 )
 
+TIMEOUTS = 0.02  # of the large run's trials over a network with loss
 HOSTILE = (
     "<script>alert('owned')</script>",
     "\"quotes' & <b>ampersands</b> --> ]]> {{ 7 * 7 }}",
     "\N{HOT BEVERAGE} \N{MAN}\u200d\N{PERSONAL COMPUTER} \u05e9\u05dc\u05d5\u05dd \u202egnirts",
-    "x" * 120,
+    "x" * 300,
     "javascript:alert(1) \x1b[31mred\x00\x7f \ud800 \ufffe",
 )
 
@@ -139,6 +155,86 @@ def every_impairment() -> Golden:
     return Golden(matrix, tuple(lab_error(trial) for trial in trials_of(matrix)))
 
 
+def took(trial: Trial, total_s: float) -> Result:
+    """As `ok`, with the proof of one trial for all of the same network: simulating one takes long."""
+    return replace(_sample(trial.profile), trial=trial, metrics=metrics_of(trial.block.condition.workload, total_s))
+
+
+@cache
+def _sample(profile: Profile) -> Result:
+    return ok(next(trials_of(example_matrix(profile))), 1.0)
+
+
+def sweep() -> Golden:
+    """Loss from 0 to 20 %: h3 begins behind and ends ahead."""
+    ratios = (0, 0.01, 0.02, 0.1, 0.2)
+    profiles = [Profile(f"loss{ratio:.0%}", downlink=Link(loss=Loss(ratio) if ratio else None)) for ratio in ratios]
+    matrix = example_matrix(*profiles, repeat=12, title="HTTP/3 over loss")
+    lead = dict(zip(profiles, (0.7, 0.8, 1.25, 1.4, 2.0), strict=True))
+    results = [
+        took(trial, (1 / lead[trial.profile] if trial.protocol is Protocol.H3 else 1.0) * shaken(trial))
+        for trial in trials_of(matrix)
+    ]
+    return Golden(matrix, tuple(results))
+
+
+def shaken(trial: Trial) -> float:
+    """A factor around 1, the same for the same trial."""
+    return random.Random(trial.id).uniform(0.97, 1.03)
+
+
+def published() -> Golden:
+    """What an article found, of which one row is reproduced, one contradicted, and one left open."""
+    found = {"clean": (0.2, 0.4), "delay": (2.0, 1.0), "loss": (None, 5.0)}
+    rows = tuple(
+        PublishedRow(f"{name}/article", {Protocol.H1: h1, Protocol.H3: h3}) for name, (h1, h3) in found.items()
+    )
+    article = Published("an-article", "An article about nginx", rows, "Other machines, single runs.")
+    matrix = example_matrix(*PROFILES[:3], repeat=12, published=(article,))
+    speed = {Protocol.H1: 1.0, Protocol.H2: 0.99, Protocol.H3: 0.8}
+    results = [
+        took(trial, shaken(trial) ** (30 if trial.profile.name == "loss" else 1) / speed[trial.protocol])
+        for trial in trials_of(matrix)
+    ]
+    return Golden(matrix, tuple(results))
+
+
+def checked() -> Golden:
+    """An adaptive run with self-checks, one of which fails: the slower twin is not slower."""
+    matrix = example_matrix(
+        *PROFILES[:3], repeat=Repetition(least=12), title="A lab that checks itself",
+        selfcheck=SelfCheck(Protocol.H2, again=("clean", "delay"), slower=("delay",)),
+    )  # fmt: skip
+    speed = {Protocol.H1: 1.0, Protocol.H2: 1.2, Protocol.H3: 1.5}
+    spread = {"clean": 1, "delay": 1, "loss": 20}
+    return Golden(
+        matrix,
+        tuple(took(trial, shaken(trial) ** spread[trial.profile.name] / speed[trial.protocol])
+              for trial in trials_of(matrix)),
+    )  # fmt: skip
+
+
+def large(blocks: int = 60) -> Golden:
+    """40 conditions, 7,200 trials; over the networks with loss one in fifty times out."""
+    losses = {percent: Loss(percent / 100) if percent else None for percent in (0, 0.1, 0.5, 1, 2, 5, 10, 20)}
+    profiles = [
+        Profile(f"delay{delay_ms}-loss{percent}", downlink=Link(Delay(delay_ms / 1000), loss))
+        for delay_ms in (10, 20, 50, 100, 200)
+        for percent, loss in losses.items()
+    ]
+    matrix = example_matrix(*profiles, repeat=blocks, title="Delay and loss, a fine grid")
+    results = []
+    for number, trial in enumerate(trials_of(matrix)):
+        rng = random.Random(trial.id)
+        block = plan_block(matrix, trial.block.condition, trial.block.index)  # for its seeds, which are long
+        result = took(replace(trial, block=block, position=block.order.index(trial.arm)), likely_time_s(trial))
+        if trial.profile.downlink.loss and rng.random() < TIMEOUTS:
+            metrics = {"timeout_s": matrix.timeout_s}
+            result = replace(result, outcome=Outcome.TIMEOUT, reason="stopped after 60.0 s", metrics=metrics)
+        results.append(replace(result, started_at=STARTED_AT + 2.5 * number))
+    return Golden(matrix, tuple(results))
+
+
 RUNS: dict[str, Callable[[], Golden]] = {
     "small": small,
     "mixed": mixed,
@@ -149,4 +245,8 @@ RUNS: dict[str, Callable[[], Golden]] = {
     "killed-at-once": killed_at_once,
     "hostile": hostile,
     "every-impairment": every_impairment,
+    "sweep": sweep,
+    "published": published,
+    "checked": checked,
 }
+LARGE: dict[str, Callable[[], Golden]] = {"large": large}  # takes seconds: only for what is about size

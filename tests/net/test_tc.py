@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 
+from headwind.report.commands import tc_command
 from impair.options import Options
 from impair.profile import (
     Corrupt,
@@ -62,6 +64,28 @@ def test_what_tc_writes_we_read(path: ImpairedPath, words: str, link: Link) -> N
         ask(guest, "run", command=["tc", "qdisc", "del", "dev", DEVICE, "root"])
     limited = Link.from_json({**link.to_json(), "limit_packets": 77})
     assert as_tuples(reading["options"]) == as_tuples(plain(Options.of(limited, 5)))
+
+
+SHOWN_TO_A_READER = [
+    *(link for _, link in WRITTEN_BY_TC),
+    Link(),
+    Link(delay=Delay(0.1, 0.0105, "pareto"), reorder=Reorder(1 / 3, 2)),
+    Link(loss=GilbertElliott(1 / 3, 1 / 7, 2 / 3, 1 / 9), duplicate=Duplicate(1 / 2**31), corrupt=Corrupt(1 / 3)),
+    Link(loss=FourState(0.5, 0.5, p32=0.5, p23=1 / 3, p14=0.5), ecn=True),  # halves would wrap round if not clipped
+    Link(delay=Delay(10.000000001), rate=Rate(8, 5, 48, -3), slot=Slot(0, 1.5, 3, 4)),
+]
+
+
+@in_the_guest
+@pytest.mark.parametrize("link", SHOWN_TO_A_READER, ids=lambda link: tc_command(link, 5, DEVICE).partition("netem ")[2])
+def test_the_command_on_a_condition_s_page_sets_what_the_lab_sets(path: ImpairedPath, link: Link) -> None:
+    guest, seed = guest_of(path), 2**64 - 1
+    ask(guest, "run", command=shlex.split(tc_command(link, seed, DEVICE)))
+    try:
+        reading = ask(guest, "read", device=DEVICE)
+    finally:
+        ask(guest, "run", command=["tc", "qdisc", "del", "dev", DEVICE, "root"])
+    assert as_tuples(reading["options"]) == as_tuples(plain(Options.of(link, seed)))
 
 
 WRITTEN_BY_US = [

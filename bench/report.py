@@ -1,0 +1,65 @@
+"""How long does it take to draw a report, and how large is the page?
+
+    .venv/bin/python bench/report.py [--trials 10000] [--times 3] [RUN]
+
+Draws a made-up run of 40 conditions, or the run in a folder (then reading the folder is timed as well), and beside it
+one of 45 trials: the ratio of the two says what a trial costs, whatever the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from headwind.journal import Run
+from headwind.report import RunData, render
+from tests.golden.runs import RUNS, large
+
+PER_BLOCK = 120  # trials in a block of each of the 40 conditions
+
+
+def read(folder: str) -> RunData:
+    """The run of a folder."""
+    with Run.open(Path(folder)) as run:
+        return RunData.of(run)
+
+
+def timed(data: RunData, times: int) -> tuple[float, int]:
+    """Median seconds of drawing it, and the page's size in bytes."""
+    seconds, size = [], 0
+    for _ in range(times):
+        start = time.perf_counter()
+        size = len(render(data, 0.0).encode())
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds), size
+
+
+def main() -> None:
+    """Draw and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="?", help="a run folder")
+    parser.add_argument("--trials", type=int, default=10_000)
+    parser.add_argument("--times", type=int, default=3)
+    options = parser.parse_args()
+    start = time.perf_counter()
+    data = read(options.run) if options.run else large(-(-options.trials // PER_BLOCK)).data("large")
+    made_s = time.perf_counter() - start
+    small = RUNS["small"]().data("small")
+    timed(small, 1)  # templates are compiled once
+    print("| run | trials | drawn in | page | trials per second |")
+    print("| --- | --- | --- | --- | --- |")
+    for name, each in (("small", small), (options.run or "large", data)):
+        seconds, size = timed(each, options.times)
+        count = len(each.results)
+        print(f"| {name} | {count:,} | {seconds:.2f} s | {size / 1e6:.2f} MB | {count / seconds:,.0f} |")
+    if options.run:
+        print(f"\nreading the folder took {made_s:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""What the page shows of one condition: its blocks as rows, its figures, and how each interval closed."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from headwind.findings import TOTAL, Columns, Pair, Rows, columns_of, rows_of
+from headwind.format import NOTHING, link_settings, measured, moment
+from headwind.model import Arm, Block, Condition, Outcome, Result
+from headwind.report.data import RunData, is_data, latest_of
+from headwind.report.summary import NEVER, Kind, Time, median_time, time_of
+from headwind.report.words import ARROWS, command_text, time_text
+from headwind.stats import Interval, fewest_samples, ratio_interval
+from headwind.verdict import Rule
+from impair.profile import Direction
+
+TOTALS = ("median", "mean", "p90", "min", "max")
+FEWEST_FOR_TAIL = fewest_samples(0.9)  # trials
+RUNNING_ROWS = 8  # of the table under a running interval; the chart has every block
+# What the table of figures shows of a trial besides its total time: metric, heading.
+INSIDE = (
+    ("request_p50_s", "request p50"),
+    ("request_p95_s", "request p95"),
+    ("request_p99_s", "request p99"),
+    ("ttfb_p50_s", "TTFB p50"),
+    ("connect_p50_s", "connect p50"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRow:
+    """One block as a row: its order, its seeds, when it began, and what the latest attempt of each arm gave."""
+
+    anchor: str
+    block: Block
+    began: str  # time of day (UTC), with the date where that of the block before was another
+    results: Mapping[Arm, Result]
+
+    @property
+    def order(self) -> str:
+        """The arms in the order in which they ran."""
+        return " ".join(arm.value for arm in self.block.order)
+
+    @property
+    def seeds(self) -> str:
+        """netem's seeds in the directions that are impaired, downlink first; others draw no random number."""
+        profile = self.block.condition.profile
+        used = (side for side in (Direction.DOWNLINK, Direction.UPLINK) if link_settings(profile.link(side)))
+        return " ".join(f"{ARROWS[side]}{self.block.seeds[side]}" for side in used) or "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """Attempts that did not simply go well, alike in outcome and reason."""
+
+    outcome: str
+    reason: str
+    trials: tuple[tuple[str, str], ...]  # (anchor of the block's row, block and arm)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One arm over all its trials. Texts, because a bound is no number."""
+
+    arm: Arm
+    trials: int  # in the figures
+    finished: int
+    total: Mapping[str, str]  # median, mean, p90, min, max
+    inside: tuple[str, ...]  # the median over trials of each of INSIDE
+    phases: str  # where the time of a trial went, medians
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How the interval of one comparison closed, block by block."""
+
+    pair: Pair
+    steps: tuple[Interval, ...]  # after 1, 2, ... blocks
+
+    @property
+    def shown(self) -> list[Interval]:
+        """Some of the steps, evenly spaced, the last among them."""
+        stride = max(1, -(-len(self.steps) // RUNNING_ROWS))
+        return list(self.steps[::-1][::stride][::-1])
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionView:
+    """Everything on the page about one condition."""
+
+    anchor: str
+    condition: Condition
+    arms: tuple[Arm, ...]
+    rows: tuple[BlockRow, ...]
+    figures: tuple[Figures, ...]
+    otherwise: tuple[Otherwise, ...]
+    running: tuple[Running, ...]
+    commands: Mapping[str, int]  # how many attempts ran each
+
+
+def condition_view(
+    data: RunData, condition: Condition, anchor: str, pairs: Sequence[Pair], rule: Rule
+) -> ConditionView:
+    """What there is to show of a condition; `anchor` is its name inside the page."""
+    arms = data.matrix.arms(condition)
+    attempts = [result for arm in arms for result in data.attempts(condition, arm)]
+    latest = rows_of(latest_of(attempts)).get(condition.id, {})
+    rows = tuple(_block_rows(anchor, latest))
+    return ConditionView(
+        anchor=anchor,
+        condition=condition,
+        arms=arms,
+        rows=rows,
+        figures=tuple(_figures(arm, data.attempts(condition, arm), data.matrix.timeout_s) for arm in arms),
+        otherwise=tuple(_otherwise(attempts, {row.block.index: row.anchor for row in rows})),
+        running=tuple(Running(pair, running_intervals(columns_of(latest, pair, TOTAL), rule)) for pair in pairs),
+        commands=Counter(command_text(item.command) for item in attempts if item.command),
+    )
+
+
+def _block_rows(anchor: str, rows: Rows) -> Iterator[BlockRow]:
+    day = ""
+    for index, row in rows.items():
+        began = moment(min((result.started_at for result in row.values() if result.started_at), default=None))
+        date, _, time = began.removesuffix(" UTC").rpartition(" ")
+        shown, day = (time if date == day else f"{date} {time}".strip()), date
+        yield BlockRow(f"{anchor}b{index}", next(iter(row.values())).trial.block, shown, row)
+
+
+def running_intervals(columns: Columns, rule: Rule) -> tuple[Interval, ...]:
+    """The interval after each block, by the rule of the verdict."""
+    lows, highs = columns.bounds
+    counts = range(1, len(lows) + 1)
+    return tuple(ratio_interval(lows[:n], highs[:n], rule.confidence, rule.anytime) for n in counts)
+
+
+def trial_text(result: Result, timeout_s: float) -> str:
+    """A trial in the table of blocks: its time, its bound, or in a word what became of it."""
+    if result.outcome in (Outcome.OK, Outcome.TIMEOUT):
+        return time_text(time_of(result, timeout_s))
+    return result.outcome.value
+
+
+def _figures(arm: Arm, attempts: Sequence[Result], timeout_s: float) -> Figures:
+    latest = latest_of(attempts)
+    analysed = [result for result in latest if is_data(result)]
+    return Figures(
+        arm=arm,
+        trials=len(analysed),
+        finished=sum(result.outcome is Outcome.OK for result in analysed),
+        total=_total(analysed, timeout_s),
+        inside=tuple(_inside(analysed, metric) for metric, _ in INSIDE),
+        phases=", ".join(f"{name} {measured('phase_s', value)}" for name, value in _phases(latest).items()),
+    )
+
+
+def _total(analysed: Sequence[Result], timeout_s: float) -> dict[str, str]:
+    """Over trials. One that did not finish is above all that did, so with one among them the mean is a bound too."""
+    times = sorted(time_of(result, timeout_s) for result in analysed)
+    if not times:
+        return dict.fromkeys(TOTALS, NOTHING)
+    mean = Time(times[-1].kind, statistics.fmean(time.seconds for time in times))
+    enough = len(times) >= FEWEST_FOR_TAIL
+    figures = (median_time(times), mean, times[ceil(0.9 * len(times)) - 1] if enough else None, times[0], times[-1])
+    return {name: time_text(time) for name, time in zip(TOTALS, figures, strict=True)}
+
+
+def _inside(analysed: Sequence[Result], metric: str) -> str:
+    """The median over trials of one figure of each; a trial that did not finish has none, and counts as above all."""
+    times = sorted(
+        Time(Kind.EXACT, result.metrics[metric]) if result.outcome is Outcome.OK and metric in result.metrics else NEVER
+        for result in analysed
+    )
+    return time_text(median_time(times)) if times else NOTHING
+
+
+def _phases(results: Sequence[Result]) -> dict[str, float]:
+    """The median of each phase, in the order in which they first appear."""
+    names = dict.fromkeys(name for result in results for name in result.phases_s)
+    return {
+        name: statistics.median(result.phases_s[name] for result in results if name in result.phases_s)
+        for name in names
+    }
+
+
+def _otherwise(attempts: Sequence[Result], anchors: Mapping[int, str]) -> Iterator[Otherwise]:
+    """Attempts that are not plainly ok, or that the proof warns of, those alike together."""
+    latest = {id(result) for result in latest_of(attempts)}
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for result in attempts:
+        outcome = result.outcome.value + ("" if id(result) in latest else " (made again)")
+        trial = result.trial
+        place = (anchors[trial.block.index], f"{trial.block.index}/{trial.arm.value}")
+        if result.outcome is not Outcome.OK:
+            alike.setdefault((outcome, result.reason), []).append(place)
+        for warning in result.proof.warnings:
+            alike.setdefault((f"{outcome}, warning", warning), []).append(place)
+    for (outcome, reason), trials in alike.items():
+        yield Otherwise(outcome, reason, tuple(trials))

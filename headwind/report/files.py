@@ -1,0 +1,84 @@
+"""Every file that is drawn from a run's journal, and where a page goes that somebody wants elsewhere.
+
+Drawing them again changes nothing but the time in the page. docs/report.md describes each of them.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwind import disk
+from headwind.journal import JOURNAL, JournalError
+from headwind.model import HeadwindError, UsageError
+from headwind.report.data import RunData
+from headwind.report.junit import junit_xml
+from headwind.report.markdown import summary_md
+from headwind.report.page import REPORT, write_report
+from headwind.report.verdicts import Verdicts
+from headwind.report.verdicts_json import verdicts_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headwind.journal import Run
+
+VERDICTS, SUMMARY, REQUESTS, JUNIT = "verdicts.json", "summary.md", "requests.parquet", "junit.xml"
+LONGEST_NAME = 120  # characters of a file that is named after several runs
+
+
+def write_files(run: Run, *, junit: bool = False) -> Path:
+    """Write all of them, the page last, and return its path. Raises JournalError.
+
+    junit.xml is written where `junit` asks for it or an earlier one would be out of date; requests.parquet only where
+    pyarrow is installed.
+    """
+    data = RunData.of(run)
+    verdicts = Verdicts.of(data)
+    run.export()
+    _write_requests(run, data)
+    run.write(VERDICTS, verdicts_text(data, verdicts))
+    run.write(SUMMARY, summary_md(data, verdicts, REPORT))
+    if junit or (run.folder / JUNIT).exists():
+        run.write(JUNIT, junit_xml(data, verdicts))
+    return write_report(run)
+
+
+def _write_requests(run: Run, data: RunData) -> None:
+    from headwind.export import requests_parquet
+
+    about = {"run": data.id, "state": data.status.state.value, "attempts": str(len(data.results))}
+    try:
+        content = requests_parquet(run.each_result(samples=True), about)
+    except ImportError:
+        return
+    except (ValueError, TypeError, OverflowError) as error:
+        raise JournalError(f"{run.folder}: {REQUESTS} cannot be made of these samples: {error}") from error
+    run.write(REQUESTS, content)
+
+
+def write_page(path: Path, page: str) -> Path:
+    """Put a page where somebody wants it, whole or not at all. Returns `path`.
+
+    Raises UsageError where it cannot be meant, HeadwindError where the disk refuses.
+    """
+    try:
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            raise UsageError(f"{path}: this is no file that can be written; name one, such as comparison.html")
+        if (target.parent / JOURNAL).exists():
+            raise UsageError(f"{path}: a run folder keeps its own files only; choose another folder")
+        disk.write_whole(target, page)
+    except OSError as error:
+        raise HeadwindError(f"{path}: cannot write the page here: {error.strerror or error}") from error
+    return path
+
+
+def several_path(runs: Sequence[Run]) -> Path:
+    """Where a page of several runs goes by itself: beside the first run's folder, named after all of them."""
+    ids = [run.id for run in runs]
+    name = "+".join(ids)
+    if len(name) > LONGEST_NAME:
+        name = f"{ids[0]}+{len(ids) - 1}-others-{sha256(name.encode()).hexdigest()[:8]}"
+    return runs[0].folder.resolve().parent / f"{name}.html"

@@ -1,0 +1,86 @@
+"""Where to look first: the strongest differences, and those that do not fit the rest."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headwind.findings import METRIC_NAMES, REQUEST, TOTAL, Finding, Pair
+from headwind.format import arm_name
+from headwind.report.verdicts import Line, Verdicts, ratio_text
+from headwind.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A cell worth looking at, and why."""
+
+    condition_id: str
+    text: str
+
+
+def highlights(verdicts: Verdicts) -> list[Highlight]:
+    """The largest proven advantage of either side in each comparison, then what is surprising."""
+    return [*_strongest(verdicts), *_against_the_rest(verdicts), *_torn(verdicts)]
+
+
+def _pairs(verdicts: Verdicts) -> list[Pair]:
+    return list(dict.fromkeys(line.pair for line in verdicts.compared))
+
+
+def _clear(line: Line, metric: str = TOTAL) -> bool:
+    finding = line.findings[metric]
+    return finding.survives and finding.verdict.is_clear
+
+
+def _strongest(verdicts: Verdicts) -> Iterator[Highlight]:
+    """By the end of the interval that is nearer to 1: what is proven, not what is estimated."""
+    for pair in _pairs(verdicts):
+        clear = [line for line in verdicts.compared if line.pair == pair and _clear(line)]
+        for favours in (1, -1):
+            side = [line for line in clear if line.findings[TOTAL].verdict.favours == favours]
+            if side:
+                line = max(side, key=lambda one: _proven(one.findings[TOTAL]))
+                yield Highlight(line.condition.id, f"strongest, {_said(line, line.findings[TOTAL])}")
+
+
+def _proven(finding: Finding) -> float:
+    interval = finding.comparison.interval
+    bound = interval.low if finding.verdict.favours > 0 else -interval.high
+    completes = finding.verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS)
+    return math.inf if completes else bound
+
+
+def _against_the_rest(verdicts: Verdicts) -> Iterator[Highlight]:
+    """A clear difference that points against most clear ones of the same comparison, if those are two or more."""
+    for pair in _pairs(verdicts):
+        clear = [line for line in verdicts.compared if line.pair == pair and _clear(line)]
+        sides = Counter(line.findings[TOTAL].verdict.favours for line in clear)
+        usual, count = sides.most_common(1)[0] if sides else (0, 0)
+        for line in clear:
+            if count >= 2 * sides[-usual] and count > 1 and line.findings[TOTAL].verdict.favours != usual:
+                yield Highlight(line.condition.id, f"unlike most conditions, {_said(line, line.findings[TOTAL])}")
+
+
+def _torn(verdicts: Verdicts) -> Iterator[Highlight]:
+    """The two metrics point in opposite directions."""
+    for line in verdicts.compared:
+        total, request = line.findings[TOTAL], line.findings[REQUEST]
+        if total.verdict.is_clear and request.verdict.is_clear and total.verdict.favours == -request.verdict.favours:
+            said = f"{_said(line, total)}, but {request.verdict.value} by {METRIC_NAMES[REQUEST]}"
+            yield Highlight(line.condition.id, f"torn, {said}: {ratio_text(request)}")
+
+
+def _said(line: Line, finding: Finding) -> str:
+    names = f"{arm_name(line.pair.new)} against {arm_name(line.pair.base)}"
+    return (
+        f"{names} is {_verb(finding.verdict)} by {METRIC_NAMES[finding.metric]}: {ratio_text(finding)} n={line.blocks}"
+    )
+
+
+def _verb(verdict: Verdict) -> str:
+    return {Verdict.COMPLETES_MORE: "more often complete", Verdict.COMPLETES_LESS: "less often complete"}.get(
+        verdict, verdict.value
+    )

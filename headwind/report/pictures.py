@@ -1,0 +1,200 @@
+"""Which chart shows what: the data of a page turned into what headwind/report/charts draws."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from headwind.findings import TOTAL, Finding, Pair
+from headwind.format import arm_name, counted
+from headwind.model import Arm, Condition, Matrix, Outcome, Result
+from headwind.report import charts
+from headwind.report.charts import Bar, DotSeries, Mark, RunningPoint, SweepPoint
+from headwind.report.condition import ConditionView, Running
+from headwind.report.data import RunData, is_data
+from headwind.report.summary import Kind, time_of
+from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
+from headwind.report.verdicts import SYMBOLS, Verdicts, finding_text
+from headwind.verdict import Rule
+
+MOST_STEPS = 30  # of a running interval that are drawn
+WIDEST = 8.0  # ratio at which the small intervals of the matrix are cut
+FEWEST_TYPICAL = 3  # trials of which the middle one is typical
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionPictures:
+    """The charts of one condition."""
+
+    dots: Markup
+    ecdf: Markup
+    violin: Markup
+    running: tuple[tuple[Running, Markup], ...]
+
+
+def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> ConditionPictures:
+    """Every trial, their distribution twice, and how the intervals closed."""
+    series = [_series(view, arm, timeout_s) for arm in view.arms]
+    blocks = [row.block.index for row in view.rows]
+    name, many = view.condition.id, counted(len(blocks), "block")
+    said = "; ".join(f"{arm_name(each.arm)}: median {each.total['median']}" for each in view.figures)
+    return ConditionPictures(
+        dots=charts.dots(
+            f"{view.anchor}-dots", series, blocks=blocks, title=f"Total time of every trial in {name}",
+            description=f"One mark for each trial, {many}; a line joins the trials of a block. {said}.",
+        ),
+        ecdf=charts.ecdf(
+            f"{view.anchor}-ecdf", series, timeout_s=timeout_s, title=f"Share of trials finished in {name}",
+            description=f"By total time, up to the timeout; what is missing to 100 % did not finish. {said}.",
+        ),
+        violin=charts.violin(
+            f"{view.anchor}-violin", series, title=f"Distribution of total time in {name}",
+            description=f"Density, quartiles and median of the trials that finished. {said}.",
+        ),
+        running=tuple((running, _running(view, running, rule)) for running in view.running),
+    )  # fmt: skip
+
+
+def _series(view: ConditionView, arm: Arm, timeout_s: float) -> DotSeries:
+    marks = [_mark(row.results.get(arm), timeout_s) for row in view.rows]
+    return DotSeries(arm.value, arm_name(arm), marks)
+
+
+def _mark(result: Result | None, timeout_s: float) -> Mark | None:
+    """None for what is in no figure."""
+    if result is None or not is_data(result):
+        return None
+    time = time_of(result, timeout_s)
+    if time.kind is Kind.NEVER:
+        return Mark(timeout_s, "failed")
+    return Mark(time.seconds, "finished" if time.kind is Kind.EXACT else "above")
+
+
+def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
+    stride = max(1, -(-len(running.steps) // MOST_STEPS))
+    points = [RunningPoint(step.n, *step.ratios) for step in running.steps[::-1][::stride][::-1]]
+    each = "each block" if stride == 1 else f"every {stride} blocks"
+    pair = running.pair
+    return charts.running(
+        f"{view.anchor}-{pair.new.value}-{pair.base.value}", points, margin_ratio=rule.margin_ratio,
+        title=f"{arm_name(pair.new)} against {arm_name(pair.base)} in {view.condition.id}, block by block",
+        description=f"Ratio of total times and its interval after {each}; above 1 the first is faster.",
+    )  # fmt: skip
+
+
+def interval_pictures(verdicts: Verdicts) -> dict[tuple[str, str], Markup]:
+    """The small interval of every comparison by total time, by condition id and pair, all on one scale."""
+    findings = [line.findings[TOTAL] for line in verdicts.compared if line.blocks]
+    domain = _domain(findings)
+    pictures = {}
+    for number, finding in enumerate(findings, 1):
+        estimate, low, high = finding.comparison.interval.ratios
+        label = f"{finding.pair} in {finding.condition.id}: {finding.verdict.value}"
+        pictures[finding.condition.id, str(finding.pair)] = charts.interval(
+            f"interval-{number}", estimate, low, high,
+            margin_ratio=verdicts.rule.margin_ratio, domain=domain, label=label,
+        )  # fmt: skip
+    return pictures
+
+
+def _domain(findings: Sequence[Finding]) -> tuple[float, float]:
+    """Symmetrical around 1, wide enough for what is known, within WIDEST."""
+    ends = [abs(end) for one in findings for end in _known(one) if math.isfinite(end)]
+    reach = min(math.log(WIDEST), max([math.log(1.25), *ends]))
+    return math.exp(-reach), math.exp(reach)
+
+
+def _known(finding: Finding) -> Iterator[float]:
+    interval = finding.comparison.interval
+    yield from (interval.low, interval.high)
+    if interval.estimate is not None:
+        yield interval.estimate
+
+
+def timeline_picture(data: RunData, conditions: Sequence[Condition]) -> Markup:
+    """When every attempt ran, and how long beside its like: whether the machine drifted."""
+    lanes = {condition.id: lane for lane, condition in enumerate(conditions)}
+    start_s = min((result.started_at for result in data.results if result.started_at), default=0.0)
+    typical = {key: statistics.median(times) for key, times in _finished(data).items() if len(times) >= FEWEST_TYPICAL}
+    bars = [
+        Bar(
+            arm=result.trial.arm.value,
+            lane=lanes[result.trial.block.condition.id],
+            start_s=result.started_at - start_s,
+            length_s=sum(result.phases_s.values()),
+            relative=_relative(result, typical),
+            finished=result.outcome is Outcome.OK,
+        )
+        for result in data.results
+        if result.started_at
+    ]
+    return charts.timeline(
+        "timeline-chart", bars, list(lanes), title="The run over time",
+        description="Above, when each trial ran, in a lane for each condition; below, its total time over the median "
+        "of its condition and protocol: a slope would be a drift of the machine.",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPicture:
+    """One sweep as a chart, and its values as the rows of a table."""
+
+    sweep: Sweep
+    chart: Markup
+    rows: tuple[tuple[Step, tuple[str, ...]], ...]  # a text for each of `pairs`
+
+
+def sweep_pictures(matrix: Matrix, verdicts: Verdicts) -> list[SweepPicture]:
+    """Every sweep in a matrix by total time, where two protocols or more are compared."""
+    pairs = list(dict.fromkeys(line.pair for line in verdicts.compared))
+    return [
+        _sweep(f"sweep-{number}", sweep, verdicts, pairs) for number, sweep in enumerate(sweeps_of(matrix), 1) if pairs
+    ]
+
+
+def _sweep(name: str, sweep: Sweep, verdicts: Verdicts, pairs: Sequence[Pair]) -> SweepPicture:
+    found = curves(sweep, verdicts, TOTAL)
+    drawn = [
+        (f"{pair.new.value}:{pair.base.value}", str(pair),
+         [_sweep_point(step, finding) for step, finding in found[pair]])
+        for pair in pairs
+    ]  # fmt: skip
+    chart = charts.sweep(
+        name, drawn, quantity=sweep.quantity, margin_ratio=verdicts.rule.margin_ratio,
+        crossovers=sorted({value for curve in found.values() for value in crossovers(curve)}),
+        title=f"Ratio of total times over {sweep.parameter}, {sweep.workload}",
+        description="Above 1 the first protocol is faster. The ribbon is the interval; filled marks have a verdict.",
+    )  # fmt: skip
+    by_step = zip(*(found[pair] for pair in pairs), strict=True)
+    rows = tuple((row[0][0], tuple(finding_text(finding) for _, finding in row)) for row in by_step)
+    return SweepPicture(sweep, chart, rows)
+
+
+def _sweep_point(step: Step, finding: Finding) -> SweepPoint:
+    estimate, low, high = finding.comparison.interval.ratios
+    return SweepPoint(step.value, estimate, low, high, SYMBOLS[finding.verdict], finding.verdict.is_clear)
+
+
+Key = tuple[str, str]
+
+
+def _key(result: Result) -> Key:
+    return result.trial.block.condition.id, result.trial.arm.value
+
+
+def _finished(data: RunData) -> dict[Key, list[float]]:
+    times: dict[Key, list[float]] = {}
+    for result in data.latest:
+        if result.outcome is Outcome.OK and "total_s" in result.metrics:
+            times.setdefault(_key(result), []).append(result.metrics["total_s"])
+    return times
+
+
+def _relative(result: Result, typical: dict[Key, float]) -> float | None:
+    if result.outcome is not Outcome.OK or "total_s" not in result.metrics or _key(result) not in typical:
+        return None
+    return result.metrics["total_s"] / typical[_key(result)]

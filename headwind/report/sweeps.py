@@ -1,0 +1,155 @@
+"""Sweeps: conditions that differ in one number of the network alone, such as the loss; and where a verdict turns over.
+
+Nobody declares them. Whoever writes profiles with a loss of 1 %, 2 % and 5 %, all else being equal, has written one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from headwind.findings import Finding, Pair
+from headwind.format import link_settings, quantity_name
+from headwind.model import Condition, Matrix
+from headwind.report.verdicts import Verdicts
+from impair.profile import Direction, Link, Profile
+
+FEWEST_STEPS = 3
+WIDE = 10.0  # where the highest value is more than so many times the lowest, values count by their logarithm
+# An impairment that is not there is one of size 0. A rate, slot or queue that is not there has no size.
+ZERO_IF_ABSENT = frozenset({"delay_s", "jitter_s", "loss_ratio", "duplicate_ratio", "corrupt_ratio", "reorder_ratio"})
+WHERE = {
+    "downlink {}": (Direction.DOWNLINK,),
+    "uplink {}": (Direction.UPLINK,),
+    "{} in both directions": tuple(Direction),
+}
+
+Settings = dict[tuple[Direction, str], float | str]  # ("downlink", "loss_ratio") -> 0.3; words such as a distribution
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One value of the parameter, in SI units, and the condition that has it."""
+
+    value: float
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Conditions of one workload over networks that differ in one number, by rising value; no value is there twice."""
+
+    parameter: str  # in words: "downlink loss", "delay in both directions"
+    quantity: str  # with its unit: "loss_ratio", "delay_s"; what headwind.format takes
+    workload: str
+    steps: tuple[Step, ...]
+
+
+def sweeps_of(matrix: Matrix) -> list[Sweep]:
+    """Every sweep of at least three steps: by workload, direction and parameter, in the order of the matrix.
+
+    The settings of both directions must be equal but for one number; one that both directions have alike and that
+    changes in both is one parameter. What `ZERO_IF_ABSENT` names is 0 where it is not set. Of equal networks the first
+    is taken. Any two steps tell which parameter they differ in, so two sweeps of a workload share at most one
+    condition, and none lies within another.
+    """
+    found = []
+    for workload in dict.fromkeys(condition.workload.name for condition in matrix.conditions):
+        conditions = [condition for condition in matrix.conditions if condition.workload.name == workload]
+        for parameter, quantity, steps in _groups(conditions):
+            if len(steps) >= FEWEST_STEPS:
+                ordered = tuple(Step(value, steps[value]) for value in sorted(steps))
+                found.append(Sweep(parameter, quantity, workload, ordered))
+    return found
+
+
+def _groups(conditions: Sequence[Condition]) -> Iterator[tuple[str, str, dict[float, Condition]]]:
+    """For each parameter, and each setting of all the others, the conditions by the parameter's value."""
+    settings = [(condition, _settings(condition.profile)) for condition in conditions]
+    numbers = [quantity for _, each in settings for (_, quantity), value in each.items() if not isinstance(value, str)]
+    for words, directions in WHERE.items():
+        for quantity in dict.fromkeys(numbers):
+            groups: dict[frozenset[object], dict[float, Condition]] = {}
+            for condition, each in settings:
+                value = _value(each, directions, quantity)
+                if value is not None:
+                    rest = frozenset(item for item in each.items() if _is_other(item[0], directions, quantity))
+                    groups.setdefault(rest, {}).setdefault(value, condition)
+            name = words.format(quantity_name(quantity).replace(".", " "))
+            yield from ((name, quantity, steps) for steps in groups.values())
+
+
+def _settings(profile: Profile) -> Settings:
+    """What a profile sets; what is 0 and might as well be absent is left out."""
+    return {(direction, key): value for direction in Direction for key, value in _of(profile.link(direction)).items()}
+
+
+def _of(link: Link) -> dict[str, float | str]:
+    numbers: dict[str, float] = {}
+
+    def take(quantity: str, value: float) -> str:
+        if value or quantity not in ZERO_IF_ABSENT:
+            numbers[quantity] = value
+        return ""
+
+    words = {key: word for key, word in link_settings(link, take).items() if word}
+    return {**words, **numbers}
+
+
+def _value(settings: Settings, directions: Sequence[Direction], quantity: str) -> float | None:
+    """The parameter's value; None where it is not set, or not the same in all the directions."""
+    absent = 0.0 if quantity in ZERO_IF_ABSENT else None
+    first, *others = (settings.get((direction, quantity), absent) for direction in directions)
+    return None if isinstance(first, str) or any(other != first for other in others) else first
+
+
+def _is_other(axis: tuple[Direction, str], directions: Sequence[Direction], quantity: str) -> bool:
+    direction, name = axis
+    return name != quantity or direction not in directions
+
+
+Curve = list[tuple[Step, Finding]]
+
+
+def curves(sweep: Sweep, verdicts: Verdicts, metric: str) -> dict[Pair, Curve]:
+    """What was found at each step, by comparison of protocols; steps without that comparison are left out.
+
+    `metric` is one of findings.JUDGED; KeyError for any other.
+    """
+    steps = {step.condition.id: step for step in sweep.steps}
+    found: dict[Pair, Curve] = {}
+    for line in verdicts.compared:
+        if line.condition.id in steps:
+            found.setdefault(line.pair, []).append((steps[line.condition.id], line.findings[metric]))
+    return {pair: sorted(curve, key=lambda each: each[0].value) for pair, curve in found.items()}
+
+
+def crossovers(curve: Curve) -> list[float]:
+    """Values of the parameter, in SI units and rising, at which candidate and baseline change places.
+
+    Between two neighbouring steps with clear verdicts in opposite directions, ln(ratio) is taken to run straight, and
+    crosses 0 where linear interpolation says. The straight line is over the value, or over its logarithm where all
+    values of the curve are above 0 and span more than a factor of WIDE. A step whose verdict has no ratio on its own
+    side of 1, because completion decided it, tells that the verdict turns over but not where: nothing is found there.
+    """
+    values = [step.value for step, _ in curve]
+    is_logarithmic = bool(values) and values[0] > 0 and values[-1] > WIDE * values[0]
+    found = []
+    for (left, before), (right, after) in pairwise(curve):
+        start, end = _ln_ratio(before), _ln_ratio(after)
+        if start * end < 0:
+            share = start / (start - end)
+            if is_logarithmic:
+                found.append(left.value * (right.value / left.value) ** share)
+            else:
+                found.append(left.value + (right.value - left.value) * share)
+    return found
+
+
+def _ln_ratio(finding: Finding) -> float:
+    """The estimate of a clear verdict that it agrees with; 0 for a finding that shows no side."""
+    estimate = finding.comparison.interval.estimate
+    if not finding.verdict.is_clear or estimate is None or estimate * finding.verdict.favours <= 0:
+        return 0.0
+    return estimate

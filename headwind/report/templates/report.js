@@ -1,0 +1,162 @@
+// Everything on the page can be read without this script. It filters, opens what a link points to, shows the facts of
+// the trial under the pointer, and hands out the data as files. It fetches nothing.
+"use strict";
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const form = document.getElementById("filter");
+  const FILTERS = ["profile", "workload", "comparison"];
+
+  // --- The filter lives in the address: #profile=loss&comparison=h3:h1 ---------------------------------------------
+  const wanted = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+
+  function applyFilter() {
+    const filter = wanted();
+    for (const name of FILTERS) {
+      const value = filter.get(name);
+      if (form) form.elements[name].value = value ?? "";
+      if (form && value && form.elements[name].value !== value) form.elements[name].value = "";
+    }
+    let shown = 0, total = 0;
+    for (const item of all("[data-profile], [data-comparison]")) {
+      const hidden = FILTERS.some((name) => filter.get(name) && item.dataset[name] !== undefined
+        && item.dataset[name] !== filter.get(name));
+      item.hidden = hidden;
+      if (item.matches(".matrix tbody tr")) { total += 1; shown += hidden ? 0 : 1; }
+    }
+    if (form) document.getElementById("filtered").textContent = shown < total ? `${shown} of ${total} conditions` : "";
+  }
+
+  if (form) {
+    form.hidden = false;
+    form.addEventListener("change", () => {
+      const filter = new URLSearchParams();
+      for (const name of FILTERS) if (form.elements[name].value) filter.set(name, form.elements[name].value);
+      const text = filter.toString().replaceAll("%3A", ":");
+      history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+      applyFilter();
+    });
+  }
+
+  // --- A link opens what it points into ----------------------------------------------------------------------------
+  function reveal() {
+    if (location.hash.includes("=")) return applyFilter();
+    const target = document.getElementById(location.hash.slice(1));
+    if (!target) return;
+    for (let item = target; item; item = item.parentElement) {
+      if (item.tagName === "DETAILS") item.open = true;
+      item.hidden = false;
+    }
+    target.closest("details")?.scrollIntoView();
+    if (target.tagName === "TR") target.scrollIntoView({ block: "center" });
+  }
+  addEventListener("hashchange", reveal);
+
+  const unfold = document.getElementById("unfold");
+  if (unfold) {
+    unfold.hidden = false;
+    unfold.addEventListener("click", () => {
+      const conditions = all("details.condition");
+      const open = conditions.some((item) => !item.open);
+      for (const item of conditions) item.open = open;
+      unfold.textContent = open ? "Close all" : "Open all";
+    });
+  }
+  addEventListener("beforeprint", () => { for (const item of all("details")) item.open = true; });
+
+  // --- The trials that travel in the page --------------------------------------------------------------------------
+  let loading;
+  function load() {
+    loading ??= (async () => {
+      const packed = atob(document.getElementById("trials-data").textContent.trim());
+      const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      const data = await new Response(stream).json();
+      const columns = Object.entries(data.trials);
+      data.rows = data.trials.block.map((_, at) => Object.fromEntries(columns.map(([name, values]) => [name, values[at]])));
+      return data;
+    })();
+    return loading;
+  }
+
+  // --- The facts of the trial under the pointer --------------------------------------------------------------------
+  const facts = document.getElementById("facts");
+  const seconds = (value) => value === null ? "–" : value < 1 ? `${(value * 1000).toPrecision(3)} ms` : `${value.toPrecision(3)} s`;
+
+  function axis(text) { // "log LOW HIGH PIXEL_LOW PIXEL_HIGH"
+    const [kind, ...numbers] = text.split(" ");
+    const [low, high, start, end] = numbers.map(Number);
+    const scale = kind === "log" ? Math.log : (value) => value;
+    return (value) => start + (end - start) * (scale(value) - scale(low)) / (scale(high) - scale(low));
+  }
+
+  function nearest(svg, trials, event) {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const x = axis(svg.dataset.x), y = axis(svg.dataset.y);
+    const [, , , top] = svg.dataset.y.split(" ").slice(1).map(Number);
+    let best = null, distance = 24 ** 2;
+    for (const trial of trials) {
+      const height = trial.total_s !== null && trial.outcome === "ok" ? y(trial.total_s) : top;
+      const away = (x(trial.block) - point.x) ** 2 + (height - point.y) ** 2;
+      if (away < distance) { distance = away; best = trial; }
+    }
+    return best;
+  }
+
+  function tell(trial, data, event) {
+    const lines = [
+      `${trial.arm}, block ${trial.block}, place ${trial.position + 1}: ${trial.outcome}`,
+      trial.total_s !== null ? `total ${seconds(trial.total_s)}` : `stopped after ${seconds(trial.timeout_s)}`,
+      `request median ${seconds(trial.request_p50_s)}, p95 ${seconds(trial.request_p95_s)}; TTFB ${seconds(trial.ttfb_p50_s)}`,
+      data.commands[trial.command],
+    ];
+    facts.replaceChildren(...lines.map((line) => Object.assign(document.createElement("div"), { textContent: line })));
+    facts.hidden = false;
+    const box = facts.getBoundingClientRect();
+    facts.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;
+    facts.style.top = `${event.clientY + box.height + 24 > innerHeight ? event.clientY - box.height - 14 : event.clientY + 14}px`;
+  }
+
+  for (const figure of all("figure[data-condition]")) {
+    const svg = figure.querySelector("svg[data-x]");
+    if (!svg) continue;
+    const condition = Number(figure.dataset.condition);
+    svg.addEventListener("pointermove", async (event) => {
+      const data = await load();
+      const trials = data.rows.filter((row) => row.condition === condition && row.latest);
+      const trial = nearest(svg, trials, event);
+      if (trial) tell(trial, data, event); else facts.hidden = true;
+    });
+    svg.addEventListener("pointerleave", () => { facts.hidden = true; });
+    svg.addEventListener("click", async (event) => {
+      const data = await load();
+      const trial = nearest(svg, data.rows.filter((row) => row.condition === condition && row.latest), event);
+      const anchor = figure.closest("[id^=c]")?.id;
+      if (trial && anchor) location.hash = `${anchor}b${trial.block}`;
+    });
+  }
+
+  // --- The data as files -------------------------------------------------------------------------------------------
+  const quoted = (value) => /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? "");
+  function csv(data) {
+    const texts = data.rows.map((row) => ({ ...row, condition: data.conditions[row.condition], command: data.commands[row.command] }));
+    const columns = Object.keys(data.trials);
+    return [columns, ...texts.map((row) => columns.map((name) => row[name]))]
+      .map((row) => row.map(quoted).join(",")).join("\n") + "\n";
+  }
+  for (const button of all("button.download")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const data = await load();
+      const { rows, ...plain } = data;
+      const text = button.dataset.format === "csv" ? csv(data) : JSON.stringify(plain);
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
+      link.download = `${data.run}.${button.dataset.format}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    });
+  }
+
+  applyFilter();
+  if (location.hash) reveal();
+})();

@@ -1,0 +1,44 @@
+"""The one door to Jinja2: every text of a run is escaped, and cleaned of what a browser would obey instead of show."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from headwind import format as units
+from headwind.findings import REQUEST, TOTAL
+from headwind.report import verdicts as told
+from headwind.report import words
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def page(template: str, globals_: dict[str, Any], **context: Any) -> str:
+    """A template as text; macros see the globals, the template itself the context too."""
+    return _environment().get_template(template, globals=globals_).render(style=_style(), **context)
+
+
+def text_of(name: str) -> str:
+    """A file beside the templates, such as the page's script."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    return text_of("style.css") + text_of("charts.css")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: units.clean(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"units": units, "words": words, "told": told, "TOTAL": TOTAL, "REQUEST": REQUEST}
+    return environment

@@ -1,0 +1,260 @@
+"""The report as its readers have it: in a real browser, with and without its script, wide, narrow and on paper."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import util
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, sync_playwright
+
+from headwind.model import Protocol
+from headwind.report import render
+from tests.fake import STARTED_AT
+from tests.golden.runs import LARGE, RUNS
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
+pytestmark = [
+    pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium here; on Debian: apt-get install chromium"),
+    pytest.mark.timeout(300),
+]
+ALL = {**RUNS, **LARGE}
+SERIOUS = ("serious", "critical")
+NARROW, WIDE = {"width": 400, "height": 800}, {"width": 1200, "height": 900}
+
+
+@dataclass
+class Reader:
+    """A page in a browser, and everything that it said or asked for."""
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def open(self, file: Path, fragment: str = "") -> Page:
+        """Go there, and remember every message, error, dialog and request."""
+        page = self.page
+        page.on("console", lambda message: self.said.append(message.text))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("dialog", self._refuse)
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.goto(file.as_uri() + fragment)
+        return page
+
+    def _refuse(self, dialog: Dialog) -> None:
+        self.said.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every golden run, drawn."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = {}
+    for name, make in ALL.items():
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(render(make().data(name), STARTED_AT + 7200), encoding="utf-8")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # The sandbox of a browser that root starts needs what many machines do not allow; the pages are our own.
+        started = playwright.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+def context_of(browser: Browser, **settings: Any) -> BrowserContext:
+    return browser.new_context(**{"viewport": WIDE, "reduced_motion": "reduce", **settings})
+
+
+@pytest.fixture
+def reader(browser: Browser) -> Iterator[Reader]:
+    with context_of(browser) as context:
+        yield Reader(context.new_page())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_page_says_nothing_in_the_console_and_asks_the_network_for_nothing(
+    name: str, reader: Reader, files: dict[str, Path]
+) -> None:
+    page = reader.open(files[name])
+    page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
+    page.mouse.wheel(0, 5000)
+    assert reader.said == []
+    assert reader.asked == [files[name].as_uri()]
+    assert page.evaluate("typeof window.owned") == "undefined"
+
+
+def test_a_script_in_a_name_would_not_run_even_if_it_got_into_the_page(reader: Reader, files: dict[str, Path]) -> None:
+    smuggled = files["small"].with_name("smuggled.html")
+    page = files["small"].read_text(encoding="utf-8")
+    smuggled.write_text(page.replace("<main>", "<main><script>window.owned = 1</script><img src=x onerror=owned=1>"))
+    opened = reader.open(smuggled)
+    assert opened.evaluate("typeof window.owned") == "undefined"
+    assert any("Content Security Policy" in text for text in reader.said)
+
+
+def axe() -> str:
+    """The source of axe-core."""
+    found = util.find_spec("axe_playwright_python")
+    assert found
+    assert found.submodule_search_locations
+    return (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", [name for name in ALL if name != "large"])
+def test_axe_finds_nothing_serious(name: str, scheme: Any, browser: Browser, files: dict[str, Path]) -> None:
+    with context_of(browser, color_scheme=scheme) as context:
+        page = Reader(context.new_page()).open(files[name])
+        page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
+        page.evaluate(axe())
+        found = page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert found["passes"], "axe looked at something"
+    bad = [
+        f"{item['impact']} {item['id']}: {item['help']}: {node['html'][:200]} {node['failureSummary']}"
+        for item in found["violations"]
+        for node in item["nodes"][:2]
+        if item["impact"] in SERIOUS
+    ]
+    assert bad == []
+
+
+def test_without_its_script_the_page_still_has_every_number(browser: Browser, files: dict[str, Path]) -> None:
+    golden = RUNS["mixed"]()
+    with context_of(browser, java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(files["mixed"].as_uri())
+        for summary in page.locator("summary").all():  # a closed part is opened by hand, which takes no script
+            if summary.is_visible():
+                summary.click()
+        rows = page.locator("table.blocks tbody tr")
+        cells = [text for row in rows.all() for text in row.locator("td").all_inner_texts()[: len(Protocol)]]
+        assert len(cells) == len({result.trial.id for result in golden.results})
+        assert all(text.strip() for text in cells)
+        shown = page.locator("main").inner_text()
+        assert page.locator("svg[role=img]").count() > len(golden.matrix.conditions)
+        assert not page.locator("#filter").is_visible(), "what needs the script is not offered"
+    for result in golden.results:
+        if result.reason:
+            assert result.reason in shown
+
+
+def visible(rows: Locator) -> list[str]:
+    return [row.inner_text().split()[0] for row in rows.all() if row.is_visible()]
+
+
+def test_the_filter_is_in_the_address(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["small"], "#profile=loss&comparison=h3:h1")
+    rows = page.locator(".matrix tbody tr")
+    assert visible(rows) == ["loss/article"]
+    assert page.locator(".matrix thead th:visible").all_inner_texts() == ["Condition", "HTTP/3 against HTTP/1.1"]
+    assert page.locator("#filter select[name=profile]").input_value() == "loss"
+    assert "1 of 5 conditions" in page.locator("#filter").inner_text()
+    page.select_option("#filter select[name=profile]", "")
+    assert len(visible(rows)) == 5
+    assert page.url.endswith("#comparison=h3:h1")
+    page.select_option("#filter select[name=comparison]", "")
+    assert "#" not in page.url
+    assert reader.said == []
+
+
+def test_a_name_that_is_no_profile_hides_what_is_there_and_says_so(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["small"], "#profile=%3Cb%3E")
+    assert "0 of 5 conditions" in page.locator("#filter").inner_text()
+    assert reader.said == []
+
+
+def test_a_cell_of_the_matrix_leads_to_its_condition(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["small"])
+    blocks = page.locator("details.condition").nth(2).locator("svg").first
+    assert not blocks.is_visible()
+    page.locator(".matrix tbody tr").nth(2).locator("td a").first.click()
+    blocks.wait_for(state="visible")
+    assert page.evaluate("document.querySelector('details.condition:nth-of-type(3)').getBoundingClientRect().top") < 200
+
+
+def test_a_warning_leads_to_the_row_of_its_trial(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["mixed"])
+    page.locator(".notices a", has_text="loss/article#1/h2").click()
+    row = page.locator("tr:target")
+    row.wait_for(state="visible")
+    assert row.locator("th").inner_text() == "1"
+    assert "failed" in row.inner_text()
+
+
+def test_under_the_pointer_are_the_facts_of_the_trial_and_its_command(reader: Reader, files: dict[str, Path]) -> None:
+    golden = RUNS["mixed"]()
+    page = reader.open(files["mixed"], "#c1")
+    chart = page.locator("#c1-dots")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box
+    facts = page.locator("#facts")
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.wait_for_timeout(500)  # the trials are unpacked when they are first asked for
+    texts = set()
+    for x in range(0, int(box["width"]), 12):
+        for y in range(0, int(box["height"]), 12):
+            page.mouse.move(box["x"] + x, box["y"] + y)
+            if facts.is_visible():
+                texts.add(facts.inner_text())
+    clean = [result for result in golden.results if result.trial.block.condition.id == "clean/article"]
+    assert len(texts) == len(clean), "each trial is found by moving over the chart"
+    for result in clean:
+        place = f"{result.trial.arm.value}, block {result.trial.block.index}, place {result.trial.position + 1}: "
+        (text,) = [text for text in texts if text.startswith(place)]
+        assert result.outcome.value in text
+        assert result.command in text
+    page.mouse.move(0, 0)
+    assert not facts.is_visible()
+    assert reader.said == []
+
+
+def saved(page: Page, kind: str) -> str:
+    with page.expect_download() as download:
+        page.locator(f"button.download[data-format={kind}]").click()
+    return Path(download.value.path()).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["mixed", "hostile", "large"])
+def test_the_trials_can_be_saved_from_the_page(name: str, reader: Reader, files: dict[str, Path]) -> None:
+    results = ALL[name]().results
+    page = reader.open(files[name])
+    rows = list(csv.DictReader(StringIO(saved(page, "csv"))))
+    whole = json.loads(saved(page, "json"))
+    assert len(rows) == len(whole["trials"]["block"]) == len(results)
+    for row, result in zip(rows, results, strict=True):
+        assert (row["outcome"], int(row["block"]), row["arm"]) == (
+            result.outcome.value, result.trial.block.index, result.trial.arm.value,
+        )  # fmt: skip
+        assert float(row["total_s"] or -1) == pytest.approx(result.metrics.get("total_s", -1), abs=1e-6)
+    assert reader.said == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_narrow_window_never_scrolls_sideways(name: str, browser: Browser, files: dict[str, Path]) -> None:
+    with context_of(browser, viewport=NARROW) as context:
+        page = Reader(context.new_page()).open(files[name])
+        page.evaluate("document.querySelectorAll('details.condition').forEach((item) => { item.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+def test_on_paper_everything_is_open_and_controls_are_gone(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["small"])
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert all(details.get_attribute("open") is not None for details in page.locator("details").all())
+    assert not page.locator("button").first.is_visible()
+    assert len(page.pdf()) > 50_000
