@@ -55,7 +55,7 @@ lock: ## Choose the newest versions again (needs `uv`): requirements.lock, requi
 	compile --group dev --constraint requirements.lock --output-file requirements-dev.lock
 
 .PHONY: pytest check-ruff check-mypy check-spelling check-yaml check-shell check-docker
-pytest: $(DEV) docker browser
+pytest: $(DEV) docker extras
 	@$(PY) -m pytest $(ARGS)
 
 check-ruff: $(DEV)
@@ -136,7 +136,7 @@ $(DEV): requirements-dev.lock $(RUNTIME)
 	$(call pip_install,$<)
 
 # Either Compose will do: `docker-compose` (version 1 or 2) or Docker's own `compose`.
-.PHONY: docker browser
+.PHONY: docker extras
 docker:
 	@missing=
 	command -v docker >/dev/null || missing="docker.io"
@@ -145,13 +145,14 @@ docker:
 	$(call install,$$missing,Docker or Compose is missing)
 	docker info >/dev/null 2>&1 || service docker start || true # where that fails, lab.py says what Docker lacks
 
-# Only tests look at the report in a browser; where it cannot be installed they are skipped, and say so.
-browser:
-	@for name in chromium chromium-browser google-chrome google-chrome-stable; do
-	    if command -v $$name >/dev/null; then exit; fi
-	done
+# What tests alone need. Where it cannot be installed they are skipped, and say so.
+extras:
+	@missing=
+	command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || missing="chromium"
+	command -v ethtool >/dev/null || missing="$$missing ethtool"
+	if [ -z "$$missing" ]; then exit; fi
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-	    $(call install,chromium,the tests of the report want a browser)
+	    $(call install,$$missing,tests look at the report in a browser and at interfaces with ethtool)
 	else
-	    echo "headwind: no Chromium here, so the report is not tested in a browser; on Debian: apt-get install chromium"
+	    echo "headwind: some tests will be skipped; on Debian or Ubuntu, run as root:  apt-get install $$missing"
 	fi

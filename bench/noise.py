@@ -25,8 +25,8 @@ from headwind import cli
 from headwind.findings import JUDGED, METRIC_NAMES, TOTAL, Pair, Rows, columns_of, pairs_of, rows_of, rule_of
 from headwind.journal import Run
 from headwind.model import Matrix, Result
-from headwind.report.data import latest_of
-from headwind.report.verdicts import interval_text
+from headwind.report.data import RunData, latest_of
+from headwind.report.verdicts import Line, Verdicts, interval_text
 from headwind.verdict import Comparison, Verdict, compare
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -115,29 +115,41 @@ def closed_at(matrix: Matrix, rows: Rows, pair: Pair, metric: str) -> int | None
 def pilot(options: argparse.Namespace) -> None:
     """Print the spread of the paired ln ratios and the blocks per verdict of one run."""
     with Run.open(Path(options.run)) as run:
-        matrix, results = run.matrix, latest_of(run.results())
-    lines, decided, compared = [], 0, 0
+        data = RunData.of(run)
+    matrix, results, lines = data.matrix, data.latest, []
     for condition in matrix.conditions:
-        data = rows_of(results).get(condition.id, {})
+        rows = rows_of(results).get(condition.id, {})
         for pair in pairs_of(matrix, condition):
-            took = {metric: closed_at(matrix, data, pair, metric) for metric in JUDGED}
-            compared += not pair.is_check
-            decided += not pair.is_check and any(took.values())
-            cells = [cell for metric in JUDGED for cell in describe(matrix, data, pair, metric, took[metric])]
-            lines.append([condition.id, pair, len(data), *cells, f"{block_s(results, condition.id):.1f} s"])
+            cells = [cell for metric in JUDGED for cell in describe(matrix, rows, pair, metric)]
+            lines.append([condition.id, pair, len(rows), *cells, f"{block_s(results, condition.id):.1f} s"])
     headings = [
         f"{METRIC_NAMES[metric]}: {what}" for metric in JUDGED for what in ("ratio", "spread", "verdict", "took")
     ]
     table(("condition", "comparison", "blocks", *headings, "one block"), lines)
-    print(f"\n{decided} of {compared} comparisons of protocols are decided in at least one of the two metrics.")
+    print(f"\n{tally(Verdicts.of(data).compared)}")
 
 
-def describe(matrix: Matrix, rows: Rows, pair: Pair, metric: str, took: int | None) -> list[str]:
+def tally(lines: Sequence[Line]) -> str:
+    """How many comparisons of protocols have a verdict in at least one of the two metrics, and of which kind."""
+    findings = [list(line.findings.values()) for line in lines]
+    counts = {
+        "have a verdict": [any(f.is_decided or f.verdict.favours for f in each) for each in findings],
+        "have one that more blocks would not be run for": [any(f.is_decided for f in each) for each in findings],
+        "have one that stands among all": [
+            any(f.is_decided and (f.survives or not f.verdict.favours) for f in each) for each in findings
+        ],
+    }
+    said = ", ".join(f"{sum(flags)} {what}" for what, flags in counts.items())
+    return f"Of {len(lines)} comparisons of protocols, in at least one of the two metrics, {said}."
+
+
+def describe(matrix: Matrix, rows: Rows, pair: Pair, metric: str) -> list[str]:
     """Ratio, spread, verdict, blocks that it took. Spread: standard deviation of ln ratios, from their quartiles.
 
     For normal noise that is the interquartile range divided by 1.349; outliers do not move it.
     """
     comparison, columns = judged(matrix, rows, pair, metric), columns_of(rows, pair, metric)
+    took = closed_at(matrix, rows, pair, metric)
     known = [low for low, high in zip(*columns.bounds, strict=True) if low == high]
     spread = "-"
     if len(known) >= 4:

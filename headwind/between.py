@@ -58,12 +58,15 @@ def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) 
 
 def _change(condition: Condition, protocol: Protocol, metric: str, before: Rows, after: Rows, rule: Rule) -> Change:
     base, new = (_sample(rows, protocol, metric) for rows in (before, after))
-    interval, log_speed = two_sample_interval(base, new, rule.confidence)
+    interval, log_speed = two_sample_interval(base, new, rule.confidence, rule.margin)
     finished, trials = (_finished(base), _finished(new)), (len(base), len(new))
     log_completion = two_sample_completion(finished, trials)
     verdict = _verdict(interval, finished, trials, log_completion, rule)
-    log_e = math.log((math.exp(min(log_speed, 700)) + math.exp(min(log_completion, 700))) / 2)
-    return Change(condition, protocol, metric, verdict, interval, finished, trials, log_e)
+    completes = verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS)
+    log_e = (log_completion if completes else log_speed) - math.log(2)  # of two claims, that which is made
+    return Change(
+        condition, protocol, metric, verdict, interval, finished, trials, log_e if verdict.is_clear else -math.inf
+    )
 
 
 def _verdict(
@@ -79,9 +82,8 @@ def _verdict(
     if log_completion >= -math.log1p(-rule.confidence):
         return Verdict.COMPLETES_MORE if gain > 0 else Verdict.COMPLETES_LESS
     speed = judge(interval, rule.margin, exhausted=True)
-    says_something = speed is Verdict.TIE or speed.favours != 0
     excess = -gain * speed.favours if speed.favours else abs(gain)
-    return Verdict.INCONCLUSIVE if says_something and excess > rule.stall_ratio else speed
+    return Verdict.INCONCLUSIVE if speed.says_something and excess > rule.stall_ratio else speed
 
 
 def _sample(rows: Rows, protocol: Protocol, metric: str) -> list[Observed]:

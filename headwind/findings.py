@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import log1p
 
-from headwind.model import DATA_OUTCOMES, Arm, Block, Condition, Matrix, Outcome, Result, Role, Twin
+from headwind.model import CONTROL_RATIO, DATA_OUTCOMES, Arm, Block, Condition, Matrix, Outcome, Result, Role, Twin
 from headwind.soundness import Caveat, caveats
 from headwind.stats import Observed, e_bh, fewest_blocks, paired_bounds
 from headwind.verdict import Comparison, Rule, Verdict, compare
@@ -182,6 +183,8 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
         return SelfCheckFinding(finding, None, "no difference seen, but the noise is wider than the margin")
     if finding.comparison.interval.high < 0:
         return SelfCheckFinding(finding, True, "delays that are 10 % longer were found")
-    if verdict is Verdict.UNDECIDED:
-        return SelfCheckFinding(finding, None, "delays that are 10 % longer were not found yet")
-    return SelfCheckFinding(finding, False, "delays that are 10 % longer were not found: the lab is too coarse here")
+    if verdict is Verdict.TIE or finding.comparison.interval.low > -log1p(CONTROL_RATIO):
+        return SelfCheckFinding(
+            finding, False, "delays that are 10 % longer were not found: the lab is too coarse here"
+        )
+    return SelfCheckFinding(finding, None, "delays that are 10 % longer were not found, the noise is too wide")

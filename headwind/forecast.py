@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 
 from headwind.expectation import stationary_loss
-from headwind.model import Arm, Block, Condition, Result, Trial
+from headwind.model import Arm, Block, Condition, Outcome, Result, Trial
 from impair.profile import Direction
 
 OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)
@@ -25,6 +25,8 @@ class Forecast:
 
     def learn(self, result: Result) -> None:
         """Remember how long a trial took, whatever came of it; what the lab itself broke teaches nothing."""
+        if result.outcome is Outcome.LAB_ERROR:
+            return
         time_s = result.metrics.get("total_s", result.metrics.get("timeout_s"))
         wall_s = sum(result.phases_s.values()) or (time_s + OVERHEAD_S if time_s is not None else 0.0)
         if wall_s:

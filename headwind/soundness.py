@@ -14,7 +14,9 @@ from scipy.special import ndtri
 from headwind.stats import Floats, Interval, Observed, fewest_blocks, paired_bounds
 from headwind.verdict import Rule
 
-ALARM_PROBABILITY = 0.001  # of a false alarm in one check: 24 comparisons with 3 checks each give one in 14 runs
+ALARM_PROBABILITY = (
+    0.001  # of a false alarm in one check: 24 comparisons by 2 metrics with 3 checks each give one in 7 runs
+)
 IMBALANCE_SHARE = 0.1  # of the blocks: how much more often one position may meet a protocol than another
 
 

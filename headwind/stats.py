@@ -113,6 +113,18 @@ def log_e_value(lows: ArrayLike, highs: ArrayLike, margin: float = 0.0) -> float
     return log_e_of_count(n, min(max(n // 2, below), n - above))
 
 
+def log_e_tie(lows: ArrayLike, highs: ArrayLike, margin: float) -> float:
+    """ln of the anytime-valid evidence against "the median difference is no closer to 0 than margin > 0" (ln units).
+
+    lows, highs: shape (blocks,), from paired_bounds. Of the two ways not to be a tie, the one that is refuted less
+    counts. Blocks that may lie on either side speak against the tie. Source: log_e_of_count at both margins.
+    """
+    low, high = _checked(lows, highs)
+    n = len(low)
+    sides = int(np.count_nonzero(high >= margin)), int(np.count_nonzero(low <= -margin))
+    return min(log_e_of_count(n, side) for side in sides)
+
+
 def e_bh(log_e_values: Sequence[float], rate: float = 0.10) -> tuple[bool, ...]:
     """Which of many cells survive when at most `rate` of the survivors may be false (False Discovery Rate).
 
@@ -125,10 +137,17 @@ def e_bh(log_e_values: Sequence[float], rate: float = 0.10) -> tuple[bool, ...]:
     return tuple(bool(len(passing)) and value >= passing[-1] for value in log_e_values)
 
 
-def e_bh_bar(log_e_values: Sequence[float], rate: float = 0.10) -> float:
-    """The ln e-value that makes one more cell survive e_bh, the others being as they are. Source: as e_bh."""
-    survivors = sum(e_bh(log_e_values, rate))
-    return math.log(max(len(log_e_values), 1) / (rate * (survivors + 1)))
+def e_bh_bar(others: Sequence[float], rate: float = 0.10) -> float:
+    """The least ln e-value with which a cell survives e_bh beside these others. Source: as e_bh.
+
+    That is m / (rate * k) for m cells and the largest k of which k - 1 others reach it.
+    """
+    m, descending = len(others) + 1, sorted(others, reverse=True)
+    return min(
+        math.log(m / (rate * k))
+        for k in range(1, m + 1)
+        if k == 1 or descending[k - 2] + math.log(rate * k) >= math.log(m)
+    )
 
 
 @lru_cache(maxsize=8192)
@@ -226,8 +245,10 @@ def _checked(lows: ArrayLike, highs: ArrayLike) -> tuple[Floats, Floats]:
     return low, high
 
 
-def two_sample_interval(base: Sequence[Observed], new: Sequence[Observed], confidence: float) -> tuple[Interval, float]:
-    """ln(median of base / median of new) of two samples that share no blocks, and ln of the evidence against 0.
+def two_sample_interval(
+    base: Sequence[Observed], new: Sequence[Observed], confidence: float, margin: float = 0.0
+) -> tuple[Interval, float]:
+    """ln(median of base / median of new) of two samples that share no blocks, and ln of the evidence against +-margin.
 
     Each sample tests every possible median of its own with log_e_of_count. The product of the two e-values is an
     e-value for the pair of medians (Vovk and Wang, Ann. Statist. 49, 2021), whenever each run stopped; differences that
@@ -238,7 +259,7 @@ def two_sample_interval(base: Sequence[Observed], new: Sequence[Observed], confi
     first, second = _levels(base), _levels(new)
     pairs = [(one + other, low - upper, high - lower) for one, low, high in first for other, lower, upper in second]
     allowed = [(low, high) for log_e, low, high in pairs if log_e < log_limit]
-    evidence = min((log_e for log_e, low, high in pairs if low <= 0 <= high), default=math.inf)
+    evidence = min((log_e for log_e, low, high in pairs if low <= margin and high >= -margin), default=math.inf)
     base_median, new_median = _median(base), _median(new)
     estimate = None if base_median is None or new_median is None else base_median - new_median
     n = min(len(base), len(new))

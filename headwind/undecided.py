@@ -1,7 +1,7 @@
 """What is not settled yet, and what it would take: for the choice of the next block, and for people. Pure.
 
-A comparison is settled when one of the judged metrics has a verdict that counts: a tie, or a difference that survives
-e-BH over the whole matrix. One that is decided in its own condition only is not settled: the headline may not count it.
+A comparison is settled when one of the judged metrics has a verdict that survives e-BH over the whole matrix. One that
+is decided in its own condition only is not settled: the headline may not count it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from math import ceil
 
 from headwind.findings import FALSE_SHARE, Columns, Pair, columns_of, pairs_of, rows_of, rule_of
 from headwind.model import Condition, Matrix, Result
-from headwind.stats import e_bh, e_bh_bar, fewest_blocks
-from headwind.verdict import Comparison, Outlook, Rule, Verdict, blocks_needed, compare
+from headwind.stats import e_bh_bar, fewest_blocks
+from headwind.verdict import CLAIMS, Comparison, Outlook, Rule, Verdict, blocks_needed, compare
 
 NO_MARGIN = 1e-6  # a control is found when its interval excludes 1
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
@@ -29,8 +29,9 @@ class Open:
     undecided: tuple[Pair, ...]  # have no verdict
     unconfirmed: tuple[Pair, ...]  # have one that does not survive e-BH over the matrix yet
     n: int
-    soonest: Outlook  # until the first of them is settled
-    outlook: Outlook  # until the last one is
+    soonest: Outlook  # until the first of them has a verdict, or its verdict stands
+    outlook: Outlook  # the same for the one that takes longest
+    most: int  # blocks that the matrix allows
     block_s: float  # expected wall time of one more block
 
     @property
@@ -49,24 +50,28 @@ def still_open(matrix: Matrix, results: Iterable[Result], block_s: Callable[[Con
         for pair in pairs_of(matrix, condition)
     ]  # fmt: skip
     evidence = [comparison.log_e_value for item in judged if not item.pair.is_check for comparison, _ in item.metrics]
-    enough = _enough(evidence)
     found = []
     for condition in matrix.conditions:
         mine = [item for item in judged if item.condition is condition]
-        needs = {item.pair: need for item in mine if (need := item.need(rule, enough))}
+        needs = {item.pair: need for item in mine if (need := item.need(rule, evidence))}
         if needs:
             outlooks = sorted((need.outlook for need in needs.values()), key=_longest)
             undecided = tuple(pair for pair, need in needs.items() if need.verdict)
             unconfirmed = tuple(pair for pair in needs if pair not in undecided)
             n = len(rows.get(condition.id, {}))
-            found.append(Open(condition, undecided, unconfirmed, n, outlooks[0], outlooks[-1], block_s(condition)))
+            found.append(
+                Open(
+                    condition,
+                    undecided,
+                    unconfirmed,
+                    n,
+                    outlooks[0],
+                    outlooks[-1],
+                    matrix.repeat.most,
+                    block_s(condition),
+                )
+            )
     return found
-
-
-def _enough(log_e_values: Sequence[float]) -> float:
-    """The ln e-value with which a comparison is among those that survive e-BH, or would join them."""
-    survivors = [each for each, alive in zip(log_e_values, e_bh(log_e_values, FALSE_SHARE), strict=True) if alive]
-    return min([*survivors, e_bh_bar(log_e_values, FALSE_SHARE)])
 
 
 def _judge(columns: Columns, rule: Rule) -> tuple[Comparison, Bounds]:
@@ -89,13 +94,16 @@ class _Judged:
     pair: Pair
     metrics: Sequence[tuple[Comparison, Bounds]]
 
-    def need(self, rule: Rule, enough: float) -> _Need | None:
-        """None when it is settled; `enough` is the ln e-value that a difference needs."""
+    def need(self, rule: Rule, evidence: Sequence[float]) -> _Need | None:
+        """None when it is settled; `evidence` are the ln e-values of all comparisons of protocols."""
         decided = [comparison for comparison, _ in self.metrics if self._is_decided(comparison)]
-        if any(self.pair.is_check or one.verdict is Verdict.TIE or one.log_e_value >= enough for one in decided):
+        if decided and self.pair.is_check:
             return None
-        if decided:
-            return _Need(min((_until(one, enough) for one in decided), key=_longest), verdict=False)
+        lacks = [_until(one, _missing(one.log_e_value, evidence)) for one in decided]
+        if any(outlook is None for outlook in lacks):
+            return None
+        if outlooks := [outlook for outlook in lacks if outlook]:
+            return _Need(min(outlooks, key=_longest), verdict=False)
         wanted = replace(rule, margin_ratio=NO_MARGIN) if self.pair.is_control else rule
         return _Need(min((_outlook(*each, wanted) for each in self.metrics), key=_longest), verdict=True)
 
@@ -108,10 +116,24 @@ def _longest(outlook: Outlook) -> float:
     return math.inf if outlook.blocks is None else outlook.blocks
 
 
-def _until(comparison: Comparison, enough: float) -> Outlook:
-    """Blocks until the evidence suffices, if it goes on growing as it did on average."""
+def _missing(log_e_value: float, evidence: Sequence[float]) -> float:
+    """How much ln e-value a comparison lacks to survive beside the others; 0 or less: nothing."""
+    others = list(evidence)
+    if log_e_value in others:
+        others.remove(log_e_value)
+    return e_bh_bar(others, FALSE_SHARE) - log_e_value
+
+
+def _until(comparison: Comparison, missing: float) -> Outlook | None:
+    """Blocks until the evidence suffices, if blocks go on falling as they did; None: it does.
+
+    By Stirling's formula ln e of n blocks is n times a rate, less ln(n + 1) (stats.log_e_of_count) and ln CLAIMS.
+    """
+    if missing <= 0:
+        return None
     n = comparison.interval.n
-    blocks = max(1, ceil((enough - comparison.log_e_value) * n / max(comparison.log_e_value, 1.0)))
+    rate = (comparison.log_e_value + math.log(CLAIMS * (n + 1))) / n
+    blocks = ceil(missing / rate) + 1
     return Outlook(blocks, blocks, blocks)
 
 

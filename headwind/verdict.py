@@ -18,6 +18,7 @@ from headwind.stats import (
     Observed,
     interval_rank,
     log_e_of_count,
+    log_e_tie,
     log_e_value,
     paired_bounds,
     ratio_interval,
@@ -51,6 +52,11 @@ class Verdict(StrEnum):
         if self in (Verdict.COMPLETES_MORE, Verdict.FASTER, Verdict.SLIGHTLY_FASTER):
             return 1
         return 0 if self.opposite is self else -1
+
+    @property
+    def says_something(self) -> bool:
+        """True for a tie and for every difference, a slight one too."""
+        return self is Verdict.TIE or self.favours != 0
 
     @property
     def is_clear(self) -> bool:
@@ -147,29 +153,35 @@ class Comparison:
     verdict: Verdict
     interval: Interval
     completion: Completion
-    log_e_value: float  # ln of the evidence against "no difference"; what e_bh takes
+    log_e_value: float  # ln of the evidence for the verdict; what e_bh takes. -inf: there is none, or a slight one
     withheld: Verdict | None = None  # the verdict on speed that stalls held back
+
+
+CLAIMS = 3  # that a comparison can make: a difference in speed, a tie, a difference in completion
 
 
 def compare(base: Sequence[Observed], new: Sequence[Observed], rule: Rule, exhausted: bool) -> Comparison:
     """Judge a candidate against a baseline from their times in the same blocks, in block order.
 
     Completion comes first. While it is open, a protocol that stalled in more than rule.stall_ratio of the blocks beyond
-    the other gets no verdict that favours it, and no tie: undecided, and inconclusive once exhausted. The e-value is
-    the mean of those for speed and completion, which is an e-value however the two depend on each other (Vovk and
-    Wang, Ann. Statist. 49, 2021).
+    the other gets no verdict that favours it, and no tie: undecided, and inconclusive once exhausted.
+
+    The e-value is that for the claim which is made, over CLAIMS. Whatever the claim, its expectation while the claim is
+    false is at most 1, and that is all that e-BH needs (Wang and Ramdas, JRSS B 84, 2022, theorem 2): so at most the
+    given share of the surviving claims is false as worded, differences "by more than the margin" among them.
     """
     lows, highs = paired_bounds(base, new)
     interval = ratio_interval(lows, highs, rule.confidence, rule.anytime)
     finishing = completion([time.is_finished for time in base], [time.is_finished for time in new], rule)
-    log_e = float(np.logaddexp(log_e_value(lows, highs), finishing.log_e_value)) - math.log(2)
     if finishing.verdict is not Verdict.UNDECIDED:
-        return Comparison(finishing.verdict, interval, finishing, log_e)
+        return Comparison(finishing.verdict, interval, finishing, finishing.log_e_value - math.log(CLAIMS))
     speed = judge(interval, rule.margin, exhausted)
-    says_something = speed is Verdict.TIE or speed.favours != 0
-    if says_something and finishing.stalls_too_often(speed.favours, rule.stall_ratio):
+    if speed.says_something and finishing.stalls_too_often(speed.favours, rule.stall_ratio):
         verdict = Verdict.INCONCLUSIVE if exhausted else Verdict.UNDECIDED
-        return Comparison(verdict, interval, finishing, log_e, withheld=speed)
+        return Comparison(verdict, interval, finishing, -math.inf, withheld=speed)
+    if speed is Verdict.TIE:
+        return Comparison(speed, interval, finishing, log_e_tie(lows, highs, rule.margin) - math.log(CLAIMS))
+    log_e = log_e_value(lows, highs, rule.margin) - math.log(CLAIMS) if speed.is_clear else -math.inf
     return Comparison(speed, interval, finishing, log_e)
 
 

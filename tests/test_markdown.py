@@ -134,7 +134,7 @@ def test_a_self_check_that_failed_comes_before_everything_and_cannot_be_overlook
 def test_what_is_open_has_a_price() -> None:
     data = everything()
     assert Verdicts.of(data).open
-    assert re.search(r"(clean|delay)/article is not .* after \d+ blocks?: ", summary(data))
+    assert re.search(r"(clean|delay)/article is not decided after \d+ blocks? \(.*\): ", summary(data))
     assert "self-check open: " in summary(data)
 
 

@@ -107,7 +107,7 @@ def rows_of(matrix: Matrix, times_s: Mapping[str, Mapping[Protocol, float | None
     return list(source.rows)
 
 
-NETWORKS = example_matrix(*PROFILES[:3], repeat=8)
+NETWORKS = example_matrix(*PROFILES[:3], repeat=12)
 
 
 def test_each_published_comparison_stands_beside_the_measured_one() -> None:

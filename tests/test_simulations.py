@@ -200,6 +200,52 @@ def test_at_most_10_percent_of_the_surviving_cells_of_80_are_false() -> None:
     assert np.mean(naive) > 0.15
 
 
+def is_true(verdict: Verdict, effect: float) -> bool:
+    """Whether what is said of a cell is so, with the margin that the words stand for."""
+    if verdict is Verdict.TIE:
+        return abs(effect) < RULE.margin
+    return effect > RULE.margin if verdict is Verdict.FASTER else effect < -RULE.margin
+
+
+def pursued(x: Floats) -> list[tuple[Verdict, bool]]:
+    """Verdict of each cell and whether it counts; squares go to all cells whose verdict does not count yet."""
+    base = [[Observed.finished(float(time)) for time in np.exp(series)] for series in x]
+    new = [Observed.finished(1.0)] * LOOKS[-1]
+    blocks = [LOOKS[0]] * len(x)
+    while True:
+        found = [
+            compare(times[:n], new[:n], RULE, exhausted=n >= LOOKS[-1]) for times, n in zip(base, blocks, strict=True)
+        ]
+        counts = e_bh([each.log_e_value for each in found], rate=0.10)
+        waiting = [i for i, counted in enumerate(counts) if not counted and blocks[i] < LOOKS[-1]]
+        if not waiting:
+            return [(each.verdict, counted) for each, counted in zip(found, counts, strict=True)]
+        for i in waiting:
+            blocks[i] += 3
+
+
+def test_at_most_10_percent_of_the_verdicts_that_count_are_false_as_they_are_worded() -> None:
+    """True ratios of 1.04 and 1.06 lie at both sides of what "faster" means; ties count as well."""
+    random = np.random.default_rng(61)
+    kinds = np.log([1.0, 1.04, 1 / 1.045, 1.06, 1 / 1.06, 1.15])
+    false, single, counted = [], [], []
+    for _ in range(25):
+        effects = random.choice(kinds, 48)
+        x = np.stack([differences(random, 1, LOOKS[-1], effect, spread=0.03)[0] for effect in effects])
+        said = pursued(x)
+        wrong = [
+            not is_true(verdict, effect) for (verdict, counts), effect in zip(said, effects, strict=True) if counts
+        ]
+        alone = [adaptive(series)[0] for series in x]
+        clear = [(verdict, effect) for verdict, effect in zip(alone, effects, strict=True) if verdict.is_clear]
+        false.append(float(np.mean(wrong)) if wrong else 0.0)
+        single.append(float(np.mean([not is_true(verdict, effect) for verdict, effect in clear])) if clear else 0.0)
+        counted.append(len(wrong))
+    log.info("false as worded: %.4f of %.1f; cell by cell %.4f", np.mean(false), np.mean(counted), np.mean(single))
+    assert np.mean(false) <= 0.10
+    assert np.mean(counted) > 10
+
+
 def squares(random: np.random.Generator, runs: int, blocks: int) -> NDArray[np.int64]:
     """Positions of three protocols in every block, shape (runs, blocks, 3), from randomised cyclic Latin squares."""
     first = random.permuted(np.tile(np.arange(3), (runs, blocks // 3, 1)), axis=2).reshape(runs, blocks)

@@ -184,7 +184,7 @@ def test_the_order_of_the_profiles_does_not_decide_what_is_swept(
 def swept() -> tuple[Sweep, Verdicts]:
     """h3 is slower without loss and faster with it; h2 is like h1."""
     matrix = example_matrix(
-        *losses(5, 1), CLEAN, repeat=8, selfcheck=SelfCheck(H2, ("clean",)), title="any"
+        *losses(5, 1), CLEAN, repeat=12, selfcheck=SelfCheck(H2, ("clean",)), title="any"
     )  # written by falling value
     quick = {"clean": 2.0, "loss 1": 0.8, "loss 5": 0.5}
     results = [
@@ -223,7 +223,7 @@ def curve(*points: tuple[float, float | None, Verdict]) -> Curve:
         condition = Condition(down(f"p{value}", loss=Loss(value)), ARTICLE)
         interval = Interval(-math.inf, math.inf, None if ratio is None else math.log(ratio), 9)
         comparison = Comparison(verdict, interval, Completion(9, 9, 9, 0, 0, Verdict.UNDECIDED), 0.0)
-        found.append((Step(value, condition), Finding(condition, Pair(H1, H3), TOTAL, comparison)))
+        found.append((Step(value, condition), Finding(condition, Pair(H1, H3), TOTAL, comparison, survives=True)))
     return found
 
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from headwind.stats import Interval, Observed, log_e_of_count, log_e_value, paired_bounds
+from headwind.stats import Interval, Observed, log_e_of_count, paired_bounds
 from headwind.verdict import (
+    CLAIMS,
     LONGEST_FORECAST_BLOCKS,
     Rule,
     Standing,
@@ -175,11 +176,25 @@ def test_without_blocks_there_is_no_verdict() -> None:
     assert compare([], [], RULE, exhausted=True).verdict is V.INCONCLUSIVE
 
 
-def test_the_evidence_is_the_mean_of_speed_and_completion() -> None:
-    base, new = twice_as_fast(21, 3)
-    found = compare(base, new, RULE, exhausted=True)
-    speed = math.exp(log_e_value(*paired_bounds(base, new)))
-    assert math.exp(found.log_e_value) == pytest.approx((speed + math.exp(log_e_of_count(3, 0))) / 2)
+def test_the_evidence_is_that_for_the_claim_which_is_made() -> None:
+    """Each over the number of claims that could have been made."""
+    n = 24
+    fast = compare([Observed.finished(2.0)] * n, [Observed.finished(1.0)] * n, RULE, exhausted=True)
+    tie = compare([Observed.finished(1.0)] * n, [Observed.finished(1.0)] * n, RULE, exhausted=True)
+    stalled = compare([Observed.finished(1.0)] * n, [Observed.unfinished(30.0)] * n, RULE, exhausted=True)
+    assert (fast.verdict, tie.verdict, stalled.verdict) == (V.FASTER, V.TIE, V.COMPLETES_LESS)
+    for found in (fast, tie, stalled):
+        assert found.log_e_value == pytest.approx(log_e_of_count(n, 0) - math.log(CLAIMS))
+
+
+def test_a_difference_within_the_margin_is_no_evidence_for_one_beyond_it() -> None:
+    """4 % is there without any doubt, but it is not the 5 % that "faster" means."""
+    small = compare([Observed.finished(1.04)] * 60, [Observed.finished(1.0)] * 60, RULE, exhausted=True)
+    assert small.verdict is V.TIE
+    wide = [Observed.finished(1.02 if block % 3 else 1.2) for block in range(60)]
+    found = compare(wide, [Observed.finished(1.0)] * 60, RULE, exhausted=True)
+    assert found.verdict is V.SLIGHTLY_FASTER
+    assert found.log_e_value == -math.inf
 
 
 trial = st.one_of(

@@ -13,14 +13,14 @@ from headwind.format import NOTHING, link_settings, measured, moment
 from headwind.model import Arm, Block, Condition, Outcome, Result
 from headwind.report.data import RunData, is_data, latest_of
 from headwind.report.summary import NEVER, Kind, Time, median_time, time_of
-from headwind.report.words import ARROWS, command_text, time_text
+from headwind.report.words import ARROWS, time_text
 from headwind.stats import Interval, fewest_samples, ratio_interval
 from headwind.verdict import Rule
 from impair.profile import Direction
 
 TOTALS = ("median", "mean", "p90", "min", "max")
 FEWEST_FOR_TAIL = fewest_samples(0.9)  # trials
-RUNNING_ROWS = 8  # of the table under a running interval; the chart has every block
+RUNNING_ROWS = 8  # of the text under a running interval
 # What the table of figures shows of a trial besides its total time: metric, heading.
 INSIDE = (
     ("request_p50_s", "request p50"),
@@ -118,7 +118,7 @@ def condition_view(
         figures=tuple(_figures(arm, data.attempts(condition, arm), data.matrix.timeout_s) for arm in arms),
         otherwise=tuple(_otherwise(attempts, {row.block.index: row.anchor for row in rows})),
         running=tuple(Running(pair, running_intervals(columns_of(latest, pair, TOTAL), rule)) for pair in pairs),
-        commands=Counter(command_text(item.command) for item in attempts if item.command),
+        commands=Counter(item.command for item in attempts if item.command),
     )
 
 
@@ -132,10 +132,12 @@ def _block_rows(anchor: str, rows: Rows) -> Iterator[BlockRow]:
 
 
 def running_intervals(columns: Columns, rule: Rule) -> tuple[Interval, ...]:
-    """The interval after each block, by the rule of the verdict."""
+    """The interval after each block, of the kind that may be looked at on the way; the last by the verdict's rule."""
     lows, highs = columns.bounds
-    counts = range(1, len(lows) + 1)
-    return tuple(ratio_interval(lows[:n], highs[:n], rule.confidence, rule.anytime) for n in counts)
+    total = len(lows)
+    return tuple(
+        ratio_interval(lows[:n], highs[:n], rule.confidence, rule.anytime or n < total) for n in range(1, total + 1)
+    )
 
 
 def trial_text(result: Result, timeout_s: float) -> str:

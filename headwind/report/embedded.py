@@ -12,7 +12,6 @@ from headwind.format import clean
 from headwind.model import Result
 from headwind.report.condition import ConditionView
 from headwind.report.data import RunData
-from headwind.report.words import command_text
 
 COLUMNS = (
     "condition", "arm", "block", "position", "attempt", "latest", "outcome", "total_s", "timeout_s", "request_p50_s",
@@ -47,7 +46,7 @@ def _row(result: Result, numbers: dict[str, int], commands: dict[str, int], *, l
     return [
         numbers[trial.block.condition.id], trial.arm.value, trial.block.index, trial.position, result.attempt,
         int(latest), result.outcome.value, *(_to_microsecond(result.metrics.get(metric)) for metric in METRICS),
-        commands.setdefault(command_text(result.command), len(commands)),
+        commands.setdefault(result.command, len(commands)),
     ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from headwind.findings import METRIC_NAMES, REQUEST, TOTAL, Finding, Pair
 from headwind.format import arm_name
 from headwind.report.verdicts import Line, Verdicts, ratio_text
+from headwind.soundness import Concern
 from headwind.verdict import Verdict
 
 
@@ -24,6 +25,25 @@ class Highlight:
 def highlights(verdicts: Verdicts) -> list[Highlight]:
     """The largest proven advantage of either side in each comparison, then what is surprising."""
     return [*_strongest(verdicts), *_against_the_rest(verdicts), *_torn(verdicts)]
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A warning about comparisons, and the conditions that it concerns."""
+
+    concern: Concern
+    comparisons: int
+    condition_ids: tuple[str, ...]
+
+
+def doubts(verdicts: Verdicts) -> list[Doubt]:
+    """What is to be said before any verdict, the most frequent first."""
+    concerned: dict[Concern, list[str]] = {}
+    for line in verdicts.lines:
+        for concern in dict.fromkeys(caveat.concern for caveat in line.caveats):
+            concerned.setdefault(concern, []).append(line.condition.id)
+    found = [Doubt(concern, len(ids), tuple(dict.fromkeys(ids))) for concern, ids in concerned.items()]
+    return sorted(found, key=lambda doubt: -doubt.comparisons)
 
 
 def _pairs(verdicts: Verdicts) -> list[Pair]:
@@ -68,7 +88,8 @@ def _torn(verdicts: Verdicts) -> Iterator[Highlight]:
     """The two metrics point in opposite directions."""
     for line in verdicts.compared:
         total, request = line.findings[TOTAL], line.findings[REQUEST]
-        if total.verdict.is_clear and request.verdict.is_clear and total.verdict.favours == -request.verdict.favours:
+        sure = _clear(line, TOTAL) and _clear(line, REQUEST)
+        if sure and total.verdict.favours == -request.verdict.favours:
             said = f"{_said(line, total)}, but {request.verdict.value} by {METRIC_NAMES[REQUEST]}"
             yield Highlight(line.condition.id, f"torn, {said}: {ratio_text(request)}")
 

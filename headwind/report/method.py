@@ -84,16 +84,18 @@ def _verdicts(data: RunData) -> Iterator[str]:
     yield (
         "A comparison is of blocks: ln(time of the baseline / time of the candidate) inside each, their median, and "
         f"its {rule.confidence:.0%} interval from order statistics, which assumes no shape of the noise. Wholly above "
-        f"{1 + rule.margin_ratio:g} it is faster, wholly below one part in that slower, wholly between them a tie; "
-        "anything else is not decided. Completing more often comes before speed. A difference is counted in the "
-        "sentence above the table where it survives e-BH at 10 % over all comparisons and both metrics."
+        f"{1 + rule.margin_ratio:g} it is faster, wholly below 1/{1 + rule.margin_ratio:g} slower, wholly between them "
+        "a tie; anything else is not decided. Completing more often comes before speed. A verdict counts in the "
+        "sentences at the top, and is solid in the matrix, where its evidence survives e-BH: of all such verdicts, "
+        "over both metrics together, at most 10 % are expected to be false as they are worded."
     )
     if repeat.is_adaptive:
-        budget = f", within {duration(repeat.budget_s)}" if repeat.budget_s is not None else ""
+        limit = f" within {duration(repeat.budget_s)}, or what the command line said" if repeat.budget_s else ""
         yield (
             "How often a condition was repeated was decided by what was measured"
-            f"{budget}: the next blocks went where a verdict was predicted to cost least. The intervals hold at "
-            "whatever moment one stops (they are anytime-valid), so this does not raise the share of false verdicts."
+            f"{limit}: the next blocks went where a verdict was predicted to cost least. The intervals hold at "
+            "whatever moment one stops (they are anytime-valid), so this does not raise the share of false verdicts. "
+            "Estimates are slightly extreme after such a stop."
         )
 
 

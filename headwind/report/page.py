@@ -21,7 +21,7 @@ from headwind.report.commands import tc_command
 from headwind.report.condition import FEWEST_FOR_TAIL, INSIDE, TOTALS, ConditionView, condition_view, trial_text
 from headwind.report.data import RunData
 from headwind.report.embedded import embedded
-from headwind.report.highlights import highlights
+from headwind.report.highlights import doubts, highlights
 from headwind.report.method import method
 from headwind.report.pictures import condition_pictures, interval_pictures, sweep_pictures, timeline_picture
 from headwind.report.published import published_rows
@@ -109,6 +109,7 @@ def _verdicts(data: RunData) -> dict[str, Any]:
     return {
         "verdicts": verdicts,
         "highlights": highlights(verdicts),
+        "doubts": doubts(verdicts),
         "comparisons": list(dict.fromkeys(line.pair for line in verdicts.compared)),
         "lines": {(line.condition.id, line.pair): line for line in verdicts.compared},
         "by_condition": by_condition,

@@ -53,7 +53,8 @@ def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> Con
         ),
         violin=charts.violin(
             f"{view.anchor}-violin", series, title=f"Distribution of total time in {name}",
-            description=f"Density, quartiles and median of the trials that finished. {said}.",
+            description="Density of the trials that finished; quartiles and median of all, of which one that did not "
+            f"finish is slower than any. {said}.",
         ),
         running=tuple((running, _running(view, running, rule)) for running in view.running),
     )  # fmt: skip
@@ -135,7 +136,7 @@ def timeline_picture(data: RunData, conditions: Sequence[Condition]) -> Markup:
     return charts.timeline(
         "timeline-chart", bars, list(lanes), title="The run over time",
         description="Above, when each trial ran, in a lane for each condition; below, its total time over the median "
-        "of its condition and protocol: a slope would be a drift of the machine.",
+        "of the trials of its condition and protocol that finished: a slope would be a drift of the machine.",
     )  # fmt: skip
 
 
@@ -167,7 +168,7 @@ def _sweep(name: str, sweep: Sweep, verdicts: Verdicts, pairs: Sequence[Pair]) -
         name, drawn, quantity=sweep.quantity, margin_ratio=verdicts.rule.margin_ratio,
         crossovers=sorted({value for curve in found.values() for value in crossovers(curve)}),
         title=f"Ratio of total times over {sweep.parameter}, {sweep.workload}",
-        description="Above 1 the first protocol is faster. The ribbon is the interval; filled marks have a verdict.",
+        description="Above 1 the first is faster. The ribbon is the interval; filled marks are clear differences.",
     )  # fmt: skip
     by_step = zip(*(found[pair] for pair in pairs), strict=True)
     rows = tuple((row[0][0], tuple(finding_text(finding) for _, finding in row)) for row in by_step)
@@ -176,7 +177,9 @@ def _sweep(name: str, sweep: Sweep, verdicts: Verdicts, pairs: Sequence[Pair]) -
 
 def _sweep_point(step: Step, finding: Finding) -> SweepPoint:
     estimate, low, high = finding.comparison.interval.ratios
-    return SweepPoint(step.value, estimate, low, high, SYMBOLS[finding.verdict], finding.verdict.is_clear)
+    return SweepPoint(
+        step.value, estimate, low, high, SYMBOLS[finding.verdict], finding.verdict.is_clear and finding.survives
+    )
 
 
 Key = tuple[str, str]

@@ -78,8 +78,15 @@ def _compared(row: PublishedRow, pair: Pair, finding: Finding | None, rule: Rule
         published_ratio=None if base_s is None or new_s is None else base_s / new_s,
         published_verdict=verdict,
         finding=finding,
-        word=word_for(verdict, finding.verdict if finding else Verdict.UNDECIDED),
+        word=word_for(verdict, _sure(finding)),
     )
+
+
+def _sure(finding: Finding | None) -> Verdict:
+    """What was measured, as far as it would survive among all comparisons."""
+    if finding is None or not finding.survives:
+        return Verdict.UNDECIDED
+    return finding.verdict
 
 
 def published_verdict(base_s: float | None, new_s: float | None, margin_ratio: float) -> Verdict:

@@ -20,6 +20,7 @@ from headwind.report.contrast import conditions_apart, differing_facts
 from headwind.report.data import RunData, is_data, latest_of
 from headwind.report.summary import Kind, Row, Time, summary_table, time_of
 from headwind.report.verdicts import Line, Verdicts
+from headwind.verdict import Verdict
 
 WIDEST = 8.0  # the small intervals reach from its inverse to it at most
 MOST_PICTURED = 20_000  # trials; above that the distributions would make the page heavy
@@ -146,7 +147,7 @@ def _judged(
         line, picture = member.lines.get((condition, pair)), Markup()
         if line and line.blocks:
             finding = line.findings[TOTAL]
-            verdicts.append((member.letter, finding.verdict))
+            verdicts.append((member.letter, finding.verdict if finding.survives else Verdict.INCONCLUSIVE))
             picture = _interval(f"{anchor}-{member.letter}", member, finding, domain)
         cells.append((line, picture))
     return Judged(pair, cells, accord(verdicts))

@@ -16,6 +16,7 @@ from enum import IntEnum
 from itertools import combinations
 
 from headwind.model import DATA_OUTCOMES, Condition, Outcome, Protocol, Result
+from headwind.record import State
 from headwind.report.data import RunData, is_data, latest_of
 
 
@@ -54,6 +55,7 @@ class Row:
     condition: Condition
     protocol: Protocol
     planned: int  # trials at least
+    running: bool  # more of them are to come
     outcomes: Mapping[Outcome, int]  # of the latest attempts; outcomes that did not happen are absent
     repeated: int  # attempts that were made again because the lab had failed
     time: Spread | None
@@ -93,6 +95,7 @@ def _row(data: RunData, condition: Condition, protocol: Protocol) -> Row:
         condition=condition,
         protocol=protocol,
         planned=data.matrix.repeat.least,
+        running=data.status.state is State.RUNNING,
         outcomes=Counter(result.outcome for result in results),
         repeated=len(attempts) - len(results),
         time=Spread(median, times[0], times[-1]) if median else None,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headwind.model import Check, Condition, Result
+from headwind.model import Check, Condition, Result, Role, Twin
 from headwind.proof import Evidence, passage_of
 from headwind.report.data import RunData, latest_of
 from impair.profile import Direction
@@ -37,8 +37,12 @@ class Truth:
 
 
 def truth_table(data: RunData, condition: Condition) -> list[Truth]:
-    """Every quantity that was checked in a condition, uplink first, in the order of the checks."""
-    results = [result for protocol in data.matrix.protocols for result in latest_of(data.attempts(condition, protocol))]
+    """Every quantity that was checked in a condition, uplink first, in the order of the checks.
+
+    Of all arms but the slower twin, whose network is another one.
+    """
+    arms = (arm for arm in data.matrix.arms(condition) if not (isinstance(arm, Twin) and arm.role is Role.SLOWER))
+    results = [result for arm in arms for result in latest_of(data.attempts(condition, arm))]
     found: dict[tuple[Direction, str], list[tuple[Result, Check]]] = {}
     for result in results:
         for check in result.proof.checks:

@@ -134,17 +134,24 @@ def _by_metric(verdicts: Verdicts, pairs: Iterable[Pair], metric: str) -> str:
 
 
 def _tally(findings: Sequence[Finding]) -> str:
-    words = {1: "faster", -1: "slower"}
-    counts: Counter[str] = Counter()
-    for finding in findings:
-        if finding.verdict.is_clear and finding.survives:
-            completes = finding.verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS)
-            counts[finding.verdict.value if completes else words[finding.verdict.favours]] += 1
-        else:
-            counts["tie" if finding.verdict is Verdict.TIE else "not decided"] += 1
-    order = ("completes more often", "faster", "tie", "slower", "completes less often", "not decided")
+    counts = Counter(map(_word, findings))
+    order = (
+        "completes more often", "faster", "tie", "slower", "completes less often", "perhaps faster", "perhaps tie",
+        "perhaps slower", "not decided",
+    )  # fmt: skip
     told = ", ".join(f"{word} in {counts[word]}" for word in order if counts[word])
     return f"{told} of {counted(len(findings), 'condition')}"
+
+
+def _word(finding: Finding) -> str:
+    """Perhaps: it is slight, or would not survive among all comparisons. The matrix shows it pale."""
+    verdict = finding.verdict
+    if not verdict.says_something:
+        return "not decided"
+    side = {1: "faster", 0: "tie", -1: "slower"}[verdict.favours]
+    if not finding.survives:
+        return f"perhaps {side}"
+    return verdict.value if verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS) else side
 
 
 def ratio_text(finding: Finding) -> str:
@@ -167,16 +174,16 @@ def interval_text(interval: Interval) -> str:
 
 def finding_text(finding: Finding) -> str:
     """Symbol, ratio and interval; `~` where a difference would not survive e-BH over the matrix."""
-    doubt = "~" if finding.verdict.favours and not (finding.survives or finding.pair.is_check) else ""
+    doubt = "~" if finding.verdict.says_something and not (finding.survives or finding.pair.is_check) else ""
     return f"{SYMBOLS[finding.verdict]}{doubt} {ratio_text(finding)}"
 
 
 def cell_class(finding: Finding) -> str:
     """How a verdict looks in the matrix: who is ahead, and how far the verdict carries."""
-    if finding.verdict.favours:
-        carries = "survives" if finding.survives and finding.is_decided else "pale"
-        return f"{'ahead' if finding.verdict.favours > 0 else 'behind'} {carries}"
-    return "tie" if finding.verdict is Verdict.TIE else "open"
+    if not finding.verdict.says_something:
+        return "open"
+    side = {1: "ahead", 0: "tie", -1: "behind"}[finding.verdict.favours]
+    return f"{side} {'survives' if finding.survives else 'pale'}"
 
 
 def unfinished_text(line: Line) -> str:
@@ -204,9 +211,9 @@ def _more(item: Open) -> str:
     outlook = item.outlook
     if outlook.blocks is None:
         return "hundreds of blocks more, so probably never"
-    most = "hundreds" if outlook.high is None else str(outlook.high)
-    about = f"about {counted(outlook.blocks, 'more block')} ({outlook.low} to {most})"
-    return f"{about}, {duration(outlook.blocks * item.block_s)}"
+    spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
+    beyond = f"; the matrix allows {item.most}" if item.n + outlook.blocks > item.most else ""
+    return f"about {counted(outlook.blocks, 'more block')}{spread}, {duration(outlook.blocks * item.block_s)}{beyond}"
 
 
 def check_text(check: SelfCheckFinding) -> str:
@@ -222,9 +229,13 @@ def check_text(check: SelfCheckFinding) -> str:
 
 
 def tops(verdicts: Verdicts, protocols: Sequence[Protocol]) -> dict[str, Top]:
-    """Who is best in each condition, by total time."""
+    """Who is best in each condition, by total time and verdicts that stand among all comparisons."""
     found: dict[str, Top] = {}
     for name, lines in groupby(verdicts.compared, key=lambda line: line.condition.id):
-        judged = {(line.pair.base.value, line.pair.new.value): line.findings[TOTAL].verdict for line in lines}
+        totals = [(line.pair, line.findings[TOTAL]) for line in lines]
+        judged = {
+            (pair.base.value, pair.new.value): finding.verdict if finding.survives else Verdict.INCONCLUSIVE
+            for pair, finding in totals
+        }
         found[name] = winner([protocol.value for protocol in protocols], judged)
     return found

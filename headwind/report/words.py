@@ -20,7 +20,11 @@ def headline(data: RunData) -> str:
     """How the run went, in one sentence or two: "All 72 trials ran: 70 ok, 2 timeout."."""
     done = len(data.latest)
     tally = ", ".join(f"{data.count(outcome)} {outcome.value}" for outcome in Outcome if data.count(outcome))
-    share = f"All {counted(done, 'trial')} ran" if done >= data.planned else f"{done:,} of {data.planned:,} trials ran"
+    open_end = data.matrix.repeat.is_adaptive and data.status.state is not State.FINISHED
+    all_ = "" if open_end else "All "
+    share = (
+        f"{all_}{counted(done, 'trial')} ran" if done >= data.planned else f"{done:,} of {data.planned:,} trials ran"
+    )
     how = f"{share}: {tally}." if tally else f"{share}."
     status = data.status
     if status.state is State.RUNNING:
@@ -58,7 +62,7 @@ def trials_text(row: Row) -> list[str]:
     """How many trials stand behind a row and what became of the others: ["2 of 3 finished", "1 timeout"]."""
     ran = sum(row.outcomes.values())
     if not ran:
-        return ["not run yet"]
+        return ["not run yet" if row.running else "not run"]
     words = [f"{row.finished} of {ran} finished"]
     for outcome, count in row.outcomes.items():
         if outcome is not Outcome.OK:
@@ -66,7 +70,7 @@ def trials_text(row: Row) -> list[str]:
     if row.repeated:
         words.append(counted(row.repeated, "attempt") + " repeated")
     if ran < row.planned:
-        words.append(f"{row.planned - ran} to come")
+        words.append(f"{row.planned - ran} {'to come' if row.running else 'not run'}")
     return words
 
 
@@ -117,11 +121,6 @@ def _link_cells(settings: Mapping[str, str]) -> dict[str, str]:
 def unbroken(text: str) -> str:
     """The text with numbers tied to their units and to the arrow before them: a narrow column does not part them."""
     return re.sub(r"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑±]) ", "\N{NO-BREAK SPACE}", text)
-
-
-def command_text(command: str) -> str:
-    """The client's command without the temporary folder that it wrote its output to, which differs in every trial."""
-    return re.sub(r"(--(?:output|log)-file=)\S*/", r"\1", command)
 
 
 def uses_uplink(profiles: Iterable[Profile]) -> bool:

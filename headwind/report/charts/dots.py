@@ -87,6 +87,7 @@ def dots(
         description=description,
         data_x=str(plot.x),
         data_y=str(plot.y) if times else None,
+        data_rows=" ".join(f"{row.kind}:{row.series.arm}:{number(row.y)}" for row in rows) or None,
     )
 
 

@@ -50,10 +50,11 @@ _SHAPES = {"h1": "circle", "h2": "square", "h3": "triangle", "c1": "circle", "c2
 def stamp(name: str, points: Iterable[Point], radius: float, *, hollow: bool | None = None) -> Markup:
     """The shape of an arm or a curve at every point, as one path; hollow for twins, where nothing else is said.
 
-    Circle, square, triangle for h1, h2, h3 and for the curves c1, c2, c3; a diamond for every other curve.
+    Circle, square, triangle for h1, h2, h3 and for the curves c1, c2, c3; a diamond for every other curve and for the
+    slower twin.
     """
     family, _, role = name.partition("-")
-    shape = _SHAPES.get(family, "diamond")
+    shape = "diamond" if role == "slower" else _SHAPES.get(family, "diamond")
     hollow = bool(role) if hollow is None else hollow
     if shape in ("circle", "square") and not hollow:  # a line of no length with round or square ends: the shortest
         look, width = ("round", 2 * radius) if shape == "circle" else ("square", 1.8 * radius)

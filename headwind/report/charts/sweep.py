@@ -17,7 +17,7 @@ from headwind.report.charts.svg import LINE, WIDTH, chart, element, number, path
 
 _TOP, _HEIGHT = 24.0, 230.0
 _CURVES = 6  # with a colour and dashes of their own; then they begin again
-_FAR = 20.0  # settings further apart than this factor are drawn on a logarithmic scale
+_FAR = 10.0  # settings further apart than this factor are drawn on a logarithmic scale
 
 
 @dataclass(frozen=True, slots=True)

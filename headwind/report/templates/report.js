@@ -7,23 +7,29 @@
   const FILTERS = ["profile", "workload", "comparison"];
 
   // --- The filter lives in the address: #profile=loss&comparison=h3:h1 ---------------------------------------------
-  const wanted = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
-
+  // What the page does not have is no filter: an address with a stale name shows everything, and says so.
   function applyFilter() {
-    const filter = wanted();
+    if (!form) return;
+    const asked = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+    const notes = [], filter = {};
     for (const name of FILTERS) {
-      const value = filter.get(name);
-      if (form) form.elements[name].value = value ?? "";
-      if (form && value && form.elements[name].value !== value) form.elements[name].value = "";
+      const value = asked.get(name) ?? "";
+      form.elements[name].value = value;
+      if (form.elements[name].value !== value) {
+        form.elements[name].value = "";
+        notes.push(`there is no ${name} ${value}`);
+      } else if (value) {
+        filter[name] = value;
+      }
     }
     let shown = 0, total = 0;
     for (const item of all("[data-profile], [data-comparison]")) {
-      const hidden = FILTERS.some((name) => filter.get(name) && item.dataset[name] !== undefined
-        && item.dataset[name] !== filter.get(name));
-      item.hidden = hidden;
-      if (item.matches(".matrix tbody tr")) { total += 1; shown += hidden ? 0 : 1; }
+      item.hidden = FILTERS.some((name) => name in filter && name in item.dataset && item.dataset[name] !== filter[name]);
+      if (item.matches(".matrix tbody tr")) { total += 1; shown += item.hidden ? 0 : 1; }
     }
-    if (form) document.getElementById("filtered").textContent = shown < total ? `${shown} of ${total} conditions` : "";
+    if (shown < total) notes.push(`${shown} of ${total} conditions`);
+    if (filter.comparison) notes.push(`only ${filter.comparison}`);
+    document.getElementById("filtered").textContent = notes.join("; ");
   }
 
   if (form) {
@@ -39,7 +45,7 @@
 
   // --- A link opens what it points into ----------------------------------------------------------------------------
   function reveal() {
-    if (location.hash.includes("=")) return applyFilter();
+    if (location.hash.includes("=") || !location.hash) return applyFilter();
     const target = document.getElementById(location.hash.slice(1));
     if (!target) return;
     for (let item = target; item; item = item.parentElement) {
@@ -89,24 +95,39 @@
     return (value) => start + (end - start) * (scale(value) - scale(low)) / (scale(high) - scale(low));
   }
 
+  function height(svg, trial) { // of its mark; undefined for a trial that is in no figure
+    if (trial.outcome === "ok" && trial.total_s !== null) return svg.dataset.y && axis(svg.dataset.y)(trial.total_s);
+    const kind = { timeout: "above", failed: "failed", "wrong-protocol": "failed" }[trial.outcome];
+    const row = (svg.dataset.rows ?? "").split(" ").find((text) => text.startsWith(`${kind}:${trial.arm}:`));
+    return row && Number(row.split(":")[2]);
+  }
+
   function nearest(svg, trials, event) {
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    const x = axis(svg.dataset.x), y = axis(svg.dataset.y);
-    const [, , , top] = svg.dataset.y.split(" ").slice(1).map(Number);
+    const x = axis(svg.dataset.x);
     let best = null, distance = 24 ** 2;
     for (const trial of trials) {
-      const height = trial.total_s !== null && trial.outcome === "ok" ? y(trial.total_s) : top;
-      const away = (x(trial.block) - point.x) ** 2 + (height - point.y) ** 2;
+      const y = height(svg, trial);
+      if (y === undefined) continue;
+      const away = (x(trial.block) - point.x) ** 2 + (y - point.y) ** 2;
       if (away < distance) { distance = away; best = trial; }
     }
     return best;
   }
 
+  function took(trial) { // what a trial measured that did not finish is of the requests that succeeded: not its time
+    if (trial.outcome === "timeout") return [`stopped after ${seconds(trial.timeout_s)}`];
+    if (trial.outcome !== "ok") return ["no completion time"];
+    return [
+      `total ${seconds(trial.total_s)}`,
+      `request median ${seconds(trial.request_p50_s)}, p95 ${seconds(trial.request_p95_s)}; TTFB ${seconds(trial.ttfb_p50_s)}`,
+    ];
+  }
+
   function tell(trial, data, event) {
     const lines = [
       `${trial.arm}, block ${trial.block}, place ${trial.position + 1}: ${trial.outcome}`,
-      trial.total_s !== null ? `total ${seconds(trial.total_s)}` : `stopped after ${seconds(trial.timeout_s)}`,
-      `request median ${seconds(trial.request_p50_s)}, p95 ${seconds(trial.request_p95_s)}; TTFB ${seconds(trial.ttfb_p50_s)}`,
+      ...took(trial),
       data.commands[trial.command],
     ];
     facts.replaceChildren(...lines.map((line) => Object.assign(document.createElement("div"), { textContent: line })));
@@ -120,16 +141,17 @@
     const svg = figure.querySelector("svg[data-x]");
     if (!svg) continue;
     const condition = Number(figure.dataset.condition);
+    const mine = (data) => data.rows.filter((row) => row.condition === condition && row.latest);
+    let inside = false;
     svg.addEventListener("pointermove", async (event) => {
+      inside = true;
       const data = await load();
-      const trials = data.rows.filter((row) => row.condition === condition && row.latest);
-      const trial = nearest(svg, trials, event);
+      const trial = inside && nearest(svg, mine(data), event);
       if (trial) tell(trial, data, event); else facts.hidden = true;
     });
-    svg.addEventListener("pointerleave", () => { facts.hidden = true; });
+    svg.addEventListener("pointerleave", () => { inside = false; facts.hidden = true; });
     svg.addEventListener("click", async (event) => {
-      const data = await load();
-      const trial = nearest(svg, data.rows.filter((row) => row.condition === condition && row.latest), event);
+      const trial = nearest(svg, mine(await load()), event);
       const anchor = figure.closest("[id^=c]")?.id;
       if (trial && anchor) location.hash = `${anchor}b${trial.block}`;
     });
@@ -143,7 +165,7 @@
     return [columns, ...texts.map((row) => columns.map((name) => row[name]))]
       .map((row) => row.map(quoted).join(",")).join("\n") + "\n";
   }
-  for (const button of all("button.download")) {
+  for (const button of typeof DecompressionStream === "undefined" ? [] : all("button.download")) {
     button.hidden = false;
     button.addEventListener("click", async () => {
       const data = await load();
