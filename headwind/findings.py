@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import log1p
 
 from headwind.model import CONTROL_RATIO, DATA_OUTCOMES, Arm, Block, Condition, Matrix, Outcome, Result, Role, Twin
-from headwind.soundness import Caveat, caveats
+from headwind.soundness import Caveat, Concern, caveats
 from headwind.stats import Observed, e_bh, fewest_blocks, paired_bounds
 from headwind.verdict import Comparison, Rule, Verdict, compare
 
@@ -153,7 +153,17 @@ def _finding(condition: Condition, pair: Pair, metric: str, rows: Rows, rule: Ru
     columns = columns_of(rows, pair, metric)
     comparison = compare(columns.base, columns.new, rule, exhausted)
     orders = [[arm.value for arm in block.order] for block in columns.blocks]
-    return Finding(condition, pair, metric, comparison, caveats(columns.base, columns.new, orders, rule))
+    doubts = (*_left_out(rows, pair, metric), *caveats(columns.base, columns.new, orders, rule))
+    return Finding(condition, pair, metric, comparison, doubts)
+
+
+def _left_out(rows: Rows, pair: Pair, metric: str) -> Iterator[Caveat]:
+    """A warning where blocks are missing: what keeps a trial from being data may have to do with how slow it was."""
+    ran = [row for row in rows.values() if pair.base in row and pair.new in row]
+    counts = {arm: sum(observed(row[arm], metric) is None for row in ran) for arm in (pair.new, pair.base)}
+    if any(counts.values()):
+        said = ", ".join(f"{arm.value} {count}" for arm, count in counts.items())
+        yield Caveat(Concern.LEFT_OUT, f"blocks left out, because a trial was no data: {said} of {len(ran)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class Concern(StrEnum):
 
     FEW_BLOCKS = "few blocks"
     UNFINISHED = "unfinished"
+    LEFT_OUT = "left out"
     DRIFT = "drift"
     RATIO_DRIFT = "ratio drift"
     IMBALANCE = "imbalance"

@@ -170,10 +170,18 @@ def test_the_filter_is_in_the_address(reader: Reader, files: dict[str, Path]) ->
     assert reader.said == []
 
 
-def test_a_name_that_is_no_profile_hides_what_is_there_and_says_so(reader: Reader, files: dict[str, Path]) -> None:
-    page = reader.open(files["small"], "#profile=%3Cb%3E")
-    assert "0 of 5 conditions" in page.locator("#filter").inner_text()
+def test_a_name_that_the_page_does_not_have_filters_nothing_and_is_said(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["small"], "#profile=%3Cb%3E&comparison=h1:h3&workload=article")
+    assert len(visible(page.locator(".matrix tbody tr"))) == 5
+    assert page.locator("#filtered").inner_text() == "there is no profile <b>; there is no comparison h1:h3"
     assert reader.said == []
+
+
+def test_an_address_without_a_filter_shows_everything_again(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["small"], "#profile=loss")
+    page.evaluate("location.hash = ''")
+    page.wait_for_timeout(100)
+    assert len(visible(page.locator(".matrix tbody tr"))) == 5
 
 
 def test_a_cell_of_the_matrix_leads_to_its_condition(reader: Reader, files: dict[str, Path]) -> None:
@@ -219,6 +227,32 @@ def test_under_the_pointer_are_the_facts_of_the_trial_and_its_command(reader: Re
         assert result.command in text
     page.mouse.move(0, 0)
     assert not facts.is_visible()
+    assert reader.said == []
+
+
+@pytest.mark.parametrize(("name", "said"), [("all-failed", "no completion time"), ("timeouts-half", "stopped after")])
+def test_trials_without_a_time_are_told_from_each_other_too(
+    name: str, said: str, reader: Reader, files: dict[str, Path]
+) -> None:
+    """They stand in rows of their own above the times, one row for each protocol."""
+    page = reader.open(files[name], "#c1")
+    chart = page.locator("#c1-dots")
+    chart.scroll_into_view_if_needed()
+    rows = [row.split(":") for row in (chart.get_attribute("data-rows") or "").split()]
+    assert [arm for _, arm, _ in rows] == ["h1", "h2", "h3"]
+    box, width = chart.bounding_box(), 520
+    assert box
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.wait_for_timeout(500)
+    left = float((chart.get_attribute("data-x") or "").split()[3])
+    found = set()
+    for _, arm, y in rows:
+        for x in range(round(left), 400, 8):
+            page.mouse.move(box["x"] + x * box["width"] / width, box["y"] + float(y) * box["width"] / width)
+            text = page.locator("#facts").inner_text()
+            if page.locator("#facts").is_visible() and text.startswith(f"{arm}, ") and said in text:
+                found.add(arm)
+    assert found == {"h1", "h2", "h3"}
     assert reader.said == []
 
 

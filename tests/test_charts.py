@@ -56,8 +56,9 @@ def run(points: Sequence[tuple[float | None, float, float]]) -> Markup:
     return charts.running("a", numbered, margin_ratio=0.05, **NAMES)
 
 
-def swept(curves: Sequence[Sequence[SweepPoint]], *crossovers: float, quantity: str = "loss_ratio") -> Markup:
+def swept(curves: Sequence[Sequence[SweepPoint]], *evens: float, quantity: str = "loss_ratio") -> Markup:
     named = [(f"key {index}", f"HTTP/{index} against x", curve) for index, curve in enumerate(curves)]
+    crossovers = [("h3 and h1", value) for value in evens]
     return charts.sweep("a", named, quantity=quantity, margin_ratio=0.05, crossovers=crossovers, **NAMES)
 
 
@@ -326,7 +327,7 @@ def test_a_sweep_shows_every_step_and_fills_only_what_is_clear() -> None:
     assert len(drawn.paths("c1", "hollow")) == sum(not point.is_clear for point in RISING)
     assert [item.text for item in drawn.all("c2", "symbol")] == ["▼"]
     assert [line[0][0] for line in drawn.paths("crossover")] == pytest.approx([x.place(0.03), x.place(0.04)], abs=0.1)
-    assert {"even at 3.00 %", "even at 4.00 %", "loss"} <= set(drawn.texts)
+    assert {"h3 and h1 even at 3.00 %", "h3 and h1 even at 4.00 %", "loss"} <= set(drawn.texts)
     told = [item.text for item in drawn.root.iter("title")]
     assert "HTTP/0 against x, 10 %: ▲ 1.46x [1.28, 1.64]" in told
 

@@ -16,9 +16,11 @@ from headwind.model import Condition, Protocol
 from headwind.report.condition import ConditionView, condition_view
 from headwind.report.data import RunData
 from headwind.report.embedded import COLUMNS, embedded
-from headwind.report.highlights import highlights
+from headwind.report.highlights import doubts, highlights
+from headwind.report.page import render
 from headwind.report.pictures import condition_pictures, interval_pictures, timeline_picture
 from headwind.report.verdicts import Verdicts
+from headwind.soundness import Concern
 from tests.golden.runs import LARGE, RUNS
 
 H1, H2, H3 = Protocol
@@ -129,6 +131,17 @@ def test_every_attempt_travels_in_the_page(name: str) -> None:
     for row, result in zip(rows, data.results, strict=True):
         assert (row["outcome"], row["attempt"]) == (result.outcome.value, result.attempt)
         assert row["total_s"] == (round(result.metrics["total_s"], 6) if "total_s" in result.metrics else None)
+
+
+def test_warnings_of_comparisons_are_said_before_any_figure() -> None:
+    """Three blocks of five conditions: too few for all fifteen comparisons."""
+    data = data_of("small")
+    (doubt,) = [item for item in doubts(Verdicts.of(data)) if item.concern is Concern.FEW_BLOCKS]
+    assert doubt.comparisons == 15
+    assert doubt.condition_ids == tuple(condition.id for condition in data.matrix.conditions)
+    page = render(data, 0.0)
+    assert page.index("15 comparisons</strong> with a warning: few blocks") < page.index('class="matrix"')
+    assert "No warnings" not in page
 
 
 def test_where_to_look_first() -> None:

@@ -42,6 +42,7 @@ from headwind.model import (
 )
 from headwind.pursuit import choose, upcoming
 from headwind.schedule import plan_block, plan_blocks
+from headwind.soundness import Concern
 from headwind.stats import Observed, two_sample_completion, two_sample_interval
 from headwind.undecided import still_open
 from headwind.verdict import Verdict
@@ -135,6 +136,21 @@ def test_only_blocks_in_which_both_gave_data_are_compared() -> None:
     assert len(columns_of(rows, Pair(Protocol.H2, Protocol.H3), TOTAL).blocks) == 9
     again = rows_of([*changed, replace(h1, attempt=1)])[CLEAN.id]
     assert len(columns_of(again, Pair(Protocol.H1, Protocol.H3), TOTAL).blocks) == 9
+
+
+def test_blocks_that_are_missing_are_counted_for_each_side() -> None:
+    """What keeps a trial from being data may have to do with how slow it was."""
+    results = run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 12)
+    gone = [lab_error(r.trial) if r.trial.id in ("clean/article#4/h1", "clean/article#7/h1") else r for r in results]
+    found = {
+        (finding.condition.id, str(finding.pair)): [
+            caveat.message for caveat in finding.caveats if caveat.concern is Concern.LEFT_OUT
+        ]
+        for finding in find(CHECKED, gone, complete=True, exhausted=True)
+    }
+    said = "blocks left out, because a trial was no data: h3 0, h1 2 of 12"
+    assert found["clean/article", "h3 against h1"] == [said]
+    assert found["clean/article", "h3 against h2"] == found["delay/article", "h3 against h1"] == []
 
 
 def test_findings_are_what_was_put_in() -> None:

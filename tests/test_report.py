@@ -395,6 +395,12 @@ def test_the_method_states_the_settings_of_this_run() -> None:
         assert fact in text
 
 
+def test_the_method_says_which_twins_ran() -> None:
+    text = words(section(parse(page_of("checked")), "method"))
+    assert "blocks also run HTTP/2 once more in clean, delay and with delays 10% longer in delay." in text
+    assert "twins" not in words(section(parse(page_of("small")), "method"))
+
+
 def luminance(colour: str) -> float:
     """Relative luminance of #rrggbb or #rgb (WCAG 2.2)."""
     digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])

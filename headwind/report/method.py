@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from headwind.findings import rule_of
 from headwind.format import blocks_text, counted, duration, protocol_name, setting
-from headwind.model import Condition, Protocol
+from headwind.model import CONTROL_RATIO, Condition, Protocol
 from headwind.record import State
 from headwind.report.data import RunData
 from impair.profile import Direction, Profile
@@ -26,6 +26,7 @@ def method(data: RunData) -> Iterator[str]:
         f"{repeat}. A block runs every protocol ({names}) once, over the same network with the same seeds, in an order "
         f"that changes from block to block. The run's seed is {matrix.seed}."
     )
+    yield from _twins(data)
     yield from (workload(condition) for condition in _first_of_each_workload(data))
     engine = ENGINES.get(str(data.environment.get("engine")), "netem")
     yield (
@@ -42,6 +43,21 @@ def method(data: RunData) -> Iterator[str]:
     )
     yield from _analysis()
     yield from _verdicts(data)
+
+
+def _twins(data: RunData) -> Iterator[str]:
+    check = data.matrix.selfcheck
+    if check and (check.again or check.slower):
+        name = protocol_name(check.protocol)
+        places = [
+            f"{what} in {', '.join(profiles)}"
+            for what, profiles in (
+                ("once more", check.again),
+                (f"with delays {CONTROL_RATIO:.0%} longer", check.slower),
+            )
+            if profiles
+        ]
+        yield f"The lab checks itself with twins: blocks also run {name} {' and '.join(places)}."
 
 
 def workload(condition: Condition) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from headwind.findings import TOTAL, Finding, Pair
-from headwind.format import arm_name, counted
+from headwind.format import arm_name, counted, measured
 from headwind.model import Arm, Condition, Matrix, Outcome, Result
 from headwind.report import charts
 from headwind.report.charts import Bar, DotSeries, Mark, RunningPoint, SweepPoint
@@ -147,6 +147,7 @@ class SweepPicture:
     sweep: Sweep
     chart: Markup
     rows: tuple[tuple[Step, tuple[str, ...]], ...]  # a text for each of `pairs`
+    crossovers: tuple[str, ...]
 
 
 def sweep_pictures(matrix: Matrix, verdicts: Verdicts) -> list[SweepPicture]:
@@ -164,15 +165,19 @@ def _sweep(name: str, sweep: Sweep, verdicts: Verdicts, pairs: Sequence[Pair]) -
          [_sweep_point(step, finding) for step, finding in found[pair]])
         for pair in pairs
     ]  # fmt: skip
+    crossings = [
+        (f"{pair.new.value} and {pair.base.value}", value) for pair in pairs for value in crossovers(found[pair])
+    ]
     chart = charts.sweep(
         name, drawn, quantity=sweep.quantity, margin_ratio=verdicts.rule.margin_ratio,
-        crossovers=sorted({value for curve in found.values() for value in crossovers(curve)}),
+        crossovers=crossings,
         title=f"Ratio of total times over {sweep.parameter}, {sweep.workload}",
         description="Above 1 the first is faster. The ribbon is the interval; filled marks are clear differences.",
     )  # fmt: skip
     by_step = zip(*(found[pair] for pair in pairs), strict=True)
     rows = tuple((row[0][0], tuple(finding_text(finding) for _, finding in row)) for row in by_step)
-    return SweepPicture(sweep, chart, rows)
+    said = tuple(f"{names} are even at about {measured(sweep.quantity, value)}" for names, value in crossings)
+    return SweepPicture(sweep, chart, rows, said)
 
 
 def _sweep_point(step: Step, finding: Finding) -> SweepPoint:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from headwind.findings import (
@@ -73,8 +73,14 @@ class Line:
 
     @property
     def caveats(self) -> tuple[Caveat, ...]:
-        """Every warning once."""
-        return tuple(dict.fromkeys(caveat for finding in self.findings.values() for caveat in finding.caveats))
+        """Every warning once; one that holds for a single metric names it."""
+        said = Counter(caveat for finding in self.findings.values() for caveat in finding.caveats)
+        named = (
+            caveat if said[caveat] > 1 else replace(caveat, message=f"{METRIC_NAMES[metric]}: {caveat.message}")
+            for metric, finding in self.findings.items()
+            for caveat in finding.caveats
+        )
+        return tuple(dict.fromkeys(named))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def sweep(
     description: str,
     quantity: str,
     margin_ratio: float,
-    crossovers: Sequence[float],
+    crossovers: Sequence[tuple[str, float]],
 ) -> Markup:
     """The setting along (SI units of `quantity`), the ratio up: a curve with its interval for each comparison.
 
@@ -68,7 +68,9 @@ def sweep(
     ]
     values = sorted({point.value for _, _, members in curves for point in members})
     right = WIDTH - column_width(lines_of(labels)) - 8
-    plot = Plot(_along([*values, *crossovers], left_room(map(tick_text, marked)) + 10, right), up)
+    plot = Plot(
+        _along([*values, *(value for _, value in crossovers)], left_room(map(tick_text, marked)) + 10, right), up
+    )
     height = max(bottom + BELOW, LINE * len(labels))
     return chart(
         "sweep",
@@ -121,13 +123,13 @@ def _along(values: Sequence[float], start: float, end: float) -> Scale:
     return Scale(kind, low, high, start, end)
 
 
-def _crossovers(plot: Plot, crossovers: Sequence[float], quantity: str) -> Markup:
+def _crossovers(plot: Plot, crossovers: Sequence[tuple[str, float]], quantity: str) -> Markup:
     """A line from 1x up to a label, whose row is the lower the further right: no line meets another's label."""
     parts = []
-    for index, value in enumerate(sorted(crossovers)):
+    for index, (name, value) in enumerate(sorted(crossovers, key=lambda each: each[1])):
         x, row = plot.x(value), _TOP + LINE * (index + 0.5) - 6
         parts.append(path("crossover", f"M{number(x)} {number(plot.y(1) + 6)}V{number(row - 5)}"))
-        words = f"even at {units.measured(quantity, value)}"
+        words = f"{name} even at {units.measured(quantity, value)}"
         fits = x + 5 + text_width(words) <= WIDTH
         parts.append(text(x + 5 if fits else x - 5, row, words, class_="" if fits else "end"))
     return Markup().join(parts)
