@@ -1,9 +1,10 @@
 """Where the next block decides most: adaptive repetition. Pure but for the clock, which is handed in.
 
-First every condition gets its minimum, pass by pass. Then each Latin square of blocks goes where the next comparison is
-settled at the smallest predicted cost: predicted blocks times measured seconds per block. So a cheap condition never
-waits for an expensive one, an expensive one gets its turn as soon as nothing cheaper is open, and a condition in which
-nothing can be settled any more, within its maximum or the time left, comes last.
+First every condition gets its minimum, pass by pass. Then each Latin square of blocks goes where it promises most:
+settled comparisons per second, from the forecasts of all that are open in a condition (verdict.blocks_needed) and the
+measured seconds of its blocks. So a cheap condition rarely waits for an expensive one; one of which little is known is
+tried before one that is known to take long; and one in which nothing can be settled any more, within its maximum or the
+time left, comes last.
 """
 
 from __future__ import annotations
@@ -65,10 +66,9 @@ def choose(matrix: Matrix, results: Sequence[Result], block_s: BlockSeconds, lef
 
 
 def _promise(item: Open, blocks_left: int, left_s: float) -> tuple[bool, float]:
-    """How a condition stands in the queue: those that can still be decided first, then by cost in seconds."""
-    blocks = item.soonest.blocks or LONGEST_FORECAST_BLOCKS
-    cost_s = blocks * item.block_s
-    return blocks > blocks_left or cost_s > left_s, cost_s
+    """How a condition stands in the queue: those that can still settle something first, then by verdicts per second."""
+    fewest = item.fewest or LONGEST_FORECAST_BLOCKS
+    return fewest > blocks_left or fewest * item.block_s > left_s, -item.rate / item.block_s
 
 
 def _first_missing(matrix: Matrix, condition: Condition, done: set[str]) -> Block:

@@ -29,8 +29,9 @@ class Open:
     undecided: tuple[Pair, ...]  # have no verdict
     unconfirmed: tuple[Pair, ...]  # have one that does not survive e-BH over the matrix yet
     n: int
-    soonest: Outlook  # until the first of them has a verdict, or its verdict stands
-    outlook: Outlook  # the same for the one that takes longest
+    fewest: int | None  # blocks until the first of them is settled, if all goes well; None: hundreds
+    rate: float  # of them settled per block, at best
+    outlook: Outlook  # for the one that takes longest
     most: int  # blocks that the matrix allows
     block_s: float  # expected wall time of one more block
 
@@ -56,6 +57,8 @@ def still_open(matrix: Matrix, results: Iterable[Result], block_s: Callable[[Con
         needs = {item.pair: need for item in mine if (need := item.need(rule, evidence))}
         if needs:
             outlooks = sorted((need.outlook for need in needs.values()), key=_longest)
+            fewest = min((outlook.low for outlook in outlooks if outlook.low), default=None)
+            rate = sum(outlook.rate for outlook in outlooks)
             undecided = tuple(pair for pair, need in needs.items() if need.verdict)
             unconfirmed = tuple(pair for pair in needs if pair not in undecided)
             n = len(rows.get(condition.id, {}))
@@ -65,7 +68,8 @@ def still_open(matrix: Matrix, results: Iterable[Result], block_s: Callable[[Con
                     undecided,
                     unconfirmed,
                     n,
-                    outlooks[0],
+                    fewest,
+                    rate,
                     outlooks[-1],
                     matrix.repeat.most,
                     block_s(condition),
@@ -103,9 +107,9 @@ class _Judged:
         if any(outlook is None for outlook in lacks):
             return None
         if outlooks := [outlook for outlook in lacks if outlook]:
-            return _Need(min(outlooks, key=_longest), verdict=False)
+            return _Need(_nearest(outlooks), verdict=False)
         wanted = replace(rule, margin_ratio=NO_MARGIN) if self.pair.is_control else rule
-        return _Need(min((_outlook(*each, wanted) for each in self.metrics), key=_longest), verdict=True)
+        return _Need(_nearest([_outlook(*each, wanted) for each in self.metrics]), verdict=True)
 
     def _is_decided(self, comparison: Comparison) -> bool:
         found = self.pair.is_control and comparison.interval.high < 0
@@ -114,6 +118,11 @@ class _Judged:
 
 def _longest(outlook: Outlook) -> float:
     return math.inf if outlook.blocks is None else outlook.blocks
+
+
+def _nearest(outlooks: Sequence[Outlook]) -> Outlook:
+    """One metric is enough: the shortest, with the best rate of any."""
+    return replace(min(outlooks, key=_longest), rate=max(outlook.rate for outlook in outlooks))
 
 
 def _missing(log_e_value: float, evidence: Sequence[float]) -> float:
@@ -134,7 +143,7 @@ def _until(comparison: Comparison, missing: float) -> Outlook | None:
     n = comparison.interval.n
     rate = (comparison.log_e_value + math.log(CLAIMS * (n + 1))) / n
     blocks = ceil(missing / rate) + 1
-    return Outlook(blocks, blocks, blocks)
+    return Outlook(blocks, blocks, blocks, 1 / blocks)
 
 
 def _outlook(comparison: Comparison, bounds: Bounds, rule: Rule) -> Outlook:
@@ -146,7 +155,7 @@ def _outlook(comparison: Comparison, bounds: Bounds, rule: Rule) -> Outlook:
     go_on = (fewest_blocks(rule.confidence, rule.anytime) - excess) * finishing.n / excess
     stop = excess / rule.stall_ratio - finishing.n if rule.stall_ratio else go_on
     low, high = sorted(max(1, ceil(blocks)) for blocks in (go_on, stop))
-    return Outlook(low, low, high)
+    return Outlook(low, low, high, 1 / low)
 
 
 _forecast = lru_cache(maxsize=4096)(blocks_needed)  # a condition that has no new blocks need not be forecast again

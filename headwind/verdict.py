@@ -192,6 +192,7 @@ class Outlook:
     blocks: int | None  # as likely fewer as more
     low: int | None  # with probability 10 % fewer
     high: int | None  # with probability 10 % more
+    rate: float = 0.0  # verdicts per block that going on promises at best
 
 
 def blocks_needed(lows: ArrayLike, highs: ArrayLike, rule: Rule) -> Outlook:
@@ -200,6 +201,10 @@ def blocks_needed(lows: ArrayLike, highs: ArrayLike, rule: Rule) -> Outlook:
     Only the side of each margin on which a block falls matters to judge(), so the future is drawn from those shares,
     with their own uncertainty: Dirichlet posterior, one imaginary block spread over slower, tie and faster (Perks 1947;
     predictive probability of stopping: Spiegelhalter et al. 1986). Seeded: the same blocks give the same forecast.
+
+    The rate is the largest, over all horizons k, of the chance of a verdict within k blocks over the blocks that this
+    takes on average (the index of Gittins, JRSS B 41, 1979, for a job of unknown length). So what may well be decided
+    soon is tried before what surely takes longer, also where few blocks say little about either.
     """
     low, high = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
     m, n = rule.margin, len(low)
@@ -216,8 +221,12 @@ def blocks_needed(lows: ArrayLike, highs: ArrayLike, rule: Rule) -> Outlook:
     fits = counts < np.array([interval_rank(total, rule.confidence, rule.anytime) for total in totals])[:, None]
     decided = fits[..., 0] | fits[..., 1] | (fits[..., 2] & fits[..., 3])
     first = np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, LONGEST_FORECAST_BLOCKS + 1)
+    reached = np.searchsorted(np.sort(first), np.arange(1, LONGEST_FORECAST_BLOCKS + 1), side="right") / FUTURES
+    spent = np.cumsum(np.append(1.0, 1.0 - reached[:-1]))  # expected blocks up to each horizon
+    rate = float(np.max(reached / spent))
     median, least, most = (int(np.ceil(np.quantile(first, share))) for share in (0.5, 0.1, 0.9))
-    return Outlook(*(None if blocks > LONGEST_FORECAST_BLOCKS else blocks for blocks in (median, least, most)))
+    middle, fewest, longest = (None if each > LONGEST_FORECAST_BLOCKS else each for each in (median, least, most))
+    return Outlook(middle, fewest, longest, rate)
 
 
 class Standing(StrEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -42,8 +43,9 @@ def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() ->
     assert item.undecided == ()
     assert set(item.unconfirmed) == {Pair(H1, H3), Pair(H2, H3), Pair(H1, H2)}, "a tie must stand as well"
     assert item.pairs == item.unconfirmed
-    assert item.soonest.blocks is not None
-    assert 1 <= item.soonest.blocks <= item.n
+    assert item.fewest is not None
+    assert 1 <= item.fewest <= item.n
+    assert item.rate == pytest.approx(3 / item.fewest)
     said = "delay1/article is not yet sure among all comparisons after 9 blocks (h3 against h1, h3 against h2, h2 ag"
     assert open_text(item).startswith(said)
 

@@ -286,3 +286,13 @@ def test_the_winner_does_not_depend_on_which_way_a_pair_was_compared() -> None:
     assert winner(("h1", "h2"), {("h2", "h1"): V.SLOWER}) == winner(("h1", "h2"), {("h1", "h2"): V.FASTER})
     with pytest.raises(KeyError):
         winner(("h1", "h2", "h3"), {("h1", "h2"): V.FASTER})
+
+
+def test_the_rate_of_a_forecast_is_that_of_its_best_horizon() -> None:
+    """Seven blocks that agree need one more; three leave five, and some doubt; noise around 1 promises little."""
+    sure = blocks_needed([0.5] * 7, [0.5] * 7, RULE)
+    early = blocks_needed([0.5] * 3, [0.5] * 3, RULE)
+    torn = blocks_needed([0.5, -0.5] * 15, [0.5, -0.5] * 15, RULE)
+    assert sure.rate > 0.8
+    assert 1 / 20 < early.rate <= 1 / 5 < sure.rate
+    assert torn.rate < 0.02

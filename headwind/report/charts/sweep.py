@@ -63,9 +63,7 @@ def sweep(
     up = _up(curves, margin_ratio, bottom, top)
     marked = ticks(up)
     names = [f"c{index % _CURVES + 1}" for index in range(len(curves))]
-    labels = [
-        Label(name, label, up(_place(members[-1]))) for name, (_, label, members) in zip(names, curves, strict=True)
-    ]
+    labels = list(_labels(names, curves, up))
     values = sorted({point.value for _, _, members in curves for point in members})
     right = WIDTH - column_width(lines_of(labels)) - 8
     plot = Plot(
@@ -91,6 +89,12 @@ def sweep(
         data_x=str(plot.x),
         data_y=str(plot.y),
     )
+
+
+def _labels(names: Sequence[str], curves: Sequence[Curve], up: Scale) -> Iterator[Label]:
+    """What each curve is called, at the height of its end."""
+    for name, (_, label, members) in zip(names, curves, strict=True):
+        yield Label(name, label, up(_place(members[-1])))
 
 
 def _up(curves: Sequence[Curve], margin_ratio: float, bottom: float, top: float) -> Scale:
