@@ -62,8 +62,7 @@ def _change(condition: Condition, protocol: Protocol, metric: str, before: Rows,
     finished, trials = (_finished(base), _finished(new)), (len(base), len(new))
     log_completion = two_sample_completion(finished, trials)
     verdict = _verdict(interval, finished, trials, log_completion, rule)
-    completes = verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS)
-    log_e = (log_completion if completes else log_speed) - math.log(2)  # of two claims, that which is made
+    log_e = (log_completion if verdict.is_completion else log_speed) - math.log(2)  # of two claims, that which is made
     return Change(
         condition, protocol, metric, verdict, interval, finished, trials, log_e if verdict.is_clear else -math.inf
     )

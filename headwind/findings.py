@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import log1p
+from math import expm1, log1p
 
 from headwind.model import CONTROL_RATIO, DATA_OUTCOMES, Arm, Block, Condition, Matrix, Outcome, Result, Role, Twin
-from headwind.soundness import Caveat, Concern, caveats
+from headwind.soundness import Caveat, Concern, caveats, noise_floor
 from headwind.stats import Observed, e_bh, fewest_blocks, paired_bounds
 from headwind.verdict import Comparison, Rule, Verdict, compare
 
@@ -126,6 +126,11 @@ class Finding:
         return self.comparison.verdict
 
     @property
+    def counted(self) -> Verdict:
+        """The verdict as far as it stands among all comparisons of the matrix; inconclusive where it does not."""
+        return self.verdict if self.survives else Verdict.INCONCLUSIVE
+
+    @property
     def is_decided(self) -> bool:
         """Whether there is a verdict that more blocks would not be run for."""
         return self.verdict is Verdict.TIE or self.verdict.is_clear
@@ -173,6 +178,11 @@ class SelfCheckFinding:
     finding: Finding
     passed: bool | None
     message: str
+
+    @property
+    def noise_floor_ratio(self) -> float | None:
+        """How far from 1 an A/A interval reaches, infinite while it is open; None for a control."""
+        return None if self.finding.pair.is_control else expm1(noise_floor(self.finding.comparison.interval))
 
 
 def self_checks(findings: Iterable[Finding], rule: Rule) -> list[SelfCheckFinding]:

@@ -59,6 +59,11 @@ class Verdict(StrEnum):
         return self is Verdict.TIE or self.favours != 0
 
     @property
+    def is_completion(self) -> bool:
+        """True when it is about who finishes, and not about speed."""
+        return self in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS)
+
+    @property
     def is_clear(self) -> bool:
         """True when one side is better by more than the margin, or completes more often."""
         return self.favours != 0 and self not in (Verdict.SLIGHTLY_FASTER, Verdict.SLIGHTLY_SLOWER)

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from headwind.between import Change, changes
 from headwind.findings import METRIC_NAMES
 from headwind.format import clean, counted, protocol_name
-from headwind.model import UsageError
+from headwind.model import Result, UsageError
 from headwind.record import differences, matrix_to_json
+from headwind.report.accord import change_figures, change_word
 from headwind.report.data import RunData
 from headwind.report.page import facts_of
-from headwind.report.verdicts import SYMBOLS, interval_text
-from headwind.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +36,7 @@ def print_changes(earlier: Run, later: Run, console: Console) -> bool:
     from rich.text import Text
 
     before, after = RunData.of(earlier), RunData.of(later)
-    found = changes(after.matrix, _same_networks(before, after), after.latest)
+    found = changes(after.matrix, same_networks(before, after), after.latest)
     if not found:
         raise UsageError(f"{before.id} and {after.id} have no condition in common: nothing can be compared")
     for warning in warnings(before, after):
@@ -51,32 +50,23 @@ def print_changes(earlier: Run, later: Run, console: Console) -> bool:
     return any(change.is_regression for change in found)
 
 
-def _same_networks(before: RunData, after: RunData) -> list[Any]:
+def same_networks(before: RunData, after: RunData) -> list[Result]:
     """Results of the earlier run for conditions that are what they are in the later one, not only called the same."""
     shared = set(after.matrix.conditions)
     return [result for result in before.latest if result.trial.block.condition in shared]
 
 
 def _cells(change: Change) -> list[str]:
-    doubt = "~" if change.verdict.favours and not change.survives else ""
     earlier, later = (f"{done} of {all_}" for done, all_ in zip(change.finished, change.trials, strict=True))
     return [
         change.condition.id,
         change.protocol.value,
         METRIC_NAMES[change.metric],
-        f"{SYMBOLS[change.verdict]}{doubt} {interval_text(change.interval)}",
+        change_figures(change),
         f"{change.trials[0]}, {change.trials[1]}",
         f"{earlier}, {later}",
-        _word(change),
+        change_word(change),
     ]
-
-
-def _word(change: Change) -> str:
-    if change.is_regression:
-        return "worse"
-    if change.is_improvement:
-        return "better"
-    return "tie" if change.verdict is Verdict.TIE else "not decided"
 
 
 def summary(found: list[Change]) -> str:

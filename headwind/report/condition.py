@@ -84,8 +84,12 @@ class Running:
     @property
     def shown(self) -> list[Interval]:
         """Some of the steps, evenly spaced, the last among them."""
-        stride = max(1, -(-len(self.steps) // RUNNING_ROWS))
-        return list(self.steps[::-1][::stride][::-1])
+        return list(self.thinned(RUNNING_ROWS)[1])
+
+    def thinned(self, most: int) -> tuple[int, Sequence[Interval]]:
+        """Every so many blocks (the first value), at most `most` steps, the last among them."""
+        stride = max(1, -(-len(self.steps) // most))
+        return stride, self.steps[::-1][::stride][::-1]
 
 
 @dataclass(frozen=True, slots=True)

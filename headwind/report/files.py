@@ -42,7 +42,7 @@ def write_files(run: Run, *, junit: bool = False) -> Path:
     run.write(SUMMARY, summary_md(data, verdicts, REPORT))
     if junit or (run.folder / JUNIT).exists():
         run.write(JUNIT, junit_xml(data, verdicts))
-    return write_report(run)
+    return write_report(run, data)
 
 
 def _write_requests(run: Run, data: RunData) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headwind.findings import METRIC_NAMES, REQUEST, TOTAL, Finding, Pair
+from headwind.findings import METRIC_NAMES, REQUEST, TOTAL, Finding
 from headwind.format import arm_name
 from headwind.report.verdicts import Line, Verdicts, ratio_text
 from headwind.soundness import Concern
@@ -46,18 +46,13 @@ def doubts(verdicts: Verdicts) -> list[Doubt]:
     return sorted(found, key=lambda doubt: -doubt.comparisons)
 
 
-def _pairs(verdicts: Verdicts) -> list[Pair]:
-    return list(dict.fromkeys(line.pair for line in verdicts.compared))
-
-
 def _clear(line: Line, metric: str = TOTAL) -> bool:
-    finding = line.findings[metric]
-    return finding.survives and finding.verdict.is_clear
+    return line.findings[metric].counted.is_clear
 
 
 def _strongest(verdicts: Verdicts) -> Iterator[Highlight]:
     """By the end of the interval that is nearer to 1: what is proven, not what is estimated."""
-    for pair in _pairs(verdicts):
+    for pair in verdicts.pairs:
         clear = [line for line in verdicts.compared if line.pair == pair and _clear(line)]
         for favours in (1, -1):
             side = [line for line in clear if line.findings[TOTAL].verdict.favours == favours]
@@ -69,13 +64,12 @@ def _strongest(verdicts: Verdicts) -> Iterator[Highlight]:
 def _proven(finding: Finding) -> float:
     interval = finding.comparison.interval
     bound = interval.low if finding.verdict.favours > 0 else -interval.high
-    completes = finding.verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS)
-    return math.inf if completes else bound
+    return math.inf if finding.verdict.is_completion else bound
 
 
 def _against_the_rest(verdicts: Verdicts) -> Iterator[Highlight]:
     """A clear difference that points against most clear ones of the same comparison, if those are two or more."""
-    for pair in _pairs(verdicts):
+    for pair in verdicts.pairs:
         clear = [line for line in verdicts.compared if line.pair == pair and _clear(line)]
         sides = Counter(line.findings[TOTAL].verdict.favours for line in clear)
         usual, count = sides.most_common(1)[0] if sides else (0, 0)

@@ -71,7 +71,7 @@ def _table(verdicts: Verdicts) -> Iterator[str]:
     rows: dict[str, dict[Pair, Line]] = {}
     for line in verdicts.compared:
         rows.setdefault(line.condition.id, {})[line.pair] = line
-    pairs = list(dict.fromkeys(line.pair for line in verdicts.compared))
+    pairs = verdicts.pairs
     if pairs:
         yield _row("total time", *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
         yield _row(*["---"] * (len(pairs) + 1))

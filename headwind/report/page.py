@@ -39,9 +39,12 @@ PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of t
 NAMED_TRIALS = 12  # of a notice; the others are counted
 
 
-def write_report(run: Run) -> Path:
-    """Draw the run as far as it went into its folder, whole or not at all, and return the file's path."""
-    return run.write(REPORT, render(RunData.of(run), time.time()))
+def write_report(run: Run, data: RunData | None = None) -> Path:
+    """Draw the run as far as it went into its folder, whole or not at all, and return the file's path.
+
+    `data` is what the folder holds, where it has been read already.
+    """
+    return run.write(REPORT, render(data or RunData.of(run), time.time()))
 
 
 def redrawing(run: Run) -> Callable[[], None]:
@@ -110,7 +113,7 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "verdicts": verdicts,
         "highlights": highlights(verdicts),
         "doubts": doubts(verdicts),
-        "comparisons": list(dict.fromkeys(line.pair for line in verdicts.compared)),
+        "comparisons": verdicts.pairs,
         "lines": {(line.condition.id, line.pair): line for line in verdicts.compared},
         "by_condition": by_condition,
         "intervals": interval_pictures(verdicts),

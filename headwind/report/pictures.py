@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -19,6 +19,7 @@ from headwind.report.data import RunData, is_data
 from headwind.report.summary import Kind, time_of
 from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
 from headwind.report.verdicts import SYMBOLS, Verdicts, finding_text
+from headwind.stats import Interval
 from headwind.verdict import Rule
 
 MOST_STEPS = 30  # of a running interval that are drawn
@@ -61,12 +62,12 @@ def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> Con
 
 
 def _series(view: ConditionView, arm: Arm, timeout_s: float) -> DotSeries:
-    marks = [_mark(row.results.get(arm), timeout_s) for row in view.rows]
+    marks = [trial_mark(row.results.get(arm), timeout_s) for row in view.rows]
     return DotSeries(arm.value, arm_name(arm), marks)
 
 
-def _mark(result: Result | None, timeout_s: float) -> Mark | None:
-    """None for what is in no figure."""
+def trial_mark(result: Result | None, timeout_s: float) -> Mark | None:
+    """A trial as the charts take it; None for what is in no figure."""
     if result is None or not is_data(result):
         return None
     time = time_of(result, timeout_s)
@@ -76,8 +77,8 @@ def _mark(result: Result | None, timeout_s: float) -> Mark | None:
 
 
 def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
-    stride = max(1, -(-len(running.steps) // MOST_STEPS))
-    points = [RunningPoint(step.n, *step.ratios) for step in running.steps[::-1][::stride][::-1]]
+    stride, steps = running.thinned(MOST_STEPS)
+    points = [RunningPoint(step.n, *step.ratios) for step in steps]
     each = "each block" if stride == 1 else f"every {stride} blocks"
     pair = running.pair
     return charts.running(
@@ -90,7 +91,7 @@ def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
 def interval_pictures(verdicts: Verdicts) -> dict[tuple[str, str], Markup]:
     """The small interval of every comparison by total time, by condition id and pair, all on one scale."""
     findings = [line.findings[TOTAL] for line in verdicts.compared if line.blocks]
-    domain = _domain(findings)
+    domain = interval_domain(finding.comparison.interval for finding in findings)
     pictures = {}
     for number, finding in enumerate(findings, 1):
         estimate, low, high = finding.comparison.interval.ratios
@@ -102,18 +103,11 @@ def interval_pictures(verdicts: Verdicts) -> dict[tuple[str, str], Markup]:
     return pictures
 
 
-def _domain(findings: Sequence[Finding]) -> tuple[float, float]:
-    """Symmetrical around 1, wide enough for what is known, within WIDEST."""
-    ends = [abs(end) for one in findings for end in _known(one) if math.isfinite(end)]
-    reach = min(math.log(WIDEST), max([math.log(1.25), *ends]))
+def interval_domain(intervals: Iterable[Interval]) -> tuple[float, float]:
+    """The ratios that small intervals show: symmetrical around 1, wide enough for what is known, within WIDEST."""
+    ends = [abs(end) for each in intervals for end in (each.low, each.high, each.estimate or 0.0)]
+    reach = min(math.log(WIDEST), max([math.log(1.25), *filter(math.isfinite, ends)]))
     return math.exp(-reach), math.exp(reach)
-
-
-def _known(finding: Finding) -> Iterator[float]:
-    interval = finding.comparison.interval
-    yield from (interval.low, interval.high)
-    if interval.estimate is not None:
-        yield interval.estimate
 
 
 def timeline_picture(data: RunData, conditions: Sequence[Condition]) -> Markup:
@@ -152,7 +146,7 @@ class SweepPicture:
 
 def sweep_pictures(matrix: Matrix, verdicts: Verdicts) -> list[SweepPicture]:
     """Every sweep in a matrix by total time, where two protocols or more are compared."""
-    pairs = list(dict.fromkeys(line.pair for line in verdicts.compared))
+    pairs = verdicts.pairs
     return [
         _sweep(f"sweep-{number}", sweep, verdicts, pairs) for number, sweep in enumerate(sweeps_of(matrix), 1) if pairs
     ]
@@ -182,9 +176,7 @@ def _sweep(name: str, sweep: Sweep, verdicts: Verdicts, pairs: Sequence[Pair]) -
 
 def _sweep_point(step: Step, finding: Finding) -> SweepPoint:
     estimate, low, high = finding.comparison.interval.ratios
-    return SweepPoint(
-        step.value, estimate, low, high, SYMBOLS[finding.verdict], finding.verdict.is_clear and finding.survives
-    )
+    return SweepPoint(step.value, estimate, low, high, SYMBOLS[finding.verdict], finding.counted.is_clear)
 
 
 Key = tuple[str, str]

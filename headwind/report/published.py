@@ -78,15 +78,8 @@ def _compared(row: PublishedRow, pair: Pair, finding: Finding | None, rule: Rule
         published_ratio=None if base_s is None or new_s is None else base_s / new_s,
         published_verdict=verdict,
         finding=finding,
-        word=word_for(verdict, _sure(finding)),
+        word=word_for(verdict, finding.counted if finding else Verdict.UNDECIDED),
     )
-
-
-def _sure(finding: Finding | None) -> Verdict:
-    """What was measured, as far as it would survive among all comparisons."""
-    if finding is None or not finding.survives:
-        return Verdict.UNDECIDED
-    return finding.verdict
 
 
 def published_verdict(base_s: float | None, new_s: float | None, margin_ratio: float) -> Verdict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,14 +14,13 @@ from headwind.findings import JUDGED, METRIC_NAMES, TOTAL, Finding, Pair
 from headwind.model import Condition, Protocol, UsageError
 from headwind.report import charts, templating, words
 from headwind.report.accord import Accord, accord, change_figures, change_word
-from headwind.report.charts.marks import MarkKind
+from headwind.report.compared import same_networks
 from headwind.report.contrast import conditions_apart, differing_facts
-from headwind.report.data import RunData, is_data, latest_of
-from headwind.report.summary import Kind, Row, Time, summary_table, time_of
+from headwind.report.data import RunData, latest_of
+from headwind.report.pictures import interval_domain, trial_mark
+from headwind.report.summary import Row, summary_table
 from headwind.report.verdicts import Line, Verdicts
-from headwind.verdict import Verdict
 
-WIDEST = 8.0  # the small intervals reach from its inverse to it at most
 MOST_PICTURED = 20_000  # trials; above that the distributions would make the page heavy
 LONG_VALUE = 24  # characters: a value of more is written once, and then referred to
 CURVES = 6  # kinds of curves in charts.css; from the seventh run on they come again, told apart by their letters
@@ -147,7 +145,7 @@ def _judged(
         line, picture = member.lines.get((condition, pair)), Markup()
         if line and line.blocks:
             finding = line.findings[TOTAL]
-            verdicts.append((member.letter, finding.verdict if finding.survives else Verdict.INCONCLUSIVE))
+            verdicts.append((member.letter, finding.counted))
             picture = _interval(f"{anchor}-{member.letter}", member, finding, domain)
         cells.append((line, picture))
     return Judged(pair, cells, accord(verdicts))
@@ -162,11 +160,9 @@ def _interval(anchor: str, member: Member, finding: Finding, domain: tuple[float
 
 
 def _domain(members: Sequence[Member]) -> tuple[float, float]:
-    """Symmetrical around 1, the same for all small intervals, wide enough for what is known, within WIDEST."""
-    intervals = [line.findings[TOTAL].comparison.interval for member in members for line in member.lines.values()]
-    ends = [abs(end) for item in intervals if item.n for end in (item.low, item.high, item.estimate or 0.0)]
-    reach = min(math.log(WIDEST), max([math.log(1.25), *(end for end in ends if math.isfinite(end))]))
-    return math.exp(-reach), math.exp(reach)
+    """The same for all small intervals."""
+    lines = (line for member in members for line in member.lines.values() if line.blocks)
+    return interval_domain(line.findings[TOTAL].comparison.interval for line in lines)
 
 
 def _changes(members: Sequence[Member]) -> dict[tuple[Condition, Protocol], dict[str, Change]]:
@@ -174,10 +170,8 @@ def _changes(members: Sequence[Member]) -> dict[tuple[Condition, Protocol], dict
     if len(members) != 2:
         return {}
     before, after = (member.data for member in members)
-    shared = set(before.matrix.conditions) & set(after.matrix.conditions)
-    earlier = [result for result in before.latest if result.trial.block.condition in shared]
     found: dict[tuple[Condition, Protocol], dict[str, Change]] = {}
-    for change in changes(after.matrix, earlier, after.latest):
+    for change in changes(after.matrix, same_networks(before, after), after.latest):
         if all(change.trials):
             found.setdefault((change.condition, change.protocol), {})[change.metric] = change
     return found
@@ -210,10 +204,8 @@ def _pictures(
 def _marks(data: RunData, condition: Condition, protocol: Protocol) -> list[charts.Mark | None]:
     if condition not in data.matrix.conditions:
         return []
-    kinds: dict[Kind, MarkKind] = {Kind.EXACT: "finished", Kind.ABOVE: "above", Kind.NEVER: "failed"}
-    results = [result for result in latest_of(data.attempts(condition, protocol)) if is_data(result)]
-    times: list[Time] = [time_of(result, data.matrix.timeout_s) for result in results]
-    return [charts.Mark(min(time.seconds, data.matrix.timeout_s), kinds[time.kind]) for time in times]
+    results = latest_of(data.attempts(condition, protocol))
+    return [mark for result in results if (mark := trial_mark(result, data.matrix.timeout_s))]
 
 
 def _summary(members: Sequence[Member], groups: Sequence[Group]) -> Iterator[str]:

@@ -150,10 +150,6 @@ def crossovers(curve: Curve) -> list[float]:
 def _ln_ratio(finding: Finding) -> float:
     """The estimate of a clear verdict that it agrees with; 0 for a finding that shows no side."""
     estimate = finding.comparison.interval.estimate
-    if (
-        not (finding.verdict.is_clear and finding.survives)
-        or estimate is None
-        or estimate * finding.verdict.favours <= 0
-    ):
+    if not (finding.counted.is_clear) or estimate is None or estimate * finding.verdict.favours <= 0:
         return 0.0
     return estimate

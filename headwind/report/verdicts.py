@@ -28,7 +28,7 @@ from headwind.model import Condition, Protocol
 from headwind.pursuit import block_seconds
 from headwind.record import State
 from headwind.report.data import RunData
-from headwind.soundness import Caveat, noise_floor
+from headwind.soundness import Caveat
 from headwind.stats import Interval, ratio_interval
 from headwind.undecided import Open, still_open
 from headwind.verdict import Rule, Top, Verdict, winner
@@ -116,6 +116,11 @@ class Verdicts:
         """The lines that compare protocols."""
         return [line for line in self.lines if not line.pair.is_check]
 
+    @property
+    def pairs(self) -> list[Pair]:
+        """Every comparison of protocols once, in the matrix's order."""
+        return list(dict.fromkeys(line.pair for line in self.compared))
+
 
 def sentence(verdicts: Verdicts) -> str:
     """What came of the run in plain words."""
@@ -123,18 +128,17 @@ def sentence(verdicts: Verdicts) -> str:
 
 
 def sentences(verdicts: Verdicts) -> list[str]:
-    """One for each judged metric; differences count only where they survive e-BH over the matrix."""
-    pairs = dict.fromkeys(line.pair for line in verdicts.compared)
-    if not pairs:
+    """One for each judged metric; verdicts count only where they survive e-BH over the matrix."""
+    if not verdicts.pairs:
         return ["There is one protocol, so nothing to compare."]
-    return [_by_metric(verdicts, pairs, metric) for metric in JUDGED]
+    return [_by_metric(verdicts, metric) for metric in JUDGED]
 
 
-def _by_metric(verdicts: Verdicts, pairs: Iterable[Pair], metric: str) -> str:
+def _by_metric(verdicts: Verdicts, metric: str) -> str:
     parts = (
         f"{arm_name(pair.new)} against {arm_name(pair.base)}: "
         + _tally([line.findings[metric] for line in verdicts.compared if line.pair == pair])
-        for pair in pairs
+        for pair in verdicts.pairs
     )
     return f"By {METRIC_NAMES[metric]}, {'; '.join(parts)}."
 
@@ -157,13 +161,13 @@ def _word(finding: Finding) -> str:
     side = {1: "faster", 0: "tie", -1: "slower"}[verdict.favours]
     if not finding.survives:
         return f"perhaps {side}"
-    return verdict.value if verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS) else side
+    return verdict.value if verdict.is_completion else side
 
 
 def ratio_text(finding: Finding) -> str:
     """`1.23x [1.18, 1.29]`, or how often both finished where that is the verdict."""
     completion = finding.comparison.completion
-    if finding.verdict in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS):
+    if finding.verdict.is_completion:
         return f"finished {completion.new_finished} against {completion.base_finished} of {completion.n}"
     return interval_text(finding.comparison.interval)
 
@@ -179,7 +183,7 @@ def interval_text(interval: Interval) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    """Symbol, ratio and interval; `~` where a difference would not survive e-BH over the matrix."""
+    """Symbol, ratio and interval; `~` where a verdict would not survive e-BH over the matrix."""
     doubt = "~" if finding.verdict.says_something and not (finding.survives or finding.pair.is_check) else ""
     return f"{SYMBOLS[finding.verdict]}{doubt} {ratio_text(finding)}"
 
@@ -228,9 +232,9 @@ def check_text(check: SelfCheckFinding) -> str:
     mark = {True: "passed", False: "FAILED", None: "open"}[check.passed]
     text = f"self-check {mark}: {finding.condition.id}, {finding.pair}: {check.message}; "
     text += f"{ratio_text(finding)} n={finding.comparison.completion.n}"
-    floor = noise_floor(finding.comparison.interval)
-    if finding.pair.new.value.endswith("again"):
-        text += f"; noise floor {math.expm1(floor):.1%}" if math.isfinite(floor) else "; noise floor unknown"
+    floor = check.noise_floor_ratio
+    if floor is not None:
+        text += f"; noise floor {floor:.1%}" if math.isfinite(floor) else "; noise floor unknown"
     return text
 
 
@@ -238,10 +242,6 @@ def tops(verdicts: Verdicts, protocols: Sequence[Protocol]) -> dict[str, Top]:
     """Who is best in each condition, by total time and verdicts that stand among all comparisons."""
     found: dict[str, Top] = {}
     for name, lines in groupby(verdicts.compared, key=lambda line: line.condition.id):
-        totals = [(line.pair, line.findings[TOTAL]) for line in lines]
-        judged = {
-            (pair.base.value, pair.new.value): finding.verdict if finding.survives else Verdict.INCONCLUSIVE
-            for pair, finding in totals
-        }
+        judged = {(line.pair.base.value, line.pair.new.value): line.findings[TOTAL].counted for line in lines}
         found[name] = winner([protocol.value for protocol in protocols], judged)
     return found

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from headwind.findings import FALSE_SHARE, JUDGED, TAIL, Finding, SelfCheckFinding
-from headwind.model import Outcome, Role, Twin
+from headwind.model import Outcome
 from headwind.report.data import RunData
 from headwind.report.summary import notices
 from headwind.report.verdicts import Line, Verdicts, sentence, tops
 from headwind.report.words import headline
-from headwind.soundness import Caveat, noise_floor
+from headwind.soundness import Caveat
 from headwind.stats import Interval
 from headwind.undecided import Open
 from headwind.verdict import Outlook
@@ -110,21 +110,15 @@ def _ratio(interval: Interval) -> dict[str, float | int | None]:
 
 
 def _self_check(check: SelfCheckFinding) -> dict[str, Any]:
-    finding, twin = check.finding, check.finding.pair.new
-    compares_same = isinstance(twin, Twin) and twin.role is Role.AGAIN
+    finding, floor = check.finding, check.noise_floor_ratio
     return {
         "condition": finding.condition.id,
-        "candidate": twin.value,
+        "candidate": finding.pair.new.value,
         "baseline": finding.pair.base.value,
         "passed": check.passed,
         "message": check.message,
-        "noise_floor_ratio": _finite(_floor(finding.comparison.interval)) if compares_same else None,
+        "noise_floor_ratio": None if floor is None else _finite(floor),
     }
-
-
-def _floor(interval: Interval) -> float:
-    floor = noise_floor(interval)
-    return math.expm1(floor) if math.isfinite(floor) else floor
 
 
 def _caveats(caveats: Sequence[Caveat]) -> list[dict[str, str]]:
