@@ -1,6 +1,6 @@
 """Does the user-mode kernel cost the client anything? The same work through it and through plain forwarding, in turn.
 
-    .venv/bin/python bench/clean_path.py [--pairs 5] [--requests 10000]
+    .venv/bin/python bench/clean_path.py [--pairs 5] [--requests 10000] [--connections 100] [--streams 100] [--path /]
 
 Both testbeds are up at once and take turns, so that a drift of the machine's speed meets both. Prints, for each
 protocol, the paired ratio of h2load's total times, the frames that left one endpoint and did not reach the other,
@@ -25,6 +25,7 @@ from headwind.trial import forget, run_client
 from impair.profile import Direction, Profile
 
 SETTLE_S = 0.2  # a clean path is empty long before
+COUNTED = ("tx_frames", "rx_frames", "udp_rcvbuf_errors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +40,16 @@ class Passage:
 def run_once(testbed: Testbed, trial: Trial) -> Passage:
     """The workload once, endpoints counted before and after."""
     forget(testbed)
-    before = testbed.ask_endpoints("counters")
+    before = testbed.ask_endpoints("counters", whole=False)
     answer = run_client(testbed, trial, 120.0)
     time.sleep(SETTLE_S)
-    after = testbed.ask_endpoints("counters")
-    gains = [{name: new[name] - old[name] for name in new} for old, new in zip(before, after, strict=True)]
-    client, server = gains
+    after = testbed.ask_endpoints("counters", whole=False)
+    client, server = ({name: new[name] - old[name] for name in COUNTED} for old, new in zip(before, after, strict=True))
     lost = max(0, client["tx_frames"] - server["rx_frames"]) + max(0, server["tx_frames"] - client["rx_frames"])
     succeeded = answer["totals"]["succeeded"]
     if succeeded < trial.block.condition.workload.requests:
         raise SystemExit(f"{trial.protocol.value}: only {succeeded} requests succeeded on a clean path")
-    return Passage(answer["metrics"]["total_s"], lost, sum(int(gain["udp_rcvbuf_errors"]) for gain in gains))
+    return Passage(answer["metrics"]["total_s"], lost, client["udp_rcvbuf_errors"] + server["udp_rcvbuf_errors"])
 
 
 def main() -> None:
@@ -57,8 +57,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--connections", type=int, default=100)
+    parser.add_argument("--streams", type=int, default=100)
+    parser.add_argument("--path", default="/", help="the object that every request fetches, such as /10m")
     options = parser.parse_args()
-    condition = Condition(Profile("clean"), Workload("clean", options.requests, 100, 100))
+    workload = Workload("clean", options.requests, options.connections, options.streams, path=options.path)
+    condition = Condition(Profile("clean"), workload)
     tag, cubic = ensure_images(print).tag, Congestion()
     with (
         Testbed.up(tag, cubic, "uml") as uml,
