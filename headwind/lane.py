@@ -13,6 +13,7 @@ from headwind.calibration import packet_rate_ceiling
 from headwind.docker import DockerError
 from headwind.model import HeadwindError, Outcome, Result, Trial
 from headwind.pipe import AgentDied, AgentError
+from headwind.start import examine_start
 from headwind.testbed import Testbed
 from headwind.trial import run_trial
 
@@ -97,7 +98,12 @@ class Lane:
         context = self.up()
         self.testbed = context.__enter__()
         self._context = context
-        self.testbed.facts["ceiling"] = packet_rate_ceiling(self.testbed)
+        try:
+            self.testbed.facts["start"] = examine_start(self.testbed)
+            self.testbed.facts["ceiling"] = packet_rate_ceiling(self.testbed)
+        except BaseException:
+            self._drop()  # nobody calls __exit__ for what has not been entered
+            raise
 
     def _drop(self) -> None:
         context, self._context, self.testbed = self._context, None, None

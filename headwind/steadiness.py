@@ -12,6 +12,7 @@ from headwind.model import Check
 from impair.profile import FRAME_BYTES, Direction
 
 HOSTS = ("client", "server", "router")
+THROTTLED_SHARE = 0.01  # of a trial's length; without a quota, which no plain testbed has, it is exactly nothing
 LARGEST_GAP_S = 0.5  # a host that stood still for longer made the protocols wait, not the network
 SETTINGS = ("link", "seed", "limit")
 
@@ -47,6 +48,7 @@ def check_hosts(
     ]
     note = f"changed: {', '.join(dict.fromkeys(changed))}" if changed else "routes, links and firewalls as at the start"
     yield Check(Direction.DOWNLINK, "hosts_changed", 0.0, None, float(len(changed)), 0.0, not changed, note)
+    yield _check_processors(before, after)
     gaps = {host: float(after[host].get("largest_gap_s", 0.0)) for host in HOSTS}
     slowest = max(gaps, key=lambda host: gaps[host])
     yield Check(
@@ -58,3 +60,27 @@ def check_hosts(
         Direction.DOWNLINK, "oversize_frames", 0.0, None, float(oversize), 0.0, oversize == 0,
         f"frames above {FRAME_BYTES} bytes, which an offload glued together",
     )  # fmt: skip
+
+
+def _check_processors(before: Mapping[str, Any], after: Mapping[str, Any]) -> Check:
+    """No container was kept from the processors because it had used up a quota of them."""
+    shares = {
+        host: share
+        for host, counters in after.items()
+        if (share := _throttled_share(before.get(host, {}).get("processors"), counters.get("processors"))) is not None
+    }
+    slowest = max(shares, key=lambda host: shares[host], default="")
+    measured = shares.get(slowest)
+    note = f"longest time without a processor for want of quota: the {slowest}'s" if slowest else "not told here"
+    return Check(
+        Direction.DOWNLINK, "throttled_ratio", 0.0, None, measured, THROTTLED_SHARE, (measured or 0) <= THROTTLED_SHARE,
+        note,
+    )  # fmt: skip
+
+
+def _throttled_share(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> float | None:
+    """How long a container was throttled between two readings, as a share of that time; None where nobody tells."""
+    if not before or not after or before["throttled_s"] is None or after["throttled_s"] is None:
+        return None
+    elapsed_s = max(float(after["clock_s"] - before["clock_s"]), 1e-9)
+    return float(after["throttled_s"] - before["throttled_s"]) / elapsed_s

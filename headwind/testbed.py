@@ -23,6 +23,7 @@ __all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "projects
 
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
+OUTSIDE = "router's container"  # around a router that is a kernel of its own
 POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16")  # RFC 1918, the least used first
 POOL_TRIES = 1000
 START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
@@ -149,7 +150,8 @@ class Testbed:
     engine: str
     facts: dict[str, Any] = field(default_factory=dict)  # what the agents said of themselves when they joined
     containers: dict[str, str] = field(default_factory=dict)
-    fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)  # of the three hosts, once joined
+    fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)  # of all hosts, once joined
+    outside: Agent | None = None  # in the router's container, where the router is a kernel of its own inside it
 
     @property
     def agents(self) -> tuple[Agent, Agent, Agent]:
@@ -161,11 +163,22 @@ class Testbed:
         client, server = self.client.start(op, **arguments), self.server.start(op, **arguments)
         return self.client.wait(client, 10.0, self.agents), self.server.wait(server, 10.0, self.agents)
 
+    @property
+    def hosts(self) -> dict[str, Agent]:
+        """Whoever can look at a host, by the host's name: what packets pass through on their way."""
+        outside = {OUTSIDE: self.outside} if self.outside else {}
+        return {"client": self.client, "server": self.server, "router": self.router, **outside}
+
+    def ask_hosts(self, ops: Mapping[str, str], /, **arguments: Any) -> dict[str, Any]:
+        """Ask the hosts that `ops` names, each for its operation, at once; their answers."""
+        hosts = self.hosts
+        asked = {host: hosts[host].start(op, **arguments) for host, op in ops.items() if host in hosts}
+        return {host: hosts[host].wait(request, 10.0, self.agents) for host, request in asked.items()}
+
     def read_fingerprints(self) -> dict[str, dict[str, str]]:
-        """What decides which way packets take on each of the three hosts (impair/fingerprint.py)."""
-        router = self.router.start("show", whole=True)
-        client, server = self.ask_endpoints("counters", whole=True)
-        told = {"client": client, "server": server, "router": self.router.wait(router, 10.0, self.agents)}
+        """What decides which way packets take on each of the hosts (impair/fingerprint.py)."""
+        told = self.ask_hosts({"client": "counters", "server": "counters", "router": "show", OUTSIDE: "counters"},
+                              whole=True)  # fmt: skip
         return {host: found["fingerprint"] for host, found in told.items()}
 
     @classmethod
@@ -271,4 +284,7 @@ def _start_agents(
             router.close()
             router = start("router", "impair", "impair.uml", *subnets)
             router.wait_ready(START_TIMEOUT_S)
-    return Testbed(client, server, router, addresses, engine, containers=containers)
+    outside = start(OUTSIDE, "impair", "impair.outside", *subnets) if engine == "uml" else None
+    if outside:
+        outside.wait_ready(START_TIMEOUT_S)
+    return Testbed(client, server, router, addresses, engine, containers=containers, outside=outside)

@@ -12,7 +12,7 @@ from headwind.expectation import wire_bytes
 from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.pipe import Agent
 from headwind.proof import PROBE_BYTES, SIDES, Evidence, prove
-from headwind.testbed import Testbed
+from headwind.testbed import OUTSIDE, Testbed
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 
 PROBE_COUNT = 20
@@ -59,7 +59,7 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
     with watch.phase("probe"):
         trains = send_trains(testbed, profile) if probe else {}
     with watch.phase("count"):
-        health, before = testbed.server.call("health"), read_counters(testbed)
+        health, before = testbed.server.call("health"), read_counters(testbed) | read_outside(testbed)
     with watch.phase("client"):
         answer = run_client(testbed, trial, timeout_s)
     with watch.phase("settle"):
@@ -187,6 +187,11 @@ def read_counters(testbed: Testbed) -> dict[str, Any]:
     return {**hosts, "router": router}
 
 
+def read_outside(testbed: Testbed) -> dict[str, Any]:
+    """What is told beside a router that is a kernel of its own, by host; nothing where there is no such place."""
+    return testbed.ask_hosts({OUTSIDE: "counters"}, whole=False)
+
+
 def run_client(testbed: Testbed, trial: Trial, timeout_s: float) -> dict[str, Any]:
     """The workload over the trial's protocol, by a fresh client process; what the client agent answers."""
     workload = trial.block.condition.workload
@@ -212,7 +217,7 @@ def _settled_counters(testbed: Testbed, profile: Profile, before: Mapping[str, A
         for host, counters in after.items():  # which every reading starts afresh
             gaps[host] = counters["largest_gap_s"] = max(gaps.get(host, 0.0), counters["largest_gap_s"])
         if _under_way(before, after) == 0 or time.monotonic() > deadline:
-            return after | {"fingerprints": testbed.read_fingerprints()}
+            return after | read_outside(testbed) | {"fingerprints": testbed.read_fingerprints()}
         time.sleep(0.002)
 
 

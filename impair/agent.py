@@ -18,6 +18,8 @@ from typing import Any
 from impair import mailbox, ports
 from impair.fingerprint import fingerprint
 from impair.netem import Ability, Netem, Reading, try_netem
+from impair.plain import oddities
+from impair.processors import kept_waiting
 from impair.profile import Delay, Direction, Link, Profile
 from impair.pulse import Pulse
 from impair.wire import serve
@@ -38,7 +40,8 @@ class Router:
 
     def operations(self) -> dict[str, Callable[..., Any]]:
         """Name -> operation, as `serve` takes them."""
-        return {name: getattr(self, name) for name in ("hello", "setup", "apply", "clear", "show", "probe")}
+        names = ("hello", "setup", "examine", "apply", "clear", "show", "probe")
+        return {name: getattr(self, name) for name in names}
 
     @cached_property
     def _ability(self) -> Ability:
@@ -76,6 +79,10 @@ class Router:
             ports.set_up(self._ports[side], gateway, neighbours[side]["ip"], neighbours[side]["mac"])
         return self.hello()
 
+    def examine(self) -> list[str]:
+        """What this router has that a plain testbed has not, in words (impair/plain.py)."""
+        return oddities(self._ports.values(), endpoint=False)
+
     def apply(self, profile: Mapping[str, Any], seeds: Mapping[str, int | None]) -> dict[str, Any]:
         """Give both directions a fresh netem and read it back; {direction: as in `show`}.
 
@@ -102,8 +109,8 @@ class Router:
 
         `link` is read back, but for what `unverified` names: the kernel does not tell it, so it is what was written.
         Also "fingerprint" (see there; the queueing disciplines are the directions themselves, new with every `apply`;
-        it takes longest, and is left out unless `whole`), and "largest_gap_s", the longest time since the last `show`
-        in which this host did not run.
+        it takes longest, and is left out unless `whole`), "processors" (see impair/processors.py), and "largest_gap_s",
+        the longest time since the last `show` in which this host did not run.
         """
         counters = ports.frame_counters()  # before netem's: what came in by now is in netem's by then
         directions: dict[str, Any] = {}
@@ -114,7 +121,8 @@ class Router:
         return {
             **directions,
             "ports": {side: counters[name] for side, name in self._ports.items()},
-            **({"fingerprint": fingerprint(queueing=False)} if whole else {}),
+            **({"fingerprint": fingerprint(roots=False, transport=False)} if whole else {}),
+            "processors": kept_waiting(),
             "largest_gap_s": self._pulse.largest_gap_s(),
         }
 

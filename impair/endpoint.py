@@ -19,8 +19,10 @@ from impair.fingerprint import fingerprint
 from impair.interface import EndpointError, Interface
 from impair.leftovers import destroy_sockets, flush_metrics
 from impair.pattern import send_pattern, serve_pattern
+from impair.plain import oddities
 from impair.ports import frame_counters
 from impair.probe import Listener, attach_filter, send_train
+from impair.processors import kept_waiting
 from impair.profile import FRAME_BYTES
 from impair.pulse import Pulse
 from impair.wire import serve
@@ -126,8 +128,8 @@ class Endpoint:
         """Counters since the network was made: the interface's frames and bytes, errors of IP, UDP and TCP.
 
         `oversize_frames` counts from `hello` on. A datagram counts in udp_in_datagrams when it is read. And what is no
-        count: "fingerprint" (see there; it takes longest, and is left out unless `whole`), and "largest_gap_s", the
-        longest time since the last call in which this host did not run.
+        count: "fingerprint" (see there; it takes longest, and is left out unless `whole`), "processors" (see
+        impair/processors.py), and "largest_gap_s", the longest time since the last call in which this host did not run.
         """
         frames = frame_counters()[self.interface.name]
         return {
@@ -135,8 +137,13 @@ class Endpoint:
             **snmp_counters(Path("/proc/net/snmp").read_text()),
             "oversize_frames": self.oversize.read(),
             **({"fingerprint": fingerprint()} if whole else {}),
+            "processors": kept_waiting(),
             "largest_gap_s": self.pulse.largest_gap_s(),
         }
+
+    def examine(self) -> list[str]:
+        """What this host has that a plain testbed has not, in words (impair/plain.py)."""
+        return oddities([self.interface.name], endpoint=True)
 
     def forget(self) -> dict[str, Any]:
         """Destroy the TCP sockets to the peer's network, and flush what TCP remembers of its peers.
@@ -177,6 +184,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "hello": _HERE.hello,
     "join": _HERE.join,
     "counters": _HERE.counters,
+    "examine": _HERE.examine,
     "forget": _HERE.forget,
     "listen": _HERE.listen,
     "train_seen": _HERE.train_seen,

@@ -1,73 +1,94 @@
 """What decides which way packets take on this host, and what becomes of them, as short texts that can be compared.
 
-Read from the kernel directly (linux/rtnetlink.h, linux/if_link.h, linux/netfilter/nf_tables.h, linux/ethtool.h):
-every trial pays for it twice on each host. What packets change as they pass, statistics and caches, is left out.
+Read from the kernel directly (linux/rtnetlink.h, linux/if_link.h, linux/ethtool.h): every trial pays for it on each
+host. What packets change as they pass, statistics and caches, is left out. Filters need no dump of their own: each
+hangs on a queueing discipline that has room for filters, and neither noqueue nor netem has.
 """
 
 from __future__ import annotations
 
 import array
-import errno
 import fcntl
+import os
 import socket
 import struct
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
 
-from impair.leftovers import NLM_F_ACK, NLM_F_DUMP, ask, attributes
+from impair.firewall import NOT_THERE, firewall, listed
+from impair.leftovers import NLM_F_DUMP, ask, attributes
+from impair.processors import limits
 
-NETLINK_NETFILTER = 12
 RTM_GETLINK, RTM_GETROUTE, RTM_GETNEIGH, RTM_GETRULE, RTM_GETQDISC = 18, 26, 30, 34, 38
-IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_QDISC, IFLA_EXT_MASK, IFLA_XDP = 1, 3, 4, 6, 29, 43
+IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_QDISC, IFLA_MASTER, IFLA_EXT_MASK, IFLA_XDP = 1, 3, 4, 6, 10, 29, 43
 RTEXT_FILTER_SKIP_STATS = 8
 IFF_UP, IFF_LOWER_UP = 1, 1 << 16
-RTA_CACHEINFO, RTM_F_CLONED = 12, 0x200
+RTA_DST, RTA_OIF, RTA_CACHEINFO, RTM_F_CLONED = 1, 4, 12, 0x200
 NDA_DST, NDA_LLADDR, NUD_PERMANENT = 1, 2, 0x80
 TCA_KIND, TCA_OPTIONS = 1, 2
-NFT_MSG_GETTABLE, NFT_MSG_GETGEN = 10 << 8 | 1, 10 << 8 | 16  # 10: NFNL_SUBSYS_NFTABLES
-NFTA_TABLE_NAME, NFTA_GEN_ID = 1, 1
 SIOCETHTOOL, ETHTOOL_GFEATURES, FEATURE_BLOCKS = 0x8946, 0x3A, 4  # 32 features in a block; kernel 7 has three
-NOT_THERE = (errno.EOPNOTSUPP, errno.ENOENT, errno.EINVAL, errno.EPROTONOSUPPORT)  # a kernel without the subsystem
-MODULES = Path("/proc/modules")
-LEGACY_TABLES = Path("/proc/net/ip_tables_names")
-SYSCTLS = Path("/proc/sys/net")
+ROOT, SYSCTLS = "/", "/proc/sys/net"
 SYSCTL_NAMES = ("ipv4/ip_forward", "ipv4/tcp_no_metrics_save", "ipv6/conf/all/disable_ipv6")
+# Of a fresh network namespace, whatever the host's own settings are (net/ipv4/tcp_ipv4.c, tcp_sk_init), from 5.4 on.
+TRANSPORT_DEFAULTS = {
+    "tcp_sack": "1", "tcp_dsack": "1", "tcp_window_scaling": "1", "tcp_timestamps": "1", "tcp_moderate_rcvbuf": "1",
+    "tcp_slow_start_after_idle": "1", "tcp_frto": "2", "tcp_recovery": "1", "tcp_early_retrans": "3",
+    "tcp_reordering": "3", "tcp_max_reordering": "300", "tcp_retries2": "15", "tcp_syn_retries": "6",
+    "tcp_synack_retries": "5", "tcp_mtu_probing": "0", "tcp_min_snd_mss": "48", "tcp_autocorking": "1",
+    "tcp_notsent_lowat": "4294967295", "tcp_thin_linear_timeouts": "0", "tcp_pacing_ss_ratio": "200",
+    "tcp_pacing_ca_ratio": "120", "tcp_app_win": "31", "tcp_retrans_collapse": "1", "ip_no_pmtu_disc": "0",
+    "ip_default_ttl": "64",
+}  # fmt: skip
+# ... and what depends on the host or is the lab's to set, and must not change while it measures.
+TRANSPORT = (
+    *(f"ipv4/{name}" for name in TRANSPORT_DEFAULTS),
+    "ipv4/tcp_rmem", "ipv4/tcp_wmem", "ipv4/tcp_mem", "ipv4/udp_mem", "ipv4/tcp_ecn", "ipv4/tcp_congestion_control",
+    "ipv4/tcp_limit_output_bytes", "ipv4/tcp_adv_win_scale", "ipv4/tcp_min_tso_segs", "ipv4/tcp_fastopen",
+)  # fmt: skip
+# What decides a trial's speed in a container, beside the kernel: if one of these is another file, so is the experiment.
+PROGRAMS = (
+    "usr/local/bin", "usr/local/bin/h2load", "usr/sbin/nginx", "opt/headwind/nginx", "opt/headwind/nginx/nginx.conf",
+    "srv/headwind", "srv/headwind/index.html", "etc", "etc/ld.so.preload",
+)  # fmt: skip
+TC_H_ROOT = 0xFFFFFFFF
 
 _LINK = struct.Struct("@BBHiII")  # ifinfomsg: family, padding, type, index, flags, change
 _NEIGHBOUR = struct.Struct("@BBHiHBB")  # ndmsg: family, padding, padding, index, state, flags, type
 _QDISC = struct.Struct("@BBHiIII")  # tcmsg: family, padding, padding, index, handle, parent, info
-_ROUTE_BYTES, _ROUTE_FLAGS_AT = 12, 8  # rtmsg
+ROUTE_BYTES, _ROUTE_FLAGS_AT = 12, 8  # rtmsg
 
 
-def fingerprint(*, queueing: bool = True) -> dict[str, str]:
-    """{topic: text}: links, routes, rules, neighbours, firewall, offloads, sysctls and, with `queueing`, qdiscs.
+def fingerprint(*, roots: bool = True, transport: bool = True) -> dict[str, str]:
+    """{topic: text}: links, routes, rules, neighbours, qdiscs, firewall, offloads, sysctls, limits and programs.
 
-    Equal texts mean that the topic is as it was. Without `queueing` no queueing discipline is told, neither by itself
-    nor as a link's: those of a router are replaced for every trial. Raises OSError without the capability NET_ADMIN.
+    Equal texts mean that the topic is as it was. Without `roots` the interfaces' own queueing disciplines are left out:
+    those of a router are replaced for every trial. Without `transport` TCP's settings are, which a router does not
+    need. Raises OSError without the capability NET_ADMIN.
     """
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
-        links = _read_links(sock)
+        links = read_links(sock)
         names = {index: _text(found[IFLA_IFNAME]) for index, (_, found) in links.items()}
         told = {
-            "links": _listed(_link(flags, found, queueing) for flags, found in links.values()),
+            "links": listed(_link(flags, found, roots) for flags, found in links.values()),
             "routes": _digest(_routes(sock)),
             "rules": _digest(_dump(sock, RTM_GETRULE, bytes([socket.AF_INET]).ljust(12, b"\0"))),
-            "neighbours": _listed(_neighbours(sock, names)),
+            "neighbours": listed(_neighbours(sock, names)),
+            "qdiscs": listed(
+                f"{qdisc.device} {qdisc.kind} {qdisc.handle:x} on {qdisc.parent:x} ({qdisc.options})"
+                for qdisc in read_qdiscs(sock, names)
+                if roots or qdisc.parent != TC_H_ROOT
+            ),
         }
-        if queueing:
-            told["qdiscs"] = _listed(_qdiscs(sock, names))
     return {
         **told,
-        "firewall": _listed((*_nftables(), *_legacy_tables())),
+        "firewall": listed(firewall()),
         "offloads": _offloads(names.values()),
-        "sysctls": _listed(_sysctls()),
+        "sysctls": listed(_sysctls(TRANSPORT if transport else ())),
+        "limits": listed(f"{name} {text}" for name, text in limits().items()),
+        "programs": _digest(_programs()),
     }
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(sorted(words)) or "none"
 
 
 def _digest(entries: Iterable[bytes]) -> str:
@@ -90,7 +111,7 @@ def _dump(sock: socket.socket, kind: int, payload: bytes) -> list[bytes]:
         raise
 
 
-def _read_links(sock: socket.socket) -> dict[int, tuple[int, dict[int, bytes]]]:
+def read_links(sock: socket.socket) -> dict[int, tuple[int, dict[int, bytes]]]:
     """{index: (flags, attributes)} of every interface."""
     mask = struct.pack("@HHI", 8, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS)
     found = {}
@@ -100,13 +121,15 @@ def _read_links(sock: socket.socket) -> dict[int, tuple[int, dict[int, bytes]]]:
     return found
 
 
-def _link(flags: int, found: dict[int, bytes], queueing: bool) -> str:
+def _link(flags: int, found: dict[int, bytes], roots: bool) -> str:
     # LOWER_UP is the carrier at once; RUNNING follows up to a second later.
     state = "up" if flags & IFF_UP and flags & IFF_LOWER_UP else "without carrier" if flags & IFF_UP else "down"
     mtu = struct.unpack("@I", found[IFLA_MTU])[0]
     words = [_text(found[IFLA_IFNAME]), found.get(IFLA_ADDRESS, b"").hex(":"), f"mtu {mtu}", state]
-    if queueing:
+    if roots:
         words.append(_text(found.get(IFLA_QDISC, b"")))
+    if IFLA_MASTER in found:
+        words.append(f"in {struct.unpack('@I', found[IFLA_MASTER])[0]}")
     program = attributes(found.get(IFLA_XDP, b""))
     if any(b"".join(program.values())):  # otherwise only "nothing attached", a zero
         words.append(f"xdp {sorted(program.items())}")
@@ -115,12 +138,12 @@ def _link(flags: int, found: dict[int, bytes], queueing: bool) -> str:
 
 def _routes(sock: socket.socket) -> Iterator[bytes]:
     """The routes of all tables, with their metrics."""
-    for message in _dump(sock, RTM_GETROUTE, bytes([socket.AF_INET]).ljust(_ROUTE_BYTES, b"\0")):
+    for message in _dump(sock, RTM_GETROUTE, bytes([socket.AF_INET]).ljust(ROUTE_BYTES, b"\0")):
         if struct.unpack_from("@I", message, _ROUTE_FLAGS_AT)[0] & RTM_F_CLONED:
             continue  # learned from traffic: an exception of a route, as path MTU discovery makes them
-        found = attributes(message[_ROUTE_BYTES:])
+        found = attributes(message[ROUTE_BYTES:])
         found.pop(RTA_CACHEINFO, None)
-        yield message[:_ROUTE_BYTES] + repr(sorted(found.items())).encode()
+        yield message[:ROUTE_BYTES] + repr(sorted(found.items())).encode()
 
 
 def _neighbours(sock: socket.socket, names: dict[int, str]) -> Iterator[str]:
@@ -133,52 +156,30 @@ def _neighbours(sock: socket.socket, names: dict[int, str]) -> Iterator[str]:
             yield f"{address} {found.get(NDA_LLADDR, b'').hex(':')} on {names.get(index, index)}"
 
 
-def _qdiscs(sock: socket.socket, names: dict[int, str]) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Qdisc:
+    """A queueing discipline, or a hook for filters, which the kernel keeps as one."""
+
+    device: str
+    kind: str
+    handle: int
+    parent: int
+    options: str  # a digest of what the kernel tells of its settings
+
+
+def read_qdiscs(sock: socket.socket, names: Mapping[int, str]) -> Iterator[Qdisc]:
+    """Every one of this network namespace; `names` are the interfaces by index."""
     for message in _dump(sock, RTM_GETQDISC, bytes(_QDISC.size)):
         _, _, _, index, handle, parent, _ = _QDISC.unpack_from(message)
         found = attributes(message[_QDISC.size :])
         options = _digest([found[TCA_OPTIONS]]) if found.get(TCA_OPTIONS) else "no options"
-        yield f"{names.get(index, index)} {_text(found[TCA_KIND])} {handle:x} on {parent:x} ({options})"
-
-
-def _nftables() -> list[str]:
-    """The tables, and the number of the rule set's generation: it grows with every change, also one taken back."""
-    loaded = (
-        frozenset(line.split()[0] for line in MODULES.read_text().splitlines()) if MODULES.exists() else frozenset()
-    )
-    if not _has_nftables(loaded):
-        return []
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
-        tables = [_text(attributes(message[4:])[NFTA_TABLE_NAME])
-                  for message in ask(sock, NFT_MSG_GETTABLE, NLM_F_DUMP, bytes(4))]  # fmt: skip
-        return [*(f"nft {name}" for name in tables), f"nft generation {_generation(sock)}"]
-
-
-@lru_cache(maxsize=1)
-def _has_nftables(modules: frozenset[str]) -> bool:  # noqa: ARG001 - the key of the cache
-    """Asked once for the same loaded modules: a kernel that has not got it starts modprobe each time, for 10 ms."""
-    try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
-            return _generation(sock) > 0
-    except OSError as error:
-        if error.errno in NOT_THERE:
-            return False
-        raise
-
-
-def _generation(sock: socket.socket) -> int:
-    answer = ask(sock, NFT_MSG_GETGEN, NLM_F_ACK, bytes(4))[0]
-    return int.from_bytes(attributes(answer[4:])[NFTA_GEN_ID])
-
-
-def _legacy_tables() -> list[str]:
-    return [f"legacy {name}" for name in LEGACY_TABLES.read_text().split()] if LEGACY_TABLES.exists() else []
+        yield Qdisc(names.get(index, str(index)), _text(found[TCA_KIND]), handle, parent, options)
 
 
 def _offloads(names: Iterable[str]) -> str:
     """The active features of each interface, as the kernel's bits."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        return _listed(f"{name} {_features(sock, name)}" for name in names)
+        return listed(f"{name} {_features(sock, name)}" for name in names)
 
 
 def _features(sock: socket.socket, name: str) -> str:
@@ -189,7 +190,26 @@ def _features(sock: socket.socket, name: str) -> str:
     return "".join(f"{block:08x}" for block in reversed(active))
 
 
-def _sysctls() -> Iterator[str]:
-    for name in SYSCTL_NAMES:
-        path = SYSCTLS / name
-        yield f"{name.replace('/', '.')}={path.read_text().strip() if path.exists() else 'none'}"
+def _sysctls(more: Iterable[str]) -> Iterator[str]:
+    for name in (*SYSCTL_NAMES, *more):
+        yield f"{name.replace('/', '.')}={setting(name)}"
+
+
+def setting(name: str) -> str:
+    """A setting below net, such as `ipv4/tcp_rmem`; "none" where this kernel has not got it."""
+    try:
+        descriptor = os.open(f"{SYSCTLS}/{name}", os.O_RDONLY)
+    except FileNotFoundError:
+        return "none"
+    try:
+        return " ".join(os.read(descriptor, 256).decode().split())
+    finally:
+        os.close(descriptor)
+
+
+def _programs() -> Iterator[bytes]:
+    """Which file each of PROGRAMS is, and when anything of it was changed last: that time cannot be set back."""
+    for name in PROGRAMS:
+        with suppress(FileNotFoundError):
+            told = os.stat(f"{ROOT}{name}")  # noqa: PTH116 - in every trial
+            yield f"{name} {told.st_ino} {told.st_size} {told.st_ctime_ns}".encode()

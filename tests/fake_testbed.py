@@ -36,6 +36,8 @@ class Sabotage:
     hangs: bool = False  # the client never finishes
     deaf: bool = False  # a delay costs the client no time
     failed: int = 0  # requests that fail
+    odd: str = ""  # what the server has that a plain testbed has not
+    vanishing: int = 0  # datagrams of each train that are lost inside hosts
     at: Sequence[int] = ()  # runs of the client that are hit; empty: all
 
     def hits(self, run: int) -> bool:
@@ -124,6 +126,9 @@ class FakeAgent(Agent):
         told: dict[str, Any] = {"fingerprint": {}} if whole else {}
         return {**self.world.frames[self.name], **zero, **told, "largest_gap_s": 0.0}
 
+    def do_examine(self) -> list[str]:
+        return [self.world.broken.odd] if self.world.broken.odd and self.name == "server" else []
+
     def do_forget(self) -> dict[str, Any]:
         return {"sockets_destroyed": 0}
 
@@ -134,7 +139,7 @@ class FakeAgent(Agent):
         assert timeout_s > 0
         direction = Direction.DOWNLINK if self.name == "client" else Direction.UPLINK
         link, rng = self.world.profile.link(direction), random.Random(nonce)
-        arrived = round(expect * (1 - stationary_loss(link.loss)[0]))
+        arrived = round(expect * (1 - stationary_loss(link.loss)[0])) - self.world.broken.vanishing
         delay_s = (link.delay.delay_s if link.delay else 0) + (0.02 if self.world.broken.late else 0) + 0.0002
         jitter_s = link.delay.jitter_s if link.delay else 0.0
         delays = [delay_s + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]

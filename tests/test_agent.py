@@ -49,7 +49,7 @@ def netem(monkeypatch: pytest.MonkeyPatch) -> FakeNetem:
     monkeypatch.setattr(agent, "Netem", lambda: fake)
     monkeypatch.setattr(agent, "try_netem", lambda: Ability(netem=True, why="tried", seed=True, counters=True))
     monkeypatch.setattr(ports, "describe", lambda name: {"name": name, "mac": f"mac of {name}", "mtu": 1500})
-    monkeypatch.setattr(agent, "fingerprint", lambda *, queueing: {"queueing": str(queueing)})
+    monkeypatch.setattr(agent, "fingerprint", lambda *, roots, transport: {"asked": f"{roots} {transport}"})
     frames = dict.fromkeys(ports.FRAME_COUNTERS, 3)
     monkeypatch.setattr(
         ports, "frame_counters", lambda: {"lo": {}, "eth-c": frames, "eth-s": {**frames, "rx_frames": 4}}
@@ -97,7 +97,7 @@ def test_the_router_shows_its_fingerprint_without_what_every_trial_replaces_and_
     router.hello()
     time.sleep(0.1)
     shown = router.show()
-    assert shown["fingerprint"] == {"queueing": "False"}
+    assert shown["fingerprint"] == {"asked": "False False"}
     assert 0 < shown["largest_gap_s"] < 5.0
 
 

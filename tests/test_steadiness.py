@@ -9,7 +9,7 @@ import pytest
 
 from headwind.model import Check
 from headwind.proof import prove
-from headwind.steadiness import LARGEST_GAP_S, check_hosts, check_settings
+from headwind.steadiness import LARGEST_GAP_S, THROTTLED_SHARE, check_hosts, check_settings
 from impair.profile import Direction, Link, Loss, Profile
 from tests.evidence import but, evidence_of
 
@@ -67,6 +67,25 @@ def test_a_host_that_stood_still_made_the_protocols_wait(gap_s: float, passed: b
     check = hosts(moment(router={"largest_gap_s": gap_s}))["standstill_s"]
     assert (check.passed, check.measured) == (passed, gap_s)
     assert "router" in check.note
+
+
+def processors(throttled_s: float | None, clock_s: float) -> dict[str, Any]:
+    return {"processors": {"clock_s": clock_s, "throttled_s": throttled_s}}
+
+
+@pytest.mark.parametrize("host", [*JOINED, "router's container"])
+@pytest.mark.parametrize(
+    ("throttled_s", "passed"), [(5.0, True), (5.0 + 2 * THROTTLED_SHARE, True), (5.03, False), (None, True)]
+)
+def test_a_container_that_was_kept_from_the_processors_is_found(
+    host: str, throttled_s: float | None, passed: bool
+) -> None:
+    steady = moment()
+    before = {**steady, host: {**steady.get(host, {}), **processors(5.0, 100.0)}}
+    after = {**steady, host: {**steady.get(host, {}), **processors(throttled_s, 102.0)}}
+    (check,) = [check for check in check_hosts(before, after, JOINED) if check.quantity == "throttled_ratio"]
+    assert check.passed == passed
+    assert (host in check.note) == (throttled_s is not None)
 
 
 def take_netem_away(after: dict[str, Any]) -> None:

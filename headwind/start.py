@@ -1,0 +1,111 @@
+"""A testbed is checked against what it must be, not only against itself: when it starts, and again when it ends.
+
+Everything here looks at hosts or sends datagrams of its own; nothing depends on a protocol.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from headwind.docker import docker
+from headwind.model import HeadwindError
+from headwind.proof import DELAY_ALLOWANCE_S
+from headwind.testbed import OUTSIDE, Testbed
+from headwind.trial import send
+from impair.profile import FRAME_BYTES, Direction, Link, Profile
+
+TRAIN_PACKETS = 2000  # each way
+TRAIN_INTERVAL_S = 0.0003  # full frames: 40 Mbit/s, more than a shaper lets pass and less than any path here carries
+TRAIN_PAYLOAD_BYTES = FRAME_BYTES - 42
+TRAIN_PATIENCE_S = 0.5
+TRAIN_LOSS = 0.001  # of a train inside hosts: less is the machine's
+TRAIN_TRIES = 3  # what costs one train some datagrams and spares the next is no property of the path
+PROGRAMS = ("/usr/", "/opt/", "/srv/", "/lib", "/bin", "/sbin", "/etc/ld.so")  # what no container changes by itself
+OWN_CHANGES = ("/usr/sbin/docker-init", "/__pycache__")
+
+
+class NotPlain(HeadwindError):
+    """The testbed has something in the path, or lost something on it, that no plain testbed has or loses."""
+
+
+def examine_start(testbed: Testbed) -> dict[str, Any]:
+    """Look at every host, and send a long train each way; what came of it, to be kept with the run.
+
+    Returns {"train": see `long_train`}. Raises NotPlain with every difference, by host and with what to do.
+    """
+    told = testbed.ask_hosts(dict.fromkeys(("client", "server", "router", OUTSIDE), "examine"))
+    odd = [f"{host}: {what}" for host, found in told.items() for what in found]
+    odd += [f"{host}: {what}" for host, identity in testbed.containers.items() for what in changed_programs(identity)]
+    odd += _unlike(testbed.fingerprints)
+    if odd:
+        listed = "".join(f"\n  {what}" for what in odd)
+        raise NotPlain(
+            f"the testbed is not as it must be, so no trial was run on it. What is there and should not be:{listed}\n"
+            "Whatever sets this on this host or in these images has to go; `lab.py down` removes old testbeds."
+        )
+    train = long_train(testbed)
+    if trouble := list(troubles(train)):
+        raise NotPlain(
+            f"the path between the hosts is not clean, so no trial was run on it: {'; '.join(trouble)}. Something on "
+            "the way delays, limits or drops packets: look for queueing disciplines, filters and firewall rules on the "
+            "host's side of the containers' interfaces (`tc qdisc`, `nft list ruleset`), or free the processors"
+        )
+    return {"train": train}
+
+
+def _unlike(fingerprints: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Client and server run the same kernel with the same settings: what differs between them was set by somebody."""
+    client, server = (fingerprints.get(side, {}) for side in ("client", "server"))
+    if client.get("sysctls") != server.get("sysctls"):
+        yield (f"client and server: different settings of the network (`sysctl -a | grep net`): "
+               f"{client.get('sysctls')} and {server.get('sysctls')}")  # fmt: skip
+
+
+def changed_programs(container: str) -> list[str]:
+    """Programs and configurations that are not those of the container's image, in words."""
+    return [f"{path} is not the image's" for path in changed_paths(docker("diff", container, check=False).splitlines())]
+
+
+def changed_paths(lines: Iterable[str]) -> Iterator[str]:
+    """The files among PROGRAMS in lines of `docker diff`, such as `A /usr/bin/x`; what is in a folder tells of it."""
+    paths = sorted(line.partition(" ")[2] for line in lines)
+    folders = {path.rpartition("/")[0] for path in paths}
+    for path in paths:
+        if path.startswith(PROGRAMS) and path not in folders and not any(own in path for own in OWN_CHANGES):
+            yield path
+
+
+def long_train(testbed: Testbed) -> dict[str, dict[str, float]]:
+    """TRAIN_PACKETS full frames each way over a clean path; {direction: {"sent", "lost", "delay_s", "tries"}}.
+
+    `delay_s` is the median of one way. A train that lost too much is sent again; the last one counts.
+    """
+    if testbed.engine != "plain":
+        testbed.router.call("apply", profile=Profile("clean").to_json(), seeds={"uplink": 1, "downlink": 1})
+    plan = dict.fromkeys(Direction, (TRAIN_PACKETS, TRAIN_INTERVAL_S, TRAIN_PAYLOAD_BYTES))
+    found: dict[str, dict[str, float]] = {}
+    for tries in range(1, TRAIN_TRIES + 1):
+        seen = send(testbed, dict.fromkeys(Direction, Link()), plan, TRAIN_PATIENCE_S)
+        found = {
+            direction.value: {
+                "sent": train["sent"],
+                "lost": train["sent"] - train["unique"],
+                "delay_s": statistics.median(train["delays_s"] or [float("inf")]),
+                "tries": tries,
+            }
+            for direction, train in seen.items()
+        }
+        if not list(troubles(found)):
+            break
+    return found
+
+
+def troubles(train: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """What a long train shows that a clean path does not do, in words."""
+    for direction, seen in train.items():
+        if seen["lost"] >= TRAIN_LOSS * seen["sent"]:
+            yield f"{direction} lost {seen['lost']:.0f} of {seen['sent']:.0f} datagrams, {seen['tries']:.0f} times"
+        elif seen["delay_s"] > DELAY_ALLOWANCE_S:
+            yield f"{direction} held datagrams back for {seen['delay_s'] * 1000:.1f} ms"

@@ -1,0 +1,33 @@
+"""A look at the router's container from beside the user-mode kernel in it: its interfaces are in the path too.
+
+It is started as `python3 -m impair.outside --client-subnet CIDR --server-subnet CIDR`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from impair import ports
+from impair.fingerprint import fingerprint
+from impair.plain import oddities
+from impair.processors import kept_waiting
+from impair.wire import serve
+
+
+def counters(*, whole: bool = True) -> dict[str, Any]:
+    """{"processors": see impair/processors.py, and "fingerprint" where `whole`}."""
+    return {"processors": kept_waiting(), **({"fingerprint": fingerprint(transport=False)} if whole else {})}
+
+
+def main() -> None:
+    """Answer on standard input and output until the input ends."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    for side in ("client", "server"):
+        parser.add_argument(f"--{side}-subnet", metavar="CIDR", required=True)
+    names = [ports.interface_in(subnet) for subnet in vars(parser.parse_args()).values()]
+    serve({"counters": counters, "examine": lambda: oddities(names, endpoint=True)})
+
+
+if __name__ == "__main__":
+    main()

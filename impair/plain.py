@@ -1,0 +1,128 @@
+"""Is this host of a testbed as a plain testbed has it? A difference that was there from the start looks steady.
+
+What is compared are facts of the kernel, so nothing here depends on which protocol will be measured.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Collection, Iterator
+
+from impair import fingerprint as read
+from impair.firewall import NOT_THERE, foreign_rules
+from impair.leftovers import NLM_F_DUMP, ask, attributes
+from impair.ports import MTU
+from impair.processors import limits
+
+NETLINK_XFRM, XFRM_MSG_GETPOLICY = 6, 21
+LOOPBACK, NO_QUEUE = "lo", "noqueue"
+# What a kernel puts on a new interface that needs a queue (net.core.default_qdisc), and the lab's own. The user-mode
+# kernel's interfaces need one; every trial puts netem in its place.
+ROUTERS_QUEUES = (NO_QUEUE, "pfifo_fast", "fq_codel", "fq", "pfifo", "netem")
+RTM_GETRULE, RTM_GETROUTE = read.RTM_GETRULE, read.RTM_GETROUTE
+FRA_PRIORITY = 6
+RULES = {0: 255, 32766: 254, 32767: 253}  # priority -> table: local, main, default
+RTA_METRICS, RTA_TABLE, RTA_ENCAP_TYPE, RTAX_CC_ALGO = 8, 15, 21, 16
+UNICAST, LOCAL, BROADCAST, ANYCAST = 1, 2, 3, 4  # types of routes
+
+
+def oddities(ports: Collection[str], *, endpoint: bool) -> list[str]:
+    """What this host has that a plain testbed has not, in words; `ports` are the interfaces in the path.
+
+    An endpoint's are without any queue; a router's have the one that a kernel gives, or the lab's netem. Raises OSError
+    without the capability NET_ADMIN.
+    """
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+        links = read.read_links(sock)
+        names = {index: found[read.IFLA_IFNAME].rstrip(b"\0").decode() for index, (_, found) in links.items()}
+        queues = (NO_QUEUE,) if endpoint else ROUTERS_QUEUES
+        found = [
+            *_links(links, names, ports),
+            *(_queue(qdisc) for qdisc in read.read_qdiscs(sock, names)
+              if qdisc.parent != read.TC_H_ROOT or qdisc.kind not in (queues if qdisc.device in ports else (NO_QUEUE,))
+              if qdisc.device in (LOOPBACK, *ports)),
+            *_rules(sock),
+            *_routes(sock, names),
+        ]  # fmt: skip
+    if (quota := limits()["quota"]) != "none":
+        found.append(f"a quota of processor time ({quota}): `docker update --cpus 0` takes it away")
+    return [*found, *foreign_rules(), *_policies(), *(_settings() if endpoint else ())]
+
+
+def _links(
+    links: dict[int, tuple[int, dict[int, bytes]]], names: dict[int, str], ports: Collection[str]
+) -> Iterator[str]:
+    for index, (flags, found) in links.items():
+        name = names[index]
+        if name != LOOPBACK and name not in ports and flags & read.IFF_UP:
+            yield f"a further interface, {name}, that is up"
+        if name not in ports:
+            continue
+        (mtu,) = struct.unpack("@I", found[read.IFLA_MTU])
+        if mtu != MTU:
+            yield f"{name} with an MTU of {mtu} instead of {MTU}"
+        if read.IFLA_MASTER in found:
+            yield f"{name} as a part of another interface (ip -d link)"
+        if any(b"".join(attributes(found.get(read.IFLA_XDP, b"")).values())):
+            yield f"{name} with an XDP program (`ip link set dev {name} xdp off`)"
+
+
+def _queue(qdisc: read.Qdisc) -> str:
+    kind = "filters at the hook" if qdisc.kind in ("ingress", "clsact") else "the queueing discipline"
+    where = "root" if qdisc.parent == read.TC_H_ROOT else qdisc.kind if qdisc.kind in ("ingress", "clsact") else "child"
+    return f"{qdisc.device} with {kind} {qdisc.kind} (`tc qdisc del dev {qdisc.device} {where}`)"
+
+
+def _rules(sock: socket.socket) -> Iterator[str]:
+    """Anything but the three rules of every network namespace."""
+    left = dict(RULES)
+    for message in ask(sock, RTM_GETRULE, NLM_F_DUMP, bytes([socket.AF_INET]).ljust(12, b"\0")):
+        found = attributes(message[12:])
+        priority = struct.unpack("@I", found.get(FRA_PRIORITY, bytes(4)))[0]
+        (table,) = struct.unpack("@I", found.get(RTA_TABLE, bytes(4)))
+        if left.get(priority) != table:
+            yield f"a rule of routing with priority {priority} (`ip rule`)"
+        else:
+            del left[priority]
+    for priority in left:
+        yield f"no rule of routing with priority {priority} (`ip rule`)"
+
+
+def _routes(sock: socket.socket, names: dict[int, str]) -> Iterator[str]:
+    """Routes that refuse, change or measure out what takes them. Which ones there are is the business of `join`."""
+    for message in ask(sock, RTM_GETROUTE, NLM_F_DUMP, bytes([socket.AF_INET]).ljust(read.ROUTE_BYTES, b"\0")):
+        _, length, _, _, small_table, _, _, kind, flags = struct.unpack_from("@BBBBBBBBI", message)
+        if flags & read.RTM_F_CLONED:
+            continue
+        found = attributes(message[read.ROUTE_BYTES :])
+        table = struct.unpack("@I", found[RTA_TABLE])[0] if RTA_TABLE in found else small_table
+        where = f"{socket.inet_ntoa(found.get(read.RTA_DST, bytes(4)))}/{length} (`ip route show table {table}`)"
+        metrics = attributes(found.get(RTA_METRICS, b"")).keys() - {RTAX_CC_ALGO}
+        if table not in RULES.values():
+            yield f"a route in a table of its own: {where}"
+        elif kind not in (UNICAST, LOCAL, BROADCAST, ANYCAST):
+            yield f"a route that lets nothing through: {where}"
+        elif metrics or RTA_ENCAP_TYPE in found:
+            yield f"a route with settings of its own: {where}"
+        elif read.RTA_OIF in found and struct.unpack("@i", found[read.RTA_OIF])[0] not in names:
+            yield f"a route through an unknown interface: {where}"
+
+
+def _policies() -> Iterator[str]:
+    """IPsec's policies can refuse packets as well."""
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_XFRM) as sock:
+            found = ask(sock, XFRM_MSG_GETPOLICY, NLM_F_DUMP, b"")
+    except OSError as error:
+        if error.errno not in NOT_THERE:
+            raise
+        return
+    if found:
+        yield f"{len(found)} policies of IPsec (`ip xfrm policy`)"
+
+
+def _settings() -> Iterator[str]:
+    for name, plain in read.TRANSPORT_DEFAULTS.items():
+        if (now := read.setting(f"ipv4/{name}")) not in (plain, "none"):
+            yield f"net.ipv4.{name} = {now} instead of {plain}"

@@ -1,0 +1,77 @@
+"""What processors a container has, and how long it was kept from them: cgroup version 1 or 2, as seen from inside."""
+
+from __future__ import annotations
+
+import os
+import time
+
+CGROUPS = "/sys/fs/cgroup"
+PRESSURE = "/proc/pressure/cpu"  # of the whole host
+PLACES = ("", "/cpu", "/cpu,cpuacct")  # version 2; version 1; 1, both controllers mounted as one
+UNITS_S = {"throttled_usec": 1e-6, "throttled_time": 1e-9}  # version 2 counts microseconds, version 1 nanoseconds
+MEMORY = ("/memory.max", "/memory/memory.limit_in_bytes")
+
+
+def kept_waiting() -> dict[str, float | None]:
+    """{"clock_s", "throttled_s", "pressure_s", "host_pressure_s"}: totals, None for what cannot be seen from here.
+
+    `clock_s`: when they were read, on a clock that only runs.
+    `throttled_s`: the container had used up its quota of processor time; with several processors their times add up.
+    `pressure_s`: every task of the container that could run waited for a processor (cgroup version 2, "full").
+    `host_pressure_s`: some task of the host waited, a niced one beside the lab as well as the lab's own.
+    """
+    return {
+        "clock_s": time.monotonic(),
+        "throttled_s": _throttled_s(),
+        "pressure_s": _total_s(f"{CGROUPS}/cpu.pressure", "full"),
+        "host_pressure_s": _total_s(PRESSURE, "some"),
+    }
+
+
+def limits() -> dict[str, str]:
+    """{"quota", "weight", "processors", "memory"} of this container, as texts; "none" for what is not limited here."""
+    return {
+        "quota": _quota(),
+        "weight": _first("cpu.weight", "cpu.shares"),
+        "processors": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
+        "memory": next((text for name in MEMORY if (text := _read(CGROUPS + name))), "none"),
+    }
+
+
+def _quota() -> str:
+    """`30000 of 100000 us`, or "none"."""
+    for place in PLACES:
+        limit, _, period = _read(f"{CGROUPS}{place}/cpu.max").partition(" ")  # version 2
+        limit = limit or _read(f"{CGROUPS}{place}/cpu.cfs_quota_us")
+        if limit not in ("", "max", "-1"):
+            return f"{limit} of {period or _read(f'{CGROUPS}{place}/cpu.cfs_period_us')} us"
+    return "none"
+
+
+def _first(*names: str) -> str:
+    return next((text for place in PLACES for name in names if (text := _read(f"{CGROUPS}{place}/{name}"))), "none")
+
+
+def _throttled_s() -> float | None:
+    for place in PLACES:
+        for line in _read(f"{CGROUPS}{place}/cpu.stat").splitlines():
+            name, _, number = line.partition(" ")
+            if name in UNITS_S:
+                return int(number) * UNITS_S[name]
+    return None
+
+
+def _total_s(path: str, kind: str) -> float | None:
+    for line in _read(path).splitlines():
+        if line.startswith(f"{kind} "):
+            return int(line.rpartition("total=")[2]) / 1e6
+    return None
+
+
+def _read(path: str) -> str:
+    """The text of a file; empty when it is not there, or may not be read (pressure, where it is turned off)."""
+    try:
+        with open(path) as file:  # noqa: PTH123 - around every trial
+            return file.read().strip()
+    except OSError:
+        return ""
