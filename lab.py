@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
 
 def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, *, junit: bool) -> int:
     """Run every trial of the matrix, block by block; the report is written again after each. Returns the exit code."""
+    from headwind.capacity import check_capacity, earlier_ceilings
     from headwind.doctor import host_facts
     from headwind.images import ensure_images
     from headwind.journal import Run
@@ -38,6 +39,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
         earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""), host_facts())
     out.print("bringing the testbed up")
     with Lane(lambda: Testbed.up(images.tag, matrix.congestion, engine, out.print), matrix.timeout_s) as lane:
+        check_capacity(matrix, lane.facts["ceiling"], earlier_ceilings(reports, lane.engine, host_facts()))
         run = open_run(earlier, matrix, reports, images, lane)
         out.print(f"engine {lane.engine}; run {run.folder}")
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from impair.profile import FourState, GilbertElliott, Link, Loss
+from impair.profile import FRAME_BYTES, FourState, GilbertElliott, Link, Loss
 
 
 def stationary_loss(model: Loss | GilbertElliott | FourState | None) -> tuple[float, float]:
@@ -79,3 +79,9 @@ def wire_bytes(link: Link, frame_bytes: int) -> int:
         return size
     cells = math.ceil(size / rate.cell_size)
     return cells * (rate.cell_size + rate.cell_overhead)
+
+
+def full_frame_rate_bps(link: Link) -> float:
+    """The bit/s of full frames that a link with a rate lets through: less than the rate by what it adds to a frame."""
+    assert link.rate
+    return link.rate.rate_bps * FRAME_BYTES / wire_bytes(link, FRAME_BYTES)

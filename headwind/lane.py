@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from headwind.calibration import packet_rate_ceiling
+from headwind.calibration import measure_capacity
 from headwind.docker import DockerError
 from headwind.model import HeadwindError, Outcome, Result, Trial
 from headwind.pipe import AgentDied, AgentError
@@ -100,7 +100,7 @@ class Lane:
         self._context = context
         try:
             self.testbed.facts["start"] = examine_start(self.testbed)
-            self.testbed.facts["ceiling"] = packet_rate_ceiling(self.testbed)
+            self.testbed.facts["ceiling"] = measure_capacity(self.testbed)
         except BaseException:
             self._drop()  # nobody calls __exit__ for what has not been entered
             raise

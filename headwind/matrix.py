@@ -12,7 +12,7 @@ import json
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,17 @@ def load_matrix(path: Path) -> Matrix:
     file = harmless(path)
     text = _read(path, file)
     return _Document(file, text).written().noun(text, str(path))
+
+
+def profiles_refused(matrix: Matrix, reasons: Mapping[str, str], hint: str) -> MatrixError:
+    """The error about profiles, by name, that are sound but cannot be had; each is shown where it was written."""
+    file = harmless(Path(matrix.path))
+    document = _Document(file, matrix.source)
+    complaints = document.about(
+        {("profiles", name): f"{quoted(name)} {reason}" for name, reason in reasons.items()}, hint
+    )
+    count = "1 profile" if len(reasons) == 1 else f"{len(reasons)} profiles"
+    return MatrixError(f"{file}: {count} beyond this host, nothing was measured", complaints)
 
 
 def _read(path: Path, file: str) -> str:
@@ -112,6 +123,13 @@ class _Document:
         complaints = tuple(sorted(set(self._complaints)))
         count = "1 mistake" if len(complaints) == 1 else f"{len(complaints)} mistakes"
         raise MatrixError(f"{self._file}: {count}, nothing was started; docs/matrix.md explains every key", complaints)
+
+    def about(self, messages: Mapping[Keys, str], hint: str) -> tuple[Complaint, ...]:
+        """Complaints about keys of a matrix that is valid."""
+        self._tree()
+        for path, message in messages.items():
+            self._complain(self._at(path, at_key=True), message, hint)
+        return tuple(sorted(self._complaints))
 
     def _complain(self, place: Place, message: str, hint: str = "") -> None:
         line, column = place

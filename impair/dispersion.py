@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+SHORTEST_CUT = 30  # frames; a shorter distance would see the bunches
+
 
 @dataclass(frozen=True, slots=True)
 class RateEstimate:
@@ -18,17 +20,23 @@ class RateEstimate:
     pairs: int = 0  # how many pairs of arrivals rate_bps is the median of
 
 
-def estimate_rate(arrivals_s: Sequence[float], sequences: Sequence[int], frame_bytes: int) -> RateEstimate:
+def estimate_rate(
+    arrivals_s: Sequence[float], sequences: Sequence[int], frame_bytes: int, *, missing_took_time: bool = True
+) -> RateEstimate:
     """The rate at which frames of `frame_bytes` left the bottleneck, from their arrivals in order (packet dispersion).
 
     A missing frame may have been lost before the link (it took no time there) or corrupted on it and dropped by its
-    checksum (it did). So only stretches without a missing sequence number are used; a copy takes its own time. Pairs of
-    arrivals a fixed number of frames apart are compared, and the median is taken: a long distance averages out how the
-    machine bunches packets, the median ignores a disturbed minority. The distance is the median of what is left of a
-    stretch, so that half of all starting points reach that far. Where copies come and frames are missing, a corrupted
-    copy may hide between any two arrivals: then the distance is 1.
+    checksum (it did). Whoever knows that the link corrupts nothing says so (`missing_took_time` is False); then only
+    the order of arrival counts. Otherwise only stretches without a missing sequence number are used; a copy takes its
+    own time. Pairs of arrivals a fixed number of frames apart are compared, and the median is taken: a long distance
+    averages out how the machine bunches packets, the median ignores a disturbed minority. The distance is the median of
+    what is left of a stretch, so that half of all starting points reach that far, but at most a quarter of a long
+    train: then one pause, wherever it falls, lies within a third of the pairs only. Where copies come and frames are
+    missing, a corrupted copy may hide between any two arrivals: then the distance is 1.
     """
     frame_bits = frame_bytes * 8
+    if not missing_took_time:
+        sequences = range(len(arrivals_s))
     reaches: list[int] = []  # for each arrival: over how many following ones nothing is missing
     for before, after in reversed(list(pairwise(sequences))):
         reaches.append(1 + (reaches[-1] if reaches else 0) if after - before in (0, 1) else 0)
@@ -46,5 +54,6 @@ def estimate_rate(arrivals_s: Sequence[float], sequences: Sequence[int], frame_b
 
     distinct = set(sequences)
     hidden_copies = len(distinct) < len(sequences) and len(distinct) < max(distinct) - min(distinct) + 1
-    rate_bps, pairs = median_rate(1 if hidden_copies else statistics.median_high(usable))
+    distance = min(statistics.median_high(usable), max(SHORTEST_CUT, len(arrivals_s) // 4))
+    rate_bps, pairs = median_rate(1 if hidden_copies else distance)
     return RateEstimate(rate_bps, median_rate(1)[0], span_rate_bps, pairs)

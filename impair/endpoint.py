@@ -164,9 +164,9 @@ class Endpoint:
         """Open the listener, if it is not yet: {"port", "buffer_bytes"}. Raises ProbeError."""
         return {"port": self.listener.port, "buffer_bytes": self.listener.receive_buffer_bytes}
 
-    def train_seen(self, nonce: int, expect: int, timeout_s: float) -> dict[str, Any]:
+    def train_seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> dict[str, Any]:
         """What has arrived of a train: `Listener.seen`."""
-        return self.listener.seen(nonce, expect, timeout_s)
+        return self.listener.seen(nonce, expect, timeout_s, missing_took_time)
 
 
 def snmp_counters(text: str) -> dict[str, int]:

@@ -66,7 +66,7 @@ class Train:
     arrived_ns: list[int] = field(default_factory=list)
     distinct: set[int] = field(default_factory=set)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self, missing_took_time: bool = True) -> dict[str, Any]:
         """A JSON object; `Listener.seen` describes it."""
         start_ns = self.arrived_ns[0] if self.arrived_ns else 0
         arrivals_s = [(stamp - start_ns) / 1e9 for stamp in self.arrived_ns]
@@ -78,7 +78,9 @@ class Train:
             "sequences": self.sequences,
             "delays_s": [(end - start) / 1e9 for start, end in zip(self.sent_ns, self.arrived_ns, strict=True)],
             "arrivals_s": arrivals_s,
-            "rate": asdict(estimate_rate(arrivals_s, self.sequences, self.frame_bytes)),
+            "rate": asdict(
+                estimate_rate(arrivals_s, self.sequences, self.frame_bytes, missing_took_time=missing_took_time)
+            ),
         }
 
 
@@ -119,15 +121,15 @@ class Listener:
         if not any(_is_stamped(sock) for _ in range(200)):
             raise OSError("the kernel does not stamp what arrives")
 
-    def seen(self, nonce: int, expect: int, timeout_s: float) -> dict[str, Any]:
+    def seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> dict[str, Any]:
         """What has arrived of train `nonce`, as soon as `expect` different datagrams have, else after `timeout_s`.
 
         Returns {"received": arrivals with copies, "unique": different datagrams, "inversions": neighbours that arrived
         in the wrong order (copies apart), "sequences", "delays_s" (one way) and "arrivals_s" (since the first one): one
-        entry per arrival, in order of arrival, "rate": RateEstimate, "bad_payloads": datagrams whose content was wrong
-        although their UDP checksum was right, of any train, since the last call}. To wait for late copies as well,
-        expect more than was sent. The buffer holds about 14,000 full frames, or 40,000 of 106 bytes: ask for a longer
-        train while it is on its way.
+        entry per arrival, in order of arrival, "rate": RateEstimate (`missing_took_time`: see estimate_rate),
+        "bad_payloads": datagrams whose content was wrong although their UDP checksum was right, of any train, since the
+        last call}. To wait for late copies as well, expect more than was sent. The buffer holds about 14,000 full
+        frames, or 40,000 of 106 bytes: ask for a longer train while it is on its way.
         """
         deadline = time.monotonic() + timeout_s
         self._drain()
@@ -137,7 +139,7 @@ class Listener:
                 break
             self._drain()
         bad, self._bad_payloads = self._bad_payloads, 0
-        return {**self._train(nonce).summary(), "bad_payloads": bad}
+        return {**self._train(nonce).summary(missing_took_time), "bad_payloads": bad}
 
     def close(self) -> None:
         """Stop listening."""

@@ -16,7 +16,7 @@ from headwind.expectation import stationary_loss
 from headwind.pipe import Agent, AgentDied
 from headwind.proof import SIDES
 from headwind.testbed import Addresses, Testbed
-from impair.profile import Direction, Link, Profile
+from impair.profile import FRAME_BYTES, Direction, Link, Profile
 
 ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
 FRAMES_PER_REQUEST = 4
@@ -38,6 +38,7 @@ class Sabotage:
     failed: int = 0  # requests that fail
     odd: str = ""  # what the server has that a plain testbed has not
     vanishing: int = 0  # datagrams of each train that are lost inside hosts
+    starved: int = 0  # so many trains of full frames show half the rate
     at: Sequence[int] = ()  # runs of the client that are hit; empty: all
 
     def hits(self, run: int) -> bool:
@@ -54,6 +55,8 @@ class World:
     applied: list[tuple[Profile, dict[str, int]]] = field(default_factory=list)
     order: list[str] = field(default_factory=list)  # every operation asked for, in order
     runs: int = 0
+    bulks: int = 0  # trains of full frames
+    frame_s: float = 0.00001  # what the machine takes for a frame, whatever its size
     clock_s: float = 0.0  # time that clients took so far
     slowness: float = 1.0  # of every client
     noise_ratio: float = 0.1  # how far a client's time may lie from the usual one
@@ -133,24 +136,28 @@ class FakeAgent(Agent):
         return {"sockets_destroyed": 0}
 
     def do_send_train(self, **arguments: Any) -> dict[str, Any]:
+        self.world.bulks += arguments["size_bytes"] > 1000
         return {"sent": arguments["count"]}
 
-    def do_train_seen(self, nonce: int, expect: int, timeout_s: float) -> dict[str, Any]:
+    def do_train_seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool) -> dict[str, Any]:
         assert timeout_s > 0
         direction = Direction.DOWNLINK if self.name == "client" else Direction.UPLINK
         link, rng = self.world.profile.link(direction), random.Random(nonce)
+        assert missing_took_time == bool(link.corrupt or link.reorder)
         arrived = round(expect * (1 - stationary_loss(link.loss)[0])) - self.world.broken.vanishing
         delay_s = (link.delay.delay_s if link.delay else 0) + (0.02 if self.world.broken.late else 0) + 0.0002
         jitter_s = link.delay.jitter_s if link.delay else 0.0
         delays = [delay_s + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
-        rate = {"rate_bps": link.rate.rate_bps} if link.rate else {}
+        frame_s = 8 * FRAME_BYTES / link.rate.rate_bps if link.rate else 0.0
+        frame_s = max(frame_s, self.world.frame_s)
+        frame_s *= 2 if self.world.bulks <= self.world.broken.starved else 1
         return {
             "received": arrived,
             "unique": arrived,
             "delays_s": delays,
             "inversions": 0,
-            "rate": rate,
-            "arrivals_s": [0.00001 * position for position in range(arrived)],
+            "rate": {"rate_bps": 8 * FRAME_BYTES / frame_s},
+            "arrivals_s": [frame_s * position for position in range(arrived)],
         }
 
 

@@ -44,6 +44,16 @@ def test_frames_lost_before_the_link_do_not_count(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
+def test_where_nothing_is_corrupted_losses_do_not_break_a_train_up(seed: int) -> None:
+    lost = chosen(200, 0.7, seed)
+    arrivals_s, sequences = through_the_link([s for s in range(200) if s not in lost])
+    bunched_s = [0.005 * (1 + time_s // 0.005) for time_s in arrivals_s]
+    whole = estimate_rate(bunched_s, sequences, FRAME_BYTES, missing_took_time=False)
+    assert whole.rate_bps == pytest.approx(RATE_BPS, rel=0.08)
+    assert estimate_rate(bunched_s, sequences, FRAME_BYTES).rate_bps != pytest.approx(RATE_BPS, rel=0.2)  # sees bunches
+
+
+@pytest.mark.parametrize("seed", range(20))
 def test_frames_corrupted_on_the_link_took_their_time(seed: int) -> None:
     estimate = estimate_rate(*through_the_link(range(60), list(chosen(60, 0.2, seed))), FRAME_BYTES)
     assert estimate.rate_bps == pytest.approx(RATE_BPS)
@@ -74,6 +84,13 @@ def test_a_slow_start_is_ignored() -> None:
     stretched_s = [time_s - 0.02 if place < 10 else time_s for place, time_s in enumerate(arrivals_s)]
     estimate = estimate_rate(stretched_s, sequences, FRAME_BYTES)
     assert estimate.rate_bps == pytest.approx(RATE_BPS)
+
+
+@pytest.mark.parametrize("place", range(2, 400, 7))
+def test_one_pause_is_ignored_wherever_it_falls(place: int) -> None:
+    arrivals_s, sequences = through_the_link(range(400))
+    paused_s = [time_s + (0.05 if number >= place else 0.0) for number, time_s in enumerate(arrivals_s)]
+    assert estimate_rate(paused_s, sequences, FRAME_BYTES).rate_bps == pytest.approx(RATE_BPS)
 
 
 @pytest.mark.parametrize("sequences", [[], [4], [9, 7, 5]])

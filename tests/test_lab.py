@@ -101,6 +101,34 @@ def test_a_bad_matrix_starts_nothing_and_ends_with_2(fake_lab: Lab, capsys: pyte
     assert fake_lab.folders == []
 
 
+def test_a_rate_above_what_this_host_can_show_is_refused_where_it_was_written(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_lab.matrix.write_text(MATRIX.replace("loss: {", "fast: {both: {rate: 900mbit}}\n  loss: {"))
+    fake_lab.world.frame_s = 1514 * 8 / 500e6
+    assert fake_lab.run() == 2
+    said = capsys.readouterr().err
+    assert f"{fake_lab.matrix}:8:3" in said
+    assert "900mbit" in said
+    assert "500 Mbit/s" in said  # what the path carries
+    assert "400 Mbit/s" in said  # what it shows, with a reserve
+    assert (fake_lab.world.runs, fake_lab.folders) == (0, [])
+    fake_lab.matrix.write_text(MATRIX.replace("loss: {", "fast: {both: {rate: 400mbit}}\n  loss: {"))
+    assert fake_lab.run() == 0
+
+
+def test_a_path_far_below_what_this_host_gave_before_is_refused(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fake_lab.run() == 0
+    fake_lab.world.frame_s *= 3  # such as other work beside the lab
+    assert fake_lab.run() == 0
+    fake_lab.world.frame_s *= 4
+    assert fake_lab.run() == 1
+    assert "in 2 runs before" in capsys.readouterr().err
+    assert len(fake_lab.folders) == 2
+
+
 def test_ctrl_c_keeps_everything_and_resume_goes_on_to_the_same_end(fake_lab: Lab) -> None:
     fake_lab.world.sabotage = Interrupting(at=[5])
     assert fake_lab.run() == 130

@@ -6,8 +6,8 @@ import pytest
 
 from headwind.lane import ATTEMPTS, LabBroken, Lane
 from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial, Workload
-from headwind.trial import run_trial
-from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
+from headwind.trial import BULK_TRIES, run_trial
+from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile, Rate
 from tests.fake_testbed import Sabotage, World, fake_testbed
 
 BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
@@ -62,6 +62,27 @@ def test_what_goes_wrong_is_called_by_its_name(sabotage: Sabotage, outcome: Outc
     result = outcome_of(sabotage)
     assert result.outcome is outcome
     assert word in result.reason
+
+
+RATED = Profile("rated", downlink=Link(rate=Rate(100_000_000)))
+
+
+@pytest.mark.parametrize(("starved", "tries"), [(0, 1), (1, 2), (2, 3)])
+def test_a_train_that_misses_the_rate_is_sent_again_before_the_client_starts(starved: int, tries: int) -> None:
+    world = World(Sabotage(starved=starved))
+    with fake_testbed(world) as testbed:
+        result = run_trial(testbed, a_trial(RATED), 60.0)
+    bulk = result.proof.counters["trains"]["downlink"]["bulk"]
+    assert (result.outcome, bulk["tries"]) == (Outcome.OK, tries)
+    assert bulk["missed_bps"] == [pytest.approx(50_000_000)] * starved
+    trains = [place for place, step in enumerate(world.order) if step == "server send_train"]
+    assert max(trains) < world.order.index("client run")
+
+
+def test_a_rate_that_no_train_shows_is_not_proven() -> None:
+    result = outcome_of(Sabotage(starved=BULK_TRIES), a_trial(RATED))
+    assert result.outcome is Outcome.INVALID
+    assert f"the last of {BULK_TRIES} trains" in result.reason
 
 
 def test_a_timeout_is_a_bound_and_not_a_time() -> None:
