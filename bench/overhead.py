@@ -27,7 +27,7 @@ from headwind.testbed import Testbed
 from headwind.trial import run_trial
 
 ROOT = Path(__file__).resolve().parent.parent
-PHASES = ("forget", "apply", "probe", "count", "settle", "prove", "record")
+PHASES = ("forget", "apply", "probe", "count", "settle", "prove", "compare", "record")
 
 
 def percentile(values: Sequence[float], share: float) -> float:

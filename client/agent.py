@@ -1,4 +1,4 @@
-"""The agent of the client: the endpoint's operations, and `run`, which is one workload over one protocol."""
+"""The agent of the client: the endpoint's operations, `run`, which is one workload over one protocol, and `fetch`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from client.curl import fetch
 from client.h2load import Fetch, Output, interpret
 from impair import endpoint
 from impair.wire import Operation, serve
@@ -23,7 +24,7 @@ LEASH = ("setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL")
 LAB = 0  # the descriptor at whose other end the lab sits
 GRACE_S = 1.0  # between SIGTERM and SIGKILL
 STDERR_TAIL = 2000  # characters
-PACKAGES = ("libngtcp2-16", "libngtcp2-crypto-ossl0", "libnghttp3-9", "libssl3t64", "libc6")
+PACKAGES = ("libngtcp2-16", "libngtcp2-crypto-ossl0", "libnghttp3-9", "libssl3t64", "libc6", "libcurl4t64")
 
 
 class LabIsGone(ConnectionAbortedError):
@@ -113,7 +114,7 @@ def info() -> dict[str, Any]:
     }
 
 
-OPERATIONS: dict[str, Operation] = {**endpoint.OPERATIONS, "run": run, "info": info}
+OPERATIONS: dict[str, Operation] = {**endpoint.OPERATIONS, "run": run, "fetch": fetch, "info": info}
 
 
 def main() -> None:

@@ -253,12 +253,13 @@ class Outcome(StrEnum):
     FAILED = "failed"  # the client finished, but some requests failed
     TIMEOUT = "timeout"  # the client was stopped at timeout_s: its time is above it
     WRONG_PROTOCOL = "wrong-protocol"  # another protocol than the asked one was negotiated
+    WRONG_CONTENT = "wrong-content"  # other bytes than the workload asks for were delivered
     INVALID = "invalid"  # the impairment was not proven
     LAB_ERROR = "lab-error"  # the lab failed; retried and counted
     SKIPPED = "skipped"  # never started
 
 
-DATA_OUTCOMES = frozenset({Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.WRONG_PROTOCOL})
+DATA_OUTCOMES = frozenset({Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.WRONG_PROTOCOL, Outcome.WRONG_CONTENT})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One trial, step by step: forget, apply, probe, run the client, settle, prove, decide."""
+"""One trial, step by step: forget, apply, probe, run the client, settle, prove, compare the content, decide."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from headwind.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.expectation import wire_bytes
 from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.pipe import Agent
@@ -65,9 +66,13 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
         answer = run_client(testbed, trial, timeout_s)
     with watch.phase("settle"):
         after = _settled_counters(testbed, profile, before)
+    with watch.phase("compare"):
+        fetch = start_fetch(testbed, trial)
     with watch.phase("prove"):
         proof = prove(profile, Evidence(configured, before, after, trains, testbed.fingerprints))
         proof = replace(proof, warnings=(*proof.warnings, *_crowding(testbed, before, after, answer["wall_s"])))
+    with watch.phase("compare"):
+        answer["content"] = finish_fetch(testbed, fetch)
         outcome, reason = decide(trial, answer, proof, health, testbed.server.call("health"))
     metrics = {"timeout_s": timeout_s} if outcome is Outcome.TIMEOUT else dict(answer.get("metrics") or {})
     return Result(
@@ -263,15 +268,17 @@ def _under_way(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
 def decide(
     trial: Trial, answer: Mapping[str, Any], proof: Proof, health: Mapping[str, Any], health_after: Mapping[str, Any]
 ) -> tuple[Outcome, str]:
-    """The outcome of a trial and the reason for it, in the order in which they exclude each other."""
-    if health_after.get("workers") != health.get("workers") or health_after.get("master") != health.get("master"):
-        return Outcome.LAB_ERROR, "nginx died during the trial"
-    if not answer["timed_out"] and answer["exit_code"]:
-        tail = answer.get("stderr_tail") or "no message"
-        return Outcome.LAB_ERROR, f"the client ended with status {answer['exit_code']}: {tail}"
+    """The outcome of a trial and the reason for it, in the order in which they exclude each other.
+
+    `answer` is the client's, with what it fetched for comparison as "content" (headwind/content.py).
+    """
+    if trouble := _lab_trouble(answer, health, health_after):
+        return Outcome.LAB_ERROR, trouble
     if not proof.passed:
         broken = [told(check) for check in proof.checks if not check.passed]
         return Outcome.INVALID, "impairment not proven: " + "; ".join(broken or ["no checks"])
+    if wrong := wrong_content(trial, answer, answer["content"]):
+        return Outcome.WRONG_CONTENT, wrong
     if answer["timed_out"]:
         return Outcome.TIMEOUT, f"stopped after {answer['wall_s']:.1f} s"
     spoken = (answer.get("negotiated") or {}).get("alpn")
@@ -281,11 +288,27 @@ def decide(
     succeeded = int((answer.get("totals") or {}).get("succeeded", 0))
     if succeeded < requests:
         return Outcome.FAILED, f"{requests - succeeded} of {requests} requests failed"
-    if not spoken:
-        return Outcome.LAB_ERROR, "the client did not say which protocol it negotiated"
+    unclear = _unclear(trial, answer)
+    return (Outcome.LAB_ERROR, unclear) if unclear else (Outcome.OK, "")
+
+
+def _lab_trouble(answer: Mapping[str, Any], health: Mapping[str, Any], health_after: Mapping[str, Any]) -> str:
+    """What broke in the lab itself; empty where nothing did."""
+    if health_after.get("workers") != health.get("workers") or health_after.get("master") != health.get("master"):
+        return "nginx died during the trial"
+    if not answer["timed_out"] and answer["exit_code"]:
+        tail = answer.get("stderr_tail") or "no message"
+        return f"the client ended with status {answer['exit_code']}: {tail}"
+    return ""
+
+
+def _unclear(trial: Trial, answer: Mapping[str, Any]) -> str:
+    """Why a trial that looks good cannot be relied on; empty where it can."""
+    if not (answer.get("negotiated") or {}).get("alpn"):
+        return "the client did not say which protocol it negotiated"
     if not answer["reconciled"]:
-        return Outcome.LAB_ERROR, "the client's totals do not add up: " + "; ".join(answer["discrepancies"])
-    return Outcome.OK, ""
+        return "the client's totals do not add up: " + "; ".join(answer["discrepancies"])
+    return not_compared(trial, answer["content"])
 
 
 def told(check: Check) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from functools import cache
 from pathlib import Path
 
 INDEX_BYTES = 612  # the size of nginx's own welcome page, which published comparisons fetch
@@ -37,6 +38,15 @@ def index_page() -> bytes:
 def object_bytes(size_bytes: int) -> bytes:
     """The same incompressible bytes at every build."""
     return random.Random(size_bytes).randbytes(size_bytes)
+
+
+@cache
+def content(path: str) -> bytes | None:
+    """What the path of a URL must give, whatever a server has made of it; None where there is no such object."""
+    name = path.partition("?")[0].removeprefix("/")
+    if name in ("", "index.html"):
+        return index_page()
+    return object_bytes(SIZES_BYTES[name]) if name in SIZES_BYTES else None
 
 
 def write_site(directory: Path) -> None:

@@ -6,6 +6,7 @@ thing at a time, so that a test can show that the lab notices.
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from headwind.pipe import Agent, AgentDied
 from headwind.proof import SIDES
 from headwind.testbed import Addresses, Testbed
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
+from nginx.objects import content
 
 ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
 FRAMES_PER_REQUEST = 4
@@ -39,6 +41,9 @@ class Sabotage:
     odd: str = ""  # what the server has that a plain testbed has not
     vanishing: int = 0  # datagrams of each train that are lost inside hosts
     starved: int = 0  # so many trains of full frames show half the rate
+    shortened: bool = False  # answers end a byte too early
+    altered: bool = False  # an object has other bytes, as many as it should
+    unfetched: bool = False  # nothing comes when the client fetches for comparison
     at: Sequence[int] = ()  # runs of the client that are hit; empty: all
 
     def hits(self, run: int) -> bool:
@@ -61,6 +66,7 @@ class World:
     slowness: float = 1.0  # of every client
     noise_ratio: float = 0.1  # how far a client's time may lie from the usual one
     nginx: int = 1
+    comparing: Sabotage = field(default_factory=Sabotage)  # that of the last run, for the fetch that follows it
     frames: dict[str, dict[str, int]] = field(default_factory=lambda: {
         name: {"tx_frames": 0, "rx_frames": 0} for name in ("client", "server", "port client", "port server")
     })  # fmt: skip
@@ -206,7 +212,15 @@ class FakeServer(FakeAgent):
 
 
 class FakeClient(FakeAgent):
-    """h2load's operation."""
+    """h2load's operation, and libcurl's."""
+
+    def do_fetch(self, **asked: Any) -> dict[str, Any]:
+        first, wanted, broken = asked["first_byte"], asked["bytes_wanted"], self.world.comparing
+        data = (content(asked["path"]) or b"")[first : first + wanted]
+        data = bytes(reversed(data)) if broken.altered else data
+        alpn = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[asked["protocol"]]
+        answer = {"status": 206, "alpn": alpn, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        return {**answer, "error": "Connection timed out" if broken.unfetched else ""}
 
     def do_run(self, **asked: Any) -> dict[str, Any]:
         world, broken = self.world, self.world.broken
@@ -220,17 +234,21 @@ class FakeClient(FakeAgent):
         links = [world.profile.link(direction) for direction in Direction]
         slow = 1 + 40 * sum(stationary_loss(link.loss)[0] for link in links)
         delay_s = 0.0 if broken.deaf else sum(link.delay.delay_s for link in links if link.delay)
+        world.comparing = broken
         noise = 1 + world.noise_ratio * random.Random(world.runs).uniform(-1, 1)
         total_s = (BASE_S[asked["protocol"]] * slow + 20 * delay_s) * noise * world.slowness
         world.clock_s += asked["timeout_s"] if broken.hangs else total_s
         alpn = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[asked["protocol"]]
+        succeeded = asked["requests"] - broken.failed
+        body_bytes = succeeded * (len(content(asked["path"]) or b"") - broken.shortened)
         answer: dict[str, Any] = {
             "command": ["h2load", asked["protocol"]], "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s,
             "negotiated": {"alpn": broken.alpn or alpn}, "reconciled": True, "discrepancies": [], "stderr_tail": "",
-            "totals": {"requests": asked["requests"], "succeeded": asked["requests"] - broken.failed},
+            "totals": {"requests": asked["requests"], "succeeded": succeeded},
             "metrics": {
                 "total_s": total_s, "requests_per_s": asked["requests"] / total_s, "request_p50_s": total_s / 10,
-                "request_p95_s": total_s / 2,
+                "request_p95_s": total_s / 2, "requests_succeeded": succeeded, "requests_failed": broken.failed,
+                "bytes_body": body_bytes,
             },
             "samples": {},
         }  # fmt: skip

@@ -110,7 +110,12 @@ def runs(file: Path, program: str) -> bool:
 
 @pytest.mark.parametrize(
     ("thing", "door"),
-    [("pyroute2", "impair/netem.py"), ("yaml", "headwind/matrix.py"), ("sqlite3", "headwind/journal.py")],
+    [
+        ("pyroute2", "impair/netem.py"),
+        ("yaml", "headwind/matrix.py"),
+        ("sqlite3", "headwind/journal.py"),
+        ("pycurl", "client/curl.py"),
+    ],
 )
 def test_a_library_to_the_outside_is_imported_in_one_file(thing: str, door: str) -> None:
     users = [str(file.relative_to(ROOT)) for file in FILES if inside(imports(file), thing)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from headwind.content import Stretch, stretch_of
 from headwind.lane import ATTEMPTS, LabBroken, Lane
 from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial, Workload
 from headwind.trial import BULK_TRIES, run_trial
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile, Rate
+from nginx.objects import content
 from tests.fake_testbed import Sabotage, World, fake_testbed
 
 BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
@@ -55,6 +57,12 @@ def test_the_steps_come_in_order_and_the_seeds_reach_the_router() -> None:
         (Sabotage(hangs=True), Outcome.TIMEOUT, "60"),
         (Sabotage(alpn="h2"), Outcome.WRONG_PROTOCOL, "h2"),
         (Sabotage(failed=3), Outcome.FAILED, "3 of 1000"),
+        (Sabotage(shortened=True), Outcome.WRONG_CONTENT, "1000 answers had 611000 bytes instead of 612000"),
+        (Sabotage(shortened=True, failed=3), Outcome.WRONG_CONTENT, "997 answers had 609167 bytes instead of 610164"),
+        (Sabotage(altered=True), Outcome.WRONG_CONTENT, "other content"),
+        (Sabotage(altered=True, hangs=True), Outcome.WRONG_CONTENT, "other content"),
+        (Sabotage(unfetched=True), Outcome.LAB_ERROR, "could not be fetched for comparison: Connection timed out"),
+        (Sabotage(unfetched=True, failed=3), Outcome.FAILED, "3 of 1000"),
         (Sabotage(nginx_dies=True), Outcome.LAB_ERROR, "nginx"),
     ],
 )
@@ -83,6 +91,38 @@ def test_a_rate_that_no_train_shows_is_not_proven() -> None:
     result = outcome_of(Sabotage(starved=BULK_TRIES), a_trial(RATED))
     assert result.outcome is Outcome.INVALID
     assert f"the last of {BULK_TRIES} trains" in result.reason
+
+
+def test_content_is_compared_once_the_impairments_are_gone_and_the_counters_read() -> None:
+    world = World()
+    with fake_testbed(world) as testbed:
+        result = run_trial(testbed, a_trial(), 60.0)
+    assert world.order.count("client fetch") == 1
+    after_run = world.order[world.order.index("client run") :]
+    fetched = after_run.index("client fetch")
+    assert "router clear" in after_run[:fetched]
+    assert not {"router show", "client counters", "server counters"} & set(after_run[fetched:])
+    assert result.samples["content"]["bytes"] == 612
+
+
+def test_of_a_large_object_every_block_compares_another_stretch_and_in_a_block_all_arms_the_same() -> None:
+    condition = Condition(BAD, Workload("bulk", 1, 1, 1, path="/10m"))
+
+    def stretch(index: int, protocol: Protocol) -> Stretch | None:
+        return stretch_of(Trial(Block(condition, index, tuple(Protocol), {}), 0, protocol))
+
+    stretches = [stretch(index, Protocol.H1) for index in range(10)]
+    assert b"".join(each.data for each in stretches if each) == content("/10m")
+    assert stretch(10, Protocol.H1) == stretches[0]
+    assert stretch(3, Protocol.H2) == stretches[3]
+
+
+def test_an_object_that_nobody_knows_is_no_result() -> None:
+    condition = Condition(Profile("clean"), Workload("odd", 10, 1, 1, path="/odd"))
+    trial = Trial(Block(condition, 0, (Protocol.H1,), dict.fromkeys(Direction, 1)), 0, Protocol.H1)
+    result = outcome_of(Sabotage(), trial)
+    assert result.outcome is Outcome.LAB_ERROR
+    assert "nobody knows what /odd should hold" in result.reason
 
 
 def test_a_timeout_is_a_bound_and_not_a_time() -> None:

@@ -180,6 +180,7 @@ _OUTCOME_NOTICES = {
     Outcome.INVALID: "invalid: the network was not proven to be the requested one; not in any figure",
     Outcome.LAB_ERROR: "lab error: the lab itself failed or was stopped; not in any figure",
     Outcome.WRONG_PROTOCOL: "wrong protocol: another one than asked was negotiated; counted as not completed",
+    Outcome.WRONG_CONTENT: "wrong content: other bytes than asked for were delivered; counted as not completed",
     Outcome.TIMEOUT: "timeout: stopped unfinished; the time is a bound",
     Outcome.FAILED: "failed: some requests did not succeed; there is no completion time",
     Outcome.SKIPPED: "skipped: never started",

@@ -18,7 +18,7 @@ from headwind.stats import Interval
 from headwind.undecided import Open
 from headwind.verdict import Outlook
 
-VERSION = 1  # raised when a program that reads this would have to change
+VERSION = 2  # raised when a program that reads this would have to change
 
 
 def verdicts_text(data: RunData, verdicts: Verdicts) -> str:

@@ -97,7 +97,7 @@
 
   function height(svg, trial) { // of its mark; undefined for a trial that is in no figure
     if (trial.outcome === "ok" && trial.total_s !== null) return svg.dataset.y && axis(svg.dataset.y)(trial.total_s);
-    const kind = { timeout: "above", failed: "failed", "wrong-protocol": "failed" }[trial.outcome];
+    const kind = { timeout: "above", failed: "failed", "wrong-protocol": "failed", "wrong-content": "failed" }[trial.outcome];
     const row = (svg.dataset.rows ?? "").split(" ").find((text) => text.startsWith(`${kind}:${trial.arm}:`));
     return row && Number(row.split(":")[2]);
   }

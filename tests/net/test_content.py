@@ -1,0 +1,94 @@
+"""A real server that gives other bytes than asked for, to one protocol or to all: found, and never taken for a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from headwind import testbed as lab
+from headwind.docker import docker
+from headwind.images import ensure_images
+from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial, Workload
+from headwind.trial import run_trial
+from impair.profile import Direction, Link, Loss, Profile
+
+LOSSY = Profile("lossy", downlink=Link(loss=Loss(0.05)))
+VERSIONS = {Protocol.H1: "HTTP/1.1", Protocol.H2: "HTTP/2.0", Protocol.H3: "HTTP/3.0"}  # nginx's $server_protocol
+# argv: a protocol, and what it gets instead of the page: so many bytes of the page, or of zeros. Nothing: mend it.
+ALTER = """
+import os, pathlib, signal, subprocess, sys, time
+from nginx.agent import health
+workers = lambda: health()["workers"]
+configuration = pathlib.Path("/opt/headwind/nginx/nginx.conf")
+kept = configuration.with_name("kept.conf")
+kept.exists() or kept.write_bytes(configuration.read_bytes())
+text, site = kept.read_text(), pathlib.Path("/srv/headwind")
+if sys.argv[1:]:
+    version, length, zeros = sys.argv[1:]
+    page = bytes(612) if zeros == "zeros" else (site / "index.html").read_bytes()
+    (site / "other").write_bytes(page[:int(length)])
+    rule = 'if ($server_protocol = "%s") { rewrite ^ /other break; }' % version
+    text = text.replace("root /srv/headwind;", "root /srv/headwind; " + rule)
+configuration.write_text(text)
+subprocess.run(["nginx", "-t", "-q", "-c", configuration], check=True)
+old = workers()
+subprocess.run(["nginx", "-c", configuration, "-s", "reload"], check=True)
+while not set(workers()) - set(old):
+    time.sleep(0.01)
+for worker in old:
+    os.kill(worker, signal.SIGKILL)  # it would wait for its last connection
+while set(workers()) & set(old):
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture(scope="module")
+def testbed() -> Iterator[lab.Testbed]:
+    with lab.Testbed.up(ensure_images(print).tag, Congestion(), "auto") as testbed:
+        yield testbed
+
+
+def alter(testbed: lab.Testbed, *arguments: str) -> None:
+    docker("exec", testbed.containers["server"], "python3", "-c", ALTER, *arguments)
+
+
+def tried(testbed: lab.Testbed, protocol: Protocol, path: str = "/", profile: Profile = LOSSY) -> Result:
+    """One trial; again where the machine was so busy that the network could not be proven."""
+    condition = Condition(profile, Workload("some", 4 if path == "/10m" else 40, 4, 2, path=path))
+    block = Block(condition, 7, tuple(Protocol), dict.fromkeys(Direction, 5))
+    results = (run_trial(testbed, Trial(block, 0, protocol), 20.0) for _ in range(8))
+    return next(result for result in results if result.outcome is not Outcome.INVALID)
+
+
+@pytest.mark.parametrize("path", ["/", "/10k"])
+@pytest.mark.parametrize("protocol", Protocol)
+def test_an_honest_server_gives_the_asked_bytes(testbed: lab.Testbed, protocol: Protocol, path: str) -> None:
+    result = tried(testbed, protocol, path)
+    assert (result.outcome, result.reason) == (Outcome.OK, "")
+    assert result.samples["content"]["alpn"] == protocol.alpn
+
+
+def test_of_a_large_object_a_stretch_is_compared(testbed: lab.Testbed) -> None:
+    result = tried(testbed, Protocol.H3, "/10m", Profile("clean"))
+    assert (result.outcome, result.samples["content"]["status"]) == (Outcome.OK, 206), result.reason
+    assert result.samples["content"]["bytes"] == 1 << 20
+
+
+@pytest.mark.parametrize("altered", Protocol)
+@pytest.mark.parametrize(
+    ("length", "what", "word"), [("61", "page", "40 answers had 2440 bytes instead of 24480"),
+                                 ("612", "zeros", "other content than asked for: 612 bytes")]
+)  # fmt: skip
+def test_other_bytes_for_one_protocol_are_no_time_and_the_others_stay_as_they_are(
+    testbed: lab.Testbed, altered: Protocol, length: str, what: str, word: str
+) -> None:
+    alter(testbed, VERSIONS[altered], length, what)
+    try:
+        results = {protocol: tried(testbed, protocol) for protocol in Protocol}
+    finally:
+        alter(testbed)
+    assert {protocol: result.outcome for protocol, result in results.items()} == {
+        protocol: Outcome.WRONG_CONTENT if protocol is altered else Outcome.OK for protocol in Protocol
+    }, [result.reason for result in results.values()]
+    assert word in results[altered].reason
