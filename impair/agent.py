@@ -28,13 +28,39 @@ SIDES = ("client", "server")
 EGRESS = {Direction.UPLINK: "server", Direction.DOWNLINK: "client"}  # the side towards which a direction leaves
 
 
+class Launcher:
+    """What a user-mode kernel's launcher sees of it, as it says with each request (impair/uml.py)."""
+
+    def __init__(self) -> None:
+        self._largest_s = 0.0
+        self._seen: dict[str, Any] = {}
+
+    def heed(self, note: str) -> None:
+        """Take {"largest_gap_s", "processors"} as JSON."""
+        self._seen = json.loads(note)
+        self._largest_s = max(self._largest_s, self._seen["largest_gap_s"])
+
+    def largest_gap_s(self) -> float | None:
+        """The longest silence since the last call; None when nobody looks from outside."""
+        largest_s, self._largest_s = self._largest_s, 0.0
+        return largest_s if self._seen else None
+
+    @property
+    def processors(self) -> dict[str, Any] | None:
+        """The last that was told of the processors."""
+        return self._seen.get("processors")
+
+
 class Router:
     """Two ports and a netem on each; every public method is an operation that the lab may ask for."""
 
-    def __init__(self, engine: str, interfaces: Mapping[str, str], facts: Mapping[str, Any]) -> None:
+    def __init__(
+        self, engine: str, interfaces: Mapping[str, str], facts: Mapping[str, Any], launcher: Launcher | None = None
+    ) -> None:
         self._engine = engine
         self._ports = dict(interfaces)  # side -> interface
         self._facts = dict(facts)
+        self._launcher = launcher or Launcher()
         self._netem = Netem()
         self._applied: dict[Direction, Link] = {}
 
@@ -57,7 +83,7 @@ class Router:
 
     def hello(self) -> dict[str, Any]:
         """{"kernel", "engine", "netem_counters", "ports": {side: {"name", "mac", "mtu"}}} and what the engine adds."""
-        self._pulse.largest_gap_s()
+        self._largest_gap_s()
         return {
             **self._facts,
             "kernel": os.uname().release,
@@ -109,8 +135,9 @@ class Router:
 
         `link` is read back, but for what `unverified` names: the kernel does not tell it, so it is what was written.
         Also "fingerprint" (see there; the queueing disciplines are the directions themselves, new with every `apply`;
-        it takes longest, and is left out unless `whole`), "processors" (see impair/processors.py), and "largest_gap_s",
-        the longest time since the last `show` in which this host did not run.
+        it takes longest, and is left out unless `whole`), "processors" (impair/processors.py; of a user-mode kernel
+        also its own time as "cpu_s", and "working_s": see Watch in impair/pulse.py), and "largest_gap_s", the longest
+        time since the last `show` in which this host did not run.
         """
         counters = ports.frame_counters()  # before netem's: what came in by now is in netem's by then
         directions: dict[str, Any] = {}
@@ -122,9 +149,18 @@ class Router:
             **directions,
             "ports": {side: counters[name] for side, name in self._ports.items()},
             **({"fingerprint": fingerprint(roots=False, transport=False)} if whole else {}),
-            "processors": kept_waiting(),
-            "largest_gap_s": self._pulse.largest_gap_s(),
+            "processors": self._launcher.processors or kept_waiting(),
+            "largest_gap_s": self._largest_gap_s(),
         }
+
+    def _largest_gap_s(self) -> float:
+        """The shorter of what was seen inside and outside.
+
+        A kernel that is busy with frames lets no program of its own run, and a busy host none of the launcher's, so
+        either alone takes for a standstill what was none; a real one is seen by both.
+        """
+        inside_s, outside_s = self._pulse.largest_gap_s(), self._launcher.largest_gap_s()
+        return inside_s if outside_s is None else min(inside_s, outside_s)
 
 
 def _shown(reading: Reading, written: Delay | None) -> dict[str, Any]:
@@ -154,8 +190,10 @@ def main() -> None:
     except ports.PortError as error:
         print(json.dumps({"error": str(error)}), flush=True)  # noqa: T201 - the wire
         raise SystemExit(1) from error
-    lines = mailbox.collect(given["mailbox"], sys.stdin.fileno()) if given["mailbox"] else sys.stdin
-    serve(Router(given["engine"], interfaces, given["facts"]).operations(), lines)
+    launcher = Launcher()
+    box, bell = given["mailbox"], sys.stdin.fileno()
+    lines = mailbox.collect(box, bell, launcher.heed) if box else sys.stdin
+    serve(Router(given["engine"], interfaces, given["facts"], launcher).operations(), lines)
 
 
 if __name__ == "__main__":

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 
 CGROUPS = "/sys/fs/cgroup"
 PRESSURE = "/proc/pressure/cpu"  # of the whole host
 PLACES = ("", "/cpu", "/cpu,cpuacct")  # version 2; version 1; 1, both controllers mounted as one
-UNITS_S = {"throttled_usec": 1e-6, "throttled_time": 1e-9}  # version 2 counts microseconds, version 1 nanoseconds
+# In cpu.stat, and its unit: version 2 counts microseconds, version 1 nanoseconds.
+THROTTLED_S = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
+USED_S = {"usage_usec": 1e-6}
 MEMORY = ("/memory.max", "/memory/memory.limit_in_bytes")
 
 
 def kept_waiting() -> dict[str, float | None]:
-    """{"clock_s", "throttled_s", "pressure_s", "host_pressure_s"}: totals, None for what cannot be seen from here.
+    """{"clock_s", "cpu_s", "throttled_s", "pressure_s", "host_pressure_s"}: totals, None for what cannot be seen here.
 
     `clock_s`: when they were read, on a clock that only runs.
+    `cpu_s`: processor time that the container used; with that of interrupts where the kernel does not keep it apart.
     `throttled_s`: the container had used up its quota of processor time; with several processors their times add up.
     `pressure_s`: every task of the container that could run waited for a processor (cgroup version 2, "full").
     `host_pressure_s`: some task of the host waited, a niced one beside the lab as well as the lab's own.
     """
     return {
         "clock_s": time.monotonic(),
-        "throttled_s": _throttled_s(),
+        "cpu_s": _stat_s(USED_S) or _usage_s(),
+        "throttled_s": _stat_s(THROTTLED_S),
         "pressure_s": _total_s(f"{CGROUPS}/cpu.pressure", "full"),
         "host_pressure_s": _total_s(PRESSURE, "some"),
     }
@@ -52,12 +57,19 @@ def _first(*names: str) -> str:
     return next((text for place in PLACES for name in names if (text := _read(f"{CGROUPS}{place}/{name}"))), "none")
 
 
-def _throttled_s() -> float | None:
+def _usage_s() -> float | None:
+    """As version 1 has it, in a file of its own."""
+    text = _read(f"{CGROUPS}/cpuacct/cpuacct.usage") or _read(f"{CGROUPS}/cpu,cpuacct/cpuacct.usage")
+    return int(text) / 1e9 if text else None
+
+
+def _stat_s(units_s: Mapping[str, float]) -> float | None:
+    """The line of cpu.stat that has one of these names, in seconds; None where there is none."""
     for place in PLACES:
         for line in _read(f"{CGROUPS}{place}/cpu.stat").splitlines():
             name, _, number = line.partition(" ")
-            if name in UNITS_S:
-                return int(number) * UNITS_S[name]
+            if name in units_s:
+                return int(number) * units_s[name]
     return None
 
 

@@ -1,9 +1,12 @@
-"""Whether this host kept running: a clock that ticks, and notices when it could not."""
+"""Did this host keep running? A clock that ticks and notices when it could not, and a watch over another process."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 TICK_S = 0.02
 
@@ -36,3 +39,70 @@ class Pulse:
         now_s = time.monotonic()
         self._largest_s = max(self._largest_s, now_s - self._last_s)
         self._last_s = now_s
+
+
+class Glance(NamedTuple):
+    """A look at a process: what time it is, the processor time that it has used, and whether it waits for work."""
+
+    now_s: float
+    used_s: float
+    is_asleep: bool
+
+
+class Watch:
+    """Watches a process from outside: its silences, in which it used no processor time. `look` at it every TICK_S.
+
+    What is silent must have something to do every TICK_S. A watcher that was itself held up for long takes what the
+    process did meanwhile off the time that has passed: the rest is the longest that it can have been silent.
+    """
+
+    def __init__(self, glance: Callable[[], Glance]) -> None:
+        self._glance = glance
+        self._lock = threading.Lock()
+        self._last = glance()
+        self._silent_s = self._largest_s = self._working_s = 0.0
+
+    def look(self) -> None:
+        """See what the process did since the last look."""
+        with self._lock:
+            now = self._glance()
+            passed_s, gained_s = now.now_s - self._last.now_s, now.used_s - self._last.used_s
+            self._last = now
+            self._silent_s += max(0.0, passed_s - gained_s)
+            self._largest_s = max(self._largest_s, self._silent_s)
+            if gained_s > 0:
+                self._silent_s = 0.0
+            if not now.is_asleep:
+                self._working_s += passed_s
+
+    def tell(self) -> dict[str, float]:
+        """{"largest_gap_s": the longest silence since the last call, "cpu_s", "working_s"}, the last two in total.
+
+        "cpu_s" is the processor time that the process has used, without that of interrupts where the kernel keeps them
+        apart; "working_s" the time in which it had work, by samples: whether it ran, waited for a processor or was
+        stopped.
+        """
+        self.look()
+        with self._lock:
+            largest_s, self._largest_s = self._largest_s, 0.0
+            return {"largest_gap_s": largest_s, "cpu_s": self._last.used_s, "working_s": self._working_s}
+
+
+def glance_at(pid: int) -> Callable[[], Glance]:
+    """What Watch needs of a process: its CPU-time clock (clock_getcpuclockid(3)) and its state (proc_pid_stat(5)).
+
+    One that has ended uses nothing and sleeps.
+    """
+    clock = (~pid << 3) | 2  # linux/posix-timers.h: CPUCLOCK_SCHED of the whole process
+    path, used_s, state = Path(f"/proc/{pid}/stat"), 0.0, "S"
+
+    def glance() -> Glance:
+        nonlocal used_s, state
+        try:
+            used_s = time.clock_gettime(clock)
+            state = path.read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            state = "X"
+        return Glance(time.monotonic(), used_s, state in "SXZ")
+
+    return glance

@@ -23,9 +23,12 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from impair import mailbox, ports
+from impair.processors import kept_waiting
+from impair.pulse import TICK_S, Watch, glance_at
 
 KERNEL = "linux.uml"
 MODULES = Path("/usr/lib/uml/modules")
@@ -144,13 +147,28 @@ def run(interfaces: dict[str, str], command: list[str]) -> None:
 def _feed(guest: subprocess.Popen[bytes], box: Path, ended: threading.Event) -> None:
     """Pass our input on; when it ends, the guest goes off, by force if it does not want to."""
     assert guest.stdin
-    mailbox.post(sys.stdin, box, guest.stdin.fileno())
+    watch = Watch(glance_at(guest.pid))  # the kernel wakes up more often than that: impair/agent.py has a pulse
+    threading.Thread(target=_look, args=(watch,), daemon=True).start()
+    mailbox.post(sys.stdin, box, guest.stdin.fileno(), lambda: _seen(watch))
     ended.set()
     guest.stdin.close()
     try:
         guest.wait(POWER_OFF_S)
     except subprocess.TimeoutExpired:
         guest.kill()
+
+
+def _look(watch: Watch) -> None:
+    while True:
+        time.sleep(TICK_S)
+        watch.look()
+
+
+def _seen(watch: Watch) -> str:
+    """What a kernel cannot know of itself, for its agent: see `Launcher` in impair/agent.py."""
+    seen = watch.tell()
+    largest_gap_s = seen.pop("largest_gap_s")
+    return json.dumps({"largest_gap_s": largest_gap_s, "processors": {**kept_waiting(), **seen}})
 
 
 def main() -> None:

@@ -101,6 +101,22 @@ def test_the_router_shows_its_fingerprint_without_what_every_trial_replaces_and_
     assert 0 < shown["largest_gap_s"] < 5.0
 
 
+@pytest.mark.parametrize(("outside_s", "least_s", "most_s"), [(0.001, 0.0, 0.002), (9.0, 0.1, 5.0)])
+def test_a_router_stood_still_only_as_long_as_it_was_silent_inside_and_outside(
+    netem: FakeNetem, outside_s: float, least_s: float, most_s: float
+) -> None:
+    launcher = agent.Launcher()
+    router = Router("uml", INTERFACES, {}, launcher)
+    router.hello()
+    router._pulse._last_s -= 0.1  # its own programs did not run for so long
+    for gap_s in (outside_s, 0.0):
+        launcher.heed(json.dumps({"largest_gap_s": gap_s, "processors": {"cpu_s": 3.0, "working_s": 0.5}}))
+    shown = router.show(whole=False)
+    assert least_s <= shown["largest_gap_s"] < most_s
+    assert shown["processors"] == {"cpu_s": 3.0, "working_s": 0.5}
+    assert netem.held == {}
+
+
 def test_a_cleared_router_has_no_netem(router: Router, netem: FakeNetem) -> None:
     router.apply(PROFILE.to_json(), SEEDS)
     router.clear()

@@ -46,3 +46,13 @@ def test_posting_ends_when_nobody_listens(tmp_path: Path) -> None:
     mailbox.post(iter(LINES), tmp_path, ringing)
     os.close(ringing)
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_note_is_heeded_before_its_line(tmp_path: Path) -> None:
+    listening, ringing = os.pipe()
+    seen: list[str] = []
+    mailbox.post(LINES, tmp_path, ringing, lambda: f"note {len(list(tmp_path.iterdir()))}")
+    os.close(ringing)
+    together = [(seen[-1], line) for line in mailbox.collect(tmp_path, listening, seen.append)]
+    os.close(listening)
+    assert together == [(f"note {number}", line) for number, line in enumerate(LINES)]

@@ -11,7 +11,7 @@ from impair import processors
 VERSION_1 = {
     "cpu/cpu.stat": "nr_periods 50\nnr_throttled 40\nthrottled_time 2500000000\n",
     "cpu/cpu.cfs_quota_us": "30000\n", "cpu/cpu.cfs_period_us": "100000\n", "cpu/cpu.shares": "1024\n",
-    "memory/memory.limit_in_bytes": "9223372036854771712\n",
+    "cpuacct/cpuacct.usage": "900000\n", "memory/memory.limit_in_bytes": "9223372036854771712\n",
 }  # fmt: skip
 VERSION_2 = {
     "cpu.stat": "usage_usec 900\nnr_periods 50\nnr_throttled 40\nthrottled_usec 2500000\n",
@@ -33,6 +33,11 @@ def cgroup(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.usefixtures("cgroup")
 def test_both_versions_tell_how_long_the_container_was_throttled() -> None:
     assert processors.kept_waiting()["throttled_s"] == pytest.approx(2.5)
+
+
+@pytest.mark.usefixtures("cgroup")
+def test_both_versions_tell_what_the_container_used() -> None:
+    assert processors.kept_waiting()["cpu_s"] == pytest.approx(0.0009)
 
 
 def test_pressure_is_told_where_the_cgroup_has_it(cgroup: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from headwind.docker import docker
 from headwind.pipe import Agent, AgentError
+from headwind.steadiness import LARGEST_GAP_S
 from tests.net.impaired import Project, start_agent
 
 pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
@@ -69,22 +71,42 @@ def test_nothing_is_left_of_a_killed_one(project: Project, tmp_path: Path, victi
         if victim == "docker exec":
             router._process.kill()
         else:
-            docker("exec", container, "python3", "-c", kill("impair.uml"))
+            docker("exec", container, "python3", "-c", send("impair.uml", signal.SIGKILL))
         wait_until_gone(container)
 
 
 def test_a_kernel_that_dies_says_so(project: Project, tmp_path: Path) -> None:
     with booted(project, tmp_path) as (container, router):
-        docker("exec", container, "python3", "-c", kill("linux.uml"))
+        docker("exec", container, "python3", "-c", send("linux.uml", signal.SIGKILL))
         wait_until_gone(container)
         assert "ended by itself with status" in router._refusal
 
 
-def kill(words: str) -> str:
-    """A program that kills the first process with `words` in its command line."""
+@pytest.mark.parametrize("how", ["docker pause", "SIGSTOP"])
+def test_a_stopped_kernel_is_found_and_a_working_one_is_not(project: Project, tmp_path: Path, how: str) -> None:
+    with booted(project, tmp_path) as (container, router):
+        router.call("hello")
+        before = router.call("show", whole=False)
+        for stops in (True, False):
+            if how == "docker pause":
+                docker("pause" if stops else "unpause", container)
+            else:
+                number = signal.SIGSTOP if stops else signal.SIGCONT
+                docker("exec", container, "python3", "-c", send("linux.uml", number))
+            time.sleep(1.0 if stops else 0.0)
+        stopped, after = (router.call("show", whole=False) for _ in range(2))
+    assert before["largest_gap_s"] < LARGEST_GAP_S
+    assert stopped["largest_gap_s"] > 0.9
+    assert after["largest_gap_s"] < LARGEST_GAP_S
+    assert stopped["processors"]["cpu_s"] > before["processors"]["cpu_s"] > 0
+    assert stopped["processors"]["working_s"] >= before["processors"]["working_s"]
+
+
+def send(words: str, number: int) -> str:
+    """A program that sends a signal to the first process with `words` in its command line."""
     return (f"import os, pathlib; pids = [int(p.name) for p in pathlib.Path('/proc').iterdir() if p.name.isdigit() and "
             f"{words!r} in (p / 'cmdline').read_bytes().decode().replace(chr(0), ' ') and int(p.name) != os.getpid()]; "
-            "os.kill(min(pids), 9)")  # fmt: skip
+            f"os.kill(min(pids), {int(number)})")  # fmt: skip
 
 
 REFUSALS = {
