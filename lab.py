@@ -7,6 +7,7 @@ import argparse
 import shlex
 import signal
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -37,8 +38,14 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
     images = ensure_images(out.print)
     if earlier:  # before anything is started
         earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""), host_facts())
+        engine = earlier.environment.get("engine", engine) if engine == "auto" else engine
     out.print("bringing the testbed up")
-    with Lane(lambda: Testbed.up(images.tag, matrix.congestion, engine, out.print), matrix.timeout_s) as lane:
+    profiles = tuple({condition.profile.name: condition.profile for condition in matrix.conditions}.values())
+
+    def up(engine: str) -> AbstractContextManager[Testbed]:
+        return Testbed.up(images.tag, matrix.congestion, engine, out.print, profiles)
+
+    with Lane(up, matrix.timeout_s, engine) as lane:
         check_capacity(matrix, lane.facts["ceiling"], earlier_ceilings(reports, lane.engine, host_facts()))
         run = open_run(earlier, matrix, reports, images, lane)
         out.print(f"engine {lane.engine}; run {run.folder}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -15,12 +16,23 @@ from rich.console import Console
 from rich.markup import escape
 
 from headwind.docker import ROOT, DockerError, compose_command, docker
+from headwind.engine import EngineError, chosen, row_of
 from headwind.model import HeadwindError
 from headwind.testbed import projects
+from impair.ability import EVERY_KIND, Ability
 
 SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/design.md
 DISK_BYTES = 3 << 30  # images, build layers and a few runs
-TRY_NETEM = "from impair.netem import try_netem; found = try_netem(); print('yes' if found.netem else found.why)"
+UML_PLACE = "/run/uml:exec,size=400m"  # as in compose.yaml
+TRY_UML = """
+from impair import uml
+try:
+    uml.check_host()
+    print("yes")
+except uml.BootError as error:
+    print(error)
+"""
+KERNELS_PAGE = "docs/kernels.md"
 Status = Literal["ok", "warning", "failed"]
 
 
@@ -41,7 +53,6 @@ def examine() -> Iterator[Finding]:
     yield from _docker()
     yield _socket_buffer()
     yield _congestion("cubic")
-    yield _user_mode_kernel()
     yield _bridge_firewall()
 
 
@@ -96,18 +107,42 @@ def _kernel_netem() -> Iterator[Finding]:
     """Try netem in a throw-away namespace: configurations and module lists say what was meant, not what works."""
     from headwind.images import router_image
 
+    release = docker("info", "--format", "{{.KernelVersion}}").strip()
+    row = row_of(release)
+    words = f"{release} ({row.name}); its netem, where it has one: {row.can}; auto chooses {row.auto}"
+    yield Finding("kernel", "ok", words.replace("`", ""))
     image = router_image()
     if image is None:
         yield Finding("netem", "ok", "not tried: the router image is not built yet; a run finds out by itself")
         return
-    found = docker("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", image,
-                   "python3", "-c", TRY_NETEM, check=False).strip()  # fmt: skip
-    if found.endswith("yes"):
-        yield Finding("netem", "ok", "this kernel has sch_netem: engine kernel")
+    inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", "--tmpfs", UML_PLACE, image, "python3")
+    refusal = _uml_refusal(docker(*inside, "-c", TRY_UML, check=False))
+    yield _netem(docker(*inside, "-m", "impair.tryout", check=False), refusal)
+    if refusal is None:
+        yield Finding("engine uml", "ok", "the user-mode kernel can run here")
     else:
-        reason = (found.splitlines() or ["no answer"])[-1]
-        yield Finding("netem", "warning", f"engine uml will be used: {reason}",
-                      "modprobe sch_netem, if the kernel has it; the uml engine needs nothing")  # fmt: skip
+        yield Finding("engine uml", "warning", f"the user-mode kernel cannot run here: {refusal}",
+                      "use a kernel with sch_netem")  # fmt: skip
+
+
+def _uml_refusal(told: str) -> str | None:
+    """Why the user-mode kernel does not run here, None where it does."""
+    last = (told.splitlines() or ["no answer"])[-1]
+    return None if last == "yes" else last
+
+
+def _netem(told: str, uml_refusal: str | None) -> Finding:
+    """What netem really does here, and what `auto` makes of it for a matrix that has everything."""
+    try:
+        ability = Ability(**json.loads(told))
+        choice = chosen("auto", ability, EVERY_KIND, uml_refusal)
+    except ValueError:
+        return Finding("netem", "warning", f"not tried: {told.strip() or 'no answer'}", f"see {KERNELS_PAGE}")
+    except EngineError as error:
+        return Finding("netem", "failed", str(error), f"see {KERNELS_PAGE}")
+    if choice.is_plain:
+        return Finding("netem", "ok", choice.reason)
+    return Finding("netem", "warning", f"{choice.reason} (for a matrix of every impairment)", f"see {KERNELS_PAGE}")
 
 
 def _sysctl(name: str) -> str:
@@ -140,14 +175,6 @@ def _congestion(wanted: str) -> Finding:
         return Finding("congestion control", "warning", f"{wanted} is not loaded (there: {', '.join(available)})",
                        f"modprobe tcp_{wanted}")  # fmt: skip
     return Finding("congestion control", "ok", f"{wanted} is there; the host's own default ({default}) is not used")
-
-
-def _user_mode_kernel() -> Finding:
-    machine = platform.machine()
-    if machine not in ("x86_64", "amd64", "AMD64"):
-        return Finding("engine uml", "warning", f"the user-mode kernel is for x86-64, this is {machine}",
-                       "use a kernel with sch_netem")  # fmt: skip
-    return Finding("engine uml", "ok", "can run on this processor")
 
 
 def _bridge_firewall() -> Finding:

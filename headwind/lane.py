@@ -19,7 +19,7 @@ from headwind.trial import run_trial
 
 ATTEMPTS = 3  # of one trial, when the lab itself breaks
 
-TestbedUp = Callable[[], AbstractContextManager[Testbed]]
+TestbedUp = Callable[[str], AbstractContextManager[Testbed]]  # takes the engine
 
 
 class Record(Protocol):
@@ -38,10 +38,14 @@ class LabBroken(HeadwindError):
 
 @dataclass(slots=True)
 class Lane:
-    """`with Lane(up) as lane`: trials run on `lane.testbed`, which `up` makes again after a lab error."""
+    """`with Lane(up) as lane`: trials run on `lane.testbed`, which `up` makes again after a lab error.
+
+    `engine` is the one that was asked for, then the one that the first testbed chose: they are never mixed in one run.
+    """
 
     up: TestbedUp
     timeout_s: float  # of one trial
+    engine: str = "auto"
     testbed: Testbed | None = None
     _context: AbstractContextManager[Testbed] | None = field(default=None, repr=False)
 
@@ -53,11 +57,6 @@ class Lane:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._drop()
-
-    @property
-    def engine(self) -> str:
-        """The engine that the testbed runs on, after `auto` was decided."""
-        return self.testbed.engine if self.testbed else ""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -95,9 +94,10 @@ class Lane:
         return result
 
     def _build(self) -> None:
-        context = self.up()
+        context = self.up(self.engine)
         self.testbed = context.__enter__()
         self._context = context
+        self.engine = self.testbed.engine
         try:
             self.testbed.facts["start"] = examine_start(self.testbed)
             self.testbed.facts["ceiling"] = measure_capacity(self.testbed)

@@ -9,15 +9,18 @@ import random
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headwind.docker import DockerError, Say, compose, docker, python_in
+from headwind.engine import Choice, chosen, wants_uml
 from headwind.model import Congestion, HeadwindError
 from headwind.pipe import Agent, AgentDied, AgentError
+from impair.ability import Ability
+from impair.profile import Profile
 
 __all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "projects", "remove_project", "sweep"]
 
@@ -183,10 +186,13 @@ class Testbed:
 
     @classmethod
     @contextmanager
-    def up(cls, tag: str, congestion: Congestion, engine: str, say: Say = print) -> Iterator[Testbed]:
+    def up(
+        cls, tag: str, congestion: Congestion, engine: str, say: Say = print, profiles: Collection[Profile] = ()
+    ) -> Iterator[Testbed]:
         """Start the containers of images `tag`, join them through `engine` (auto, kernel, uml or plain), take all down.
 
-        `plain` forwards without netem and is for benchmarks. Raises HeadwindError; whatever happens, nothing stays.
+        `profiles` are the networks that the engine must be able to make. `plain` forwards without netem and is for
+        benchmarks. Raises HeadwindError; whatever happens, nothing stays.
         """
         project = f"headwind-{os.getpid()}-{random.SystemRandom().randrange(16**6):06x}"
         try:
@@ -194,7 +200,7 @@ class Testbed:
                 logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwind-")))
                 addresses = _start_containers(project, tag)
                 containers = {name: _container(project, name) for name in ("client", "server", "impair")}
-                testbed = _start_agents(stack, containers, addresses, engine, logs, say)
+                testbed = _start_agents(stack, containers, addresses, engine, logs, say, profiles)
                 testbed.join(congestion)
                 testbed.fingerprints = testbed.read_fingerprints()
                 yield testbed
@@ -262,29 +268,50 @@ def _container(project: str, service: str) -> str:
 
 
 def _start_agents(
-    stack: ExitStack, containers: dict[str, str], addresses: Addresses, engine: str, logs: Path, say: Say
-) -> Testbed:
+    stack: ExitStack, containers: dict[str, str], addresses: Addresses, engine: str, logs: Path, say: Say,
+    profiles: Collection[Profile],
+) -> Testbed:  # fmt: skip
     def start(name: str, service: str, *command: str) -> Agent:
         agent = Agent(name, python_in(containers[service], *command), logs / f"{name}.log")
         stack.callback(agent.close)
         return agent
 
+    subnets = ("--client-subnet", addresses.client_subnet, "--server-subnet", addresses.server_subnet)
+
+    def start_router(module: str) -> Agent:
+        return start("router", "impair", module, *subnets)
+
     client = start("client", "client", "client.agent")
     server = start("server", "server", "nginx.agent")
-    subnets = ("--client-subnet", addresses.client_subnet, "--server-subnet", addresses.server_subnet)
-    kernel = ("impair.agent", *subnets)
-    router = start("router", "impair", *(("impair.uml", *subnets) if engine == "uml" else kernel))
+    router = start_router("impair.uml" if engine == "uml" else "impair.agent")
     for agent in (client, server, router):
         agent.wait_ready(START_TIMEOUT_S)
-    if engine == "auto":
-        found = router.call("probe")
-        engine = "kernel" if found["netem"] else "uml"
-        if engine == "uml":
-            say(f"this kernel cannot impair ({found['why']}): using netem in a user-mode kernel")
-            router.close()
-            router = start("router", "impair", "impair.uml", *subnets)
-            router.wait_ready(START_TIMEOUT_S)
-    outside = start(OUTSIDE, "impair", "impair.outside", *subnets) if engine == "uml" else None
+    choice = Choice(engine, f"engine {engine}, as asked")
+    if engine in ("auto", "kernel"):
+        router, choice = _choose(engine, router, lambda: start_router("impair.uml"), profiles)
+        if not choice.is_plain:
+            say(choice.reason)
+    outside = start(OUTSIDE, "impair", "impair.outside", *subnets) if choice.engine == "uml" else None
     if outside:
         outside.wait_ready(START_TIMEOUT_S)
-    return Testbed(client, server, router, addresses, engine, containers=containers, outside=outside)
+    facts = {"choice": asdict(choice)}
+    return Testbed(client, server, router, addresses, choice.engine, facts, containers, outside=outside)
+
+
+def _choose(
+    asked: str, router: Agent, start_uml: Callable[[], Agent], profiles: Collection[Profile]
+) -> tuple[Agent, Choice]:
+    """The router's agent on the engine of choice; `router` is the one of the host's kernel. Raises EngineError."""
+    told = router.call("probe", 30.0, profiles=[profile.to_json() for profile in profiles])
+    ability, refusal = Ability(**told), None
+    if asked == "auto" and wants_uml(ability, profiles):
+        uml = start_uml()
+        try:
+            uml.wait_ready(START_TIMEOUT_S)
+        except (AgentError, AgentDied) as error:
+            refusal = str(error).splitlines()[0]
+            uml.close()
+        else:
+            router.close()
+            router = uml
+    return router, chosen(asked, ability, profiles, refusal)

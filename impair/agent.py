@@ -9,19 +9,21 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from impair import mailbox, ports
+from impair.ability import Ability
 from impair.fingerprint import fingerprint
-from impair.netem import Ability, Netem, Reading, try_netem
+from impair.netem import Netem, Reading
 from impair.plain import oddities
 from impair.processors import kept_waiting
 from impair.profile import Delay, Direction, Link, Profile
 from impair.pulse import Pulse
+from impair.tryout import try_netem
 from impair.wire import serve
 
 SIDES = ("client", "server")
@@ -71,15 +73,15 @@ class Router:
 
     @cached_property
     def _ability(self) -> Ability:
-        return try_netem()
+        return try_netem(())
 
     @cached_property
     def _pulse(self) -> Pulse:
         return Pulse()
 
-    def probe(self) -> dict[str, Any]:
-        """What the kernel's netem can do, found by trying: {"netem", "why", "seed", "counters"}."""
-        return asdict(self._ability)
+    def probe(self, profiles: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+        """What the kernel's netem can do, found by trying, and which of `profiles` it refuses: an Ability as JSON."""
+        return asdict(try_netem(Profile.from_json(profile) for profile in profiles))
 
     def hello(self) -> dict[str, Any]:
         """{"kernel", "engine", "netem_counters", "ports": {side: {"name", "mac", "mtu"}}} and what the engine adds."""

@@ -9,10 +9,8 @@ include/uapi/linux/pkt_sched.h and gen_stats.h.
 # (pyroute2 has no types, and netlink messages are described by subclassing its own)
 from __future__ import annotations
 
-import ctypes
 import errno
 import socket
-import threading
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -25,7 +23,6 @@ from impair.profile import Link
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_ECHO, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x8, 0x200, 0x400
 HANDLE, ROOT = 0x10000, 0xFFFFFFFF  # "1:" and TC_H_ROOT
-CLONE_NEWNET = 0x40000000
 IMPAIRMENT_COUNTERS = (  # struct tc_netem_xstats, kernel 7.2 and later
     "delayed", "dropped", "corrupted", "duplicated", "reordered", "ecn_marked", "allocation_errors",
 )  # fmt: skip
@@ -282,42 +279,3 @@ class Netem:
             if message.get_attr("TCA_KIND") == "netem":
                 return Reading(decoded(message), counted(message))
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Ability:
-    """What the running kernel's netem can do, found by trying. `why` says where it was tried, or what went wrong."""
-
-    netem: bool
-    why: str
-    seed: bool = False
-    counters: bool = False  # one for each impairment
-
-
-def try_netem() -> Ability:
-    """Try netem where it can hurt nobody: on the loopback interface of a throw-away network namespace.
-
-    A container may not make one (that takes CAP_SYS_ADMIN); there its own loopback serves, which carries nothing.
-    """
-    found: list[Ability] = []
-
-    def try_apart() -> None:
-        apart = ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0  # of this thread only; gone when it ends
-        found.append(_try_loopback("a throw-away namespace" if apart else "the container's loopback"))
-
-    thread = threading.Thread(target=try_apart)
-    thread.start()
-    thread.join()
-    return found[0]
-
-
-def _try_loopback(where: str) -> Ability:
-    netem = Netem()
-    try:
-        reading = netem.apply("lo", Link(), seed=None)
-        netem.clear("lo")
-    except (OSError, NetemRefused) as error:
-        return Ability(False, f"{error} (tried in {where})")
-    finally:
-        netem.close()
-    return Ability(True, f"tried in {where}", reading.options.seed is not None, "delayed" in reading.counters)

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from impair import agent, ports
+from impair.ability import Ability
 from impair.agent import Router
-from impair.netem import Ability, NetemRefused, Reading
+from impair.netem import NetemRefused, Reading
 from impair.options import Options
 from impair.profile import Delay, Direction, Link, Loss, Profile
 from impair.wire import serve
@@ -47,7 +48,9 @@ class FakeNetem:
 def netem(monkeypatch: pytest.MonkeyPatch) -> FakeNetem:
     fake = FakeNetem()
     monkeypatch.setattr(agent, "Netem", lambda: fake)
-    monkeypatch.setattr(agent, "try_netem", lambda: Ability(netem=True, why="tried", seed=True, counters=True))
+    monkeypatch.setattr(
+        agent, "try_netem", lambda profiles: Ability(True, "tried", "7.2", True, True, {p.name: "no" for p in profiles})
+    )
     monkeypatch.setattr(ports, "describe", lambda name: {"name": name, "mac": f"mac of {name}", "mtu": 1500})
     monkeypatch.setattr(agent, "fingerprint", lambda *, roots, transport: {"asked": f"{roots} {transport}"})
     frames = dict.fromkeys(ports.FRAME_COUNTERS, 3)
@@ -149,7 +152,7 @@ def test_a_refusal_is_an_answer_and_the_agent_goes_on(router: Router, netem: Fak
     requests = [
         {"id": 1, "op": "apply", "profile": PROFILE.to_json(), "seeds": SEEDS},
         {"id": 2, "op": "apply", "profile": unknown, "seeds": SEEDS},
-        {"id": 3, "op": "probe"},
+        {"id": 3, "op": "probe", "profiles": [Profile("far").to_json()]},
     ]
     said = io.StringIO()
     serve(router.operations(), io.StringIO("".join(json.dumps(request) + "\n" for request in requests)), said)
@@ -158,7 +161,9 @@ def test_a_refusal_is_an_answer_and_the_agent_goes_on(router: Router, netem: Fak
     assert "asked for seed = 2, the kernel reads back None; this kernel cannot seed netem" in refused["error"]
     assert refused["kind"] == "NetemRefused"
     assert impossible["kind"] == "KeyError"
-    assert probed["ok"] == {"netem": True, "why": "tried", "seed": True, "counters": True}
+    assert probed["ok"] == {
+        "netem": True, "why": "tried", "kernel": "7.2", "seed": True, "counters": True, "refused": {"far": "no"},
+    }  # fmt: skip
 
 
 def test_a_missing_interface_is_said_on_the_wire(

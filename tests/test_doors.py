@@ -133,17 +133,19 @@ def test_what_runs_in_containers_knows_nothing_of_the_lab(module: str) -> None:
     assert not inside(imports(MODULES[module]), "headwind", "lab", "bench", "tests")
 
 
-@pytest.mark.parametrize("module", ["impair.profile", "impair.wire"])
+@pytest.mark.parametrize("module", ["impair.ability", "impair.profile", "impair.wire"])
 def test_the_nouns_and_the_wire_need_only_the_standard_library(module: str) -> None:
     outside = {name for name in imports(MODULES[module]) if name.partition(".")[0] not in sys.stdlib_module_names}
-    assert outside == set()
+    assert outside <= {"impair.profile"}
 
 
 def test_the_host_takes_from_impair_only_nouns_and_the_wire() -> None:
     taken = {
         name for file in FILES if file.is_relative_to(ROOT / "headwind") for name in inside(imports(file), "impair")
     }
-    assert taken <= {"impair", "impair.profile", "impair.wire"}, "the host does nothing to a network itself"
+    assert taken <= {"impair", "impair.ability", "impair.profile", "impair.wire"}, (
+        "the host does nothing to a network itself"
+    )
 
 
 @pytest.mark.parametrize("module", ["headwind.model", "headwind.schedule", "headwind.stats"])

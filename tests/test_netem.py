@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impair import netem, options
+from impair import netem, options, tryout
+from impair.ability import EVERY_KIND
 from impair.netem import (
     NLM_F_CREATE,
     NLM_F_EXCL,
@@ -21,11 +22,11 @@ from impair.netem import (
     RTM_NEWQDISC,
     Netem,
     NetemRefused,
+    Reading,
     counted,
     decoded,
     parsed,
     request,
-    try_netem,
 )
 from impair.options import ALL, Options, distribution_table
 from impair.profile import (
@@ -35,6 +36,7 @@ from impair.profile import (
     FourState,
     GilbertElliott,
     Link,
+    Profile,
     Rate,
     Reorder,
     Slot,
@@ -288,15 +290,42 @@ def test_the_answer_to_an_earlier_request_is_not_taken_for_this_one(join: Join) 
     assert join(FakeKernel(stale=True)).apply("lo", Link(), SEED).options == Options.of(Link(), SEED)
 
 
-@pytest.mark.parametrize("able", [True, False])
-def test_netem_is_tried_and_taken_away_again(join: Join, monkeypatch: pytest.MonkeyPatch, able: bool) -> None:
-    kernel = FakeKernel(refuses=None if able else (errno.ENOENT, "Specified qdisc kind is unknown"))
+def test_netem_is_tried_and_taken_away_again(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = FakeKernel()
     ours = join(kernel)
-    monkeypatch.setattr(netem, "Netem", lambda: ours)
-    found = try_netem()
-    assert (found.netem, found.counters) == (able, able)
+    monkeypatch.setattr(tryout, "Netem", lambda: ours)
+    monkeypatch.setattr(netem, "distribution_table", lambda _: b"")  # of an iproute2 that the host may not have
+    found = tryout.try_netem()
+    assert (found.netem, found.seed, found.counters, found.refused) == (True, True, True, {})
     assert kernel.held is None
-    assert ("unknown" in found.why) is not able
+
+
+def test_a_kernel_without_netem_is_quoted(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = join(FakeKernel(refuses=(errno.ENOENT, "Specified qdisc kind is unknown")))
+    monkeypatch.setattr(tryout, "Netem", lambda: ours)
+    found = tryout.try_netem()
+    assert (found.netem, found.seed, found.counters) == (False, False, False)
+    assert "Specified qdisc kind is unknown" in found.why
+
+
+class Half(Netem):
+    """A netem that takes neither slots nor seeds."""
+
+    def apply(self, device: str, link: Link, seed: int | None) -> Reading:
+        if link.slot:
+            raise NetemRefused(device, "slot", "1 ms", None)
+        if seed is not None:
+            raise NetemRefused(device, "seed", seed, None)
+        return Reading(Options.of(link, None), {"packets": 0})
+
+
+def test_each_kind_of_impairment_is_tried_for_itself(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    join(FakeKernel())
+    monkeypatch.setattr(tryout, "Netem", Half)
+    found = tryout.try_netem(EVERY_KIND)
+    assert (found.netem, found.seed, found.counters, list(found.refused)) == (True, False, False, ["slot"])
+    assert "asked for slot" in found.refused["slot"]
+    assert tryout.try_netem([Profile("mine", downlink=Link(slot=Slot(0.1, 0.2)))]).refused.keys() == {"mine"}
 
 
 def test_tables_are_read_as_iproute2_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

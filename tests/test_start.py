@@ -69,7 +69,7 @@ def test_after_a_refusal_nothing_stays() -> None:
     down: list[bool] = []
 
     @contextmanager
-    def up() -> Iterator[testbed.Testbed]:
+    def up(_: str) -> Iterator[testbed.Testbed]:
         try:
             with fake_testbed(World(Sabotage(odd="eth0 with an XDP program"))) as bed:
                 yield bed

@@ -149,7 +149,7 @@ class Notes:
 @pytest.mark.parametrize("dies", ["client", "server", "router"])
 def test_a_dead_container_is_a_lab_error_and_the_trial_runs_again(dies: str) -> None:
     world, notes = World(Sabotage(dies=dies, at=[0])), Notes()
-    with Lane(lambda: fake_testbed(world), 60.0) as lane:
+    with Lane(lambda _: fake_testbed(world), 60.0) as lane:
         result = lane.run(a_trial(), notes)
     assert [kept.outcome for kept in notes.results] == [Outcome.LAB_ERROR, Outcome.OK]
     assert dies in notes.results[0].reason
@@ -158,6 +158,6 @@ def test_a_dead_container_is_a_lab_error_and_the_trial_runs_again(dies: str) -> 
 
 def test_a_lab_that_stays_broken_gives_up_and_has_written_every_attempt_down() -> None:
     world, notes = World(Sabotage(nginx_dies=True)), Notes()
-    with Lane(lambda: fake_testbed(world), 60.0) as lane, pytest.raises(LabBroken, match="nginx"):
+    with Lane(lambda _: fake_testbed(world), 60.0) as lane, pytest.raises(LabBroken, match="nginx"):
         lane.run(a_trial(), notes)
     assert [kept.outcome for kept in notes.results] == [Outcome.LAB_ERROR] * ATTEMPTS

@@ -34,6 +34,7 @@ def method(data: RunData) -> Iterator[str]:
         f"direction for itself, with {engine}. The seeds fix netem's decisions packet by packet; protocols send "
         "different packets, so equal seeds do not mean that they lose the same bytes."
     )
+    yield from _choice(data)
     yield from _overtaking(data)
     yield from _client(data)
     yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
@@ -81,6 +82,13 @@ def _client(data: RunData) -> Iterator[str]:
 
 def _first_of_each_workload(data: RunData) -> list[Condition]:
     return list({condition.workload.name: condition for condition in reversed(data.matrix.conditions)}.values())[::-1]
+
+
+def _choice(data: RunData) -> Iterator[str]:
+    """Why this engine, and what it lacks."""
+    reason = str(data.environment.get("testbed", {}).get("choice", {}).get("reason", ""))
+    if reason:
+        yield f"Of the two engines: {reason}."
 
 
 def _overtaking(data: RunData) -> Iterator[str]:

@@ -1,0 +1,88 @@
+"""The engine of a run, on this machine: what cannot be is said in one sentence, and nothing stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from headwind.docker import docker
+from headwind.engine import row_of
+from headwind.journal import Run
+from headwind.testbed import OWNER_LABEL
+from impair.ability import EVERY_KIND, Ability
+from tests.net.impaired import ImpairedPath, Project, ask
+
+pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MATRIX = """
+protocols: [h1]
+repeat: 1
+profiles:
+  bad: {both: {delay: 5ms}, downlink: {corrupt: 5%}}
+workloads:
+  some: {requests: 300, connections: 2, streams: 1}
+"""
+
+
+def lab(folder: Path, *options: str) -> tuple[subprocess.CompletedProcess[str], str]:
+    """`lab.py run` over a small matrix with corruption; and the containers and networks that it left."""
+    (folder / "matrix.yaml").write_text(MATRIX)
+    command = [sys.executable, str(ROOT / "lab.py"), "run", str(folder / "matrix.yaml"), "--reports", str(folder)]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        said, complained = process.communicate(timeout=240)
+    listings = (("ps", "-a"), ("network", "ls"))
+    owners = [docker(*listing, "--filter", f"label={OWNER_LABEL}", "--format", f'{{{{.Label "{OWNER_LABEL}"}}}}')
+              for listing in listings]  # fmt: skip
+    left = [owner for owner in "".join(owners).split() if owner.startswith(f"{os.uname().nodename}:{process.pid}:")]
+    return subprocess.CompletedProcess(command, process.returncode, said, complained), " ".join(left)
+
+
+def host_ability(project: Project) -> Ability:
+    """What the host's own kernel can do."""
+    inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", project.image)
+    told = docker(*inside, "python3", "-m", "impair.tryout")
+    return Ability(**json.loads(told))
+
+
+def test_engine_kernel_without_netem_ends_in_one_sentence_and_leaves_nothing(project: Project, tmp_path: Path) -> None:
+    if host_ability(project).netem:
+        pytest.skip("this host's kernel has netem")
+    done, left = lab(tmp_path, "--engine", "kernel")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    (said,) = done.stderr.splitlines()
+    assert "has no netem" in said
+    assert "--engine uml" in said
+    assert left == ""
+    assert not list(tmp_path.glob("*/matrix.json")), "no run was begun"
+
+
+def test_auto_says_what_it_chose_and_why_and_keeps_it(project: Project, tmp_path: Path) -> None:
+    ability = host_ability(project)
+    done, left = lab(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert left == ""
+    (folder,) = (path.parent for path in tmp_path.glob("*/matrix.json"))
+    with Run.open(folder) as run:
+        environment = run.environment
+    choice = environment["testbed"]["choice"]
+    assert choice["engine"] == environment["engine"] == ("kernel" if ability.counters else "uml")
+    assert f"({ability.kernel})" in choice["reason"]
+    assert ability.counters or choice["reason"] in " ".join(done.stdout.split())
+    assert choice["reason"].replace("'", "&#39;") in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("path", ["kernel-in-uml"], indirect=True)
+def test_what_trying_finds_is_what_the_table_says(path: ImpairedPath) -> None:
+    told = ask(path.router, "probe", 30.0, profiles=[profile.to_json() for profile in EVERY_KIND])
+    found, row = Ability(**told), row_of(told["kernel"])
+    assert (found.netem, found.seed, found.counters) == (True, row.seed, row.counters)
+    assert found.refused == {}
+    assert asdict(found)["why"] == "tried in a throw-away namespace"
