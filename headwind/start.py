@@ -46,6 +46,8 @@ def examine_start(testbed: Testbed) -> dict[str, Any]:
             "Whatever sets this on this host or in these images has to go; `lab.py down` removes old testbeds."
         )
     train = long_train(testbed)
+    if any(seen["lost"] == seen["sent"] for seen in train.values()):
+        raise NotPlain(_nothing_passes(testbed, train))
     if trouble := list(troubles(train)):
         raise NotPlain(
             f"the path between the hosts is not clean, so no trial was run on it: {'; '.join(trouble)}. Something on "
@@ -53,6 +55,19 @@ def examine_start(testbed: Testbed) -> dict[str, Any]:
             "host's side of the containers' interfaces (`tc qdisc`, `nft list ruleset`), or free the processors"
         )
     return {"train": train}
+
+
+def _nothing_passes(testbed: Testbed, train: Mapping[str, Mapping[str, float]]) -> str:
+    """What to do where a direction lets nothing through: mostly the host's firewall, which sees bridged frames too."""
+    silent = " and ".join(way for way, seen in train.items() if seen["lost"] == seen["sent"])
+    subnets = testbed.addresses.client_subnet, testbed.addresses.server_subnet
+    return (
+        f"nothing passes between client and server ({silent}: not one of {TRAIN_PACKETS} datagrams), so no trial was "
+        f"run. The containers' networks are {' and '.join(subnets)}. Mostly a firewall of this host drops what it "
+        "forwards, also between containers: look at `iptables -S FORWARD` and `nft list ruleset`. Either allow it for "
+        "Docker's networks (`iptables -I DOCKER-USER -i br-+ -o br-+ -j ACCEPT`; a firewall that has rules of its own "
+        "needs the like), or keep bridged frames from it (`sysctl -w net.bridge.bridge-nf-call-iptables=0`)"
+    )
 
 
 def _unlike(fingerprints: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

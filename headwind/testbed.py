@@ -27,7 +27,8 @@ __all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "projects
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
 OUTSIDE = "router's container"  # around a router that is a kernel of its own
-POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16")  # RFC 1918, the least used first
+# RFC 1918, the least used first; then what RFC 2544 sets aside for measuring networks, where a VPN has all the others.
+POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15")
 POOL_TRIES = 1000
 START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
 
@@ -125,9 +126,11 @@ def pick_addresses(rng: random.Random, taken: list[str]) -> Addresses:
                 free.append(str(candidate))
             if len(free) == 2:
                 return Addresses(*free)
+    widest = sorted({net for net in used if net.version == 4}, key=lambda net: net.prefixlen)[:6]
     raise HeadwindError(
-        f"no two free /24 networks in {', '.join(POOLS)}: the host's routes and Docker's networks take them all; "
-        "`docker network prune` frees what nobody uses"
+        f"no two free /24 networks in {', '.join(POOLS)}: the host's routes and Docker's networks take them all, the "
+        f"widest are {', '.join(map(str, widest))}. Where `ip route` shows them as a VPN's, disconnect it while the "
+        "lab runs, or let it route less; `docker network prune` frees networks that nobody uses"
     )
 
 

@@ -39,6 +39,13 @@ def test_a_path_that_loses_a_thousandth_by_itself_is_refused(vanishing: int, ref
             assert examine_start(up)["train"]["uplink"]["lost"] == vanishing
 
 
+def test_a_path_that_lets_nothing_through_is_said_with_what_to_do() -> None:
+    with fake_testbed(World(Sabotage(vanishing=TRAIN_PACKETS))) as up:
+        with pytest.raises(NotPlain, match="nothing passes between client and server") as refused:
+            examine_start(up)
+        assert up.addresses.client_subnet in str(refused.value)
+
+
 def test_a_path_that_holds_packets_back_is_refused() -> None:
     with fake_testbed(World(Sabotage(late=True))) as up, pytest.raises(NotPlain, match="held datagrams back"):
         examine_start(up)

@@ -66,8 +66,17 @@ def test_a_vpn_that_is_the_default_route_takes_nothing() -> None:
 
 
 def test_where_everything_is_taken_that_is_said() -> None:
-    with pytest.raises(HeadwindError, match="docker network prune"):
-        pick_addresses(random.Random(1), ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"])
+    everything = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15"]
+    with pytest.raises(HeadwindError, match="disconnect it") as refused:
+        pick_addresses(random.Random(1), everything)
+    assert all(net in str(refused.value) for net in everything)
+
+
+def test_a_vpn_that_owns_all_private_networks_leaves_those_for_measuring() -> None:
+    found = pick_addresses(random.Random(1), ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"])
+    measuring = ipaddress.IPv4Network("198.18.0.0/15")
+    assert ipaddress.IPv4Network(found.client_subnet).subnet_of(measuring)
+    assert ipaddress.IPv4Network(found.server_subnet).subnet_of(measuring)
 
 
 def test_every_host_has_its_number() -> None:

@@ -31,17 +31,42 @@ workloads:
 """
 
 
-def lab(folder: Path, *options: str) -> tuple[subprocess.CompletedProcess[str], str]:
+def lab(
+    folder: Path, *options: str, program: tuple[str, ...] = ("lab.py",)
+) -> tuple[subprocess.CompletedProcess[str], str]:
     """`lab.py run` over a small matrix with corruption; and the containers and networks that it left."""
     (folder / "matrix.yaml").write_text(MATRIX)
-    command = [sys.executable, str(ROOT / "lab.py"), "run", str(folder / "matrix.yaml"), "--reports", str(folder)]
-    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, *program, "run", str(folder / "matrix.yaml"), "--reports", str(folder)]
+    with subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
         said, complained = process.communicate(timeout=240)
     listings = (("ps", "-a"), ("network", "ls"))
     owners = [docker(*listing, "--filter", f"label={OWNER_LABEL}", "--format", f'{{{{.Label "{OWNER_LABEL}"}}}}')
               for listing in listings]  # fmt: skip
     left = [owner for owner in "".join(owners).split() if owner.startswith(f"{os.uname().nodename}:{process.pid}:")]
     return subprocess.CompletedProcess(command, process.returncode, said, complained), " ".join(left)
+
+
+# lab.py, whose agents are told that they run on another processor.
+ON_ARM = """
+import sys
+import lab
+from headwind import testbed
+from headwind.docker import python_in
+
+TELL = (
+    "import platform, runpy, sys; platform.machine = lambda: 'aarch64'; "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
+
+def on_arm(container, module, *arguments):
+    command = python_in(container, module, *arguments)
+    return [*command[: command.index("-m")], "-c", TELL, module, *arguments]
+
+testbed.python_in = on_arm
+sys.exit(lab.main(sys.argv[1:]))
+"""
 
 
 def host_ability(project: Project) -> Ability:
@@ -62,6 +87,21 @@ def test_engine_kernel_without_netem_ends_in_one_sentence_and_leaves_nothing(pro
     assert "--engine uml" in said
     assert left == ""
     assert not list(tmp_path.glob("*/matrix.json")), "no run was begun"
+
+
+@pytest.mark.parametrize("engine", ["uml", "auto"])
+def test_where_no_engine_runs_that_is_one_sentence_and_nothing_stays(
+    project: Project, tmp_path: Path, engine: str
+) -> None:
+    if engine == "auto" and host_ability(project).netem:
+        pytest.skip("this host's kernel has netem")
+    done, left = lab(tmp_path, "--engine", engine, program=("-c", ON_ARM))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    (said,) = done.stderr.splitlines()
+    assert "exists for x86_64 only, and this is aarch64" in said
+    assert ("has no netem" in said) is (engine == "auto")
+    assert left == ""
 
 
 def test_auto_says_what_it_chose_and_why_and_keeps_it(project: Project, tmp_path: Path) -> None:
