@@ -75,7 +75,7 @@ check-shell: $(DEV)
 	@.venv/bin/shellcheck $$(grep -rIlE '^#!.*[/ ](ba)?sh( |$$)' .ci nginx client impair)
 
 check-docker: $(DEV)
-	@.venv/bin/hadolint nginx/Dockerfile client/Dockerfile impair/Dockerfile
+	@.venv/bin/hadolint nginx/Dockerfile client/Dockerfile impair/Dockerfile tests/net/old-kernel/Dockerfile
 
 ##@ Help
 .PHONY: help

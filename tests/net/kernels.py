@@ -1,0 +1,60 @@
+"""Kernels that people have, in the router: Debian's user-mode-linux of earlier releases over this tree's router image.
+
+    .venv/bin/python -m tests.net.kernels trixie experiments/smoke.yaml --reports /tmp/reports
+
+runs a matrix with Debian 13's kernel in the router. The lab's code is then that of any engine on such a kernel: the
+same agent, the same netem messages, another netem. What boots it is the launcher of engine uml.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import lab
+from headwind import images
+from headwind.docker import docker
+from headwind.images import Images
+from headwind.matrix import load_matrix
+
+KERNELS = {"bookworm": "6.1", "trixie": "6.12"}  # Debian's suite -> its kernel; the router image has forky's
+DOCKERFILE = "tests/net/old-kernel/Dockerfile"
+
+
+def with_kernel(present: Images, suite: str) -> Images:
+    """The three images with the kernel of `suite` in the router, under a tag of their own; layers are cached.
+
+    Raises DockerError when apt cannot get the package.
+    """
+    tag = f"{present.tag}-{suite}"
+    router = f"headwind-impair:{tag}"
+    given = {"BASE": images.BASE, "ROUTER": f"headwind-impair:{present.tag}", "SUITE": suite}
+    arguments = [word for name, value in given.items() for word in ("--build-arg", f"{name}={value}")]
+    docker("build", "--tag", router, "--file", DOCKERFILE, *arguments, str(Path(DOCKERFILE).parent))
+    identity = docker("image", "inspect", "--format", "{{.Id}}", router).strip()
+    for name in ("client", "server"):
+        docker("tag", f"headwind-{name}:{present.tag}", f"headwind-{name}:{tag}")
+    return replace(present, tag=tag, ids={**present.ids, "impair": identity})
+
+
+def run_lab(suite: str, matrix: Path, reports: Path) -> int:
+    """`lab.py run` with the kernel of `suite` in the router; the exit code."""
+    prepared = with_kernel(images.ensure_images(print), suite)
+    with patch.object(images, "ensure_images", lambda _: prepared):
+        return lab.run_matrix(load_matrix(matrix), reports, "uml", None, junit=False)
+
+
+def main() -> int:
+    """Run a matrix with an older kernel in the router."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("suite", choices=KERNELS)
+    parser.add_argument("matrix", type=Path)
+    parser.add_argument("--reports", type=Path, required=True)
+    given = parser.parse_args()
+    return run_lab(given.suite, given.matrix, given.reports)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
