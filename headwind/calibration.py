@@ -54,7 +54,9 @@ def _apply(testbed: Testbed, direction: Direction, link: Link) -> None:
     if testbed.engine != "plain":
         links = {direction.value: link}
         testbed.router.call(
-            "apply", profile=Profile("calibration", **links).to_json(), seeds=dict.fromkeys(Direction, 1)
+            "apply",
+            profile=Profile("calibration", **links).to_json(),
+            seeds=testbed.netem_seeds(dict.fromkeys(Direction, 1)),
         )
 
 

@@ -98,7 +98,9 @@ def long_train(testbed: Testbed) -> dict[str, dict[str, float]]:
     `delay_s` is the median of one way. A train that lost too much is sent again; the last one counts.
     """
     if testbed.engine != "plain":
-        testbed.router.call("apply", profile=Profile("clean").to_json(), seeds={"uplink": 1, "downlink": 1})
+        testbed.router.call(
+            "apply", profile=Profile("clean").to_json(), seeds=testbed.netem_seeds({"uplink": 1, "downlink": 1})
+        )
     plan = dict.fromkeys(Direction, (TRAIN_PACKETS, TRAIN_INTERVAL_S, TRAIN_PAYLOAD_BYTES))
     found: dict[str, dict[str, float]] = {}
     for tries in range(1, TRAIN_TRIES + 1):

@@ -164,6 +164,14 @@ class Testbed:
         """The three agents; a call that waits on one watches the others."""
         return self.client, self.server, self.router
 
+    def netem_seeds(self, wanted: Mapping[str, int]) -> Mapping[str, int | None]:
+        """What netem is asked for, of the seeds that a block has: nothing where the router's kernel cannot be seeded.
+
+        netem then draws the kernel's own random numbers, and a trial cannot be repeated packet by packet.
+        """
+        can_seed = self.facts.get("router", {}).get("netem_seed", True)
+        return wanted if can_seed else dict.fromkeys(wanted)
+
     def ask_endpoints(self, op: str, /, **arguments: Any) -> tuple[Any, Any]:
         """Ask client and server for the same thing at once; the client's answer and the server's."""
         client, server = self.client.start(op, **arguments), self.server.start(op, **arguments)

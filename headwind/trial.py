@@ -11,8 +11,9 @@ from typing import Any
 from headwind.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.expectation import wire_bytes
 from headwind.model import Check, Outcome, Proof, Result, Trial
+from headwind.passage import SIDES, Evidence
 from headwind.pipe import Agent
-from headwind.proof import PROBE_BYTES, SIDES, Evidence, prove, shows_rate
+from headwind.proof import PROBE_BYTES, prove, shows_rate
 from headwind.testbed import OUTSIDE, Testbed
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 
@@ -56,7 +57,7 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
     with watch.phase("forget"):
         forget(testbed)
     with watch.phase("apply"):
-        seeds = {direction.value: seed for direction, seed in trial.block.seeds.items()}
+        seeds = testbed.netem_seeds({direction.value: seed for direction, seed in trial.block.seeds.items()})
         configured = testbed.router.call("apply", profile=profile.to_json(), seeds=seeds)
     with watch.phase("probe"):
         trains = send_trains(testbed, profile) if probe else {}

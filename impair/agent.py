@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from impair.tryout import try_netem
 from impair.wire import serve
 
 SIDES = ("client", "server")
+READ_TRIES = 5
+Frames = dict[str, dict[str, int]]  # as impair/ports.py counts them
 EGRESS = {Direction.UPLINK: "server", Direction.DOWNLINK: "client"}  # the side towards which a direction leaves
 
 
@@ -84,13 +87,17 @@ class Router:
         return asdict(try_netem(Profile.from_json(profile) for profile in profiles))
 
     def hello(self) -> dict[str, Any]:
-        """{"kernel", "engine", "netem_counters", "ports": {side: {"name", "mac", "mtu"}}} and what the engine adds."""
+        """{"kernel", "engine", "netem_counters", "netem_seed", "ports": {side: {"name", "mac", "mtu"}}} and more.
+
+        The first two of netem say what it can, the rest is what the engine adds.
+        """
         self._largest_gap_s()
         return {
             **self._facts,
             "kernel": os.uname().release,
             "engine": self._engine,
             "netem_counters": self._ability.counters,
+            "netem_seed": self._ability.seed,
             "ports": {side: ports.describe(name) for side, name in self._ports.items()},
         }
 
@@ -136,20 +143,23 @@ class Router:
         """{direction: {"link", "seed", "limit", "unverified", "counters"} or None, "ports": {side: frame counters}}.
 
         `link` is read back, but for what `unverified` names: the kernel does not tell it, so it is what was written.
-        Also "fingerprint" (see there; the queueing disciplines are the directions themselves, new with every `apply`;
+        Also "rx_while_read", {side: frames that came in after those counters were read and before netem's were}, and
+        "fingerprint" (see there; the queueing disciplines are the directions themselves, new with every `apply`;
         it takes longest, and is left out unless `whole`), "processors" (impair/processors.py; of a user-mode kernel
         also its own time as "cpu_s", and "working_s": see Watch in impair/pulse.py), and "largest_gap_s", the longest
         time since the last `show` in which this host did not run.
         """
-        counters = ports.frame_counters()  # before netem's: what came in by now is in netem's by then
+        counters, readings, later = self._read_together()
         directions: dict[str, Any] = {}
-        for direction, side in EGRESS.items():
-            reading = self._netem.read(self._ports[side])
+        for direction, reading in readings.items():
             applied = self._applied.get(direction)
             directions[direction.value] = _shown(reading, applied.delay if applied else None) if reading else None
         return {
             **directions,
             "ports": {side: counters[name] for side, name in self._ports.items()},
+            "rx_while_read": {
+                side: later[name]["rx_frames"] - counters[name]["rx_frames"] for side, name in self._ports.items()
+            },
             **({"fingerprint": fingerprint(roots=False, transport=False)} if whole else {}),
             "processors": self._launcher.processors or kept_waiting(),
             "largest_gap_s": self._largest_gap_s(),
@@ -163,6 +173,21 @@ class Router:
         """
         inside_s, outside_s = self._pulse.largest_gap_s(), self._launcher.largest_gap_s()
         return inside_s if outside_s is None else min(inside_s, outside_s)
+
+    def _read_together(self) -> tuple[Frames, dict[Direction, Reading | None], Frames]:
+        """The ports' counters, netem's, and the ports' again.
+
+        What came in by the first is in netem's by then. Where netem does not count its own decisions they follow from
+        both, so there it is tried a few times to read them while nothing comes in.
+        """
+        for attempt in count(1):
+            before = ports.frame_counters()
+            readings = {direction: self._netem.read(self._ports[side]) for direction, side in EGRESS.items()}
+            after = ports.frame_counters()
+            quiet = all(after[name]["rx_frames"] == before[name]["rx_frames"] for name in self._ports.values())
+            if quiet or self._ability.counters or attempt == READ_TRIES:
+                return before, readings, after
+        raise AssertionError("counting has an end")
 
 
 def _shown(reading: Reading, written: Delay | None) -> dict[str, Any]:

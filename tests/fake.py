@@ -14,7 +14,8 @@ from typing import Any
 from headwind.expectation import stationary_loss
 from headwind.journal import Run
 from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Repetition, Result, Trial, Workload
-from headwind.proof import SIDES, Evidence, prove
+from headwind.passage import SIDES, Evidence
+from headwind.proof import prove
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 
 ARTICLE = Workload("article", requests=1000, connections=100, streams=100)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headwind.expectation import stationary_loss
+from headwind.passage import SIDES
 from headwind.pipe import Agent, AgentDied
-from headwind.proof import SIDES
 from headwind.testbed import Addresses, Testbed
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 from nginx.objects import content

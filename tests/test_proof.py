@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headwind.model import Check, Proof
-from headwind.proof import Evidence, prove
+from headwind.passage import Evidence
+from headwind.proof import prove
 from impair.profile import (
     Corrupt,
     Delay,
@@ -364,10 +365,54 @@ def test_older_kernels_do_not_prove_another_network(asked: Link, real: Link, qua
     assert ("downlink", quantity) in broken(proof_of(asked, real, kernel="6.12"))
 
 
-def test_older_kernels_cannot_prove_corruption_and_say_so() -> None:
-    proof = proof_of(Link(corrupt=Corrupt(0.1)), kernel="6.12")
-    assert broken(proof) == {("downlink", "corrupt_ratio")}
-    assert "7.2" in check_of(proof, "corrupt_ratio").note
+@pytest.mark.parametrize("ratio", [0.01, 0.05, 0.2, 0.5, 1.0])
+@pytest.mark.parametrize("loss", [None, Loss(0.3)], ids=str)
+def test_older_kernels_prove_corruption_by_what_the_receiver_counts(ratio: float, loss: Loss | None) -> None:
+    proof = proof_of(Link(corrupt=Corrupt(ratio), loss=loss), kernel="6.1")
+    assert broken(proof) == set()
+    check = check_of(proof, "corrupt_ratio")
+    assert check.measured == pytest.approx(ratio, abs=check.tolerance)
+    assert check.measured is not None
+    assert check.measured > ratio / 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "real"),
+    [(0.2, 0.1), (0.2, 0.3), (0.05, 0.025), (0.2, 0.0), (0.01, 0.0), (0.0, 0.01), (0.0, 0.2)],
+)
+def test_older_kernels_do_not_prove_another_corruption(asked: float, real: float) -> None:
+    wanted, given = (Link(corrupt=Corrupt(ratio) if ratio else None) for ratio in (asked, real))
+    assert ("downlink", "corrupt_ratio") in broken(proof_of(wanted, given, kernel="6.12"))
+
+
+def test_corruption_on_the_wrong_side_shows_on_both_in_older_kernels() -> None:
+    wanted = Profile("asked", downlink=Link(corrupt=Corrupt(0.1)))
+    swapped = Profile("real", uplink=wanted.downlink)
+    found = broken(prove(wanted, evidence_of(swapped, wanted, kernel="6.12")))
+    assert {("uplink", "corrupt_ratio"), ("downlink", "corrupt_ratio")} <= found
+
+
+def test_frames_that_somebody_else_takes_are_no_corruption() -> None:
+    """As many vanish behind netem as should have been corrupted, and no checksum is wrong."""
+    taken = gone("client", "rx_frames", 800), gone("client", "ip_in_receives", 800)
+
+    def take(after: dict[str, Any]) -> None:
+        for change in taken:
+            change(after)
+
+    found = broken(proof_of(Link(corrupt=Corrupt(0.2)), Link(), take, kernel="6.12"))
+    assert ("downlink", "unexplained_loss_ratio") in found
+
+
+def test_packets_that_pass_while_older_counters_are_read_are_no_duplicates() -> None:
+    """With a delay some always do: 39 of 326 packets looked doubled where nothing was."""
+
+    def read_slowly(after: dict[str, Any]) -> None:
+        after["server"]["tx_frames"] -= 39  # which is read before the router's
+        after["router"]["ports"]["server"]["rx_frames"] -= 39
+        after["router"]["rx_while_read"] = {"client": 0, "server": 39}
+
+    assert broken(proof_of(Link(Delay(0.02)), change=read_slowly, kernel="6.12")) == set()
 
 
 def test_older_kernels_may_drop_in_the_queue_of_a_rate() -> None:

@@ -21,9 +21,10 @@ def method(data: RunData) -> Iterator[str]:
     """One paragraph for each thing that a reader must know to judge the figures or to make them again."""
     matrix, repeat = data.matrix, blocks_text(data.matrix.repeat)
     names = ", ".join(protocol_name(protocol) for protocol in matrix.protocols)
+    seeded = " with the same seeds" if was_seeded(data) else ""
     yield (
         f"Each of {counted(len(matrix.conditions), 'condition')} (a network profile with a workload) was planned for "
-        f"{repeat}. A block runs every protocol ({names}) once, over the same network with the same seeds, in an order "
+        f"{repeat}. A block runs every protocol ({names}) once, over the same network{seeded}, in an order "
         f"that changes from block to block. The run's seed is {matrix.seed}."
     )
     yield from _twins(data)
@@ -31,8 +32,7 @@ def method(data: RunData) -> Iterator[str]:
     engine = ENGINES.get(str(data.environment.get("engine")), "netem")
     yield (
         "Client and server reach each other through the router only. On its two outgoing sides it impairs each "
-        f"direction for itself, with {engine}. The seeds fix netem's decisions packet by packet; protocols send "
-        "different packets, so equal seeds do not mean that they lose the same bytes."
+        f"direction for itself, with {engine}. {_randomness(data)}"
     )
     yield from _choice(data)
     yield from _overtaking(data)
@@ -44,6 +44,24 @@ def method(data: RunData) -> Iterator[str]:
     )
     yield from _analysis()
     yield from _verdicts(data)
+
+
+def was_seeded(data: RunData) -> bool:
+    """Whether netem took the seeds; runs from before this was asked only ran where it did."""
+    router = data.environment.get("testbed", {}).get("router", {})
+    return bool(router.get("netem_seed", True))
+
+
+def _randomness(data: RunData) -> str:
+    if was_seeded(data):
+        return (
+            "The seeds fix netem's decisions packet by packet; protocols send different packets, so equal seeds do not "
+            "mean that they lose the same bytes."
+        )
+    return (
+        "The router's kernel cannot seed netem (6.6 and later can), so its decisions came from random numbers of the "
+        "kernel's own: the shares are as asked, but the run cannot be repeated packet by packet."
+    )
 
 
 def _twins(data: RunData) -> Iterator[str]:

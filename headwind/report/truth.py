@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwind.model import Check, Condition, Result, Role, Twin
-from headwind.proof import Evidence, passage_of
+from headwind.passage import Evidence, passage_of
 from headwind.report.data import RunData, latest_of
 from impair.profile import Direction
 
