@@ -45,7 +45,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
     def up(engine: str) -> AbstractContextManager[Testbed]:
         return Testbed.up(images.tag, matrix.congestion, engine, out.print, profiles)
 
-    with Lane(up, matrix.timeout_s, engine) as lane:
+    with Lane(up, matrix.timeout_s, engine, matrix.settings) as lane:
         check_capacity(matrix, lane.facts["ceiling"], earlier_ceilings(reports, lane.engine, host_facts()))
         run = open_run(earlier, matrix, reports, images, lane)
         out.print(f"engine {lane.engine}; run {run.folder}")

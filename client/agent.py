@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import resource
@@ -15,14 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from client.curl import fetch
-from client.h2load import Fetch, Output, interpret
+from client.h2load import PROGRAMS, Fetch, Output, interpret
 from impair import endpoint
+from impair.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
 from impair.wire import Operation, serve
 
 # setpriv: h2load dies with the agent, however the agent dies. stdbuf: what it prints is there even when it is killed.
 LEASH = ("setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL")
+PATCH = Path(__file__).with_name("h2load.patch")
 LAB = 0  # the descriptor at whose other end the lab sits
 GRACE_S = 1.0  # between SIGTERM and SIGKILL
+LOOK_AFTER_S = 0.05  # into the run: the sockets are there, and there is time to look at them
 STDERR_TAIL = 2000  # characters
 PACKAGES = ("libngtcp2-16", "libngtcp2-crypto-ossl0", "libnghttp3-9", "libssl3t64", "libc6", "libcurl4t64")
 
@@ -31,33 +35,45 @@ class LabIsGone(ConnectionAbortedError):
     """The agent's input ended while h2load ran; h2load was ended, too."""
 
 
-def run(
-    protocol: str, host: str, port: int, path: str, requests: int, connections: int, streams: int, threads: int,
-    timeout_s: float,
-) -> dict[str, Any]:  # fmt: skip
-    """Fetch with a fresh h2load, and say what came of it; killed after `timeout_s`.
+def run(timeout_s: float, **asked: Any) -> dict[str, Any]:
+    """Do what `asked` says (client.h2load.Fetch) with a fresh h2load, tell what came of it; killed after `timeout_s`.
 
     Returns {"command": [...], "exit_code": int (minus the signal's number when killed), "timed_out": bool, "wall_s":
-    float from start to exit, "stderr_tail": str, and what `client.h2load.interpret` finds}. Raises ValueError for a
-    workload that h2load cannot do, LabIsGone.
+    float from start to exit, "stderr_tail": str, "windows": what limits the client had, and what
+    `client.h2load.interpret` finds}. Raises ValueError for a workload that h2load cannot do, LabIsGone.
     """
-    fetch = Fetch(protocol, host, port, path, requests, connections, streams, threads)
+    asked_for = Fetch(**asked)
+    watch = Watch()
     with tempfile.TemporaryDirectory(prefix="h2load-", dir="/dev/shm") as name:
         directory = Path(name)
-        command, started_at = fetch.command(), time.time()
-        execution = execute(command, directory, timeout_s)
+        command, started_at = asked_for.command(), time.time()
+        execution = execute(command, directory, timeout_s, watch if asked_for.protocol == "h3" else None)
         return {
             "command": command,
             **execution,
-            **interpret(Output.read(directory), requests, started_at),
+            **interpret(Output.read(directory), asked_for.requests, started_at),
+            "windows": {**tcp_limits(), **asked_for.windows(), **smallest(watch.found)},
             "stderr_tail": (directory / "stderr").read_text(errors="replace")[-STDERR_TAIL:].strip(),
         }
 
 
-def execute(command: list[str], directory: Path, timeout_s: float) -> dict[str, Any]:
+class Watch:
+    """Looks for the UDP sockets of a program that was started after it; `look` until some are `found`."""
+
+    def __init__(self) -> None:
+        self._known = {each.inode for each in udp_sockets()}
+        self.found: list[UdpSocket] = []
+
+    def look(self) -> None:
+        """Look now."""
+        self.found = [each for each in udp_sockets() if each.inode not in self._known]
+
+
+def execute(command: list[str], directory: Path, timeout_s: float, watch: Watch | None = None) -> dict[str, Any]:
     """Run `command` in `directory`, its output into `stdout` and `stderr` there, for at most `timeout_s`.
 
-    Returns {"exit_code", "timed_out", "wall_s"}; raises LabIsGone.
+    `watch` looks LOOK_AFTER_S later, and in steps that double until it has found something. Returns {"exit_code",
+    "timed_out", "wall_s"}; raises LabIsGone.
     """
     start = time.monotonic()
     with (directory / "stdout").open("wb") as stdout, (directory / "stderr").open("wb") as stderr:
@@ -66,7 +82,13 @@ def execute(command: list[str], directory: Path, timeout_s: float) -> dict[str, 
             start_new_session=True,
         )  # fmt: skip
     try:
-        ended = _wait(process.pid, timeout_s)
+        pause_s = min(LOOK_AFTER_S, timeout_s)
+        while watch and not watch.found and time.monotonic() + pause_s < start + timeout_s:
+            if _wait(process.pid, pause_s):
+                break
+            watch.look()
+            pause_s *= 2
+        ended = _wait(process.pid, max(0.0, start + timeout_s - time.monotonic()))
     finally:
         _end(process)
     return {"exit_code": process.returncode, "timed_out": not ended, "wall_s": time.monotonic() - start}
@@ -110,6 +132,12 @@ def info() -> dict[str, Any]:
         "h2load": version.strip(),
         "packages": dict(line.split() for line in listing.splitlines()),
         "kernel": platform.release(),
+        # The program of each setting, and what it was built from beyond nghttp2's source (client/h2load.patch).
+        "programs": {
+            setting: hashlib.sha256(Path("/usr/local/bin", name).read_bytes()).hexdigest()
+            for setting, name in PROGRAMS.items()
+        },
+        "patch_sha256": hashlib.sha256(PATCH.read_bytes()).hexdigest(),
         "quic_congestion": "cubic",  # ngtcp2's default (ngtcp2_settings_default); h2load neither changes nor offers it
     }
 

@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 ALPN = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}
+PROGRAMS = {"unbound": "h2load", "as-shipped": "h2load-as-shipped"}  # by setting; the first has h2load.patch
+WINDOW_BITS = {"h2": 30, "h3": 24}  # of a stream: h2load's own defaults, stated so that they are known
+CONNECTION_WINDOW_BITS = 30
 FAILED_STREAM = -1  # h2load's status of a request whose stream was closed with an error
 
 _SECONDS = {"connect_s": "connect", "ttfb_s": "ttfb", "min_rtt_s": "min_rtt", "smoothed_rtt_s": "smoothed_rtt"}
@@ -48,10 +51,13 @@ class Fetch:
     connections: int
     streams: int
     threads: int
+    settings: str = "unbound"  # or "as-shipped": padded QUIC packets, and the socket buffers that a fresh host gives
 
     def __post_init__(self) -> None:
         if self.protocol not in ALPN:
             raise ValueError(f"protocol {self.protocol!r} is not one of {', '.join(ALPN)}")
+        if self.settings not in PROGRAMS:
+            raise ValueError(f"settings {self.settings!r} are not one of {', '.join(PROGRAMS)}")
         if not 1 <= self.threads <= self.connections <= self.requests:
             raise ValueError(
                 f"h2load needs threads <= connections <= requests, got {self.threads}, {self.connections}, "
@@ -65,11 +71,21 @@ class Fetch:
         because a super-packet would be impaired as one packet. There is no option for QUIC's congestion control.
         """
         return [
-            "h2load", f"--threads={self.threads}", f"--clients={self.connections}", f"--requests={self.requests}",
+            PROGRAMS[self.settings],
+            f"--threads={self.threads}", f"--clients={self.connections}", f"--requests={self.requests}",
             f"--max-concurrent-streams={self.streams}", f"--alpn-list={ALPN[self.protocol]}", "--no-udp-gso",
+            *(f"--{name.removesuffix('_bytes').replace('_', '-')}-bits={size_bytes.bit_length()}"
+              for name, size_bytes in self.windows().items() if self.settings == "unbound"),
             "--output-file=result.json", "--log-file=log",
             f"https://{self.host}:{self.port}{self.path}",
         ]  # fmt: skip
+
+    def windows(self) -> dict[str, int]:
+        """The flow-control windows that the client grants: {"window_bytes" of a stream, "connection_window_bytes"}."""
+        if self.protocol == "h1":
+            return {}
+        bits = {"window_bytes": WINDOW_BITS[self.protocol], "connection_window_bytes": CONNECTION_WINDOW_BITS}
+        return {name: (1 << bit) - 1 for name, bit in bits.items()}
 
 
 @dataclass(frozen=True, slots=True)

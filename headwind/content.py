@@ -15,7 +15,6 @@ from headwind.model import Trial
 from headwind.testbed import Testbed
 from nginx.objects import content
 
-PORT = 443
 STRETCH_BYTES = 1 << 20  # of a larger object the hash is of one stretch, the next one in each block
 FETCH_TIMEOUT_S = 10.0  # on the bare path
 
@@ -37,7 +36,7 @@ def stretch_of(trial: Trial) -> Stretch | None:
     return Stretch(first, whole[first : first + STRETCH_BYTES])
 
 
-def start_fetch(testbed: Testbed, trial: Trial) -> int | None:
+def start_fetch(testbed: Testbed, trial: Trial, port: int) -> int | None:
     """Take the impairments away, and have the client fetch the trial's stretch from the workers that served the trial.
 
     Call it once the trial's counters are read. Returns the request to wait for; None where there is no such object.
@@ -48,7 +47,7 @@ def start_fetch(testbed: Testbed, trial: Trial) -> int | None:
     if testbed.engine != "plain":
         testbed.router.call("clear")
     return testbed.client.start(
-        "fetch", protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=PORT,
+        "fetch", protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=port,
         path=trial.block.condition.workload.path, first_byte=stretch.first_byte, bytes_wanted=len(stretch.data),
         timeout_s=FETCH_TIMEOUT_S,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from headwind.calibration import measure_capacity
 from headwind.docker import DockerError
 from headwind.model import HeadwindError, Outcome, Result, Trial
 from headwind.pipe import AgentDied, AgentError
+from headwind.settings import UNBOUND, Settings
 from headwind.start import examine_start
 from headwind.testbed import Testbed
 from headwind.trial import run_trial
@@ -46,6 +47,7 @@ class Lane:
     up: TestbedUp
     timeout_s: float  # of one trial
     engine: str = "auto"
+    settings: Settings = UNBOUND
     testbed: Testbed | None = None
     _context: AbstractContextManager[Testbed] | None = field(default=None, repr=False)
 
@@ -84,7 +86,7 @@ class Lane:
             if self.testbed is None:
                 self._build()
             assert self.testbed
-            result = run_trial(self.testbed, trial, self.timeout_s, attempt)
+            result = run_trial(self.testbed, trial, self.timeout_s, attempt, settings=self.settings)
         except (AgentDied, AgentError, DockerError) as error:
             self._drop()
             result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=started_at)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from headwind.settings import UNBOUND, Settings
 from impair.profile import Delay, Direction, Profile
 
 CONTROL_RATIO = 0.10  # how much longer every delay is in the arm of the positive control
@@ -186,6 +187,7 @@ class Matrix:
     timeout_s: float  # of one trial
     seed: int
     congestion: Congestion = Congestion()
+    settings: Settings = UNBOUND
     title: str = ""
     source: str = ""
     path: str = ""

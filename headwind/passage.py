@@ -33,6 +33,7 @@ class Evidence:
     after: Mapping[str, Any]
     trains: Mapping[str, Mapping[str, Any]]
     joined: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # the hosts' fingerprints at the start
+    windows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # that "server" and "client" had
 
 
 @dataclass(frozen=True, slots=True)

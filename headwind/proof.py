@@ -43,7 +43,7 @@ def prove(profile: Profile, evidence: Evidence) -> Proof:
     """Check both directions of a trial's network; see the module's docstring for the rule."""
     configured, before, after = evidence.configured, evidence.before, evidence.after
     counters = {"before": before, "after": after, "trains": evidence.trains, "configured": configured,
-                "joined": evidence.joined}  # fmt: skip
+                "joined": evidence.joined, "windows": evidence.windows}  # fmt: skip
     checks = [check_settings(direction, configured[direction], before, after) for direction in Direction]
     checks += check_hosts(before, after, evidence.joined)
     if not all(moment["router"].get(direction) for moment in (before, after) for direction in Direction):
@@ -231,6 +231,7 @@ def _warnings(profile: Profile, passages: Mapping[Direction, Passage], evidence:
             dropped, limit = passage.queue_drops, profile.link(direction).limit
             yield f"{direction}: {dropped} packets dropped by a full queue (limit {limit}), as a slow link does"
     for side in ("client", "server"):
-        lost = gain(evidence, side, "", "udp_rcvbuf_errors")
-        if lost:
-            yield f"{side}: {lost} datagrams lost in a full UDP receive buffer (net.core.rmem_max of the host)"
+        if lost := gain(evidence, side, "", "udp_rcvbuf_errors"):
+            size = evidence.windows.get(side, {}).get("udp_rcvbuf_bytes")
+            room = f" of {size / 1024:.0f} KB" if size else ""
+            yield f"{side}: {lost} datagrams lost in a full UDP receive buffer{room} (docs/windows.md)"

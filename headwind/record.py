@@ -29,6 +29,7 @@ from headwind.model import (
     arm_named,
     to_json,
 )
+from headwind.settings import UNBOUND, Settings, Windows
 from impair.profile import Direction, Profile
 
 NOT_SET, NOTHING = "not set", "none"
@@ -66,6 +67,7 @@ def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
         "timeout_s": matrix.timeout_s,
         "seed": matrix.seed,
         "congestion": to_json(matrix.congestion),
+        **({"settings": to_json(matrix.settings)} if matrix.settings != UNBOUND else {}),
         **({"selfcheck": to_json(matrix.selfcheck)} if matrix.selfcheck else {}),
         **({"published": [_published_to_json(source) for source in matrix.published]} if matrix.published else {}),
     }
@@ -115,6 +117,7 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
         timeout_s=data["timeout_s"],
         seed=data["seed"],
         congestion=Congestion(**data["congestion"]),
+        settings=Settings(**{end: Windows(each) for end, each in data.get("settings", {}).items()}),
         title=data["title"],
         source=source,
         path=path,
@@ -261,6 +264,8 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
             "seed": str(matrix.seed),
             "congestion.tcp": matrix.congestion.tcp,
             "congestion.quic": matrix.congestion.quic,
+            "settings.server": matrix.settings.server,
+            "settings.client": matrix.settings.client,
             **_selfcheck_settings(matrix.selfcheck),
         }
     }

@@ -14,7 +14,9 @@ from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.passage import SIDES, Evidence
 from headwind.pipe import Agent
 from headwind.proof import PROBE_BYTES, prove, shows_rate
+from headwind.settings import UNBOUND, Settings
 from headwind.testbed import OUTSIDE, Testbed
+from headwind.windows import window_warnings
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 
 PROBE_COUNT = 20
@@ -46,7 +48,10 @@ class Stopwatch:
             self.phases_s[name] = self.phases_s.get(name, 0.0) + time.perf_counter() - start
 
 
-def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0, probe: bool = True) -> Result:
+def run_trial(
+    testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0, probe: bool = True,
+    settings: Settings = UNBOUND,
+) -> Result:  # fmt: skip
     """Execute one trial on a testbed that is up, and judge it.
 
     Raises AgentDied or AgentError when the lab itself broke: then there is no result, and the testbed is to be rebuilt.
@@ -62,16 +67,18 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
     with watch.phase("probe"):
         trains = send_trains(testbed, profile) if probe else {}
     with watch.phase("count"):
+        server_windows = testbed.server.call("windows", port=settings.port)
         health, before = testbed.server.call("health"), read_counters(testbed) | read_outside(testbed)
     with watch.phase("client"):
-        answer = run_client(testbed, trial, timeout_s)
+        answer = run_client(testbed, trial, timeout_s, settings)
     with watch.phase("settle"):
         after = _settled_counters(testbed, profile, before)
     with watch.phase("compare"):
-        fetch = start_fetch(testbed, trial)
+        fetch = start_fetch(testbed, trial, settings.port)
     with watch.phase("prove"):
-        proof = prove(profile, Evidence(configured, before, after, trains, testbed.fingerprints))
-        proof = replace(proof, warnings=(*proof.warnings, *_crowding(testbed, before, after, answer["wall_s"])))
+        windows = {"server": server_windows, "client": answer.get("windows", {})}
+        evidence = Evidence(configured, before, after, trains, testbed.fingerprints, windows)
+        proof = _proven(testbed, trial, evidence, answer["wall_s"])
     with watch.phase("compare"):
         answer["content"] = finish_fetch(testbed, fetch)
         outcome, reason = decide(trial, answer, proof, health, testbed.server.call("health"))
@@ -79,6 +86,13 @@ def run_trial(testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0
     return Result(
         trial, outcome, reason, metrics, proof, answer, " ".join(answer["command"]), watch.phases_s, attempt, started_at
     )
+
+
+def _proven(testbed: Testbed, trial: Trial, evidence: Evidence, wall_s: float) -> Proof:
+    """The proof, with what else there is to say of a trial whose client ran for `wall_s`."""
+    proof = prove(trial.profile, evidence)
+    crowding = _crowding(testbed, evidence.before, evidence.after, wall_s)
+    return replace(proof, warnings=(*proof.warnings, *crowding, *window_warnings(trial, evidence, wall_s)))
 
 
 def _crowding(testbed: Testbed, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> Iterator[str]:
@@ -224,14 +238,14 @@ def read_outside(testbed: Testbed) -> dict[str, Any]:
     return testbed.ask_hosts({OUTSIDE: "counters"}, whole=False)
 
 
-def run_client(testbed: Testbed, trial: Trial, timeout_s: float) -> dict[str, Any]:
+def run_client(testbed: Testbed, trial: Trial, timeout_s: float, settings: Settings = UNBOUND) -> dict[str, Any]:
     """The workload over the trial's protocol, by a fresh client process; what the client agent answers."""
     workload = trial.block.condition.workload
     answer: dict[str, Any] = testbed.client.call(
         "run", timeout_s + CLIENT_GRACE_S, testbed.agents,
-        protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=443, path=workload.path,
-        requests=workload.requests, connections=workload.connections, streams=workload.streams,
-        threads=workload.threads, timeout_s=timeout_s,
+        protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=settings.port,
+        path=workload.path, requests=workload.requests, connections=workload.connections, streams=workload.streams,
+        threads=workload.threads, timeout_s=timeout_s, settings=settings.client.value,
     )  # fmt: skip
     return answer
 

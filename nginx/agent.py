@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from impair import endpoint
+from impair.buffers import smallest, tcp_limits, udp_sockets
 from impair.wire import Operation, serve
 
 CONFIGURATION = Path(__file__).with_name("nginx.conf")
 PID_FILE = Path("/run/nginx.pid")
 PORT = 443
+FRESH_STREAM_BUFFER_BYTES = 64 << 10  # http3_stream_buffer_size of a server that does not set it
 PACKAGES = ("nginx", "libssl3t64", "libc6")
 RESTART_TIMEOUT_S = 5.0
 PROBE_TIMEOUT_S = 1.0
@@ -84,7 +86,31 @@ def info() -> dict[str, Any]:
         "quic_congestion": "cubic" if cubic else "newreno",
         "quic_rcvbuf_wanted_bytes": _wanted_rcvbuf_bytes(CONFIGURATION.read_text()),
         "quic_rcvbuf_bytes": _rcvbuf_bytes(),
+        "windows": {str(port): windows(port) for port in _stream_buffers(CONFIGURATION.read_text())},
     }
+
+
+def windows(port: int) -> dict[str, int | None]:
+    """The buffers behind `port`: {"tcp_rmem_max_bytes", "tcp_wmem_max_bytes", "http3_stream_buffer_bytes", ...}.
+
+    "udp_rcvbuf_bytes" and "udp_sndbuf_bytes" are the kernel's, which counts twice what was asked for. Raises KeyError
+    for a port that the configuration does not have.
+    """
+    return {
+        **tcp_limits(),
+        **smallest([each for each in udp_sockets() if each.port == port]),
+        "http3_stream_buffer_bytes": _stream_buffers(CONFIGURATION.read_text())[port],
+    }
+
+
+def _stream_buffers(configuration: str) -> dict[int, int]:
+    """http3_stream_buffer_size of each port that speaks QUIC."""
+    found = {}
+    for server in configuration.split("server {")[1:]:
+        set_ = re.findall(r"^\s*http3_stream_buffer_size (\d+)([km]?);", server, re.MULTILINE)
+        port = int(re.findall(r"^\s*listen (\d+) quic", server, re.MULTILINE)[0])
+        found[port] = _bytes(*set_[0]) if set_ else FRESH_STREAM_BUFFER_BYTES
+    return found
 
 
 def _master() -> int:
@@ -173,7 +199,11 @@ def _rcvbuf_bytes() -> int | None:
 
 
 def _wanted_rcvbuf_bytes(configuration: str) -> int:
-    number, unit = re.findall(r"\bquic\b.*\brcvbuf=(\d+)([km]?)", configuration)[0]
+    return _bytes(*re.findall(r"\bquic\b.*\brcvbuf=(\d+)([km]?)", configuration)[0])
+
+
+def _bytes(number: str, unit: str) -> int:
+    """nginx's way to write a size: `64k`, `16m`."""
     return int(number) << {"": 0, "k": 10, "m": 20}[unit]
 
 
@@ -187,6 +217,7 @@ OPERATIONS: dict[str, Operation] = {
     "info": info,
     "restart_workers": restart_workers,
     "health": health,
+    "windows": windows,
 }
 
 

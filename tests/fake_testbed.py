@@ -131,7 +131,7 @@ class FakeAgent(Agent):
         return self.answers.pop(identity)
 
     def do_counters(self, whole: bool = True) -> dict[str, Any]:
-        zero = dict.fromkeys(("udp_rcvbuf_errors", "oversize_frames", "tcp_retrans_segs"), 0)
+        zero = dict.fromkeys(("udp_rcvbuf_errors", "oversize_frames", "tcp_retrans_segs", "rx_bytes"), 0)
         told: dict[str, Any] = {"fingerprint": {}} if whole else {}
         return {**self.world.frames[self.name], **zero, **told, "largest_gap_s": 0.0}
 
@@ -207,6 +207,9 @@ class FakeServer(FakeAgent):
     def do_restart_workers(self) -> dict[str, Any]:
         return {"workers": [10]}
 
+    def do_windows(self, port: int) -> dict[str, Any]:
+        return {"http3_stream_buffer_bytes": {443: 16 << 20, 8443: 64 << 10}[port]}
+
     def do_health(self) -> dict[str, Any]:
         return {"master": self.world.nginx, "workers": [10]}
 
@@ -250,7 +253,7 @@ class FakeClient(FakeAgent):
                 "request_p95_s": total_s / 2, "requests_succeeded": succeeded, "requests_failed": broken.failed,
                 "bytes_body": body_bytes,
             },
-            "samples": {},
+            "samples": {}, "windows": {"window_bytes": (1 << 24) - 1},
         }  # fmt: skip
         if broken.hangs:
             answer |= {"metrics": {}, "totals": {}, "wall_s": asked["timeout_s"], "exit_code": -15}

@@ -298,7 +298,9 @@ def test_one_run_gives_one_answer(tmp_path: Path, lab: int, commands: Callable[[
         (tmp_path / name).write_text(text)
     (tmp_path / "json").write_text(json.dumps(kept["result"]))
     commands("h2load", f"cat '{tmp_path}/out'; cp '{tmp_path}/log' log; cp '{tmp_path}/json' result.json")
-    answer = agent.run("h3", "192.0.2.1", 443, "/", requests=10, connections=2, streams=5, threads=1, timeout_s=10)
+    answer = agent.run(
+        10, protocol="h3", host="192.0.2.1", port=443, path="/", requests=10, connections=2, streams=5, threads=1
+    )
     assert answer["command"][0] == "h2load"
     assert (answer["exit_code"], answer["timed_out"], answer["stderr_tail"]) == (0, False, "")
     assert (answer["negotiated"]["alpn"], answer["reconciled"]) == ("h3", True)

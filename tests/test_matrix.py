@@ -10,7 +10,8 @@ import pytest
 
 from headwind.matrix import load_matrix
 from headwind.model import Congestion, Protocol, Repetition, Workload
-from headwind.record import matrix_from_json, matrix_to_json
+from headwind.record import differences, matrix_from_json, matrix_to_json
+from headwind.settings import Settings, Windows
 from headwind.written.document import MOST_STREAMS
 from impair.profile import (
     Corrupt,
@@ -242,3 +243,30 @@ def test_a_budget_bounds_a_run_better_than_a_number_of_trials(tmp_path: Path) ->
     text += "workloads: {w: {requests: 10, connections: 2}}\n"
     assert load(text % ", budget: 1h", tmp_path).repeat.most == 1000
     assert "a run has at most 10000" in str(refusal(text.replace("{min: 3, max: 1000%s}", "1000"), tmp_path))
+
+
+def test_settings_are_one_word_or_one_for_each_end(tmp_path: Path) -> None:
+    assert load(MINIMAL, tmp_path).settings == Settings(Windows.UNBOUND, Windows.UNBOUND)
+    shipped = load(MINIMAL + "settings: as-shipped\n", tmp_path)
+    assert shipped.settings == Settings(Windows.AS_SHIPPED, Windows.AS_SHIPPED)
+    one = load(MINIMAL + "settings: {client: as-shipped}\n", tmp_path)
+    assert one.settings == Settings(Windows.UNBOUND, Windows.AS_SHIPPED)
+    for matrix in (shipped, one):
+        assert matrix_from_json(matrix_to_json(matrix)).settings == matrix.settings
+    assert list(differences(matrix_to_json(shipped), matrix_to_json(one))) == ["settings.server: as-shipped -> unbound"]
+
+
+def test_a_network_that_would_need_larger_windows_is_refused_where_it_is(tmp_path: Path) -> None:
+    fits = MINIMAL.replace("clean: {}", "fat: {both: {delay: 300ms}, downlink: {rate: 106mbit}}")
+    load(fits, tmp_path)
+    large = fits.replace("106mbit", "107mbit")
+    (complaint,) = refusal(large, tmp_path).complaints
+    assert "8.03 MB" in complaint.message
+    assert "8 MB" in complaint.hint
+    assert (complaint.line, complaint.column) == (3, large.splitlines()[2].index("{both") + 1)
+    load(large + "settings: as-shipped\n", tmp_path)  # where windows may bind no network is too large for them
+
+
+def test_a_misspelt_setting_is_refused_with_what_is_near(tmp_path: Path) -> None:
+    (complaint,) = refusal(MINIMAL + "settings: as-shiped\n", tmp_path).complaints
+    assert "as-shipped" in complaint.hint

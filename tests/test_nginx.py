@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from headwind.settings import PORTS, Windows
+from headwind.windows import LARGEST_BDP_BYTES
 from nginx import agent, objects
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,9 +63,9 @@ def directive(name: str) -> list[str]:
     return re.findall(rf"^\s*{name} +([^;]+);", CONFIGURATION, re.MULTILINE)
 
 
-def test_all_protocols_are_served_on_one_port() -> None:
-    listeners = directive("listen")
-    assert [words.split()[:2] for words in listeners] == [["443", "ssl"], ["443", "quic"]]
+def test_all_protocols_are_served_on_the_port_of_each_setting() -> None:
+    listeners = [words.split()[:2] for words in directive("listen")]
+    assert listeners == [[str(port), kind] for port in PORTS.values() for kind in ("ssl", "quic")]
     assert directive("http2") == directive("http3") == ["on"]
     assert len(directive("ssl_certificate")) == len(directive("root")) == 1
 
@@ -80,6 +82,14 @@ def test_nothing_that_differs_between_protocols_is_left_to_a_default() -> None:
 @pytest.mark.parametrize(("text", "size"), [("4m", 4 << 20), ("208k", 208 << 10), ("65536", 65536)])
 def test_the_wanted_buffer_is_read_from_the_configuration(text: str, size: int) -> None:
     assert agent._wanted_rcvbuf_bytes(f"listen 443 ssl;\nlisten 443 quic reuseport rcvbuf={text};") == size
+
+
+def test_no_window_of_the_server_binds_below_the_largest_product_and_a_fresh_one_is_as_shipped() -> None:
+    buffers = agent._stream_buffers(CONFIGURATION)
+    assert buffers[PORTS[Windows.UNBOUND]] >= 2 * LARGEST_BDP_BYTES
+    assert buffers[PORTS[Windows.AS_SHIPPED]] == 64 << 10
+    fresh = CONFIGURATION[CONFIGURATION.index("settings: as-shipped") :]
+    assert "buf" not in fresh, "a fresh nginx sets no buffer"
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -166,7 +167,7 @@ def test_the_evidence_is_kept_with_the_proof() -> None:
     evidence = evidence_of(profile)
     assert prove(profile, evidence).counters == {
         "before": evidence.before, "after": evidence.after, "trains": evidence.trains,
-        "configured": evidence.configured, "joined": {},
+        "configured": evidence.configured, "joined": {}, "windows": {},
     }  # fmt: skip
 
 
@@ -437,7 +438,15 @@ def test_datagrams_lost_in_a_full_buffer_are_a_warning_and_no_failure(side: str)
     assert proof.passed
     (warning,) = proof.warnings
     assert warning.startswith(f"{side}: 7 ")
-    assert "rmem_max" in warning
+    assert "docs/windows.md" in warning
+
+
+def test_a_full_buffer_is_named_with_its_size() -> None:
+    evidence = evidence_of(Profile("clean"))
+    gone("client", "udp_rcvbuf_errors", -169)(dict(evidence.after))
+    had = replace(evidence, windows={"client": {"udp_rcvbuf_bytes": 212992}})
+    (warning,) = prove(Profile("clean"), had).warnings
+    assert warning.startswith("client: 169 datagrams lost in a full UDP receive buffer of 208 KB")
 
 
 @pytest.mark.parametrize("side", ["client", "server"])

@@ -59,6 +59,8 @@ def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
     yield "seed", str(matrix.seed)
     yield "congestion control of TCP", matrix.congestion.tcp
     yield "congestion control of QUIC", matrix.congestion.quic
+    yield "windows and buffers of nginx", matrix.settings.server.value
+    yield "windows and buffers of h2load", matrix.settings.client.value
     yield "self-check", f"{check.protocol.value} again and slower" if check else "none"
     for role in ("again", "slower"):
         yield f"self-check {ARROW} {role}", ", ".join(getattr(check, role) if check else ()) or "none"

@@ -9,6 +9,7 @@ from headwind.format import blocks_text, counted, duration, protocol_name, setti
 from headwind.model import CONTROL_RATIO, Condition, Protocol
 from headwind.record import State
 from headwind.report.data import RunData
+from headwind.settings import Windows
 from impair.profile import Direction, Profile
 
 ENGINES = {
@@ -38,6 +39,7 @@ def method(data: RunData) -> Iterator[str]:
     yield from _overtaking(data)
     yield from _client(data)
     yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
+    yield f"Windows and buffers: nginx {matrix.settings.server}, h2load {matrix.settings.client}."
     yield (
         f"A trial is stopped after {setting('timeout_s', matrix.timeout_s)}. The total time is h2load's own, from its "
         "start to its last response; throughput is the bits of response bodies over that time, headers not counted."
@@ -91,10 +93,10 @@ def workload(condition: Condition) -> str:
 
 
 def _client(data: RunData) -> Iterator[str]:
-    if Protocol.H3 in data.matrix.protocols:
+    if Protocol.H3 in data.matrix.protocols and data.matrix.settings.client is Windows.AS_SHIPPED:
         yield (
-            "h2load, the client of every protocol, pads the QUIC packets that carry requests to full size. HTTP/3's "
-            "uplink is therefore heavier than it need be: where the uplink is slow, that is part of the result."
+            "h2load as shipped, the client of every protocol, pads the QUIC packets that carry requests to full size. "
+            "HTTP/3's uplink is therefore heavier than it need be: where the uplink is slow, that is in the result."
         )
 
 

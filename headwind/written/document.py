@@ -13,6 +13,8 @@ from pydantic import ValidationError, ValidationInfo, field_validator, model_val
 from pydantic.json_schema import GenerateJsonSchema
 
 from headwind.model import Condition, Congestion, Matrix, Protocol, Workload
+from headwind.settings import Settings, Windows
+from headwind.windows import LARGEST_BDP_BYTES, largest_bdp_bytes
 from headwind.written import scalars
 from headwind.written.direction import Keys, key
 from headwind.written.profile import WrittenProfile
@@ -62,6 +64,13 @@ class WrittenCongestion(Keys):
     quic: scalars.QuicCongestion = key("nginx's, for h3", "cubic")
 
 
+class WrittenSettings(Keys):
+    """Windows and buffers of the programs at both ends: `unbound`, or `as-shipped`; docs/windows.md lists them."""
+
+    server: scalars.Windows = key("nginx's", Windows.UNBOUND, "unbound")
+    client: scalars.Windows = key("h2load's, and whether it pads QUIC packets", Windows.UNBOUND, "unbound")
+
+
 class WrittenPairs(Keys):
     """Some profiles, each with some workloads. A key that is left out stands for all of them."""
 
@@ -93,6 +102,10 @@ class WrittenMatrix(Keys):
     congestion: Annotated[WrittenCongestion, Short(("tcp", "quic"))] = key(
         "congestion control", WrittenCongestion(), "cubic"
     )
+    settings: Annotated[WrittenSettings, Short(("server", "client"))] = key(
+        "windows and buffers of nginx and h2load: none that limits a transfer, or what they are shipped with",
+        WrittenSettings(), "unbound",
+    )  # fmt: skip
     timeout: scalars.Timeout = key("after which a trial is stopped; it then counts as slower than this", 60.0, "60s")
     repeat: Annotated[WrittenRepeat, OrCount()] = key(
         "blocks per condition, each runs every protocol once: a number, or bounds within which the data decide",
@@ -149,8 +162,24 @@ class WrittenMatrix(Keys):
                 slips.append(Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`")))
             seen.add(tuple(condition))
         slips += published_slips(self.published or {}, Conditions(self._conditions()))
-        raise_any(slips + self._selfcheck_slips())
+        raise_any(slips + self._selfcheck_slips() + self._window_slips())
         return self
+
+    def _window_slips(self) -> list[Slip]:
+        """Networks over which a window would be what is measured."""
+        if self.settings != WrittenSettings():
+            return []
+        slips = []
+        for name, profile in self.profiles.items():
+            under_way = largest_bdp_bytes(profile.noun(name))
+            if under_way > LARGEST_BDP_BYTES:
+                message = f"the rate of {quoted(name)} times its round trip is {under_way / 1e6:.3g} MB"
+                hint = (
+                    f"above {LARGEST_BDP_BYTES / 1e6:g} MB the windows of client and server would be measured, "
+                    "not the protocols: lower `rate` or `delay`"
+                )
+                slips.append(Slip(("profiles", name), Mistake(message, hint)))
+        return slips
 
     def _selfcheck_slips(self) -> list[Slip]:
         """What a self-check cannot do in this matrix."""
@@ -191,6 +220,7 @@ class WrittenMatrix(Keys):
             timeout_s=self.timeout,
             seed=self.seed,
             congestion=Congestion(self.congestion.tcp, self.congestion.quic),
+            settings=Settings(self.settings.server, self.settings.client),
             title=self.title,
             source=source,
             path=path,

@@ -12,6 +12,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from headwind.model import Protocol as Version
+from headwind.settings import Windows as Size
 from headwind.written import units
 from headwind.written.units import Mistake, choose, quoted, scalar
 from impair.profile import DISTRIBUTION_REACH
@@ -177,6 +178,10 @@ def _quic(value: Any) -> str:
     return text
 
 
+def _size(value: Any) -> Size:
+    return Size(choose(scalar(value, "`unbound`"), [size.value for size in Size], "`unbound` or `as-shipped`"))
+
+
 def _version(value: Any) -> Version:
     return Version(choose(scalar(value, "`h1`"), [version.value for version in Version], "a protocol"))
 
@@ -225,5 +230,6 @@ Title = Annotated[str, Written(_title, {"type": "string", "maxLength": LONGEST_T
 UrlPath = Annotated[str, Written(_url_path, {"type": "string", "pattern": r"^/[!-~]*$", "maxLength": LONGEST_PATH})]
 Protocol = Annotated[Version, Written(_version, {"enum": [version.value for version in Version]})]
 Distribution = Annotated[str, choice(list(DISTRIBUTION_REACH), "a distribution")]
+Windows = Annotated[Size, Written(_size, {"enum": [size.value for size in Size]})]
 TcpCongestion = Annotated[str, choice(TCP_CONGESTION, "a congestion control that Linux has")]
 QuicCongestion = Annotated[str, Written(_quic, {"enum": QUIC_CONGESTION})]

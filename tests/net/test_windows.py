@@ -1,0 +1,89 @@
+"""Windows and buffers on a real path: what each setting has, and that a planted one is named by the trial itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from headwind import testbed as testbeds
+from headwind.docker import docker
+from headwind.images import ensure_images
+from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial, Workload
+from headwind.settings import PORTS, UNBOUND, Settings, Windows
+from headwind.trial import run_trial
+from headwind.windows import LARGEST_BDP_BYTES
+from impair.profile import Delay, Direction, Link, Profile
+
+FAR = Link(delay=Delay(0.02))
+BULK = Workload("bulk", requests=2, connections=1, streams=1, path="/10m")
+PAGES = Workload("pages", requests=50, connections=1, streams=1)
+AS_SHIPPED = Settings(Windows.AS_SHIPPED, Windows.AS_SHIPPED)
+TIMEOUT_S = 4.0  # 64 KB in each of its round trips of 40 ms are 6.5 MB
+
+
+@pytest.fixture(scope="module")
+def testbed() -> Iterator[testbeds.Testbed]:
+    images = ensure_images(print)
+    with testbeds.Testbed.up(images.tag, Congestion(), "auto") as up:
+        yield up
+
+
+def result(
+    testbed: testbeds.Testbed, settings: Settings, protocol: Protocol = Protocol.H3, work: Workload = BULK
+) -> Result:
+    seeds = dict.fromkeys(Direction, 1)
+    block = Block(Condition(Profile("far", FAR, FAR), work), 0, (protocol,), seeds)
+    return run_trial(testbed, Trial(block, 0, protocol), TIMEOUT_S, settings=settings)
+
+
+def test_a_planted_send_buffer_is_named_and_without_it_no_window_is(testbed: testbeds.Testbed) -> None:
+    planted = result(testbed, Settings(server=Windows.AS_SHIPPED))
+    assert planted.outcome is Outcome.TIMEOUT
+    assert any("limited by a window of 64 KB (nginx's http3_stream_buffer_size)" in w for w in planted.proof.warnings)
+    free = result(testbed, UNBOUND)
+    assert not [warning for warning in free.proof.warnings if "window" in warning]
+    assert free.metrics["total_s"] < TIMEOUT_S
+
+
+def test_what_a_trial_had_is_what_its_settings_say(testbed: testbeds.Testbed) -> None:
+    for protocol in Protocol:
+        had = result(testbed, UNBOUND, protocol).proof.counters["windows"]
+        tcp = [had[side][name] for side in had for name in ("tcp_rmem_max_bytes", "tcp_wmem_max_bytes")]
+        assert min(tcp) // 2 >= 2 * LARGEST_BDP_BYTES
+        assert had["server"]["http3_stream_buffer_bytes"] >= 2 * LARGEST_BDP_BYTES
+        shipped = result(testbed, AS_SHIPPED, protocol).proof.counters["windows"]
+        assert shipped["server"]["http3_stream_buffer_bytes"] == 64 << 10
+        if protocol is Protocol.H3:
+            for side, name in (("server", "udp_rcvbuf_bytes"), ("client", "udp_rcvbuf_bytes")):
+                assert had[side][name] >= shipped[side][name] > 0
+            assert had["client"]["udp_rcvbuf_bytes"] == 32 << 20, "NET_ADMIN is not bound by net.core.rmem_max"
+
+
+@pytest.mark.parametrize(("settings", "buffer_bytes"), [(UNBOUND, 16 << 20), (AS_SHIPPED, 64 << 10)])
+def test_nginx_grants_the_flow_control_that_its_configuration_says(
+    testbed: testbeds.Testbed, settings: Settings, buffer_bytes: int
+) -> None:
+    """QUIC's transport parameters show the buffer that nginx runs with, not the one that is written down."""
+    testbed.router.call("apply", profile=Profile("clean").to_json(), seeds={"uplink": 1, "downlink": 1})
+    url = f"https://{testbed.addresses.host('server', 10)}:{PORTS[settings.server]}/"
+    script = f"cd /tmp && h2load -n 1 --alpn-list=h3 --qlog-file-base=said {url} >/dev/null && cat said.0.0.sqlog"
+    said = docker("exec", testbed.containers["client"], "sh", "-c", script)
+    events = [json.loads(line.lstrip("\x1e")) for line in said.splitlines()[1:] if line.strip("\x1e ")]
+    remote: dict[str, Any] = next(
+        event["data"] for event in events
+        if event.get("name", "").endswith("parameters_set") and event["data"].get("owner") == "remote"
+    )  # fmt: skip
+    assert remote["initial_max_stream_data_bidi_remote"] == buffer_bytes
+
+
+def test_requests_are_padded_by_the_shipped_client_only(testbed: testbeds.Testbed) -> None:
+    frames = {}
+    for windows in Windows:
+        proof = result(testbed, Settings(client=windows), work=PAGES).proof
+        before, after = (proof.counters[moment]["client"] for moment in ("before", "after"))
+        frames[windows] = (after["tx_bytes"] - before["tx_bytes"]) // (after["tx_frames"] - before["tx_frames"])
+    assert frames[Windows.UNBOUND] < 300
+    assert frames[Windows.AS_SHIPPED] > 500
