@@ -49,7 +49,8 @@ TRANSPORT = (
 )  # fmt: skip
 # What decides a trial's speed in a container, beside the kernel: if one of these is another file, so is the experiment.
 PROGRAMS = (
-    "usr/local/bin", "usr/local/bin/h2load", "usr/sbin/nginx", "opt/headwind/nginx", "opt/headwind/nginx/nginx.conf",
+    "usr/local/bin", "usr/local/bin/h2load", "usr/local/bin/h2load-as-shipped", "usr/sbin/nginx",
+    "opt/headwind/nginx", "opt/headwind/nginx/nginx.conf",
     "srv/headwind", "srv/headwind/index.html", "etc", "etc/ld.so.preload",
 )  # fmt: skip
 TC_H_ROOT = 0xFFFFFFFF
