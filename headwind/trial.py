@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwind.content import finish_fetch, not_compared, start_fetch, wrong_content
+from headwind.crowding import crowding
 from headwind.expectation import wire_bytes
 from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.passage import SIDES, Evidence
@@ -27,7 +28,6 @@ BULK_PAYLOAD_BYTES = FRAME_BYTES - 42
 BULK_S = 0.1  # how long a back-to-back train should keep the link busy
 BULK_PACKETS = (12, 400)  # fewer leave nothing to measure under loss; more take long and show nothing new
 BULK_TRIES = 3  # trains until one shows the rate; no protocol has been seen by then, so none is favoured
-HEADROOM = 1.5  # a trial may use the path up to its measured ceiling divided by this
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
 CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
 
@@ -91,18 +91,8 @@ def run_trial(
 def _proven(testbed: Testbed, trial: Trial, evidence: Evidence, wall_s: float) -> Proof:
     """The proof, with what else there is to say of a trial whose client ran for `wall_s`."""
     proof = prove(trial.profile, evidence)
-    crowding = _crowding(testbed, evidence.before, evidence.after, wall_s)
-    return replace(proof, warnings=(*proof.warnings, *crowding, *window_warnings(trial, evidence, wall_s)))
-
-
-def _crowding(testbed: Testbed, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> Iterator[str]:
-    """Warnings where the trial's frames came too near to the packet rate that the path can carry."""
-    for direction, ceiling in testbed.facts.get("ceiling", {}).items():
-        side = SIDES[Direction(direction)][0]
-        frames = after[side]["tx_frames"] - before[side]["tx_frames"]
-        limit = ceiling["frames_per_s"] / HEADROOM
-        if seconds > 0 and frames / seconds > limit:
-            yield f"{direction}: {frames / seconds:.0f} frames/s, above {limit:.0f} which the path carries with reserve"
+    crowded = crowding(testbed, evidence.before, evidence.after, wall_s)
+    return replace(proof, warnings=(*proof.warnings, *crowded, *window_warnings(trial, evidence, wall_s)))
 
 
 def forget(testbed: Testbed) -> None:
