@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headwind.proof import SIDES
+from headwind.passage import SIDES
 from headwind.testbed import Testbed
 from impair.profile import Direction
 
