@@ -17,7 +17,7 @@ from typing import Any
 
 from client.curl import fetch
 from client.h2load import PROGRAMS, Fetch, Output, interpret
-from impair import endpoint
+from impair import endpoint, processors
 from impair.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
 from impair.wire import Operation, serve
 
@@ -39,8 +39,8 @@ def run(timeout_s: float, **asked: Any) -> dict[str, Any]:
     """Do what `asked` says (client.h2load.Fetch) with a fresh h2load, tell what came of it; killed after `timeout_s`.
 
     Returns {"command": [...], "exit_code": int (minus the signal's number when killed), "timed_out": bool, "wall_s":
-    float from start to exit, "stderr_tail": str, "windows": what limits the client had, and what
-    `client.h2load.interpret` finds}. Raises ValueError for a workload that h2load cannot do, LabIsGone.
+    float from start to exit, "cpu_s", "machine" (see `execute`), "stderr_tail": str, "windows": what limits the client
+    had, and what `client.h2load.interpret` finds}. Raises ValueError for a workload that h2load cannot do, LabIsGone.
     """
     asked_for = Fetch(**asked)
     watch = Watch()
@@ -73,9 +73,10 @@ def execute(command: list[str], directory: Path, timeout_s: float, watch: Watch 
     """Run `command` in `directory`, its output into `stdout` and `stderr` there, for at most `timeout_s`.
 
     `watch` looks LOOK_AFTER_S later, and in steps that double until it has found something. Returns {"exit_code",
-    "timed_out", "wall_s"}; raises LabIsGone.
+    "timed_out", "wall_s", "cpu_s": the processor time that it took, "machine": what all processors did meanwhile
+    (impair/processors.py)}; raises LabIsGone.
     """
-    start = time.monotonic()
+    used_s, machine, start = _children_s(), processors.machine(), time.monotonic()
     with (directory / "stdout").open("wb") as stdout, (directory / "stderr").open("wb") as stderr:
         process = subprocess.Popen(
             [*LEASH, *command], cwd=directory, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
@@ -91,7 +92,20 @@ def execute(command: list[str], directory: Path, timeout_s: float, watch: Watch 
         ended = _wait(process.pid, max(0.0, start + timeout_s - time.monotonic()))
     finally:
         _end(process)
-    return {"exit_code": process.returncode, "timed_out": not ended, "wall_s": time.monotonic() - start}
+    wall_s, after = time.monotonic() - start, processors.machine()
+    return {
+        "exit_code": process.returncode,
+        "timed_out": not ended,
+        "wall_s": wall_s,
+        "cpu_s": _children_s() - used_s,
+        "machine": {**after, "busy_s": after["busy_s"] - machine["busy_s"]},
+    }
+
+
+def _children_s() -> float:
+    """Processor time of all programs that ran here and ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _wait(pid: int, timeout_s: float) -> bool:

@@ -14,6 +14,7 @@ from headwind.verdict import Comparison, Rule, Verdict, compare
 TOTAL, REQUEST, TAIL = "total_s", "request_p50_s", "request_p95_s"
 JUDGED = (TOTAL, REQUEST)  # two verdicts for each comparison
 METRIC_NAMES = {TOTAL: "total time", REQUEST: "median time per request", TAIL: "95th percentile per request"}
+BOUND_SHARE = 0.5  # of the blocks: where processors limited so many, they decide the comparison
 FALSE_SHARE = 0.10  # of the differences that the headline counts, at most (e-BH)
 
 
@@ -118,7 +119,7 @@ class Finding:
     metric: str
     comparison: Comparison
     caveats: tuple[Caveat, ...] = ()
-    survives: bool = False  # e-BH over the matrix lets the headline count it
+    survives: bool = False  # e-BH over the matrix lets the headline count it, and no processor was the limit
 
     @property
     def verdict(self) -> Verdict:
@@ -129,6 +130,11 @@ class Finding:
     def counted(self) -> Verdict:
         """The verdict as far as it stands among all comparisons of the matrix; inconclusive where it does not."""
         return self.verdict if self.survives else Verdict.INCONCLUSIVE
+
+    @property
+    def is_processor_bound(self) -> bool:
+        """Whether the machine was the limit, so that no verdict is a protocol's."""
+        return any(caveat.concern is Concern.PROCESSORS for caveat in self.caveats)
 
     @property
     def is_decided(self) -> bool:
@@ -151,15 +157,29 @@ def find(matrix: Matrix, results: Iterable[Result], *, complete: bool, exhausted
     protocols = [finding for finding in found if not finding.pair.is_check]
     survivors = e_bh([finding.comparison.log_e_value for finding in protocols], FALSE_SHARE)
     alive = {id(finding) for finding, survives in zip(protocols, survivors, strict=True) if survives}
-    return [replace(finding, survives=id(finding) in alive) for finding in found]
+    return [replace(finding, survives=id(finding) in alive and not finding.is_processor_bound) for finding in found]
 
 
 def _finding(condition: Condition, pair: Pair, metric: str, rows: Rows, rule: Rule, exhausted: bool) -> Finding:
     columns = columns_of(rows, pair, metric)
     comparison = compare(columns.base, columns.new, rule, exhausted)
     orders = [[arm.value for arm in block.order] for block in columns.blocks]
-    doubts = (*_left_out(rows, pair, metric), *caveats(columns.base, columns.new, orders, rule))
+    doubts = (
+        *_processor_bound(rows, pair),
+        *_left_out(rows, pair, metric),
+        *caveats(columns.base, columns.new, orders, rule),
+    )
     return Finding(condition, pair, metric, comparison, doubts)
+
+
+def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
+    """A warning where the processors were the limit: how fast the machine is says nothing of the protocols."""
+    ran = [(row[pair.base], row[pair.new]) for row in rows.values() if pair.base in row and pair.new in row]
+    bound = sum(any(result.is_processor_bound for result in results) for results in ran)
+    if ran and bound >= BOUND_SHARE * len(ran):
+        yield Caveat(
+            Concern.PROCESSORS, f"processors were the limit in {bound} of {len(ran)} blocks: the headline counts none"
+        )
 
 
 def _left_out(rows: Rows, pair: Pair, metric: str) -> Iterator[Caveat]:

@@ -13,6 +13,7 @@ from typing import Any
 from headwind.settings import UNBOUND, Settings
 from impair.profile import Delay, Direction, Profile
 
+PROCESSOR_BOUND = "processor-bound"  # how a trial's warning begins that names a processor as its limit
 CONTROL_RATIO = 0.10  # how much longer every delay is in the arm of the positive control
 
 
@@ -312,6 +313,11 @@ class Result:
     )  # where the trial's time went: apply, probe, client, ...
     attempt: int = 0
     started_at: float = 0.0  # seconds since the epoch
+
+    @property
+    def is_processor_bound(self) -> bool:
+        """Whether processors were the limit of this trial (headwind/processors.py)."""
+        return any(warning.startswith(PROCESSOR_BOUND) for warning in self.proof.warnings)
 
     @property
     def lower_bound_s(self) -> float | None:

@@ -30,6 +30,7 @@ class Concern(StrEnum):
     RATIO_DRIFT = "ratio drift"
     IMBALANCE = "imbalance"
     CORRELATION = "correlation"
+    PROCESSORS = "processor-bound"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from headwind.expectation import wire_bytes
 from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.passage import SIDES, Evidence
 from headwind.pipe import Agent
+from headwind.processors import processor_limits
 from headwind.proof import PROBE_BYTES, prove, shows_rate
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed import OUTSIDE, Testbed
@@ -78,7 +79,7 @@ def run_trial(
     with watch.phase("prove"):
         windows = {"server": server_windows, "client": answer.get("windows", {})}
         evidence = Evidence(configured, before, after, trains, testbed.fingerprints, windows)
-        proof = _proven(testbed, trial, evidence, answer["wall_s"])
+        proof = _proven(testbed, trial, evidence, answer, len(health.get("workers", ())))
     with watch.phase("compare"):
         answer["content"] = finish_fetch(testbed, fetch)
         outcome, reason = decide(trial, answer, proof, health, testbed.server.call("health"))
@@ -88,11 +89,15 @@ def run_trial(
     )
 
 
-def _proven(testbed: Testbed, trial: Trial, evidence: Evidence, wall_s: float) -> Proof:
-    """The proof, with what else there is to say of a trial whose client ran for `wall_s`."""
-    proof = prove(trial.profile, evidence)
-    crowded = crowding(testbed, evidence.before, evidence.after, wall_s)
-    return replace(proof, warnings=(*proof.warnings, *crowded, *window_warnings(trial, evidence, wall_s)))
+def _proven(testbed: Testbed, trial: Trial, evidence: Evidence, answer: Mapping[str, Any], workers: int) -> Proof:
+    """The proof, with what else there is to say of a trial: `answer` is the client's, `workers` are the server's."""
+    proof, (before, after) = prove(trial.profile, evidence), (evidence.before, evidence.after)
+    said = (
+        *crowding(testbed, before, after, answer["wall_s"]),
+        *window_warnings(trial, evidence, answer["wall_s"]),
+        *processor_limits(answer, before, after, trial.block.condition.workload.threads, workers),
+    )
+    return replace(proof, warnings=(*proof.warnings, *said))
 
 
 def forget(testbed: Testbed) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 CGROUPS = "/sys/fs/cgroup"
 PRESSURE = "/proc/pressure/cpu"  # of the whole host
+STAT = "/proc/stat"  # likewise; proc_stat(5)
+BUSY_COLUMNS = (0, 2, 5, 6, 7)  # user, system, irq, softirq, steal: not idle, waiting for a disk, or niced
 PLACES = ("", "/cpu", "/cpu,cpuacct")  # version 2; version 1; 1, both controllers mounted as one
 # In cpu.stat, and its unit: version 2 counts microseconds, version 1 nanoseconds.
 THROTTLED_S = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
@@ -31,6 +33,15 @@ def kept_waiting() -> dict[str, float | None]:
         "pressure_s": _total_s(f"{CGROUPS}/cpu.pressure", "full"),
         "host_pressure_s": _total_s(PRESSURE, "some"),
     }
+
+
+def machine() -> dict[str, float]:
+    """{"cpus", "busy_s"}: how many processors the host has, and how long they were busy since its start, all together.
+
+    Niced work counts as none: it gives way.
+    """
+    total, *each = (line.split()[1:] for line in _read(STAT).splitlines() if line.startswith("cpu"))
+    return {"cpus": len(each), "busy_s": sum(int(total[column]) for column in BUSY_COLUMNS) / os.sysconf("SC_CLK_TCK")}
 
 
 def limits() -> dict[str, str]:

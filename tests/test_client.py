@@ -236,6 +236,8 @@ def test_the_exit_code_and_both_outputs_are_kept(tmp_path: Path, lab: int) -> No
     done = agent.execute(["sh", "-c", "echo out; echo err >&2; exit 3"], tmp_path, 10.0)
     assert (done["exit_code"], done["timed_out"]) == (3, False)
     assert 0 < done["wall_s"] < 10
+    assert 0 < done["cpu_s"] <= done["wall_s"] * done["machine"]["cpus"]
+    assert done["machine"]["busy_s"] >= 0
     assert (tmp_path / "stdout").read_text() == "out\n"
     assert (tmp_path / "stderr").read_text() == "err\n"
 

@@ -25,6 +25,7 @@ from headwind.findings import (
 )
 from headwind.forecast import Forecast
 from headwind.model import (
+    PROCESSOR_BOUND,
     Arm,
     Block,
     Condition,
@@ -151,6 +152,29 @@ def test_blocks_that_are_missing_are_counted_for_each_side() -> None:
     said = "blocks left out, because a trial was no data: h3 0, h1 2 of 12"
     assert found["clean/article", "h3 against h1"] == [said]
     assert found["clean/article", "h3 against h2"] == found["delay/article", "h3 against h1"] == []
+
+
+@pytest.mark.parametrize(("bound", "counts"), [(9, True), (10, False), (20, False)])
+def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing(bound: int, counts: bool) -> None:
+    """The verdict stays what the times say, and carries the warning."""
+    slow = {**USUAL_S, Protocol.H1: 2.0}
+    results = [
+        replace(result, proof=replace(result.proof, warnings=(f"{PROCESSOR_BOUND}: the router",)))
+        if result.trial.arm is Protocol.H1 and result.trial.block.index < bound
+        else result
+        for result in run(CHECKED, CLEAN, 20, lambda trial: slow[trial.arm])
+    ]
+    found = {
+        str(finding.pair): finding
+        for finding in find(CHECKED, results, complete=True, exhausted=True)
+        if finding.condition is CLEAN and finding.metric == TOTAL
+    }
+    finding, other = found["h3 against h1"], found["h3 against h2"]
+    assert finding.verdict is Verdict.FASTER
+    assert finding.counted is (Verdict.FASTER if counts else Verdict.INCONCLUSIVE)
+    said = [caveat.message for caveat in finding.caveats if caveat.concern is Concern.PROCESSORS]
+    assert said == ([] if counts else [f"processors were the limit in {bound} of 20 blocks: the headline counts none"])
+    assert not other.is_processor_bound
 
 
 def test_findings_are_what_was_put_in() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,14 @@ def test_where_nothing_can_be_seen_that_is_told(tmp_path: Path, monkeypatch: pyt
     assert {name: text for name, text in processors.limits().items() if name != "processors"} == {
         "quota": "none", "weight": "none", "memory": "none",
     }  # fmt: skip
+
+
+def test_niced_work_and_waiting_for_a_disk_leave_the_machine_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tick = os.sysconf("SC_CLK_TCK")
+    columns = {"user": 1, "nice": 10, "system": 2, "idle": 20, "iowait": 40, "irq": 3, "softirq": 4, "steal": 5}
+    line = " ".join(str(seconds * tick) for seconds in columns.values())
+    (tmp_path / "stat").write_text(f"cpu  {line} 0 0\ncpu0 {line} 0 0\ncpu1 {line} 0 0\nintr 5\n")
+    monkeypatch.setattr(processors, "STAT", str(tmp_path / "stat"))
+    assert processors.machine() == {"cpus": 2, "busy_s": pytest.approx(15.0)}

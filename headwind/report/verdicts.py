@@ -154,7 +154,7 @@ def _tally(findings: Sequence[Finding]) -> str:
 
 
 def _word(finding: Finding) -> str:
-    """Perhaps: it is slight, or would not survive among all comparisons. The matrix shows it pale."""
+    """Perhaps: slight, or processor-bound, or it would not survive among all comparisons. The matrix shows it pale."""
     verdict = finding.verdict
     if not verdict.says_something:
         return "not decided"
