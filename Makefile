@@ -39,8 +39,11 @@ lab-down: $(RUNTIME) ## Remove every container and network that an earlier run l
 	@exec $(PY) lab.py down $(ARGS)
 
 ##@ The code
-.PHONY: test check format lock
+.PHONY: test test-kernels check format lock
 test: check pytest ## Install what tests need, then run all checks and all tests
+
+test-kernels: $(DEV) docker ## With Linux 6.1, 6.12 and 7.2 in the router: the acceptance suite, and the lab's matrices
+	@$(PY) -m pytest --kernels tests/net/test_engine.py tests/net/test_kernels.py $(ARGS)
 
 check: check-ruff check-mypy check-spelling check-yaml check-shell check-docker ## Run the linters and the type checker
 
@@ -81,7 +84,7 @@ check-docker: $(DEV)
 .PHONY: help
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) }
-	    /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	    /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 .DEFAULT_GOAL := help
 
 # --- What the targets stand on --------------------------------------------------------------------------------------

@@ -15,6 +15,11 @@ settings.register_profile("headwind", deadline=None, print_blob=True)
 settings.load_profile("headwind")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`make test-kernels` asks for the long form of what concerns the router's kernel."""
+    parser.addoption("--kernels", action="store_true", help="tests/net with each of the kernels that people have")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in tests/net is marked `net` and runs last: a slip in pure code shows after seconds."""
     for item in items:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
-from headwind.docker import docker
+from headwind.docker import DockerError, docker
 from headwind.images import ensure_images
 from tests.net.impaired import ImpairedPath, Project, ask, containers, namespaces
+from tests.net.kernels import KERNELS, with_kernel
 
 ENGINES = ("uml", "kernel-in-uml", "kernel")
+OLD_KERNELS = tuple(f"kernel-in-{suite}" for suite in KERNELS)  # with --kernels: `make test-kernels`
 READ_TABLES = """
 import json, struct
 from impair.options import distribution_table
@@ -42,17 +45,44 @@ def tables(project: Project) -> Tables:
     return found
 
 
-@pytest.fixture(scope="session", params=ENGINES)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The suite for every engine; with --kernels only engine kernel's code, in each of the kernels that people have."""
+    wanted = ("kernel-in-uml", *OLD_KERNELS) if config.getoption("--kernels") else ENGINES
+    for item in list(items):
+        engine = (
+            item.callspec.params.get("path")
+            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+            else None
+        )
+        if engine is not None and engine not in wanted:
+            items.remove(item)
+
+
+def project_in(project: Project, engine: str) -> Project:
+    """Where containers of the engine are put: with an older kernel in their image for `kernel-in-SUITE`."""
+    if engine not in OLD_KERNELS:
+        return project
+    try:
+        images = with_kernel(ensure_images(print), engine.removeprefix("kernel-in-"))
+    except DockerError as error:
+        pytest.skip(f"no older kernel to be had: {error}")
+    return Project(project.name, f"headwind-impair:{images.tag}", project.numbers)
+
+
+@pytest.fixture(scope="session", params=(*ENGINES, *OLD_KERNELS))
 def path(
     request: pytest.FixtureRequest, project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ImpairedPath]:
     """Client, router and server, joined. The same suite for every engine."""
     logs = tmp_path_factory.mktemp(request.param)
-    opened = namespaces(project, logs) if request.param == "kernel-in-uml" else containers(project, request.param, logs)
-    with opened as path:
-        found = ask(path.router, "probe")
+    inside = request.param.startswith("kernel-in-")
+    place = project_in(project, request.param)
+    opened = namespaces(place, logs) if inside else containers(place, request.param, logs)
+    with opened as made:
+        found = ask(made.router, "probe")
         if request.param == "kernel" and not found["netem"]:
             pytest.skip(f"this host's kernel cannot impair: {found['why']}")
         assert found["netem"], found["why"]
+        path = replace(made, seeded=found["seed"])
         path.join()
         yield path

@@ -59,6 +59,7 @@ class ImpairedPath:
     router: Asked
     addresses: Addresses
     guest: Member | None = None  # runs commands beside the router, where there is such a place
+    seeded: bool = True  # False where the router's kernel has random numbers of its own only
 
     def join(self) -> None:
         """Tell everybody of each other, as headwind/testbed.py does."""
@@ -77,9 +78,9 @@ class ImpairedPath:
         return self.client if side == "client" else self.server
 
     def apply(self, uplink: Link, downlink: Link, seed: int = 1) -> Any:
-        """Both directions anew, with the same seed; {direction: read-back}."""
+        """Both directions anew, with the same seed where there is one; {direction: read-back}."""
         profile = Profile("test", uplink, downlink).to_json()
-        return ask(self.router, "apply", profile=profile, seeds={"uplink": seed, "downlink": seed})
+        return ask(self.router, "apply", profile=profile, seeds=dict.fromkeys(Direction, seed if self.seeded else None))
 
     def impair(self, direction: Direction, link: Link, seed: int = 1) -> Any:
         """Impair one direction, clean the other; returns the first one's read-back."""
@@ -125,14 +126,14 @@ class ImpairedPath:
 class Project:
     """Containers and networks of one test session; all carry the lab's label, so that `make lab-down` finds them."""
 
-    def __init__(self, name: str, image: str) -> None:
+    def __init__(self, name: str, image: str, numbers: Iterator[int] | None = None) -> None:
         self.name, self.image = name, image
-        self._numbers = count()
+        self.numbers = numbers or count()  # of its networks
         self._labels = ("--label", f"{testbed.LABEL}={name}", "--label", f"{testbed.OWNER_LABEL}={testbed._owner()}")
 
     def network(self, subnet: str, gateway: str) -> str:
         """Make a bridged network; returns its name."""
-        name = f"{self.name}-{next(self._numbers)}"
+        name = f"{self.name}-{next(self.numbers)}"
         options = ("com.docker.network.bridge.enable_ip_masquerade=false", "com.docker.network.driver.mtu=1500")
         docker("network", "create", *self._labels, "--subnet", subnet, "--gateway", gateway,
                *(word for option in options for word in ("-o", option)), name)  # fmt: skip

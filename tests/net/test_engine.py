@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from headwind.passage import SIGMAS
 from impair.options import TABLE_SCALE, Options
 from impair.profile import (
     DISTRIBUTION_REACH,
@@ -52,6 +53,17 @@ def predict(link: Link, packets: int, seed: int = SEED) -> tuple[list[int], dict
     return arriving, netem.counters
 
 
+def needs_seed(path: ImpairedPath) -> None:
+    """For promises about single packets; shares and times are promised below for every kernel."""
+    if not path.seeded:
+        pytest.skip("this kernel cannot seed netem: no packet's fate can be worked out beforehand")
+
+
+def sigmas(path: ImpairedPath) -> float:
+    """How far a share may be from its probability: with a seed the outcome is always the same."""
+    return 3.0 if path.seeded else SIGMAS
+
+
 def assert_counted(path: ImpairedPath, direction: Direction, expected: dict[str, int]) -> None:
     counters = path.netem_counters(direction)
     assert {name: counters[name] for name in expected if name in counters} == {
@@ -71,7 +83,7 @@ def test_no_corrupted_byte_reaches_the_application(path: ImpairedPath, direction
 
     assert train["bad_payloads"] == 0
     assert between["udp_in_csum_errors"] - before["udp_in_csum_errors"] > 100  # of about 200 corrupted ones
-    assert 1700 < train["unique"] < 1900
+    assert 1700 < train["unique"] < 1900  # +- 7 sigmas
     assert transfer["complete"]
     assert transfer["bad_bytes"] == 0
     assert transfer["bytes"] == 200_000
@@ -90,6 +102,7 @@ def test_no_corrupted_byte_reaches_the_application(path: ImpairedPath, direction
     ],
 )
 def test_a_seed_decides_every_packet(path: ImpairedPath, direction: Direction, link: Link) -> None:
+    needs_seed(path)
     packets = 1500
     arriving, counters = predict(link, packets)
     path.impair(direction, link, SEED)
@@ -109,9 +122,9 @@ def test_bursts_are_as_long_and_as_frequent_as_asked(path: ImpairedPath) -> None
     share = model.p / (model.p + model.r)
     stickiness = 1 - model.p - model.r  # correlation of neighbours: it widens the spread of the mean
     sigma = math.sqrt(share * (1 - share) / packets * (1 + stickiness) / (1 - stickiness))
-    assert fates.count("x") / packets == pytest.approx(share, abs=3 * sigma)
+    assert fates.count("x") / packets == pytest.approx(share, abs=sigmas(path) * sigma)
     burst_sigma = math.sqrt(1 - model.r) / model.r / math.sqrt(len(bursts))  # of a geometric distribution
-    assert statistics.mean(bursts) == pytest.approx(1 / model.r, abs=3 * burst_sigma)
+    assert statistics.mean(bursts) == pytest.approx(1 / model.r, abs=sigmas(path) * burst_sigma)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +134,7 @@ def test_bursts_are_as_long_and_as_frequent_as_asked(path: ImpairedPath) -> None
     ids=str,
 )  # fmt: skip
 def test_every_packet_is_delayed_by_what_was_drawn_for_it(path: ImpairedPath, tables: Tables, delay: Delay) -> None:
+    needs_seed(path)
     link, packets, table = Link(delay=delay), 400, tables[delay.distribution]
     errors = [math.inf]
     for _ in range(3):  # a busy machine is late now and then; netem's own mistakes would come back
@@ -149,6 +163,7 @@ def test_jitter_reorders_unless_there_is_a_rate(path: ImpairedPath) -> None:
 
 
 def test_reordered_packets_overtake_the_delay_and_no_others(path: ImpairedPath) -> None:
+    needs_seed(path)
     link, packets = Link(delay=Delay(0.02), reorder=Reorder(0.25, gap=5)), 1000
     netem = SeededNetem(Options.of(link, SEED))
     overtaking = {copy.offered for _ in range(packets) for copy in netem.offer() if copy.delay is None}
@@ -175,6 +190,7 @@ def test_a_rate_is_kept_and_a_full_queue_is_as_long_as_its_limit(path: ImpairedP
 
 @both_directions
 def test_frames_in_and_out_differ_by_what_netem_counted(path: ImpairedPath, direction: Direction) -> None:
+    needs_seed(path)
     link = Link(loss=Loss(0.3), duplicate=Duplicate(0.7), corrupt=Corrupt(0.2), delay=Delay(0.005, 0.002))
     packets = 2000
     sender, receiver = ENDS[direction]
@@ -211,7 +227,7 @@ def test_duplicating_sends_so_many_copies_more(path: ImpairedPath) -> None:
     path.impair(UP, Link(duplicate=Duplicate(share)), SEED)
     train = path.train(UP, packets, expect=packets + 1)
     sigma = math.sqrt(share * (1 - share) / packets)
-    assert train["received"] / packets == pytest.approx(1 + share, abs=3 * sigma)
+    assert train["received"] / packets == pytest.approx(1 + share, abs=sigmas(path) * sigma)
     assert train["unique"] == packets
 
 
@@ -238,7 +254,9 @@ def test_the_kernel_has_every_attribute_as_asked(path: ImpairedPath, direction: 
     link = LINKS[name]
     for seed in (1, 2**64 - 1):
         shown = path.impair(direction, link, seed)
-        assert Options.of(Link.from_json(shown["link"]), shown["seed"]) == Options.of(link, seed)
+        assert Options.of(Link.from_json(shown["link"]), shown["seed"]) == Options.of(
+            link, seed if path.seeded else None
+        )
         assert shown["limit"] == link.limit
         assert shown["unverified"] == (["delay.distribution"] if name == "table" else [])
         again = ask(path.router, "show")[direction]

@@ -1,0 +1,85 @@
+"""A whole lab with the kernels that people have in the router: nothing falsely invalid, and corruption measured.
+
+A machine that is busy with other things is late, and such a trial is rightly `invalid`: these tests are about counts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+import lab
+from headwind import images
+from headwind.docker import DockerError
+from headwind.journal import Run
+from headwind.matrix import load_matrix
+from headwind.model import Outcome, Result
+from headwind.trial import told
+from tests.net.kernels import KERNELS, with_kernel
+
+TIMES = ("delay_s", "jitter_s", "rate_bps", "standstill_s")
+pytestmark = pytest.mark.timeout(900)  # the first test may have to build images
+
+SHORT = """
+protocols: [h1, h3]
+timeout: 20s
+repeat: 1
+profiles:
+  delay: {both: {delay: 20ms, jitter: 2ms}}
+  corrupt: {downlink: {corrupt: 20%}}
+workloads:
+  some: {requests: 300, connections: 20, streams: 10}
+"""
+
+
+def run(suite: str, text: str, folder: Path) -> list[Result]:
+    """The results of a matrix with the kernel of a Debian suite in the router ("forky": the image's own)."""
+    folder.mkdir(exist_ok=True)
+    (folder / "matrix.yaml").write_text(text)
+    present = images.ensure_images(print)
+    try:
+        prepared = with_kernel(present, suite) if suite in KERNELS else present
+    except DockerError as error:
+        pytest.skip(f"no kernel of {suite} to be had: {error}")
+    with patch.object(images, "ensure_images", lambda _: prepared):
+        lab.run_matrix(load_matrix(folder / "matrix.yaml"), folder / "reports", "uml", None, junit=False)
+    (made,) = (folder / "reports").iterdir()
+    return Run.open(made).results()
+
+
+def assert_proven(results: list[Result]) -> None:
+    """Every count is as asked in every trial; where corruption was asked for it was measured."""
+    assert [result.reason for result in results if result.outcome is Outcome.LAB_ERROR] == []
+    for result in results:
+        link, checks = result.trial.profile.downlink, result.proof.checks
+        assert [told(check) for check in checks if not check.passed and check.quantity not in TIMES] == []
+        corruption = [check for check in checks if check.quantity == "corrupt_ratio"]
+        assert len(corruption) == (link.corrupt is not None)
+        for check in corruption:
+            assert check.measured is not None
+            assert link.corrupt
+            assert check.measured > link.corrupt.ratio / 2
+
+
+@pytest.mark.parametrize("suite", KERNELS)
+def test_a_lab_works_with_an_older_kernel(suite: str, tmp_path: Path) -> None:
+    results = run(suite, SHORT, tmp_path)
+    assert len(results) == 4
+    assert_proven(results)
+    seeds = {result.proof.counters["configured"]["downlink"]["seed"] for result in results}
+    assert (seeds == {None}) == (KERNELS[suite] == "6.1")
+
+
+@pytest.mark.parametrize("suite", [*KERNELS, "forky"])
+@pytest.mark.parametrize("name", ["experiments/smoke.yaml", "matrix.yaml"])
+def test_the_labs_own_matrices_work_with_every_kernel(
+    request: pytest.FixtureRequest, suite: str, name: str, tmp_path: Path
+) -> None:
+    """One block of each condition."""
+    if not request.config.getoption("--kernels"):
+        pytest.skip("long: make test-kernels")
+    text = Path(name).read_text()
+    lines = ["repeat: 1" if line.startswith("repeat:") else line for line in text.splitlines()]
+    assert_proven(run(suite, "\n".join(lines), tmp_path))
