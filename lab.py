@@ -52,12 +52,16 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
         try:
             with run.recording():
                 run_trials(lane, run, matrix)
+                lane.retire()
         finally:  # Ctrl-C and a broken lab too leave a whole report
+            run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lane.lives])
             cli.finish_report(run, junit=junit)
             if run.status.state is not State.FINISHED:
                 again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
                 print(f"not finished; this goes on where it was:\n  {again}")
-    return 0 if run.every_trial_is_data() else 1
+    for doubt in lane.doubts:
+        print(f"lab.py: {doubt}; do not trust the trials that ran on it", file=sys.stderr)
+    return 0 if run.every_trial_is_data() and not lane.doubts else 1
 
 
 def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images, lane: Lane) -> Run:
@@ -84,10 +88,9 @@ def run_trials(lane: Lane, run: Run, matrix: Matrix) -> None:
     forecast = Forecast(matrix.timeout_s, results)
     with Reporter(console(), forecast, matrix, results).showing() as show:
         for block in upcoming(matrix, results, forecast, time_left(matrix.repeat.budget_s)):
-            for trial in block:
-                show.starting(trial)
-                results.append(lane.run(trial, run, run.attempts(trial)))
-                show.finished(results[-1])
+            for result in lane.run_block(block, run, run.attempts, show.starting):
+                results.append(result)
+                show.finished(result)
             redraw()
 
 

@@ -6,9 +6,9 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from headwind.probing import BULK_PAYLOAD_BYTES, send, send_train_once
 from headwind.proof import PROBE_BYTES, shows_rate
 from headwind.testbed import Testbed
-from headwind.trial import BULK_PAYLOAD_BYTES, send, send_train_once
 from impair.profile import FRAME_BYTES, Direction, Link, Profile, Rate
 
 BLASTS = 3  # of each size; the best counts, because whatever else runs here can only slow them down

@@ -278,6 +278,13 @@ class Check:
     passed: bool
     note: str = ""  # what was counted, or why there is no measurement
 
+    @property
+    def told(self) -> str:
+        """In words: `downlink delay_s: 0.0242, asked 0.015 +- 0.003 (median one-way delay of 20 probes)`."""
+        figures = [self.measured, self.requested, self.tolerance]
+        measured, asked, tolerance = ("nothing" if figure is None else f"{figure:.4g}" for figure in figures)
+        return f"{self.direction} {self.quantity}: {measured}, asked {asked} +- {tolerance} ({self.note})"
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:

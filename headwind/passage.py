@@ -5,7 +5,7 @@ Kernel 7.2 and later count netem's decisions. Before, they follow from what came
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ class Evidence:
     trains: Mapping[str, Mapping[str, Any]]
     joined: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # the hosts' fingerprints at the start
     windows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # that "server" and "client" had
+    missed: Sequence[Mapping[str, Any]] = ()  # probes that were sent again: {"why": [...], "trains"} of each time
 
 
 @dataclass(frozen=True, slots=True)

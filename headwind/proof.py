@@ -43,7 +43,7 @@ def prove(profile: Profile, evidence: Evidence) -> Proof:
     """Check both directions of a trial's network; see the module's docstring for the rule."""
     configured, before, after = evidence.configured, evidence.before, evidence.after
     counters = {"before": before, "after": after, "trains": evidence.trains, "configured": configured,
-                "joined": evidence.joined, "windows": evidence.windows}  # fmt: skip
+                "joined": evidence.joined, "windows": evidence.windows, "missed": list(evidence.missed)}  # fmt: skip
     checks = [check_settings(direction, configured[direction], before, after) for direction in Direction]
     checks += check_hosts(before, after, evidence.joined)
     if not all(moment["router"].get(direction) for moment in (before, after) for direction in Direction):
@@ -57,14 +57,15 @@ def prove(profile: Profile, evidence: Evidence) -> Proof:
 def _check_direction(direction: Direction, link: Link, passage: Passage, evidence: Evidence) -> Iterator[Check]:
     read = Link.from_json(evidence.configured[direction]["link"])
     trains = evidence.trains.get(direction, {})
-    yield from _check_delay(direction, link, read, trains.get("probe"))
+    yield from check_delay(direction, link, read, trains.get("probe"))
     yield from _check_decisions(direction, link, read, passage)
     if link.rate:
         yield _check_rate(direction, link, read, trains.get("bulk"))
     yield _check_unexplained(direction, link, passage, evidence)
 
 
-def _check_delay(direction: Direction, link: Link, read: Link, train: Mapping[str, Any] | None) -> Iterator[Check]:
+def check_delay(direction: Direction, link: Link, read: Link, train: Mapping[str, Any] | None) -> Iterator[Check]:
+    """One-way delay, its spread, and how many probes arrived: what the probe train of a direction shows."""
     wanted = link.delay.delay_s if link.delay else 0.0
     configured = read.delay.delay_s if read.delay else 0.0
     delays = list(train["delays_s"]) if train else []

@@ -11,9 +11,9 @@ from typing import Any
 
 from headwind.docker import docker
 from headwind.model import HeadwindError
+from headwind.probing import send
 from headwind.proof import DELAY_ALLOWANCE_S
 from headwind.testbed import OUTSIDE, Testbed
-from headwind.trial import send
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 
 TRAIN_PACKETS = 2000  # each way

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwind.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.crowding import crowding
-from headwind.expectation import wire_bytes
-from headwind.model import Check, Outcome, Proof, Result, Trial
-from headwind.passage import SIDES, Evidence
-from headwind.pipe import Agent
+from headwind.model import Outcome, Proof, Result, Trial
+from headwind.passage import Evidence
+from headwind.probing import apply, path_delay_s, probe_network
 from headwind.processors import processor_limits
-from headwind.proof import PROBE_BYTES, prove, shows_rate
+from headwind.proof import prove
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed import OUTSIDE, Testbed
 from headwind.windows import window_warnings
-from impair.profile import FRAME_BYTES, Direction, Link, Profile
+from impair.profile import Direction, Profile
 
-PROBE_COUNT = 20
-PROBE_PAYLOAD_BYTES = PROBE_BYTES - 42
-PROBE_INTERVAL_S = 0.001
-PROBE_MARGIN_S = 0.03  # how long after the last possible arrival a probe is given up
-BULK_PAYLOAD_BYTES = FRAME_BYTES - 42
-BULK_S = 0.1  # how long a back-to-back train should keep the link busy
-BULK_PACKETS = (12, 400)  # fewer leave nothing to measure under loss; more take long and show nothing new
-BULK_TRIES = 3  # trains until one shows the rate; no protocol has been seen by then, so none is favoured
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
 CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
 
@@ -63,10 +54,9 @@ def run_trial(
     with watch.phase("forget"):
         forget(testbed)
     with watch.phase("apply"):
-        seeds = testbed.netem_seeds({direction.value: seed for direction, seed in trial.block.seeds.items()})
-        configured = testbed.router.call("apply", profile=profile.to_json(), seeds=seeds)
+        configured = apply(testbed, trial)
     with watch.phase("probe"):
-        trains = send_trains(testbed, profile) if probe else {}
+        trains, missed = probe_network(testbed, trial, configured) if probe else ({}, [])
     with watch.phase("count"):
         server_windows = testbed.server.call("windows", port=settings.port)
         health, before = testbed.server.call("health"), read_counters(testbed) | read_outside(testbed)
@@ -78,7 +68,7 @@ def run_trial(
         fetch = start_fetch(testbed, trial, settings.port)
     with watch.phase("prove"):
         windows = {"server": server_windows, "client": answer.get("windows", {})}
-        evidence = Evidence(configured, before, after, trains, testbed.fingerprints, windows)
+        evidence = Evidence(configured, before, after, trains, testbed.fingerprints, windows, missed)
         proof = _proven(testbed, trial, evidence, answer, len(health.get("workers", ())))
     with watch.phase("compare"):
         answer["content"] = finish_fetch(testbed, fetch)
@@ -93,11 +83,17 @@ def _proven(testbed: Testbed, trial: Trial, evidence: Evidence, answer: Mapping[
     """The proof, with what else there is to say of a trial: `answer` is the client's, `workers` are the server's."""
     proof, (before, after) = prove(trial.profile, evidence), (evidence.before, evidence.after)
     said = (
+        *_repeats(evidence.missed),
         *crowding(testbed, before, after, answer["wall_s"]),
         *window_warnings(trial, evidence, answer["wall_s"]),
         *processor_limits(answer, before, after, trial.block.condition.workload.threads, workers),
     )
     return replace(proof, warnings=(*proof.warnings, *said))
+
+
+def _repeats(missed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if missed:
+        yield f"probes were sent {1 + len(missed)} times, before the client started: {missed[-1]['why'][0]}"
 
 
 def forget(testbed: Testbed) -> None:
@@ -108,105 +104,6 @@ def forget(testbed: Testbed) -> None:
     testbed.client.call("forget")
     testbed.server.wait(restart, 10.0, testbed.agents)
     testbed.server.call("forget")
-
-
-def send_trains(testbed: Testbed, profile: Profile) -> dict[str, dict[str, Any]]:
-    """Probe both directions at once; then, where there is a rate, a back-to-back train that shows it, one at a time.
-
-    Returns {direction: {"probe": seen, "bulk": seen}} with what the receiving end saw (impair/probe.py).
-    """
-    links = {direction: profile.link(direction) for direction in Direction}
-    plans = {
-        direction: (PROBE_COUNT, _probe_interval_s(link), PROBE_PAYLOAD_BYTES) for direction, link in links.items()
-    }
-    probes = send(testbed, links, plans)
-    rated = {direction: link for direction, link in links.items() if link.rate}
-    bulks = {direction: send_bulk(testbed, direction, link) for direction, link in rated.items()}
-    return {
-        direction.value: {"probe": probes[direction], **({"bulk": bulks[direction]} if direction in bulks else {})}
-        for direction in Direction
-    }
-
-
-def send_bulk(testbed: Testbed, direction: Direction, link: Link) -> dict[str, Any]:
-    """Back-to-back trains through a link with a rate until one shows it, at most BULK_TRIES; what was seen of the last.
-
-    "tries" is how many there were, "missed_bps" what the others saw.
-    """
-    missed: list[float | None] = []
-    while True:
-        seen = send_train_once(testbed, direction, link)
-        measured = seen["rate"].get("rate_bps")
-        if shows_rate(link, measured) or len(missed) + 1 == BULK_TRIES:
-            return {**seen, "tries": len(missed) + 1, "missed_bps": missed}
-        missed.append(measured)
-
-
-def send_train_once(testbed: Testbed, direction: Direction, link: Link) -> dict[str, Any]:
-    """One back-to-back train through a link with a rate; what was seen of it, "rate" among it.
-
-    One direction at a time: two trains share the processors, and each then sees when the other one ran.
-    """
-    plan = {direction: (_bulk_packets(link), 0.0, BULK_PAYLOAD_BYTES)}
-    seen: dict[str, Any] = send(testbed, {direction: link}, plan)[direction]
-    return seen
-
-
-def _probe_interval_s(link: Link) -> float:
-    """Far enough apart that the probes themselves never queue at the rate."""
-    return max(PROBE_INTERVAL_S, 2 * wire_bytes(link, PROBE_BYTES) * 8 / link.rate.rate_bps if link.rate else 0.0)
-
-
-def _bulk_packets(link: Link) -> int:
-    assert link.rate
-    wanted = int(link.rate.rate_bps * BULK_S / 8 / FRAME_BYTES)
-    room = link.limit // 2 if link.corrupt else link.limit  # what a full queue drops must not be mixed with corruption
-    return min(max(BULK_PACKETS[0], min(BULK_PACKETS[1], wanted)), max(2, room))
-
-
-def send(
-    testbed: Testbed,
-    links: Mapping[Direction, Link],
-    plans: Mapping[Direction, tuple[int, float, int]],
-    patience_s: float = PROBE_MARGIN_S,
-) -> dict[Direction, Any]:
-    """Send (count, interval_s, payload bytes) each way at once; what the receiving ends saw, and how many were "sent".
-
-    A packet is given up `patience_s` after it must have left netem by its direction's link.
-    """
-    agents = {"client": testbed.client, "server": testbed.server}
-    peers = {side: testbed.addresses.host(side, 10) for side in agents}
-    nonce = time.monotonic_ns() & 0x7FFFFFFF
-    sending = []
-    for direction, (count, interval_s, size_bytes) in plans.items():
-        sender, receiver = SIDES[direction]
-        sending.append((agents[sender], agents[sender].start(
-            "send_train", peer_ip=peers[receiver], nonce=nonce, count=count, interval_s=interval_s,
-            size_bytes=size_bytes,
-        )))  # fmt: skip
-    longest_sending_s = max(count * interval_s for count, interval_s, _ in plans.values())
-    for sender_agent, request in sending:
-        sender_agent.wait(request, longest_sending_s + 30.0, testbed.agents)
-    seeing: dict[Direction, tuple[Agent, float, int]] = {}
-    for direction, (count, _, size_bytes) in plans.items():
-        seer = agents[SIDES[direction][1]]
-        longest_s = path_delay_s(links[direction], count * wire_bytes(links[direction], size_bytes + 42)) + patience_s
-        seeing[direction] = (seer, longest_s, seer.start(
-            "train_seen", nonce=nonce, expect=count, timeout_s=longest_s,
-            missing_took_time=bool(links[direction].corrupt or links[direction].reorder),
-        ))  # fmt: skip
-    return {
-        direction: {"sent": plans[direction][0], **agent.wait(request, longest_s + 10.0, testbed.agents)}
-        for direction, (agent, longest_s, request) in seeing.items()
-    }
-
-
-def path_delay_s(link: Link, queued_bytes: int = 0) -> float:
-    """The longest that a packet can be under way in netem, behind `queued_bytes` of others, in seconds."""
-    reach = 6.0 if link.delay and link.delay.distribution != "uniform" else 1.0  # tables reach far above the mean
-    delay_s = link.delay.delay_s + reach * link.delay.jitter_s if link.delay else 0.0
-    rate_s = queued_bytes * 8 / link.rate.rate_bps if link.rate else 0.0
-    return delay_s + rate_s + (link.slot.max_delay_s if link.slot else 0.0)
 
 
 def read_counters(testbed: Testbed) -> dict[str, Any]:
@@ -285,7 +182,7 @@ def decide(
     if trouble := _lab_trouble(answer, health, health_after):
         return Outcome.LAB_ERROR, trouble
     if not proof.passed:
-        broken = [told(check) for check in proof.checks if not check.passed]
+        broken = [check.told for check in proof.checks if not check.passed]
         return Outcome.INVALID, "impairment not proven: " + "; ".join(broken or ["no checks"])
     if wrong := wrong_content(trial, answer, answer["content"]):
         return Outcome.WRONG_CONTENT, wrong
@@ -319,10 +216,3 @@ def _unclear(trial: Trial, answer: Mapping[str, Any]) -> str:
     if not answer["reconciled"]:
         return "the client's totals do not add up: " + "; ".join(answer["discrepancies"])
     return not_compared(trial, answer["content"])
-
-
-def told(check: Check) -> str:
-    """A check in words: `downlink delay_s: 0.0242, asked 0.015 +- 0.003 (median one-way delay of 20 probes)`."""
-    figures = [check.measured, check.requested, check.tolerance]
-    measured, asked, tolerance = ("nothing" if figure is None else f"{figure:.4g}" for figure in figures)
-    return f"{check.direction} {check.quantity}: {measured}, asked {asked} +- {tolerance} ({check.note})"

@@ -72,6 +72,7 @@ class World:
     })  # fmt: skip
     netem: dict[str, dict[str, int]] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)
+    late_trains: int | None = None  # how many of each direction's first trains a late delay line delays; None: all
 
     @property
     def broken(self) -> Sabotage:
@@ -110,6 +111,7 @@ class FakeAgent(Agent):
     def __init__(self, name: str, world: World) -> None:
         self.name, self.world = name, world
         self.answers: dict[int, Any] = {}
+        self.trains = 0
         self._next_id = 1
 
     @property
@@ -151,7 +153,9 @@ class FakeAgent(Agent):
         link, rng = self.world.profile.link(direction), random.Random(nonce)
         assert missing_took_time == bool(link.corrupt or link.reorder)
         arrived = round(expect * (1 - stationary_loss(link.loss)[0])) - self.world.broken.vanishing
-        delay_s = (link.delay.delay_s if link.delay else 0) + (0.02 if self.world.broken.late else 0) + 0.0002
+        late = self.world.broken.late and (self.world.late_trains is None or self.trains < self.world.late_trains)
+        self.trains += 1
+        delay_s = (link.delay.delay_s if link.delay else 0) + (0.02 if late else 0) + 0.0002
         jitter_s = link.delay.jitter_s if link.delay else 0.0
         delays = [delay_s + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
         frame_s = 8 * FRAME_BYTES / link.rate.rate_bps if link.rate else 0.0

@@ -167,7 +167,7 @@ def test_the_evidence_is_kept_with_the_proof() -> None:
     evidence = evidence_of(profile)
     assert prove(profile, evidence).counters == {
         "before": evidence.before, "after": evidence.after, "trains": evidence.trains,
-        "configured": evidence.configured, "joined": {}, "windows": {},
+        "configured": evidence.configured, "joined": {}, "windows": {}, "missed": [],
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headwind import start, testbed, trial
+from headwind import probing, start, testbed
 from headwind.lane import Lane
 from headwind.start import TRAIN_LOSS, TRAIN_PACKETS, NotPlain, changed_paths, examine_start
 from tests.fake_testbed import Sabotage, World, fake_testbed
@@ -55,7 +55,7 @@ def test_a_train_that_loses_is_sent_again_and_how_often_is_told(monkeypatch: pyt
     world = World(Sabotage(vanishing=9))
 
     def send(*arguments: Any) -> Any:
-        seen = trial.send(*arguments)
+        seen = probing.send(*arguments)
         world.sabotage = Sabotage()
         return seen
 
