@@ -19,6 +19,7 @@ from headwind.start import examine_start, long_train, troubles
 from headwind.testbed import Testbed
 from headwind.trial import run_trial
 
+END_OF_RUN = "the end of the run"
 ATTEMPTS = 3  # of one trial, when the lab itself breaks
 
 TestbedUp = Callable[[str], AbstractContextManager[Testbed]]  # takes the engine
@@ -108,7 +109,7 @@ class Lane:
         trials = {trial.id: trial for block in blocks for trial in block.trials()}
         return list(trials.values())
 
-    def retire(self, why: str = "the end of the run") -> None:
+    def retire(self, why: str = END_OF_RUN) -> None:
         """Take the testbed down after a last look at it; the next trial builds another one."""
         if self.testbed:
             with suppress(AgentDied, AgentError):
@@ -117,10 +118,11 @@ class Lane:
 
     @property
     def doubts(self) -> list[str]:
-        """What was found wrong with testbeds at their end, in words."""
+        """What was found wrong with testbeds that served to the end, in words; others ended for what was seen."""
         return [
             f"testbed {number}, at its end: {trouble}"
             for number, life in enumerate(self.lives, start=1)
+            if life.get("why") == END_OF_RUN
             for trouble in troubles(life.get("end", {}).get("train", {}))
         ]
 

@@ -278,13 +278,6 @@ class Check:
     passed: bool
     note: str = ""  # what was counted, or why there is no measurement
 
-    @property
-    def told(self) -> str:
-        """In words: `downlink delay_s: 0.0242, asked 0.015 +- 0.003 (median one-way delay of 20 probes)`."""
-        figures = [self.measured, self.requested, self.tolerance]
-        measured, asked, tolerance = ("nothing" if figure is None else f"{figure:.4g}" for figure in figures)
-        return f"{self.direction} {self.quantity}: {measured}, asked {asked} +- {tolerance} ({self.note})"
-
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -315,9 +308,7 @@ class Result:
     proof: Proof = Proof()
     samples: Mapping[str, Any] = field(default_factory=dict)  # the client's raw JSON, kept whole
     command: str = ""  # what the client ran
-    phases_s: Mapping[str, float] = field(
-        default_factory=dict
-    )  # where the trial's time went: apply, probe, client, ...
+    phases_s: Mapping[str, float] = field(default_factory=dict)  # where the time went: apply, probe, client, ...
     attempt: int = 0
     started_at: float = 0.0  # seconds since the epoch
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwind.expectation import wire_bytes
-from headwind.model import Trial
+from headwind.model import Check, Trial
 from headwind.passage import SIDES
 from headwind.pipe import Agent
 from headwind.proof import PROBE_BYTES, check_delay, shows_rate
@@ -60,7 +60,7 @@ def missed_probes(profile: Profile, configured: Mapping[str, Any], trains: Mappi
             trains.get(direction, {}).get("probe"),
         )
     ]  # fmt: skip
-    return [check.told for check in checks if not check.passed]
+    return [told(check) for check in checks if not check.passed]
 
 
 def send_trains(testbed: Testbed, profile: Profile) -> dict[str, dict[str, Any]]:
@@ -160,3 +160,10 @@ def path_delay_s(link: Link, queued_bytes: int = 0) -> float:
     delay_s = link.delay.delay_s + reach * link.delay.jitter_s if link.delay else 0.0
     rate_s = queued_bytes * 8 / link.rate.rate_bps if link.rate else 0.0
     return delay_s + rate_s + (link.slot.max_delay_s if link.slot else 0.0)
+
+
+def told(check: Check) -> str:
+    """A check in words: `downlink delay_s: 0.0242, asked 0.015 +- 0.003 (median one-way delay of 20 probes)`."""
+    figures = [check.measured, check.requested, check.tolerance]
+    measured, asked, tolerance = ("nothing" if figure is None else f"{figure:.4g}" for figure in figures)
+    return f"{check.direction} {check.quantity}: {measured}, asked {asked} +- {tolerance} ({check.note})"

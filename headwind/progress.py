@@ -49,8 +49,10 @@ class Reporter:
 
     def starting(self, trial: Trial) -> None:
         """Show what runs now and how long the rest should take; a trial beyond the plan makes the plan longer."""
-        if trial.id not in {planned.id for planned in self._trials}:
-            more = [other for other in trial.block.trials() if other.position >= trial.position]
+        planned = {planned.id for planned in self._trials}
+        if trial.id not in planned:
+            later = [other for other in trial.block.trials() if other.position >= trial.position]
+            more = [other for other in later if other.id not in planned]
             self._trials += more
             self._total += len(more)
         if self._bar is not None and self._task is not None:

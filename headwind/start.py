@@ -5,6 +5,7 @@ Everything here looks at hosts or sends datagrams of its own; nothing depends on
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,7 +14,8 @@ from headwind.docker import docker
 from headwind.model import HeadwindError
 from headwind.probing import send
 from headwind.proof import DELAY_ALLOWANCE_S
-from headwind.testbed import OUTSIDE, Testbed
+from headwind.testbed import HERE, OUTSIDE, Testbed
+from impair.plain import odd_interfaces
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 
 TRAIN_PACKETS = 2000  # each way
@@ -38,6 +40,7 @@ def examine_start(testbed: Testbed) -> dict[str, Any]:
     told = testbed.ask_hosts(dict.fromkeys(("client", "server", "router", OUTSIDE), "examine"))
     odd = [f"{host}: {what}" for host, found in told.items() for what in found]
     odd += [f"{host}: {what}" for host, identity in testbed.containers.items() for what in changed_programs(identity)]
+    odd += [f"{HERE}: {what}" for what in (odd_interfaces(testbed.far_ends) if testbed.far_ends else ())]
     odd += _unlike(testbed.fingerprints)
     if odd:
         listed = "".join(f"\n  {what}" for what in odd)
@@ -71,11 +74,17 @@ def _nothing_passes(testbed: Testbed, train: Mapping[str, Mapping[str, float]]) 
 
 
 def _unlike(fingerprints: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Client and server run the same kernel with the same settings: what differs between them was set by somebody."""
+    """The containers are alike in all that nobody sets for one of them: what differs was set by somebody."""
     client, server = (fingerprints.get(side, {}) for side in ("client", "server"))
     if client.get("sysctls") != server.get("sysctls"):
-        yield (f"client and server: different settings of the network (`sysctl -a | grep net`): "
-               f"{client.get('sysctls')} and {server.get('sysctls')}")  # fmt: skip
+        yield (f"client and server: different settings of the network (`sysctl -a`): {client.get('sysctls')} and "
+               f"{server.get('sysctls')}")  # fmt: skip
+    pinned = any(os.environ.get(f"HEADWIND_{name}_CPUS") for name in ("CLIENT", "SERVER", "ROUTER"))
+    router = OUTSIDE if OUTSIDE in fingerprints else "router"
+    found = {host: fingerprints.get(host, {}).get("limits", "") for host in ("client", "server", router)}
+    if not pinned and len(set(found.values())) > 1:
+        told = "; ".join(f"{host}: {limits}" for host, limits in found.items())
+        yield f"client, server and router: different shares of the machine (`docker update`): {told}"
 
 
 def changed_programs(container: str) -> list[str]:

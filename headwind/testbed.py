@@ -15,17 +15,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headwind.addresses import Addresses
 from headwind.docker import DockerError, Say, compose, docker, python_in
 from headwind.engine import Choice, chosen, wants_uml
+from headwind.farends import on_this_host
 from headwind.model import Congestion, HeadwindError
 from headwind.pipe import Agent, AgentDied, AgentError
 from impair.ability import Ability
+from impair.fingerprint import interfaces
 from impair.profile import Profile
 
 __all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "projects", "remove_project", "sweep"]
 
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
+HERE = "this host"
 OUTSIDE = "router's container"  # around a router that is a kernel of its own
 # RFC 1918, the least used first; then what RFC 2544 sets aside for measuring networks, where a VPN has all the others.
 POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15")
@@ -95,23 +99,6 @@ def sweep(say: Say, include_living: bool = False) -> int:
     return len(gone)
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """The two subnets of a testbed; hosts .10 are the endpoints, .253 the router's container, .254 the gateways."""
-
-    client_subnet: str
-    server_subnet: str
-
-    def host(self, side: str, number: int) -> str:
-        """The address `number` of the subnet of `side` ("client" or "server")."""
-        subnet = self.client_subnet if side == "client" else self.server_subnet
-        return str(ipaddress.ip_network(subnet)[number])
-
-    def gateway(self, side: str) -> str:
-        """The router's address with its prefix length."""
-        return f"{self.host(side, 254)}/24"
-
-
 def pick_addresses(rng: random.Random, taken: list[str]) -> Addresses:
     """Two free private /24 networks that overlap none of `taken` (CIDR texts). Raises HeadwindError when all are taken.
 
@@ -157,6 +144,7 @@ class Testbed:
     facts: dict[str, Any] = field(default_factory=dict)  # what the agents said of themselves when they joined
     containers: dict[str, str] = field(default_factory=dict)
     fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)  # of all hosts, once joined
+    far_ends: tuple[int, ...] = ()  # of the containers' interfaces, on this very machine; empty if Docker is elsewhere
     outside: Agent | None = None  # in the router's container, where the router is a kernel of its own inside it
 
     @property
@@ -193,7 +181,8 @@ class Testbed:
         """What decides which way packets take on each of the hosts (impair/fingerprint.py)."""
         told = self.ask_hosts({"client": "counters", "server": "counters", "router": "show", OUTSIDE: "counters"},
                               whole=True)  # fmt: skip
-        return {host: found["fingerprint"] for host, found in told.items()}
+        here = {HERE: interfaces(self.far_ends)} if self.far_ends else {}
+        return {**{host: found["fingerprint"] for host, found in told.items()}, **here}
 
     @classmethod
     @contextmanager
@@ -213,6 +202,8 @@ class Testbed:
                 containers = {name: _container(project, name) for name in ("client", "server", "impair")}
                 testbed = _start_agents(stack, containers, addresses, engine, logs, say, profiles)
                 testbed.join(congestion)
+                looking = ("client", "server", OUTSIDE if testbed.outside else "router")
+                testbed.far_ends = on_this_host(testbed.ask_hosts(dict.fromkeys(looking, "far_ends")).values())
                 testbed.fingerprints = testbed.read_fingerprints()
                 yield testbed
         finally:

@@ -12,7 +12,7 @@ from headwind.content import finish_fetch, not_compared, start_fetch, wrong_cont
 from headwind.crowding import crowding
 from headwind.model import Outcome, Proof, Result, Trial
 from headwind.passage import Evidence
-from headwind.probing import apply, path_delay_s, probe_network
+from headwind.probing import apply, path_delay_s, probe_network, told
 from headwind.processors import processor_limits
 from headwind.proof import prove
 from headwind.settings import UNBOUND, Settings
@@ -182,7 +182,7 @@ def decide(
     if trouble := _lab_trouble(answer, health, health_after):
         return Outcome.LAB_ERROR, trouble
     if not proof.passed:
-        broken = [check.told for check in proof.checks if not check.passed]
+        broken = [told(check) for check in proof.checks if not check.passed]
         return Outcome.INVALID, "impairment not proven: " + "; ".join(broken or ["no checks"])
     if wrong := wrong_content(trial, answer, answer["content"]):
         return Outcome.WRONG_CONTENT, wrong

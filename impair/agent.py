@@ -6,6 +6,7 @@ uplink's netem sits on the port towards the server, downlink's on the port towar
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import json
 import os
 import sys
@@ -68,10 +69,11 @@ class Router:
         self._launcher = launcher or Launcher()
         self._netem = Netem()
         self._applied: dict[Direction, Link] = {}
+        self._networks: list[str] = []
 
     def operations(self) -> dict[str, Callable[..., Any]]:
         """Name -> operation, as `serve` takes them."""
-        names = ("hello", "setup", "examine", "apply", "clear", "show", "probe")
+        names = ("hello", "setup", "examine", "far_ends", "apply", "clear", "show", "probe")
         return {name: getattr(self, name) for name in names}
 
     @cached_property
@@ -112,11 +114,23 @@ class Router:
         ports.forward()
         for side, gateway in (("client", client_gateway), ("server", server_gateway)):
             ports.set_up(self._ports[side], gateway, neighbours[side]["ip"], neighbours[side]["mac"])
+            self._networks.append(str(ipaddress.ip_interface(gateway).network))
         return self.hello()
 
     def examine(self) -> list[str]:
         """What this router has that a plain testbed has not, in words (impair/plain.py)."""
-        return oddities(self._ports.values(), endpoint=False)
+        return [
+            *oddities(self._ports.values(), self._networks, endpoint=False),
+            *(
+                f"{name} with {', '.join(on)} on"
+                for name in self._ports.values()
+                if (on := ports.active_offloads(name))
+            ),
+        ]
+
+    def far_ends(self) -> dict[str, Any]:
+        """Where the ports end on the host (impair/ports.py)."""
+        return ports.far_ends(self._ports.values())
 
     def apply(self, profile: Mapping[str, Any], seeds: Mapping[str, int | None]) -> dict[str, Any]:
         """Give both directions a fresh netem and read it back; {direction: as in `show`}.

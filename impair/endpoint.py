@@ -20,7 +20,7 @@ from impair.interface import EndpointError, Interface
 from impair.leftovers import destroy_sockets, flush_metrics
 from impair.pattern import send_pattern, serve_pattern
 from impair.plain import oddities
-from impair.ports import frame_counters
+from impair.ports import far_ends, frame_counters
 from impair.probe import Listener, attach_filter, send_train
 from impair.processors import kept_waiting
 from impair.profile import FRAME_BYTES
@@ -143,7 +143,13 @@ class Endpoint:
 
     def examine(self) -> list[str]:
         """What this host has that a plain testbed has not, in words (impair/plain.py)."""
-        return oddities([self.interface.name], endpoint=True)
+        link = self.interface
+        networks = [str(network) for network in (link.network, self._peer_network) if network]
+        return [*oddities([link.name], networks, endpoint=True), *link.glueing_offloads()]
+
+    def far_ends(self) -> dict[str, Any]:
+        """Where the link ends on the host (impair/ports.py)."""
+        return far_ends([self.interface.name])
 
     def forget(self) -> dict[str, Any]:
         """Destroy the TCP sockets to the peer's network, and flush what TCP remembers of its peers.
@@ -185,6 +191,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "join": _HERE.join,
     "counters": _HERE.counters,
     "examine": _HERE.examine,
+    "far_ends": _HERE.far_ends,
     "forget": _HERE.forget,
     "listen": _HERE.listen,
     "train_seen": _HERE.train_seen,

@@ -12,7 +12,7 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -90,6 +90,21 @@ def fingerprint(*, roots: bool = True, transport: bool = True) -> dict[str, str]
         "limits": listed(f"{name} {text}" for name, text in limits().items()),
         "programs": _digest(_programs()),
     }
+
+
+def interfaces(indices: Collection[int]) -> dict[str, str]:
+    """{topic: text} of some of this namespace's interfaces alone: "links" and "qdiscs". Needs no capability."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+        links = {index: link for index, link in read_links(sock).items() if index in indices}
+        names = {index: _text(found[IFLA_IFNAME]) for index, (_, found) in links.items()}
+        return {
+            "links": listed(_link(flags, found, roots=True) for flags, found in links.values()),
+            "qdiscs": listed(
+                f"{qdisc.device} {qdisc.kind} {qdisc.handle:x} on {qdisc.parent:x} ({qdisc.options})"
+                for qdisc in read_qdiscs(sock, names)
+                if qdisc.device in names.values()
+            ),
+        }
 
 
 def _digest(entries: Iterable[bytes]) -> str:

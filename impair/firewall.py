@@ -17,6 +17,7 @@ from pathlib import Path
 
 from impair.leftovers import NLM_F_ACK, NLM_F_DUMP, ask, attributes
 
+NETLINK_XFRM, XFRM_MSG_GETPOLICY = 6, 21
 NETLINK_NETFILTER = 12
 SUBSYSTEM = 10 << 8  # NFNL_SUBSYS_NFTABLES
 NFT_MSG_GETTABLE, NFT_MSG_GETCHAIN, NFT_MSG_GETRULE, NFT_MSG_GETGEN = (SUBSYSTEM | number for number in (1, 4, 7, 16))
@@ -38,12 +39,12 @@ ACCEPTS, RETURNS = -NF_ACCEPT - 1, -5  # verdicts of a standard target
 def firewall() -> list[str]:
     """Everything that can drop or change packets here, as texts: equal ones mean that nothing was touched."""
     legacy = (f"legacy {name} {blake2b(b''.join(_told(name)), digest_size=8).hexdigest()}" for name in _legacy_tables())
-    return [*_nftables(), *legacy]
+    return [*_nftables(), *legacy, *_policies()]
 
 
 def foreign_rules() -> list[str]:
-    """What a plain container's firewall has not: rules that are not about Docker's name server, and closed chains."""
-    return [*_foreign_nft(), *_foreign_legacy()]
+    """What a plain container has not: rules not about Docker's name server, closed chains, IPsec's policies."""
+    return [*_foreign_nft(), *_foreign_legacy(), *_policies()]
 
 
 def _text(value: bytes) -> str:
@@ -148,6 +149,18 @@ def _asked(option: int, table: str, more: bytes, size: int) -> bytes:
         if libc.getsockopt(sock.fileno(), socket.IPPROTO_IP, option, buffer, ctypes.byref(length)):
             raise OSError(ctypes.get_errno(), f"iptables table {table} cannot be read")
     return buffer.raw
+
+
+def _policies() -> list[str]:
+    """IPsec's policies can refuse packets as well (linux/xfrm.h)."""
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_XFRM) as sock:
+            found = ask(sock, XFRM_MSG_GETPOLICY, NLM_F_DUMP, b"")
+    except OSError as error:
+        if error.errno not in NOT_THERE:
+            raise
+        return []
+    return [f"a policy of IPsec, {blake2b(policy, digest_size=4).hexdigest()} (`ip xfrm policy`)" for policy in found]
 
 
 def listed(words: Iterable[str]) -> str:

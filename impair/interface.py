@@ -83,6 +83,14 @@ class Interface:
         _run("ethtool", "-K", self.name, *(word for switch in SWITCHES for word in (switch, "off")))
         return check_offloads(self.name, json.loads(_run("ethtool", "--json", "-k", self.name))[0])
 
+    def glueing_offloads(self) -> list[str]:
+        """What check_offloads complains of, in words; nothing when all is off."""
+        try:
+            check_offloads(self.name, json.loads(_run("ethtool", "--json", "-k", self.name))[0])
+        except EndpointError as error:
+            return [str(error)]
+        return []
+
     def set_neighbour(self, gateway: str, mac: str) -> dict[str, Any]:
         """A fixed Ethernet address of the gateway: ARP would be impaired too. Returns the entry as read back."""
         _run("ip", "neighbour", "replace", gateway, "lladdr", mac, "nud", "permanent", "dev", self.name)

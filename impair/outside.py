@@ -6,6 +6,7 @@ It is started as `python3 -m impair.outside --client-subnet CIDR --server-subnet
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from impair import ports
@@ -20,13 +21,20 @@ def counters(*, whole: bool = True) -> dict[str, Any]:
     return {"processors": kept_waiting(), **({"fingerprint": fingerprint(transport=False)} if whole else {})}
 
 
+def examine(names: Sequence[str], subnets: Sequence[str]) -> list[str]:
+    """What this container has that a plain testbed has not, in words; TCP's settings and its way out do not matter."""
+    glueing = [f"{name} with {', '.join(on)} on" for name in names if (on := ports.active_offloads(name))]
+    return [*oddities(names, [*subnets, "0.0.0.0/0"], endpoint=True), *glueing]
+
+
 def main() -> None:
     """Answer on standard input and output until the input ends."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     for side in ("client", "server"):
         parser.add_argument(f"--{side}-subnet", metavar="CIDR", required=True)
-    names = [ports.interface_in(subnet) for subnet in vars(parser.parse_args()).values()]
-    serve({"counters": counters, "examine": lambda: oddities(names, endpoint=True)})
+    subnets = list(vars(parser.parse_args()).values())
+    names = [ports.interface_in(subnet) for subnet in subnets]
+    serve({"counters": counters, "examine": lambda: examine(names, subnets), "far_ends": lambda: ports.far_ends(names)})
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ import struct
 from collections.abc import Collection, Iterator
 
 from impair import fingerprint as read
-from impair.firewall import NOT_THERE, foreign_rules
+from impair.firewall import foreign_rules
 from impair.leftovers import NLM_F_DUMP, ask, attributes
 from impair.ports import MTU
 from impair.processors import limits
 
-NETLINK_XFRM, XFRM_MSG_GETPOLICY = 6, 21
 LOOPBACK, NO_QUEUE = "lo", "noqueue"
 # What a kernel puts on a new interface that needs a queue (net.core.default_qdisc), and the lab's own. The user-mode
 # kernel's interfaces need one; every trial puts netem in its place.
@@ -27,11 +26,11 @@ RTA_METRICS, RTA_TABLE, RTA_ENCAP_TYPE, RTAX_CC_ALGO = 8, 15, 21, 16
 UNICAST, LOCAL, BROADCAST, ANYCAST = 1, 2, 3, 4  # types of routes
 
 
-def oddities(ports: Collection[str], *, endpoint: bool) -> list[str]:
+def oddities(ports: Collection[str], networks: Collection[str], *, endpoint: bool) -> list[str]:
     """What this host has that a plain testbed has not, in words; `ports` are the interfaces in the path.
 
-    An endpoint's are without any queue; a router's have the one that a kernel gives, or the lab's netem. Raises OSError
-    without the capability NET_ADMIN.
+    An endpoint's are without any queue; a router's have the one that a kernel gives, or the lab's netem. Routes lead to
+    `networks` (CIDR) and, from a router, out of it. Raises OSError without the capability NET_ADMIN.
     """
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
         links = read.read_links(sock)
@@ -43,11 +42,11 @@ def oddities(ports: Collection[str], *, endpoint: bool) -> list[str]:
               if qdisc.parent != read.TC_H_ROOT or qdisc.kind not in (queues if qdisc.device in ports else (NO_QUEUE,))
               if qdisc.device in (LOOPBACK, *ports)),
             *_rules(sock),
-            *_routes(sock, names),
+            *_routes(sock, names, networks if endpoint else (*networks, "0.0.0.0/0")),
         ]  # fmt: skip
     if (quota := limits()["quota"]) != "none":
-        found.append(f"a quota of processor time ({quota}): `docker update --cpus 0` takes it away")
-    return [*found, *foreign_rules(), *_policies(), *(_settings() if endpoint else ())]
+        found.append(f"a quota of processor time ({quota}): `docker update --cpu-quota -1`")
+    return [*found, *foreign_rules(), *(_settings() if endpoint else ())]
 
 
 def _links(
@@ -66,6 +65,21 @@ def _links(
             yield f"{name} as a part of another interface (ip -d link)"
         if any(b"".join(attributes(found.get(read.IFLA_XDP, b"")).values())):
             yield f"{name} with an XDP program (`ip link set dev {name} xdp off`)"
+
+
+def odd_interfaces(indices: Collection[int]) -> list[str]:
+    """What some interfaces of this host, the containers' far ends, have that they should not have, in words."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+        links = {index: link for index, link in read.read_links(sock).items() if index in indices}
+        for _, found in links.values():
+            found.pop(read.IFLA_MASTER, None)  # the bridge
+        names = {index: found[read.IFLA_IFNAME].rstrip(b"\0").decode() for index, (_, found) in links.items()}
+        queues = [
+            _queue(qdisc)
+            for qdisc in read.read_qdiscs(sock, names)
+            if qdisc.device in names.values() and (qdisc.kind != NO_QUEUE or qdisc.parent != read.TC_H_ROOT)
+        ]
+        return [*_links(links, names, list(names.values())), *queues]
 
 
 def _queue(qdisc: read.Qdisc) -> str:
@@ -89,15 +103,16 @@ def _rules(sock: socket.socket) -> Iterator[str]:
         yield f"no rule of routing with priority {priority} (`ip rule`)"
 
 
-def _routes(sock: socket.socket, names: dict[int, str]) -> Iterator[str]:
-    """Routes that refuse, change or measure out what takes them. Which ones there are is the business of `join`."""
+def _routes(sock: socket.socket, names: dict[int, str], networks: Collection[str]) -> Iterator[str]:
+    """Routes that lead elsewhere than to `networks`, or that refuse, change or measure out what takes them."""
     for message in ask(sock, RTM_GETROUTE, NLM_F_DUMP, bytes([socket.AF_INET]).ljust(read.ROUTE_BYTES, b"\0")):
         _, length, _, _, small_table, _, _, kind, flags = struct.unpack_from("@BBBBBBBBI", message)
         if flags & read.RTM_F_CLONED:
             continue
         found = attributes(message[read.ROUTE_BYTES :])
         table = struct.unpack("@I", found[RTA_TABLE])[0] if RTA_TABLE in found else small_table
-        where = f"{socket.inet_ntoa(found.get(read.RTA_DST, bytes(4)))}/{length} (`ip route show table {table}`)"
+        to = f"{socket.inet_ntoa(found.get(read.RTA_DST, bytes(4)))}/{length}"
+        where = f"{to} (`ip route show table {table}`)"
         metrics = attributes(found.get(RTA_METRICS, b"")).keys() - {RTAX_CC_ALGO}
         if table not in RULES.values():
             yield f"a route in a table of its own: {where}"
@@ -105,21 +120,10 @@ def _routes(sock: socket.socket, names: dict[int, str]) -> Iterator[str]:
             yield f"a route that lets nothing through: {where}"
         elif metrics or RTA_ENCAP_TYPE in found:
             yield f"a route with settings of its own: {where}"
+        elif kind == UNICAST and to not in networks:
+            yield f"a route that is not the lab's: {where}"
         elif read.RTA_OIF in found and struct.unpack("@i", found[read.RTA_OIF])[0] not in names:
             yield f"a route through an unknown interface: {where}"
-
-
-def _policies() -> Iterator[str]:
-    """IPsec's policies can refuse packets as well."""
-    try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_XFRM) as sock:
-            found = ask(sock, XFRM_MSG_GETPOLICY, NLM_F_DUMP, b"")
-    except OSError as error:
-        if error.errno not in NOT_THERE:
-            raise
-        return
-    if found:
-        yield f"{len(found)} policies of IPsec (`ip xfrm policy`)"
 
 
 def _settings() -> Iterator[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ipaddress
 import json
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 SETTINGS = Path("/proc/sys")
+BOOT_ID = SETTINGS / "kernel/random/boot_id"
 MTU = 1500
 # A super-packet would be delayed, dropped or corrupted as one, and merged packets are forwarded with bad checksums.
 OFFLOADS = (
@@ -28,6 +30,12 @@ def describe(name: str) -> dict[str, Any]:
     device = Path("/sys/class/net") / name
     mac, mtu = (device / "address").read_text().strip(), int((device / "mtu").read_text())
     return {"name": name, "mac": mac, "mtu": mtu}
+
+
+def far_ends(names: Iterable[str]) -> dict[str, Any]:
+    """{"boot_id" of this kernel, "indices": of the interfaces at the other ends of these veth pairs, on the host}."""
+    indices = [int((Path("/sys/class/net") / name / "iflink").read_text()) for name in names]
+    return {"boot_id": BOOT_ID.read_text().strip(), "indices": indices}
 
 
 def frame_counters() -> dict[str, dict[str, int]]:
@@ -69,14 +77,15 @@ def set_up(name: str, gateway: str, neighbour_ip: str, neighbour_mac: str) -> No
 
 def turn_offloads_off(name: str) -> None:
     """No packet is merged or left to be split on interface `name`. Raises PortError when one offload stays on."""
-    if active := _active_offloads(name):
+    if active := active_offloads(name):
         words = [word for offload in active for word in (offload, "off")]
         subprocess.run(["ethtool", "-K", name, *words], capture_output=True, check=False)  # the read-back decides
-    if active := _active_offloads(name):
+    if active := active_offloads(name):
         raise PortError(f"{name}: ethtool -K cannot turn off {', '.join(active)}")
 
 
-def _active_offloads(name: str) -> list[str]:
+def active_offloads(name: str) -> list[str]:
+    """Those of OFFLOADS that are on. Raises PortError."""
     features = json.loads(_run("ethtool", "--json", "-k", name))[0]
     return [offload for offload in OFFLOADS if features.get(offload, {}).get("active")]
 

@@ -139,13 +139,13 @@ def test_the_nouns_and_the_wire_need_only_the_standard_library(module: str) -> N
     assert outside <= {"impair.profile"}
 
 
-def test_the_host_takes_from_impair_only_nouns_and_the_wire() -> None:
+def test_the_host_takes_from_impair_only_nouns_the_wire_and_what_only_looks() -> None:
     taken = {
         name for file in FILES if file.is_relative_to(ROOT / "headwind") for name in inside(imports(file), "impair")
     }
-    assert taken <= {"impair", "impair.ability", "impair.profile", "impair.wire"}, (
-        "the host does nothing to a network itself"
-    )
+    nouns = {"impair", "impair.ability", "impair.profile", "impair.wire"}
+    looking = {"impair.fingerprint", "impair.plain"}  # the containers' far ends are on this host
+    assert taken <= nouns | looking, "the host does nothing to a network itself"
 
 
 @pytest.mark.parametrize("module", ["headwind.model", "headwind.schedule", "headwind.stats"])

@@ -16,7 +16,7 @@ from headwind.docker import DockerError
 from headwind.journal import Run
 from headwind.matrix import load_matrix
 from headwind.model import Outcome, Result
-from headwind.trial import told
+from headwind.probing import told
 from tests.net.kernels import KERNELS, with_kernel
 
 TIMES = ("delay_s", "jitter_s", "rate_bps", "standstill_s")

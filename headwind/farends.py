@@ -1,0 +1,15 @@
+"""The containers' interfaces as this host sees them: the far ends of their veth pairs, where something may sit too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # of this kernel, since it started
+
+
+def on_this_host(told: Iterable[Mapping[str, Any]]) -> tuple[int, ...]:
+    """The indices of the far ends, out of what the hosts told; none where Docker runs on another kernel than we do."""
+    ours = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
+    return tuple(index for found in told if found["boot_id"] == ours for index in found["indices"])

@@ -1,0 +1,333 @@
+"""Sabotage: what is done to a testbed is found, from the start and in mid-run, whichever protocol is measured.
+
+One testbed of the lab's own serves for most of it: each sabotage is done, must be refused as a start, must make a trial
+invalid into which it falls, and is undone. docs/trust.md lists every one with its detector (tests/test_trust.py).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from headwind import testbed, trial
+from headwind.docker import docker
+from headwind.images import ensure_images
+from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial, Workload
+from headwind.start import NotPlain, examine_start, long_train, troubles
+from impair.profile import Direction, Link, Profile
+from tests.net.impaired import ImpairedPath, Project, ask, namespaces
+
+pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
+
+SHAPER = "root tbf rate 8mbit burst 5000 latency 50ms"
+DROPS = (
+    "{ type filter hook input priority 0; }; add rule ip sabotage door meta l4proto udp limit rate over 9/second drop"
+)
+INGRESS_DROP = (
+    "nft add table netdev sabotage; add chain netdev sabotage door "
+    "{ type filter hook ingress device eth0 priority 0; policy drop; }"
+)
+POLICE = "tc filter add dev to-client parent ffff: matchall action police rate 8mbit burst 5k drop"
+ATTACH_XDP = """
+import ctypes, os, socket, struct
+program = struct.pack("<BBhi", 0xB7, 0, 0, 2) + struct.pack("<BBhi", 0x95, 0, 0, 0)  # r0 = XDP_PASS; exit
+code, licence = ctypes.create_string_buffer(program), ctypes.create_string_buffer(b"GPL")
+addresses = ctypes.addressof(code), ctypes.addressof(licence)
+request = ctypes.create_string_buffer(struct.pack("IIQQ", 6, 2, *addresses).ljust(128, bytes(1)), 128)
+libc = ctypes.CDLL(None, use_errno=True)
+loaded = libc.syscall(321, 5, request, 128)  # bpf(BPF_PROG_LOAD)
+assert loaded >= 0, os.strerror(ctypes.get_errno())
+inner = struct.pack("HHi", 8, 1, loaded) + struct.pack("HHI", 8, 3, 2)  # IFLA_XDP_FD, IFLA_XDP_FLAGS: generic
+body = struct.pack("BBHiII", 0, 0, 0, socket.if_nametoindex("eth0"), 0, 0) + struct.pack("HH", 20, 43 | 0x8000) + inner
+with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
+    netlink.send(struct.pack("IHHII", 16 + len(body), 19, 5, 1, 0) + body)
+    assert struct.unpack_from("i", netlink.recv(4096), 16)[0] == 0
+"""
+
+
+@dataclass(frozen=True)
+class Sabotage:
+    """Commands with their words; how the first one runs says `way`: "in" the container, in its network "net"work
+    namespace from the host (as root), or on the "host" itself."""
+
+    name: str
+    host: str  # service of compose.yaml
+    way: str
+    do: tuple[str, ...]
+    undo: tuple[str, ...]
+    start: str  # what a refused start says; empty: the lab mends it itself when it joins the hosts
+    changed: str  # which topic the trial names
+    needs: str = ""  # a program of this host
+
+
+def inside(name: str, host: str, do: str, undo: str, start: str, changed: str) -> Sabotage:
+    return Sabotage(name, host, "in", (do,), (undo,), start, changed)
+
+
+SABOTAGES = (
+    inside("a shaper on the server", "server", f"tc qdisc add dev eth0 {SHAPER}", "tc qdisc del dev eth0 root",
+           "server: eth0 with the queueing discipline tbf", "server's links, server's qdiscs"),
+    inside("a shaper on the client", "client", f"tc qdisc add dev eth0 {SHAPER}", "tc qdisc del dev eth0 root",
+           "client: eth0 with the queueing discipline tbf", "client's qdiscs"),
+    inside("a shaper on the router's container", "impair", f"tc qdisc add dev eth1 {SHAPER}",
+           "tc qdisc del dev eth1 root", "eth1 with the queueing discipline tbf", "qdiscs"),
+    inside("a hook for filters and policers", "server", "tc qdisc add dev eth0 clsact", "tc qdisc del dev eth0 clsact",
+           "server: eth0 with filters at the hook clsact", "server's qdiscs"),
+    inside("an ingress hook on the router's container", "impair", "tc qdisc add dev eth0 ingress",
+           "tc qdisc del dev eth0 ingress", "eth0 with filters at the hook ingress", "qdiscs"),
+    inside("offloads", "server", "ethtool -K eth0 gso on gro on", "ethtool -K eth0 gso off gro off",
+           "server: `ethtool -K", "server's offloads"),
+    inside("a lower MTU", "client", "ip link set eth0 mtu 1400", "ip link set eth0 mtu 1500",
+           "client: eth0 with an MTU of 1400", "client's links"),
+    inside("a second route", "client", "ip route add 10.99.0.0/24 dev eth0", "ip route del 10.99.0.0/24",
+           "client: a route that is not the lab's", "client's routes"),
+    inside("a rule of routing", "server", "ip rule add from all lookup main priority 7", "ip rule del priority 7",
+           "server: a rule of routing with priority 7", "server's rules"),
+    inside("a blackhole on the router's container", "impair", "ip route add blackhole 10.99.0.0/24",
+           "ip route del blackhole 10.99.0.0/24", "a route that lets nothing through", "routes"),
+    inside("a further interface", "server", "sh -c 'ip link add hw7 type veth peer name hw8; ip link set hw7 up'",
+           "ip link del hw7", "server: a further interface", "server's links"),
+    inside("a policy of IPsec", "client", "ip xfrm policy add dir out dst 10.99.0.0/24 action block",
+           "ip xfrm policy flush", "client: a policy of IPsec", "client's firewall"),
+    Sabotage("another client", "client", "in",
+             ("mv /usr/local/bin/h2load /usr/local/bin/real-h2load",
+              "sh -c 'cp /usr/local/bin/real-h2load /usr/local/bin/h2load; echo >> /usr/local/bin/h2load'",
+),
+             ("mv /usr/local/bin/real-h2load /usr/local/bin/h2load",),
+             "client: /usr/local/bin/h2load is not the image's", "client's programs"),
+    Sabotage("a limit in nginx", "server", "in",
+             ("cp -p /opt/headwind/nginx/nginx.conf /tmp/nginx.conf",
+              "sed -i 's|root /srv/headwind;|root /srv/headwind; limit_rate 100k;|' /opt/headwind/nginx/nginx.conf"),
+             ("sh -c 'cat /tmp/nginx.conf > /opt/headwind/nginx/nginx.conf; rm /tmp/nginx.conf'",),
+             "server: /opt/headwind/nginx/nginx.conf is not the image's", "server's programs"),
+    Sabotage("a quota of processor time", "server", "host", ("docker update --cpus 0.3 {id}",),
+             ("docker update --cpu-quota -1 {id}",), "server: a quota of processor time", "server's limits"),
+    Sabotage("a smaller share of the processors", "client", "host", ("docker update --cpu-shares 2 {id}",),
+             ("docker update --cpu-shares 1024 {id}",), "different shares of the machine", "client's limits"),
+    Sabotage("a firewall on the server", "server", "net",
+             ("nft add table ip sabotage; add chain ip sabotage door " + DROPS,), ("nft delete table ip sabotage",),
+             "server: an nftables rule in table sabotage", "server's firewall", "nft"),
+    Sabotage("a firewall on the router's container", "impair", "net",
+             (INGRESS_DROP,),
+             ("nft delete table netdev sabotage",), "an nftables chain that drops by default", "firewall", "nft"),
+    Sabotage("an older firewall on the client", "client", "net",
+             ("iptables-legacy -A INPUT -p udp -m udp --dport 9 -j DROP",), ("iptables-legacy -F INPUT",),
+             "client: an iptables rule in table filter", "client's firewall", "iptables-legacy"),
+    Sabotage("no connection tracking", "client", "net", ("iptables -t raw -A PREROUTING -j CT --notrack",),
+             ("iptables -t raw -F",), "client: an nftables rule in table raw", "client's firewall", "iptables"),
+    Sabotage("TCP without SACK", "server", "net", ("sysctl -w net.ipv4.tcp_sack=0",),
+             ("sysctl -w net.ipv4.tcp_sack=1",), "server: net.ipv4.tcp_sack = 0 instead of 1", "server's sysctls",
+             "sysctl"),
+    Sabotage("tiny buffers of TCP", "client", "net", ("sysctl -w 'net.ipv4.tcp_rmem=4096 4096 4096'",),
+             ("sysctl -w 'net.ipv4.tcp_rmem={rmem}'",), "different settings of the network", "client's sysctls",
+             "sysctl"),
+    Sabotage("an XDP program", "server", "net", ("python3 -c {xdp}",), ("ip link set dev eth0 xdpgeneric off",),
+             "server: eth0 with an XDP program", "server's links", "python3"),
+    Sabotage("a shaper on the host's side", "server", "host", (f"tc qdisc add dev {{far}} {SHAPER}",),
+             ("tc qdisc del dev {far} root",), "this host: {far} with the queueing discipline tbf",
+             "this host's links, this host's qdiscs", "tc"),
+    # What the lab sets itself when it joins the hosts, and would only be found later.
+    inside("another congestion control", "server", "ip route change {peer} via {gateway} dev eth0 congctl reno",
+           "ip route change {peer} via {gateway} dev eth0 congctl cubic", "", "server's routes"),
+    inside("a larger first window", "server",
+           "ip route change {peer} via {gateway} dev eth0 congctl cubic initcwnd 40",
+           "ip route change {peer} via {gateway} dev eth0 congctl cubic", "a route with settings of its own",
+           "server's routes"),
+    inside("another neighbour", "client", "ip neighbour add 10.99.0.9 lladdr 02:00:00:00:00:99 nud permanent dev eth0",
+           "ip neighbour del 10.99.0.9 dev eth0", "", "client's neighbours"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[testbed.Testbed]:
+    """A testbed as the lab makes it."""
+    images = ensure_images(print)
+    with testbed.Testbed.up(images.tag, Congestion(), "auto", print) as up:
+        examine_start(up)
+        yield up
+
+
+def a_trial(protocol: Protocol, requests: int = 100) -> Trial:
+    condition = Condition(Profile("clean"), Workload("small", requests, 4, 10))
+    return Trial(Block(condition, 0, tuple(Protocol), dict.fromkeys(Direction, 7)), 0, protocol)
+
+
+def words_of(bed: testbed.Testbed, sabotage: Sabotage) -> dict[str, str]:
+    """What the placeholders in a command stand for."""
+    side, peer = ("client", "server") if sabotage.host == "client" else ("server", "client")
+    identity = bed.containers[sabotage.host]
+    index = docker("exec", identity, "cat", "/sys/class/net/eth0/iflink").strip()
+    links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout.splitlines()
+    far = {line.split(":")[0]: line.split()[1].partition("@")[0] for line in links}
+    rmem = docker("exec", identity, "cat", "/proc/sys/net/ipv4/tcp_rmem").strip()
+    return {
+        "id": identity, "far": far.get(index, ""), "rmem": rmem, "xdp": ATTACH_XDP,
+        "peer": getattr(bed.addresses, f"{peer}_subnet"), "gateway": bed.addresses.host(side, 254),
+    }  # fmt: skip
+
+
+def execute(bed: testbed.Testbed, sabotage: Sabotage, commands: tuple[str, ...], words: dict[str, str]) -> None:
+    identity = bed.containers[sabotage.host]
+    prefix: dict[str, Callable[[], list[str]]] = {
+        "in": lambda: ["docker", "exec", identity],
+        "net": lambda: ["nsenter", "-t", docker("inspect", "-f", "{{.State.Pid}}", identity).strip(), "-n"],
+        "host": list,
+    }
+    for command in commands:
+        program, *rest = command.split(" ") if "'" not in command else _quoted(command)
+        arguments = [" ".join(rest)] if program == "nft" else rest
+        filled = [word.format(**words) if word.startswith("{") and word.endswith("}") and " " not in word
+                  else word.replace("{rmem}", words["rmem"]) for word in arguments]  # fmt: skip
+        done = subprocess.run([*prefix[sabotage.way](), program, *filled], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+
+
+def _quoted(command: str) -> list[str]:
+    """`sh -c '...'` as words: what stands in quotes is one."""
+    before, quoted, _ = command.split("'", 2)
+    after = command.rpartition("'")[2]
+    return [*before.split(), quoted, *after.split()]
+
+
+def possible(sabotage: Sabotage) -> None:
+    """Skip what this host has not got the means for."""
+    if sabotage.needs and not shutil.which(sabotage.needs):
+        pytest.skip(f"not installed here: {sabotage.needs}")
+    if (sabotage.way == "net" or sabotage.needs == "tc") and os.geteuid() != 0:
+        pytest.skip("needs root on this host")
+
+
+def run_with(bed: testbed.Testbed, protocol: Protocol, action: Callable[[], None]) -> Result:
+    """A trial into which `action` falls: right before the client runs, after everything else was looked at."""
+    with pytest.MonkeyPatch.context() as patch:
+        client = trial.run_client
+
+        def run_client(*arguments: Any) -> Any:
+            action()
+            return client(*arguments)
+
+        patch.setattr(trial, "run_client", run_client)
+        return trial.run_trial(bed, a_trial(protocol), timeout_s=4.0)
+
+
+protocols = itertools.cycle(Protocol)
+
+
+@pytest.mark.parametrize("sabotage", SABOTAGES, ids=[sabotage.name for sabotage in SABOTAGES])
+def test_a_sabotage_is_found_in_mid_run_and_refused_at_the_start(bed: testbed.Testbed, sabotage: Sabotage) -> None:
+    possible(sabotage)
+    words, protocol = words_of(bed, sabotage), next(protocols)
+    try:
+        result = run_with(bed, protocol, lambda: execute(bed, sabotage, sabotage.do, words))
+        assert result.outcome is Outcome.INVALID, f"{protocol}: {result.reason}"
+        assert sabotage.changed in result.reason
+        if sabotage.start:
+            bed.fingerprints = bed.read_fingerprints()  # as of a testbed that came up with it
+            with pytest.raises(NotPlain) as refusal:
+                examine_start(bed)
+            assert sabotage.start.format(**words) in str(refusal.value)
+    finally:
+        execute(bed, sabotage, sabotage.undo, words)
+        bed.fingerprints = bed.read_fingerprints()
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_after_all_that_the_testbed_is_as_it_was(bed: testbed.Testbed, protocol: Protocol) -> None:
+    result = trial.run_trial(bed, a_trial(protocol), timeout_s=20.0)
+    assert (result.outcome, result.reason) == (Outcome.OK, "")
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_a_server_without_its_processors_is_found_by_the_time_it_waited(
+    bed: testbed.Testbed, protocol: Protocol
+) -> None:
+    """Also where the quota was there before the fingerprints were taken."""
+    identity = bed.containers["server"]
+    docker("update", "--cpus", "0.05", identity)
+    try:
+        bed.fingerprints = bed.read_fingerprints()
+        result = trial.run_trial(bed, a_trial(protocol, requests=2000), timeout_s=20.0)
+        assert result.outcome is Outcome.INVALID, result.reason
+        assert "throttled_ratio" in result.reason
+        assert "the server's" in result.reason
+    finally:
+        docker("update", "--cpu-quota", "-1", identity)
+        bed.fingerprints = bed.read_fingerprints()
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_a_paused_router_is_found(bed: testbed.Testbed, protocol: Protocol) -> None:
+    def pause() -> None:
+        docker("pause", bed.containers["impair"])
+        time.sleep(1.0)
+        docker("unpause", bed.containers["impair"])
+
+    result = run_with(bed, protocol, pause)
+    assert result.outcome is Outcome.INVALID, result.reason
+    assert "standstill_s" in result.reason
+
+
+def test_a_shaper_that_nobody_can_see_is_found_by_the_long_train(bed: testbed.Testbed) -> None:
+    (sabotage,) = (known for known in SABOTAGES if known.name == "a shaper on the host's side")
+    possible(sabotage)
+    words = words_of(bed, sabotage)
+    assert list(troubles(long_train(bed))) == []
+    execute(bed, sabotage, sabotage.do, words)
+    try:
+        assert re.search(r"uplink (lost|held)", "; ".join(troubles(long_train(bed))))
+    finally:
+        execute(bed, sabotage, sabotage.undo, words)
+
+
+# The kernel engine's own router, in a kernel that has netem and its friends.
+
+IN_A_KERNEL = (
+    (("tc qdisc add dev to-client clsact",), "tc qdisc del dev to-client clsact", "at the hook clsact", "qdiscs"),
+    (("tc qdisc add dev to-client handle ffff: ingress", POLICE), "tc qdisc del dev to-client ingress",
+     "at the hook ingress", "qdiscs"),
+    (("ip link set to-server mtu 1400",), "ip link set to-server mtu 1500", "an MTU of 1400", "links"),
+    (("ip route add blackhole 10.99.0.0/24",), "ip route del blackhole 10.99.0.0/24", "lets nothing through",
+     "routes"),
+    (("ip route add 10.99.0.0/24 dev to-server mtu 600",), "ip route del 10.99.0.0/24", "settings of its own",
+     "routes"),
+    (("ip rule add from all lookup main priority 7",), "ip rule del priority 7", "priority 7", "rules"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def guest(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ImpairedPath]:
+    """The kernel engine in a user-mode kernel, joined."""
+    with namespaces(project, tmp_path_factory.mktemp("guest")) as path:
+        path.join()
+        assert path.guest
+        for module in ("sch_ingress", "cls_matchall", "act_police"):
+            ask(path.guest, "run", command=["sh", "-c", f"insmod /usr/lib/uml/modules/*/kernel/net/sched/{module}.ko"])
+        yield path
+
+
+@pytest.mark.parametrize(("do", "undo", "word", "topic"), IN_A_KERNEL, ids=[case[0][0] for case in IN_A_KERNEL])
+def test_the_kernel_engines_router_tells_what_was_done_to_it(
+    guest: ImpairedPath, do: tuple[str, ...], undo: str, word: str, topic: str
+) -> None:
+    assert guest.guest
+    guest.apply(Link(), Link())
+    before = ask(guest.router, "show")["fingerprint"]
+    assert ask(guest.router, "examine") == []
+    for command in do:
+        ask(guest.guest, "run", command=command.split())
+    try:
+        assert any(word in told for told in ask(guest.router, "examine"))
+        after = ask(guest.router, "show")["fingerprint"]
+        assert topic in {name for name in before if before[name] != after[name]}
+    finally:
+        ask(guest.guest, "run", command=undo.split())
+    assert ask(guest.router, "examine") == []
