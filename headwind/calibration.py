@@ -6,8 +6,9 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from headwind.delay import PROBE_BYTES
 from headwind.probing import BULK_PAYLOAD_BYTES, send, send_train_once
-from headwind.proof import PROBE_BYTES, shows_rate
+from headwind.proof import shows_rate
 from headwind.testbed import Testbed
 from impair.profile import FRAME_BYTES, Direction, Link, Profile, Rate
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import expm1, log1p
 
@@ -137,9 +137,14 @@ class Finding:
         return any(caveat.concern is Concern.PROCESSORS for caveat in self.caveats)
 
     @property
+    def network_held(self) -> bool:
+        """False where all trials together say that the network was not the requested one."""
+        return all(caveat.concern is not Concern.NETWORK for caveat in self.caveats)
+
+    @property
     def is_decided(self) -> bool:
-        """Whether there is a verdict that more blocks would not be run for."""
-        return self.verdict is Verdict.TIE or self.verdict.is_clear
+        """Whether there is a verdict that more blocks would not be run for, on the network that was asked for."""
+        return self.network_held and (self.verdict is Verdict.TIE or self.verdict.is_clear)
 
 
 def find(matrix: Matrix, results: Iterable[Result], *, complete: bool, exhausted: bool) -> list[Finding]:
@@ -158,6 +163,23 @@ def find(matrix: Matrix, results: Iterable[Result], *, complete: bool, exhausted
     survivors = e_bh([finding.comparison.log_e_value for finding in protocols], FALSE_SHARE)
     alive = {id(finding) for finding, survives in zip(protocols, survivors, strict=True) if survives}
     return [replace(finding, survives=id(finding) in alive and not finding.is_processor_bound) for finding in found]
+
+
+def doubted(findings: Iterable[Finding], doubts: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """The findings, but none of a condition whose network did not hold is decided or counted: it says why.
+
+    `doubts` are sentences by the condition's id (headwind/pooled.py). The verdict stays: it is of another network.
+    """
+    return [
+        replace(
+            finding,
+            survives=False,
+            caveats=(*(Caveat(Concern.NETWORK, doubt) for doubt in doubts[finding.condition.id]), *finding.caveats),
+        )
+        if finding.condition.id in doubts
+        else finding
+        for finding in findings
+    ]
 
 
 def _finding(condition: Condition, pair: Pair, metric: str, rows: Rows, rule: Rule, exhausted: bool) -> Finding:

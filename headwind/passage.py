@@ -82,12 +82,13 @@ def passage_of(direction: Direction, link: Link, evidence: Evidence) -> Passage:
         # Of a packet that is duplicated and lost one is left: `dropped` counts it and `drops` does not. So what the
         # queue itself dropped is what came in or was copied, was not lost, and is not there; stray frames apart.
         missing = entered + gained["duplicated"] - gained["dropped"] - stayed
+        overflowed = max(0, gained["drops"] - gained["dropped"], missing - UNEXPLAINED_FRAMES)
         return Passage(
             Events(gained["dropped"] + gained["ecn_marked"], stayed + gained["drops"]),
             Events(gained["duplicated"], entered),
-            Events(gained["corrupted"], stayed),
+            Events(gained["corrupted"], stayed + overflowed),  # corrupted first, then dropped by a full queue
             Events(gained["reordered"], tosses),
-            max(0, gained["drops"] - gained["dropped"], missing - UNEXPLAINED_FRAMES),
+            overflowed,
             gained["corrupted"],
         )
     return _passage_by_frames(direction, link, evidence, gained, Events(gained["requeues"], tosses))

@@ -6,11 +6,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from headwind.delay import PROBE_BYTES
 from headwind.expectation import wire_bytes
 from headwind.model import Check, Trial
 from headwind.passage import SIDES
 from headwind.pipe import Agent
-from headwind.proof import PROBE_BYTES, check_delay, shows_rate
+from headwind.proof import check_delay, shows_rate
 from headwind.testbed import Testbed
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 

@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from headwind.delay import added_s, delay_seen, sending_s
 from headwind.expectation import (
     chance_of_no_pair,
     chance_of_none,
@@ -19,12 +20,11 @@ from headwind.expectation import (
     overtaking_ratio,
     stationary_loss,
     vanishing_ratio,
-    wire_bytes,
 )
 from headwind.model import Check, Proof
 from headwind.passage import SIDES, SIGMAS, UNEXPLAINED_FRAMES, Events, Evidence, Passage, gain, passage_of
 from headwind.steadiness import check_hosts, check_settings
-from impair.profile import Delay, Direction, Link, Profile
+from impair.profile import Direction, Link, Profile
 
 FALSE_ALARM = 1e-6  # ... and that chance, where it can be computed
 DELAY_ALLOWANCE_S = 0.003  # what a busy two-core machine adds to a one-way probe
@@ -35,8 +35,6 @@ UNEXPLAINED_ALLOWANCE = 0.001  # frames that vanish outside netem
 BURST_FRAMES = 6
 # Standard deviation in units of jitter: of a uniform +-j, and of iproute2's tables (/usr/lib/tc/*.dist).
 SPREAD_PER_JITTER = {"uniform": 1 / math.sqrt(3), "normal": 1.0, "pareto": 0.8197, "paretonormal": 0.8339}
-LARGEST_DRAW = 4.0  # jitters above the mean: the largest entry of each of these tables, 32767/8192
-PROBE_BYTES = 64 + 42  # payload of a probe, and its UDP, IPv4 and Ethernet headers
 
 
 def prove(profile: Profile, evidence: Evidence) -> Proof:
@@ -74,14 +72,11 @@ def check_delay(direction: Direction, link: Link, read: Link, train: Mapping[str
         note = "no probe arrived" + (", which so much loss explains" if expected_so else "")
         yield Check(direction, "delay_s", wanted, configured, None, None, expected_so, note)
         return
-    skipping = overtaking_ratio(link)
-    expected = (wanted + _sending_s(link)) * (1 - skipping)
-    robust = skipping == 0 and (link.delay is None or link.delay.distribution in ("uniform", "normal"))
-    measured = statistics.median(delays) if robust else statistics.fmean(delays)
-    tolerance = _delay_tolerance_s(link, len(delays), late=measured > expected)
+    seen = delay_seen(link, delays)
+    tolerance = DELAY_ALLOWANCE_S + SIGMAS * seen.spread_s + seen.slack_s
     yield Check(
-        direction, "delay_s", wanted, configured, measured, tolerance, abs(measured - expected) <= tolerance,
-        f"{'median' if robust else 'mean'} one-way delay of {len(delays)} probes",
+        direction, "delay_s", wanted, configured, seen.measured_s, tolerance,
+        abs(seen.measured_s - seen.expected_s) <= tolerance, f"{seen.middle} one-way delay of {len(delays)} probes",
     )  # fmt: skip
     yield _check_probes(direction, link, train)
     if link.delay and link.delay.jitter_s and len(delays) > 2:
@@ -104,32 +99,6 @@ def _check_probes(direction: Direction, link: Link, train: Mapping[str, Any] | N
     )  # fmt: skip
 
 
-def _sending_s(link: Link) -> float:
-    """How long a probe takes at the link's rate."""
-    return wire_bytes(link, PROBE_BYTES) * 8 / link.rate.rate_bps if link.rate else 0.0
-
-
-def _delay_tolerance_s(link: Link, count: int, *, late: bool) -> float:
-    """How far the middle of `count` one-way delays may be from what is expected, on the side where it is."""
-    delay = link.delay or Delay(0.0)
-    skipping, held_s = overtaking_ratio(link), delay.delay_s + _sending_s(link)
-    # The median of n uniform values over +-j has a standard deviation of j/sqrt(n), that of n normal ones of
-    # sqrt(pi/2)*j/sqrt(n); a mean spreads less than the first.
-    spread_s = delay.jitter_s * (math.sqrt(math.pi / 2) if delay.distribution == "normal" else 1.0)
-    spread_s += held_s * math.sqrt(skipping * (1 - skipping))
-    tolerance = DELAY_ALLOWANCE_S + SIGMAS * spread_s / math.sqrt(count) + _added_s(link)
-    if skipping and not late:  # of few that overtake, two more are likelier than the normal law says
-        tolerance += 2 * held_s / count
-    if link.rate and late:  # a rate keeps the order: who drew little waits for who drew much
-        tolerance += delay.jitter_s * (1.0 if delay.distribution == "uniform" else LARGEST_DRAW)
-    return tolerance
-
-
-def _added_s(link: Link) -> float:
-    """The longest that a probe waits for a slot, and for a copy before it to be sent."""
-    return (link.slot.max_delay_s if link.slot else 0.0) + (_sending_s(link) if link.duplicate else 0.0)
-
-
 def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence[float]) -> Check:
     assert link.delay
     jitter, shape = link.delay.jitter_s, link.delay.distribution
@@ -141,9 +110,9 @@ def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence
     if link.rate:
         relative *= 2  # a rate keeps the order, which makes neighbours alike
     tolerance = jitter * relative
-    skipped_s = link.delay.delay_s + _sending_s(link) if overtaking_ratio(link) else 0.0
+    skipped_s = link.delay.delay_s + sending_s(link) if overtaking_ratio(link) else 0.0
     if measured > jitter or skipped_s or link.rate or link.slot:  # a busy machine adds to a spread; it takes nothing
-        tolerance += DELAY_ALLOWANCE_S + skipped_s + _added_s(link)
+        tolerance += DELAY_ALLOWANCE_S + skipped_s + added_s(link)
     return Check(
         direction, "jitter_s", jitter, configured, measured, tolerance,
         abs(measured - jitter) <= tolerance and measured > 0, f"spread of {len(delays)} probes",

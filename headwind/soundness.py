@@ -23,6 +23,7 @@ IMBALANCE_SHARE = 0.1  # of the blocks: how much more often one position may mee
 class Concern(StrEnum):
     """What a warning is about."""
 
+    NETWORK = "network not as requested"
     FEW_BLOCKS = "few blocks"
     UNFINISHED = "unfinished"
     LEFT_OUT = "left out"

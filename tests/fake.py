@@ -77,16 +77,42 @@ def evidence_of(profile: Profile, seed: int, *, clipped: bool = False, overflows
         delays = [delay_s + 0.00025 + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
         trains[direction.value] = {"probe": {"sent": 100, "received": arrived, "unique": arrived, "delays_s": delays}}
     after["server"]["udp_rcvbuf_errors"] += overflows
-    configured = {direction.value: {"link": profile.link(direction).to_json()} for direction in Direction}
-    for moment, (direction, read) in product((before, after), configured.items()):
-        moment["router"][direction].update(read)  # as read back
-    return Evidence(configured, before, after, trains)
+    return Evidence(_read_back(profile, before, after), before, after, trains)
+
+
+def typical_evidence(profile: Profile) -> Evidence:
+    """What a trial shows in which everything happened just as often as it should: any number of them are no news."""
+    before, after, trains = _counters(), _counters(), {}
+    for direction in Direction:
+        link, offered = profile.link(direction), 10_000
+        loss, copying = stationary_loss(link.loss)[0], link.duplicate.ratio if link.duplicate else 0.0
+        copies = offered * copying * (1 - loss)
+        drops = round(offered * loss * (1 - copying) + copies * loss)
+        out = offered + round(copies) - drops
+        _write_down(
+            after, direction, offered, packets=out, drops=drops, dropped=round((offered + copies) * loss),
+            duplicated=round(offered * copying), corrupted=round(out * (link.corrupt.ratio if link.corrupt else 0)),
+        )  # fmt: skip
+        arrived = round(100 * (1 - loss))
+        delay_s, jitter_s = (link.delay.delay_s, link.delay.jitter_s) if link.delay else (0.0, 0.0)
+        delays = [delay_s + 0.00025 + jitter_s * ((2 * number + 1) / arrived - 1) for number in range(arrived)]
+        trains[direction.value] = {"probe": {"sent": 100, "received": arrived, "unique": arrived, "delays_s": delays}}
+        if link.rate:
+            trains[direction.value]["bulk"] = {"sent": 60, "received": 60, "rate": {"rate_bps": link.rate.rate_bps}}
+    return Evidence(_read_back(profile, before, after), before, after, trains)
 
 
 @cache
 def proof_of(profile: Profile, seed: int, *, clipped: bool = False, overflows: int = 0) -> Proof:
     """What the real rules say of `evidence_of` the same."""
     return prove(profile, evidence_of(profile, seed, clipped=clipped, overflows=overflows))
+
+
+def _read_back(profile: Profile, *moments: dict[str, Any]) -> dict[str, Any]:
+    configured = {direction.value: {"link": profile.link(direction).to_json()} for direction in Direction}
+    for moment, (direction, read) in product(moments, configured.items()):
+        moment["router"][direction].update(read)
+    return configured
 
 
 def _counters() -> dict[str, Any]:
@@ -104,7 +130,6 @@ def _carry(
     counters: dict[str, Any], direction: Direction, offered: int, link: Link, rng: random.Random, *, lossy: float
 ) -> None:
     """What netem does to `offered` packets (netem_enqueue in sch_netem.c), and what every counter on the way sees."""
-    sender, receiver = SIDES[direction]
     loss = stationary_loss(link.loss)[0] * lossy
     copying = link.duplicate.ratio if link.duplicate else 0.0
     dropped = drops = duplicated = copies = 0
@@ -120,13 +145,17 @@ def _carry(
             drops += lost_again
     out = offered + copies - drops
     corrupted = sum(rng.random() < (link.corrupt.ratio if link.corrupt else 0) for _ in range(out))
+    _write_down(counters, direction, offered, packets=out, drops=drops, dropped=dropped, duplicated=duplicated,
+                corrupted=corrupted)  # fmt: skip
+
+
+def _write_down(counters: dict[str, Any], direction: Direction, offered: int, **netem: int) -> None:
+    sender, receiver = SIDES[direction]
     counters[sender]["tx_frames"] += offered
     counters["router"]["ports"][sender]["rx_frames"] += offered
-    counters["router"]["ports"][receiver]["tx_frames"] += out
-    counters[receiver]["rx_frames"] += out
-    counters["router"][direction]["counters"].update(
-        packets=out, drops=drops, dropped=dropped, duplicated=duplicated, corrupted=corrupted
-    )
+    counters["router"]["ports"][receiver]["tx_frames"] += netem["packets"]
+    counters[receiver]["rx_frames"] += netem["packets"]
+    counters["router"][direction]["counters"].update(netem)
 
 
 def metrics_of(workload: Workload, total_s: float, succeeded: int | None = None) -> dict[str, float]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Outcome, Result
+from headwind.pooled import Pooled, pooled
 from headwind.record import Status, planned_trials
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class RunData:
     def planned(self) -> int:
         """How many trials the matrix asks for at least."""
         return planned_trials(self.matrix)
+
+    @cached_property
+    def pooled(self) -> tuple[Pooled, ...]:
+        """What all trials of each condition say together about its network."""
+        return pooled(self.matrix, self.latest)
 
     def count(self, *outcomes: Outcome) -> int:
         """How many trials ended in one of these ways at their latest attempt."""

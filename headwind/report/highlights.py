@@ -37,13 +37,13 @@ class Doubt:
 
 
 def doubts(verdicts: Verdicts) -> list[Doubt]:
-    """What is to be said before any verdict, the most frequent first."""
+    """What is to be said before any verdict: that the network was another one, then the most frequent first."""
     concerned: dict[Concern, list[str]] = {}
     for line in verdicts.lines:
         for concern in dict.fromkeys(caveat.concern for caveat in line.caveats):
             concerned.setdefault(concern, []).append(line.condition.id)
     found = [Doubt(concern, len(ids), tuple(dict.fromkeys(ids))) for concern, ids in concerned.items()]
-    return sorted(found, key=lambda doubt: -doubt.comparisons)
+    return sorted(found, key=lambda doubt: (doubt.concern is not Concern.NETWORK, -doubt.comparisons))
 
 
 def _clear(line: Line, metric: str = TOTAL) -> bool:

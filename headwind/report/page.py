@@ -171,6 +171,7 @@ GLOBALS = {
     "totals": TOTALS,
     "inside": INSIDE,
     "enough": FEWEST_FOR_TAIL,
+    "infinity": math.inf,
     "commands_of": tc_commands,
     "published_time": published_time,
 }

@@ -188,8 +188,23 @@ _OUTCOME_NOTICES = {
 
 
 def notices(data: RunData) -> list[Notice]:
-    """Outcomes other than ok, attempts that were repeated, and the warnings of the proofs, each with its trials."""
-    return [*_outcome_notices(data), *_warning_notices(data)]
+    """Networks that were not the requested ones, outcomes other than ok, repetitions, and the proofs' warnings."""
+    return [*_network_notices(data), *_outcome_notices(data), *_warning_notices(data)]
+
+
+def _network_notices(data: RunData) -> Iterator[Notice]:
+    """Conditions whose network was another one than requested, as only all trials together can tell."""
+    failed = [question for question in data.pooled if not question.passed]
+    for condition in dict.fromkeys(question.condition for question in failed):
+        mine = [question for question in failed if question.condition == condition]
+        arms = {arm for question in mine for arm in question.arms}
+        trials = tuple(
+            result.trial.id
+            for result in data.latest
+            if result.trial.block.condition.id == condition.id and result.trial.arm in arms and is_data(result)
+        )
+        told = "; ".join(question.text for question in mine)
+        yield Notice(f"{condition.id} was not over the requested network, nothing of it is decided: {told}", trials)
 
 
 def _outcome_notices(data: RunData) -> Iterator[Notice]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwind.model import Check, Condition, Result, Role, Twin
 from headwind.passage import Evidence, passage_of
+from headwind.pooled import Pooled
 from headwind.report.data import RunData, latest_of
 from impair.profile import Direction
 
@@ -32,8 +33,20 @@ class Truth:
     passed: int  # trials
     trials: int
     unmeasured: int  # trials among them without a measurement
-    tolerance: float | None  # the widest that was accepted around the request
+    tolerance: float | None  # the widest that was accepted of a single trial around the request
     notes: tuple[str, ...]  # why trials failed or were not measured, without repetition
+    together: tuple[Pooled, ...] = ()  # what all trials say together, where that was asked
+
+    @property
+    def whole(self) -> Pooled | None:
+        """The question to the trials of as many arms as there are, against the request."""
+        asked = [question for question in self.together if not question.between]
+        return max(asked, key=lambda question: len(question.arms), default=None)
+
+    @property
+    def findings(self) -> list[str]:
+        """What all trials together found wrong."""
+        return [question.text for question in self.together if not question.passed]
 
 
 def truth_table(data: RunData, condition: Condition) -> list[Truth]:
@@ -48,7 +61,11 @@ def truth_table(data: RunData, condition: Condition) -> list[Truth]:
         for check in result.proof.checks:
             found.setdefault((check.direction, check.quantity), []).append((result, check))
     ordered = sorted(found, key=lambda key: list(Direction).index(key[0]))
-    table = [_truth(found[key]) for key in ordered]
+    asked: dict[tuple[Direction, str], list[Pooled]] = {}
+    for question in data.pooled:
+        if question.condition == condition:
+            asked.setdefault((question.direction, question.quantity), []).append(question)
+    table = [replace(_truth(found[key]), together=tuple(asked.get(key, ()))) for key in ordered]
     return [truth for truth in table if truth.quantity not in ONLY_WHEN_BROKEN or truth.passed < truth.trials]
 
 

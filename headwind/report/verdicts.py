@@ -17,6 +17,7 @@ from headwind.findings import (
     Pair,
     SelfCheckFinding,
     columns_of,
+    doubted,
     find,
     rows_of,
     rule_of,
@@ -72,6 +73,11 @@ class Line:
         return any(self.findings[metric].is_decided for metric in self.pair.metrics)
 
     @property
+    def network_held(self) -> bool:
+        """False where all trials together say that the network was not the requested one."""
+        return all(finding.network_held for finding in self.findings.values())
+
+    @property
     def caveats(self) -> tuple[Caveat, ...]:
         """Every warning once; one that holds for a single metric names it."""
         said = Counter(caveat for finding in self.findings.values() for caveat in finding.caveats)
@@ -98,7 +104,7 @@ class Verdicts:
         matrix, running = data.matrix, data.status.state is State.RUNNING
         complete = data.status.state is State.FINISHED
         rule = rule_of(matrix, complete=complete)
-        findings = find(matrix, data.latest, complete=complete, exhausted=not running)
+        findings = doubted(find(matrix, data.latest, complete=complete, exhausted=not running), network_doubts(data))
         rows = rows_of(data.latest)
         lines = []
         for (_, pair), group in groupby(findings, key=lambda finding: (finding.condition.id, finding.pair)):
@@ -120,6 +126,15 @@ class Verdicts:
     def pairs(self) -> list[Pair]:
         """Every comparison of protocols once, in the matrix's order."""
         return list(dict.fromkeys(line.pair for line in self.compared))
+
+
+def network_doubts(data: RunData) -> dict[str, list[str]]:
+    """By condition, what its trials together found wrong with its network; conditions without a finding are absent."""
+    found: dict[str, list[str]] = {}
+    for question in data.pooled:
+        if not question.passed:
+            found.setdefault(question.condition.id, []).append(question.text)
+    return found
 
 
 def sentence(verdicts: Verdicts) -> str:

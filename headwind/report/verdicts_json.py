@@ -9,6 +9,7 @@ from typing import Any
 
 from headwind.findings import FALSE_SHARE, JUDGED, TAIL, Finding, SelfCheckFinding
 from headwind.model import Outcome
+from headwind.pooled import Pooled
 from headwind.report.data import RunData
 from headwind.report.summary import notices
 from headwind.report.verdicts import Line, Verdicts, sentence, tops
@@ -34,6 +35,7 @@ def verdicts_json(data: RunData, verdicts: Verdicts) -> dict[str, Any]:
         "run": _run(data),
         "trials": _trials(data),
         "sentence": sentence(verdicts),
+        "network": [_network(question) for question in data.pooled],
         "warnings": [{"message": notice.text, "trials": len(notice.trials)} for notice in notices(data)],
         "rule": {
             "confidence": rule.confidence,
@@ -49,6 +51,24 @@ def verdicts_json(data: RunData, verdicts: Verdicts) -> dict[str, Any]:
         "comparisons": [_comparison(line) for line in verdicts.lines],
         "self_checks": [_self_check(check) for check in verdicts.checks],
         "undecided": [_open(item) for item in verdicts.open],
+    }
+
+
+def _network(question: Pooled) -> dict[str, Any]:
+    return {
+        "condition": question.condition.id,
+        "direction": question.direction.value,
+        "quantity": question.quantity,
+        "arms": [arm.value for arm in question.arms],
+        "between": question.between,
+        "requested": question.requested,
+        "measured": question.measured,
+        "count": question.count,
+        "of": question.of,
+        "can_tell": _finite(question.resolution),
+        "p_value": question.p_value,
+        "passed": question.passed,
+        "message": question.text,
     }
 
 
@@ -84,6 +104,7 @@ def _comparison(line: Line) -> dict[str, Any]:
         "baseline": line.pair.base.value,
         "self_check": line.pair.is_check,
         "decided": line.is_decided,
+        "network_held": line.network_held,
         "blocks": line.blocks,
         "unfinished": {"candidate": new, "baseline": base},
         "metrics": {metric: _finding(line.findings[metric]) for metric in JUDGED}

@@ -20,6 +20,7 @@ from headwind.model import (
     Trial,
     Workload,
 )
+from headwind.proof import prove
 from headwind.record import State, Status
 from headwind.report import RunData
 from headwind.schedule import plan_block
@@ -38,6 +39,7 @@ from tests.fake import (
     ok_results,
     timeout,
     trials_of,
+    typical_evidence,
     warned,
 )
 
@@ -162,7 +164,8 @@ def took(trial: Trial, total_s: float) -> Result:
 
 @cache
 def _sample(profile: Profile) -> Result:
-    return ok(next(trials_of(example_matrix(profile))), 1.0)
+    trial = next(trials_of(example_matrix(profile)))
+    return ok(trial, 1.0, proof=prove(profile, typical_evidence(profile)))
 
 
 def sweep() -> Golden:
