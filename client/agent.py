@@ -19,6 +19,8 @@ from client.curl import fetch
 from client.h2load import PROGRAMS, Fetch, Output, interpret
 from impair import endpoint, processors
 from impair.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
+from impair.interface import Interface
+from impair.silence import Silence
 from impair.wire import Operation, serve
 
 # setpriv: h2load dies with the agent, however the agent dies. stdbuf: what it prints is there even when it is killed.
@@ -156,7 +158,14 @@ def info() -> dict[str, Any]:
     }
 
 
-OPERATIONS: dict[str, Operation] = {**endpoint.OPERATIONS, "run": run, "fetch": fetch, "info": info}
+def run_watched(**asked: Any) -> dict[str, Any]:
+    """`run`, and "silence_s": the longest time in it without a frame."""
+    with Silence(Interface.find().name) as silence:
+        answer = run(**asked)
+    return {**answer, "silence_s": silence.longest_s}
+
+
+OPERATIONS: dict[str, Operation] = {**endpoint.OPERATIONS, "run": run_watched, "fetch": fetch, "info": info}
 
 
 def main() -> None:

@@ -6,11 +6,14 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping
 
-from headwind.expectation import stationary_loss
+from headwind.expectation import stationary_loss, vanishing_ratio
 from headwind.model import Arm, Block, Condition, Outcome, Result, Trial
 from impair.profile import Direction
+from nginx.objects import INDEX_BYTES, SIZES_BYTES
 
 OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)
+SEGMENT_BYTES = 1448
+PATH_BPS = 300e6  # of a clean path through the user-mode kernel
 START_S = 8.0  # from nothing running to the first trial, images built
 
 
@@ -53,7 +56,7 @@ class Forecast:
 
 
 def guess_s(condition: Condition) -> float:
-    """A rough first guess, to be replaced by measurement: round trips of the delay, and retransmission timeouts.
+    """A rough first guess, to be replaced by measurement: round trips, retransmission timeouts, the transfer itself.
 
     Fitted by eye to the eight default profiles on a two-core machine; it decides nothing but the time shown.
     """
@@ -61,4 +64,21 @@ def guess_s(condition: Condition) -> float:
     delay_s = sum(link.delay.delay_s for link in links if link.delay)
     bad = sum(stationary_loss(link.loss)[0] + (link.corrupt.ratio if link.corrupt else 0.0) for link in links)
     requests = condition.workload.requests
-    return 0.2 + requests / 5000 + 4 * delay_s + math.sqrt(requests / 1000) * 40 * math.pow(min(bad, 1.0), 1.5)
+    waiting_s = 4 * delay_s + math.sqrt(requests / 1000) * 40 * math.pow(min(bad, 1.0), 1.5)
+    return 0.2 + requests / 5000 + waiting_s + _transfer_s(condition, delay_s)
+
+
+def _transfer_s(condition: Condition, delay_s: float) -> float:
+    """All bodies at the slowest of the path, its rate, and what TCP may send over a path with loss.
+
+    The last: 1.22 segments a round trip and connection, over the root of the loss (Mathis et al., "The macroscopic
+    behavior of the TCP congestion avoidance algorithm", 1997).
+    """
+    workload, link = condition.workload, condition.profile.downlink
+    rates_bps = [PATH_BPS]
+    if link.rate:
+        rates_bps.append(link.rate.rate_bps)
+    loss = vanishing_ratio(link)
+    if loss and delay_s:
+        rates_bps.append(1.22 * SEGMENT_BYTES * 8 * workload.connections / (delay_s * math.sqrt(loss)))
+    return workload.requests * SIZES_BYTES.get(workload.path[1:], INDEX_BYTES) * 8 / min(rates_bps)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from headwind import bursts
 from headwind.forecast import START_S, Forecast
 from headwind.format import blocks_text
 from headwind.journal import Run
@@ -34,6 +35,8 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     for block in blocks[: len(matrix.conditions)]:
         order = " ".join(arm.value for arm in block.order)
         out.print(escape(f"  {block.condition.id}#{block.index}: {order}"), highlight=False)
+    for sentence in bursts.told(condition.profile for condition in matrix.conditions):
+        out.print(escape(sentence))
     total_s = START_S + forecast.total_s(trials)
     size = f"{len(trials)} trials, about {duration(total_s)}"
     if matrix.repeat.is_adaptive:

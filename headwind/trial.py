@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from headwind.bursts import stalls
 from headwind.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.crowding import crowding
 from headwind.model import Outcome, Proof, Result, Trial
@@ -86,6 +87,7 @@ def _proven(testbed: Testbed, trial: Trial, evidence: Evidence, answer: Mapping[
         *_repeats(evidence.missed),
         *crowding(testbed, before, after, answer["wall_s"]),
         *window_warnings(trial, evidence, answer["wall_s"]),
+        *stalls(trial.profile, answer["silence_s"]),
         *processor_limits(answer, before, after, trial.block.condition.workload.threads, workers),
     )
     return replace(proof, warnings=(*proof.warnings, *said))

@@ -64,6 +64,7 @@ class World:
     frame_s: float = 0.00001  # what the machine takes for a frame, whatever its size
     clock_s: float = 0.0  # time that clients took so far
     slowness: float = 1.0  # of every client
+    silence_s: float = 0.02  # the longest time without a frame while a client runs
     noise_ratio: float = 0.1  # how far a client's time may lie from the usual one
     nginx: int = 1
     comparing: Sabotage = field(default_factory=Sabotage)  # that of the last run, for the fetch that follows it
@@ -258,6 +259,7 @@ class FakeClient(FakeAgent):
                 "bytes_body": body_bytes,
             },
             "samples": {}, "windows": {"window_bytes": (1 << 24) - 1},
+            "silence_s": world.silence_s,
         }  # fmt: skip
         if broken.hangs:
             answer |= {"metrics": {}, "totals": {}, "wall_s": asked["timeout_s"], "exit_code": -15}

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from headwind.forecast import OVERHEAD_S, Forecast, guess_s
-from headwind.model import Condition, Protocol, Trial
-from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile
+from headwind.model import Condition, Protocol, Trial, Workload
+from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
 from tests import fake
 
 CLEAN, LOSS = Profile("clean"), Profile("loss", downlink=Link(loss=Loss(0.3)))
@@ -76,3 +76,12 @@ def test_a_worse_network_is_guessed_slower_in_either_direction(worse: Link) -> N
 def test_more_requests_are_guessed_slower() -> None:
     more = replace(fake.ARTICLE, requests=100_000)
     assert guess_s(Condition(CLEAN, more)) > guess_s(Condition(CLEAN, fake.ARTICLE)) > 0
+
+
+@pytest.mark.parametrize(("rate_bps", "seconds"), [(20_000_000, 41.9), (100_000_000, 8.4)])
+def test_a_large_object_is_guessed_to_take_what_the_rate_lets_through(rate_bps: int, seconds: float) -> None:
+    large = Workload("large", 1, 1, 1, path="/100m")
+    guess = guess_s(Condition(Profile("slow", downlink=Link(rate=Rate(rate_bps))), large))
+    assert guess == pytest.approx(seconds, abs=0.5)
+    lossy = Link(delay=Delay(0.1), loss=Loss(0.01), rate=Rate(rate_bps))
+    assert guess_s(Condition(Profile("lossy", downlink=lossy), large)) > 10 * guess  # TCP sends 1.4 Mbit/s there

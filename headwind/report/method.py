@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headwind import bursts
 from headwind.findings import rule_of
 from headwind.format import blocks_text, counted, duration, protocol_name, setting
 from headwind.model import CONTROL_RATIO, Condition, Protocol
@@ -37,6 +38,7 @@ def method(data: RunData) -> Iterator[str]:
     )
     yield from _choice(data)
     yield from _overtaking(data)
+    yield from bursts.told(item.profile for item in data.matrix.conditions)
     yield from _client(data)
     yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
     yield f"Windows and buffers: nginx {matrix.settings.server}, h2load {matrix.settings.client}."

@@ -1,0 +1,47 @@
+"""Every bench runs, at its smallest, and prints what it is for. What the figures are is no promise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BENCHES = {
+    "clean_path.py": "--pairs 1 --requests 50 --connections 5 --streams 2",
+    "overhead.py": "--trials 1",
+    "noise.py": "repeat --runs 1 --profile clean --most 9 --budget 5s",
+    "report.py": "--trials 120 --times 1",
+}
+PRINTED = {
+    "clean_path.py": ["h1: uml", "h2: uml", "h3: uml", "n=1"],
+    "overhead.py": ["clean, with the probe train: 1 trials", "delay, without the probe train: 1 trials"],
+    "noise.py": ["| 1 | clean/article | h2-again against h2", "| finding | runs |"],
+    "report.py": ["| large | 120 |"],
+}
+
+pytestmark = pytest.mark.timeout(300)  # the first one may have to build the images
+
+
+def run(script: str, *arguments: str) -> str:
+    result = subprocess.run(
+        [sys.executable, ROOT / "bench" / script, *arguments], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_every_bench_is_tried_here() -> None:
+    assert {path.name for path in (ROOT / "bench").glob("*.py")} == BENCHES.keys() == PRINTED.keys()
+
+
+@pytest.mark.parametrize("script", BENCHES)
+def test_a_bench_runs_and_prints_what_it_is_for(script: str, tmp_path: Path) -> None:
+    reports = ("--reports", str(tmp_path)) if script == "noise.py" else ()
+    said = run(script, *BENCHES[script].split(), *reports)
+    assert [words for words in PRINTED[script] if words not in said] == [], said
+    if script == "noise.py":
+        (folder,) = tmp_path.glob("*/")
+        assert "comparisons of protocols" in run(script, "pilot", str(folder))

@@ -1,0 +1,80 @@
+"""Rates on the real testbed: the right one is believed, a wrong one is found, an impossible one is refused at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headwind import testbed
+from headwind.docker import docker
+from headwind.images import ensure_images
+from headwind.model import Congestion
+from headwind.probing import send_bulk
+from headwind.proof import shows_rate
+from impair.profile import Direction, Link, Profile, Rate
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ASKED = Link(rate=Rate(100_000_000))
+MATRIX = """
+protocols: [h2]
+profiles:
+  clean: {}
+  fast: {both: {rate: 10gbit}}
+workloads:
+  some: {requests: 10, connections: 1}
+"""
+
+pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[testbed.Testbed]:
+    with testbed.Testbed.up(ensure_images(print).tag, Congestion(), "auto") as up:
+        yield up
+
+
+def is_believed(bed: testbed.Testbed, real: Link, direction: Direction) -> bool:
+    """Whether the trains through `real` show what ASKED asks for."""
+    profile = Profile("rated", real, real)
+    bed.router.call("apply", profile=profile.to_json(), seeds=bed.netem_seeds(dict.fromkeys(Direction, 1)))
+    return shows_rate(ASKED, send_bulk(bed, direction, ASKED)["rate"]["rate_bps"])
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_the_asked_rate_is_believed_and_one_a_tenth_off_is_not(bed: testbed.Testbed, direction: Direction) -> None:
+    assert ASKED.rate
+    believed = {
+        percent: is_believed(bed, Link(rate=Rate(ASKED.rate.rate_bps * percent // 100)), direction)
+        for percent in (90, 100, 110)
+    }
+    assert believed == {90: False, 100: True, 110: False}
+
+
+def test_a_shaper_at_half_the_rate_is_found_in_its_direction(bed: testbed.Testbed) -> None:
+    shaper = ("tc", "qdisc", "{}", "dev", "eth0", "root", "tbf", "rate", "50mbit", "burst", "32k", "latency", "400ms")
+    server = bed.containers["server"]
+    docker("exec", server, *(word.format("add") for word in shaper))
+    try:
+        assert {direction: is_believed(bed, ASKED, direction) for direction in Direction} == {
+            Direction.UPLINK: True,
+            Direction.DOWNLINK: False,
+        }
+    finally:
+        docker("exec", server, "tc", "qdisc", "del", "dev", "eth0", "root")
+
+
+def test_a_rate_above_what_the_path_carries_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    matrix, reports = tmp_path / "matrix.yaml", tmp_path / "reports"
+    matrix.write_text(MATRIX)
+    result = subprocess.run(
+        [sys.executable, ROOT / "lab.py", "run", matrix, "--reports", reports],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert f"{matrix}:5:3: `fast` uplink: a rate of 10gbit cannot be had here" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert list(reports.glob("*/")) == []
