@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from headwind.model import HeadwindError
+from headwind.uncounted import shows_reordering
 from impair.ability import Ability
-from impair.profile import Corrupt, Direction, Link, Loss, Profile
+from impair.profile import Delay, Direction, Link, Loss, Profile, Reorder
 
 NO_SEEDS = "no seeds (they came with 6.6): a run cannot be repeated packet by packet"
-NO_COUNTERS = "no counters of corruption and reordering (they came with 7.2): probes and checksums must prove them"
+NO_COUNTERS = "no counter of reordering (it came with 7.2), and probes cannot show one this rare or this short"
 MODPROBE = "`modprobe sch_netem` helps where the kernel has it as a module"
 
 
@@ -39,7 +40,11 @@ class Choice:
 
 
 def lacking(ability: Ability, profiles: Collection[Profile]) -> Iterator[str]:
-    """What a kernel that has netem lacks to do, repeat and prove these networks; nothing for a 7.2."""
+    """What a kernel that has netem lacks to do, repeat and prove these networks; nothing for a 7.2.
+
+    Without counters corruption is proven by checksums and probes (headwind/corruption.py, headwind/uncounted.py),
+    reordering by probes alone.
+    """
     for name, words in ability.refused.items():
         yield f"no way to make profile {name} ({words})"
     if not ability.seed:
@@ -49,8 +54,7 @@ def lacking(ability: Ability, profiles: Collection[Profile]) -> Iterator[str]:
 
 
 def _needs_counters(profile: Profile) -> bool:
-    links = [profile.link(direction) for direction in Direction]
-    return any((link.corrupt and link.corrupt.ratio) or (link.reorder and link.reorder.ratio) for link in links)
+    return not all(shows_reordering(profile.link(direction)) for direction in Direction)
 
 
 def wants_uml(ability: Ability, profiles: Collection[Profile]) -> bool:
@@ -108,11 +112,12 @@ class KernelRow:
             return "`kernel`"
         if plain == counted:
             return f"`{plain}`; where that does not run, `kernel`"
-        return f"`{plain}`; for a matrix with corrupt or reorder `{counted}`, and where that does not run `kernel`"
+        unless = f"for a matrix with a reorder that probes cannot show `{counted}`"
+        return f"`{plain}`; {unless}, and where that does not run `kernel`"
 
 
 PLAIN = Profile("plain", downlink=Link(loss=Loss(0.01)))
-COUNTED = Profile("counted", downlink=Link(corrupt=Corrupt(0.01)))
+COUNTED = Profile("counted", downlink=Link(delay=Delay(0.1), reorder=Reorder(0.01)))
 ONE_PIECE = "`corrupt` hits only what lies in one piece: the endpoints send frames in one piece (scatter-gather off)"
 NOT_TWICE = "refuse two netems in one tree where either duplicates: the lab has one on each interface"
 KERNELS = (

@@ -47,8 +47,7 @@ def row_of(number: int, result: Result) -> dict[str, Cell]:
         "attempt": result.attempt,
         "outcome": result.outcome.value,
         "reason": result.reason,
-        "seed_uplink": block.seeds[Direction.UPLINK],
-        "seed_downlink": block.seeds[Direction.DOWNLINK],
+        **{f"seed_{direction.value}": _seed(result, direction) for direction in reversed(Direction)},
         "started_at_s": result.started_at,
         "proof_passed": result.proof.passed,
         "warnings": "; ".join(result.proof.warnings),
@@ -57,6 +56,13 @@ def row_of(number: int, result: Result) -> dict[str, Cell]:
         **_measured(result),
         **_phases(result.phases_s),
     }
+
+
+def _seed(result: Result, direction: Direction) -> int | None:
+    """What netem read back; of a trial that did not come so far, what the block has for it."""
+    read: Mapping[str, Any] = result.proof.counters.get("configured", {}).get(direction.value, {})
+    seed: int | None = read.get("seed", result.trial.block.seeds[direction])
+    return seed
 
 
 def _measured(result: Result) -> dict[str, Any]:

@@ -112,6 +112,12 @@ def _passage_by_frames(
         copies = 0  # frames of the router's own, which never came in, or that came in while its counters were read
     ratio, loss = (link.duplicate.ratio if link.duplicate else 0.0), stationary_loss(link.loss)[0]
     lost, overflowed = (gained["drops"], 0) if link.loss else (0, gained["drops"])
+    doubled = Events(copies, entered, 1 - loss, slack=slack)
+    if loss == 1 and ratio:  # of a packet that is doubled and lost one is left: no more leave than were doubled
+        doubled = Events(gained["packets"] + gained["backlog_packets"], entered, slack=slack)
+    lost_share = 1 - ratio * loss
+    if lost_share == 0:  # one leaves of each: what was not lost would have had a copy behind it
+        lost, lost_share = entered - copies, 1.0
     left = gain(evidence, "router", receiver, "tx_frames")
     arrived = {name: gain(evidence, receiver, "", name) for name in ARRIVALS}
     seen, asked = Sighting.of(left, arrived), link.corrupt.ratio if link.corrupt else 0.0
@@ -120,8 +126,8 @@ def _passage_by_frames(
         max(0, arrived["rx_frames"] - left),
     )  # fmt: skip
     return Passage(
-        Events(lost, entered, 1 - ratio * loss, slack=slack), Events(copies, entered, 1 - loss, slack=slack), corrupt,
-        reorder, overflowed, most_dropped_by_bridge(asked, left, SIGMAS),
+        Events(lost, entered, lost_share, slack=slack), doubled, corrupt, reorder, overflowed,
+        most_dropped_by_bridge(asked, left, SIGMAS),
     )  # fmt: skip
 
 

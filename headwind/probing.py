@@ -13,11 +13,10 @@ from headwind.passage import SIDES
 from headwind.pipe import Agent
 from headwind.proof import check_delay, shows_rate
 from headwind.testbed import Testbed
+from headwind.uncounted import probe_interval_s, probes_for
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 
-PROBE_COUNT = 20
 PROBE_PAYLOAD_BYTES = PROBE_BYTES - 42
-PROBE_INTERVAL_S = 0.001
 PROBE_REPEATS = 3  # of probes that missed, as long as nothing of the protocol has been seen
 PROBE_MARGIN_S = 0.03  # how long after the last possible arrival a probe is given up
 BULK_PAYLOAD_BYTES = FRAME_BYTES - 42
@@ -70,8 +69,10 @@ def send_trains(testbed: Testbed, profile: Profile) -> dict[str, dict[str, Any]]
     Returns {direction: {"probe": seen, "bulk": seen}} with what the receiving end saw (impair/probe.py).
     """
     links = {direction: profile.link(direction) for direction in Direction}
+    counted = testbed.facts.get("router", {}).get("netem_counters", True)
     plans = {
-        direction: (PROBE_COUNT, _probe_interval_s(link), PROBE_PAYLOAD_BYTES) for direction, link in links.items()
+        direction: (probes_for(link, counted=counted), probe_interval_s(link), PROBE_PAYLOAD_BYTES)
+        for direction, link in links.items()
     }
     probes = send(testbed, links, plans)
     rated = {direction: link for direction, link in links.items() if link.rate}
@@ -108,11 +109,6 @@ def send_train_once(testbed: Testbed, direction: Direction, link: Link) -> dict[
     plan = {direction: (_bulk_packets(link), 0.0, BULK_PAYLOAD_BYTES)}
     seen: dict[str, Any] = send(testbed, {direction: link}, plan)[direction]
     return seen
-
-
-def _probe_interval_s(link: Link) -> float:
-    """Far enough apart that the probes themselves never queue at the rate."""
-    return max(PROBE_INTERVAL_S, 2 * wire_bytes(link, PROBE_BYTES) * 8 / link.rate.rate_bps if link.rate else 0.0)
 
 
 def _bulk_packets(link: Link) -> int:

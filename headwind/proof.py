@@ -24,6 +24,7 @@ from headwind.expectation import (
 from headwind.model import Check, Proof
 from headwind.passage import SIDES, SIGMAS, UNEXPLAINED_FRAMES, Events, Evidence, Passage, gain, passage_of
 from headwind.steadiness import check_hosts, check_settings
+from headwind.uncounted import check_contents, check_probes_known
 from impair.profile import Direction, Link, Profile
 
 FALSE_ALARM = 1e-6  # ... and that chance, where it can be computed
@@ -56,6 +57,10 @@ def _check_direction(direction: Direction, link: Link, passage: Passage, evidenc
     read = Link.from_json(evidence.configured[direction]["link"])
     trains = evidence.trains.get(direction, {})
     yield from check_delay(direction, link, read, trains.get("probe"))
+    if train := trains.get("probe"):
+        yield check_contents(direction, train)
+        if "dropped" not in evidence.before["router"][direction]["counters"]:
+            yield from check_probes_known(direction, link, train)
     yield from _check_decisions(direction, link, read, passage)
     if link.rate:
         yield _check_rate(direction, link, read, trains.get("bulk"))

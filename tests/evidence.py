@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headwind.passage import SIDES, Evidence
+from headwind.uncounted import probes_for
 from impair.options import TABLE_SCALE, Options
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 from tests.net.prediction import SeededNetem
 
 OFFERED = {Direction.UPLINK: 2500, Direction.DOWNLINK: 4000}
-PROBES, PROBE_INTERVAL_S, PROBE_BYTES = 20, 0.001, 106
+PROBE_INTERVAL_S, PROBE_BYTES = 0.001, 106
 BULK = 60
 PATH_S = (0.0002, 0.0005)  # what the machine takes for a frame
 NEW_IN_7_2 = ("delayed", "dropped", "corrupted", "duplicated", "reordered", "ecn_marked", "allocation_errors")
@@ -34,6 +35,7 @@ FLIPS = (
     (6, ("ip_in_receives",), None), (12, (), None), (14, ("ip_in_receives",), None),
     (34, ("rx_frames", "ip_in_receives"), None), (FRAME_BYTES, (), "tcp_in_csum_errors"),
 )  # fmt: skip
+SENDERS_ADDRESS = range(6, 12)
 LINEAR_BYTES = (66, 94, 1242)  # headers of TCP with its options, and a datagram
 NORMAL = [round(TABLE_SCALE * statistics.NormalDist().inv_cdf((k + 0.5) / 4096)) for k in range(4096)]
 
@@ -53,7 +55,8 @@ def evidence_of(
     trains = {}
     for direction, count in offered.items():
         netem = _netem(real.link(direction), seed)
-        seen = trains[direction.value] = {"probe": _probe(real.link(direction), netem)}
+        probes = probes_for(links[direction], counted=kernel == "7.2")
+        seen = trains[direction.value] = {"probe": _probe(real.link(direction), netem, probes)}
         if links[direction].rate:
             seen["bulk"] = _bulk(real.link(direction), netem)
         sent = 0
@@ -99,26 +102,27 @@ def _read_back(link: Link) -> dict[str, Any]:
     return Options.of(link, 1).link(link.delay.distribution if link.delay else "uniform").to_json()
 
 
-def _probe(link: Link, netem: SeededNetem) -> dict[str, Any]:
+def _probe(link: Link, netem: SeededNetem, probes: int) -> dict[str, Any]:
     """As the receiving end's listener tells it (impair/probe.py); a rate sends one after another."""
     sending_s = _sending_s(link, PROBE_BYTES)
     interval_s, free_s = max(PROBE_INTERVAL_S, 2 * sending_s), 0.0
     delays: list[float] = []
     arrived: set[int] = set()
-    machine = random.Random(PROBES)
-    for number in range(PROBES):
+    machine = random.Random(probes)
+    for number in range(probes):
         for packet in netem.offer():
             leaves_s = number * interval_s + (packet.delay or 0) / 1e9
             if link.rate and packet.delay is not None:
                 leaves_s = free_s = max(free_s, leaves_s) + sending_s
-            if not packet.corrupted:
+            if not packet.corrupted or machine.randrange(PROBE_BYTES) in SENDERS_ADDRESS:
                 delays.append(leaves_s - number * interval_s + machine.uniform(*PATH_S))
                 arrived.add(number)
-    return {"sent": PROBES, "received": len(delays), "unique": len(arrived), "delays_s": delays}
+    seen = {"received": len(delays), "unique": len(arrived), "delays_s": delays}
+    return {"sent": probes, **seen, "bad_payloads": 0}
 
 
 def _bulk(link: Link, netem: SeededNetem) -> dict[str, Any]:
-    arrived = [packet.offered - PROBES for _ in range(BULK) for packet in netem.offer() if not packet.corrupted]
+    arrived = [packet.offered for _ in range(BULK) for packet in netem.offer() if not packet.corrupted]
     pairs = any(number + 1 in arrived for number in arrived)
     rate = {"rate_bps": FRAME_BYTES * 8 / _sending_s(link, FRAME_BYTES) if link.rate else 10e9} if pairs else {}
     return {"sent": BULK, "received": len(arrived), "rate": {"rate_bps": None, **rate}}

@@ -21,7 +21,9 @@ from headwind.report.page import render
 from headwind.report.pictures import condition_pictures, interval_pictures, timeline_picture
 from headwind.report.verdicts import Verdicts
 from headwind.soundness import Concern
+from impair.profile import Direction
 from tests.golden.runs import LARGE, RUNS
+from tests.pages import parse, words
 
 H1, H2, H3 = Protocol
 
@@ -72,6 +74,19 @@ def test_what_did_not_go_well_is_listed_with_its_reason_and_its_blocks() -> None
         ("invalid", "impairment not proven: loss", (("c1b2", "2/h1"),)),
         ("failed", "49 of 1000 requests failed", (("c1b1", "1/h2"),)),
     ]
+
+
+def test_without_seeds_no_seed_is_shown_as_if_it_had_been_applied() -> None:
+    data = data_of("small")
+    router = {"kernel": "6.1.176", "netem_seed": False}
+    unseeded = replace(data, environment={**data.environment, "testbed": {"router": router}})
+    for run, seeded in ((data, True), (unseeded, False)):
+        page = words(parse(render(run, 0.0)))
+        assert ("with the same seeds" in page) is seeded
+        assert (" seed 1" in page) is seeded, "of the tc commands"
+        assert ("cannot be repeated packet by packet" in page) is not seeded
+        (row, *_) = view_of(run, "loss").rows
+        assert row.seeds == (f"↓{row.block.seeds[Direction.DOWNLINK]}" if seeded else "the kernel's own")
 
 
 def test_the_running_interval_ends_at_the_verdicts_own() -> None:

@@ -21,13 +21,15 @@ from headwind.engine import (
     row_of,
     wants_uml,
 )
+from headwind.matrix import load_matrix
 from impair.ability import EVERY_KIND, Ability
 from impair.profile import Corrupt, Delay, Link, Profile, Reorder
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "kernels.md"
 OLD, MIDDLE, NEW = (row.ability for row in KERNELS)
 NONE = Ability(netem=False, why="Specified qdisc kind is unknown", kernel="6.18.44")
-REORDERED = Profile("reordered", uplink=Link(delay=Delay(0.1), reorder=Reorder(0.2)))
+REORDERED = Profile("reordered", uplink=Link(delay=Delay(0.1), reorder=Reorder(0.25)))
+CORRUPTED = Profile("corrupted", uplink=Link(corrupt=Corrupt(0.01)))
 NO_UML = "user-mode Linux exists for x86_64 only"
 
 
@@ -38,8 +40,11 @@ NO_UML = "user-mode Linux exists for x86_64 only"
         (OLD, COUNTED, [NO_SEEDS, NO_COUNTERS]),
         (MIDDLE, PLAIN, []),
         (MIDDLE, COUNTED, [NO_COUNTERS]),
-        (MIDDLE, REORDERED, [NO_COUNTERS]),
-        (MIDDLE, Profile("zero", uplink=Link(corrupt=Corrupt(0.0))), []),
+        (MIDDLE, REORDERED, []),
+        (MIDDLE, Profile("short", uplink=Link(delay=Delay(0.002), reorder=Reorder(0.5))), [NO_COUNTERS]),
+        (MIDDLE, CORRUPTED, []),
+        (OLD, CORRUPTED, [NO_SEEDS]),
+        (MIDDLE, Profile("zero", uplink=Link(delay=Delay(0.1), reorder=Reorder(0.0))), []),
         (NEW, COUNTED, []),
     ],
 )
@@ -83,6 +88,12 @@ def test_engine_kernel_is_taken_as_asked_and_its_lacks_are_said() -> None:
     assert (choice.engine, choice.lacks) == ("kernel", (NO_SEEDS, NO_COUNTERS))
     assert NO_SEEDS in choice.reason
     assert "not asked for" in choice.reason
+
+
+def test_a_kernel_with_seeds_and_without_counters_proves_the_default_matrix() -> None:
+    matrix = load_matrix(DOCUMENT.parent.parent / "matrix.yaml")
+    profiles = [condition.profile for condition in matrix.conditions]
+    assert chosen("auto", MIDDLE, profiles, None).is_plain
 
 
 @pytest.mark.parametrize(

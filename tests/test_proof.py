@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headwind.model import Check, Proof
 from headwind.passage import Evidence
 from headwind.proof import prove
+from headwind.uncounted import PROBE_COUNT, probes_for, shows_reordering
 from impair.profile import (
     Corrupt,
     Delay,
@@ -338,7 +339,13 @@ def test_where_nothing_was_sent_there_is_nothing_to_judge() -> None:
         Link(Delay(0.1, 0.01), Loss(0.3)),
         Link(loss=Loss(0.3), duplicate=Duplicate(0.7)),
         Link(loss=Loss(0.9), duplicate=Duplicate(0.5)),
+        Link(loss=Loss(1.0)),
         Link(loss=Loss(1.0), duplicate=Duplicate(0.5)),
+        Link(loss=Loss(1.0), duplicate=Duplicate(1.0)),
+        Link(loss=Loss(0.3), duplicate=Duplicate(0.7), corrupt=Corrupt(0.2)),
+        Link(loss=Loss(0.3), corrupt=Corrupt(0.2)),
+        Link(Delay(0.02), reorder=Reorder(0.25)),
+        Link(Delay(0.02, 0.005), Loss(0.1), Duplicate(0.1), Corrupt(0.2), Reorder(0.25), Rate(10_000_000)),
         Link(loss=GilbertElliott(0.02, 0.25)),
         Link(duplicate=Duplicate(1.0)),
         Link(Delay(0.1), reorder=Reorder(0.5, gap=5)),
@@ -346,8 +353,7 @@ def test_where_nothing_was_sent_there_is_nothing_to_judge() -> None:
     ids=str,
 )
 def test_older_kernels_prove_what_they_count(link: Link) -> None:
-    unseen = {("downlink", "duplicate_ratio")} if link.loss == Loss(1.0) else set()  # every copy is lost, too
-    assert broken(proof_of(link, kernel="6.12")) == unseen
+    assert broken(proof_of(link, kernel="6.12")) == set()
 
 
 @pytest.mark.parametrize(
@@ -358,7 +364,20 @@ def test_older_kernels_prove_what_they_count(link: Link) -> None:
         (Link(duplicate=Duplicate(0.7)), Link(duplicate=Duplicate(0.6)), "duplicate_ratio"),
         (Link(), Link(duplicate=Duplicate(0.01)), "duplicate_ratio"),
         (Link(), Link(loss=Loss(0.01)), "unexplained_loss_ratio"),
+        (
+            Link(loss=Loss(1.0), duplicate=Duplicate(1.0)),
+            Link(loss=Loss(1.0), duplicate=Duplicate(0.5)),
+            "duplicate_ratio",
+        ),
+        (Link(loss=Loss(1.0), duplicate=Duplicate(1.0)), Link(loss=Loss(0.5), duplicate=Duplicate(1.0)), "loss_ratio"),
+        (Link(loss=Loss(1.0), duplicate=Duplicate(0.5)), Link(loss=Loss(1.0)), "duplicate_ratio"),
         (Link(Delay(0.1), reorder=Reorder(0.5)), Link(Delay(0.1), reorder=Reorder(0.3)), "reorder_ratio"),
+        (Link(Delay(0.1), reorder=Reorder(0.5)), Link(Delay(0.1), reorder=Reorder(0.25)), "probe_reorder_ratio"),
+        (Link(Delay(0.02), reorder=Reorder(0.25)), Link(Delay(0.02), reorder=Reorder(0.125)), "probe_reorder_ratio"),
+        (Link(Delay(0.02), reorder=Reorder(0.25)), Link(Delay(0.02)), "probe_reorder_ratio"),
+        (Link(corrupt=Corrupt(0.2)), Link(corrupt=Corrupt(0.1)), "probe_missing_ratio"),
+        (Link(corrupt=Corrupt(0.2)), Link(corrupt=Corrupt(0.3)), "probe_missing_ratio"),
+        (Link(corrupt=Corrupt(0.2)), Link(), "probe_missing_ratio"),
     ],
     ids=str,
 )
@@ -403,6 +422,33 @@ def test_frames_that_somebody_else_takes_are_no_corruption() -> None:
 
     found = broken(proof_of(Link(corrupt=Corrupt(0.2)), Link(), take, kernel="6.12"))
     assert ("downlink", "unexplained_loss_ratio") in found
+
+
+@pytest.mark.parametrize("kernel", ["6.1", "7.2"])
+def test_a_probe_that_arrives_with_other_bytes_is_no_proof_on_any_kernel(kernel: str) -> None:
+    profile = Profile("asked", downlink=Link(corrupt=Corrupt(0.2)))
+    evidence = evidence_of(profile, kernel=kernel)
+    probe = evidence.trains["downlink"]["probe"] | {"bad_payloads": 1}
+    changed = replace(evidence, trains={**evidence.trains, "downlink": {"probe": probe}})
+    assert broken(prove(profile, changed)) == {("downlink", "probe_bad_payloads")}
+
+
+@pytest.mark.parametrize(
+    ("link", "shown"),
+    [
+        (Link(), True),
+        (Link(Delay(0.1), reorder=Reorder(0.25)), True),
+        (Link(Delay(0.1), reorder=Reorder(0.01)), False),  # too rare for a second of probes
+        (Link(Delay(0.003), reorder=Reorder(0.25)), False),  # a busy machine adds as much
+        (Link(Delay(0.1, 0.1), reorder=Reorder(0.25)), False),  # who was held comes as early
+        (Link(Delay(0.1), reorder=Reorder(0.25), rate=Rate(100_000)), False),  # few probes have room
+    ],
+    ids=str,
+)
+def test_probes_show_a_reordering_that_is_frequent_and_long_enough(link: Link, shown: bool) -> None:
+    assert shows_reordering(link) is shown
+    assert probes_for(link, counted=True) == PROBE_COUNT
+    assert PROBE_COUNT <= probes_for(link, counted=False) <= 1000
 
 
 def test_packets_that_pass_while_older_counters_are_read_are_no_duplicates() -> None:

@@ -32,8 +32,8 @@ def test_a_good_trial_is_ok_and_carries_its_proof() -> None:
     assert (result.outcome, result.reason) == (Outcome.OK, "")
     assert {check.quantity for check in result.proof.checks if check.direction is Direction.DOWNLINK} == {
         "delay_s", "jitter_s", "loss_ratio", "duplicate_ratio", "corrupt_ratio", "unexplained_loss_ratio",
-        "probe_loss_ratio", "settings_changed", "hosts_changed", "standstill_s", "oversize_frames",
-        "throttled_ratio",
+        "probe_loss_ratio", "probe_bad_payloads", "settings_changed", "hosts_changed", "standstill_s",
+        "oversize_frames", "throttled_ratio",
     }  # fmt: skip
     assert result.metrics["total_s"] > 0
 

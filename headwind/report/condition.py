@@ -39,6 +39,7 @@ class BlockRow:
     block: Block
     began: str  # time of day (UTC), with the date where that of the block before was another
     results: Mapping[Arm, Result]
+    seeded: bool = True  # whether netem took the seeds
 
     @property
     def order(self) -> str:
@@ -49,6 +50,8 @@ class BlockRow:
     def seeds(self) -> str:
         """netem's seeds in the directions that are impaired, downlink first; others draw no random number."""
         profile = self.block.condition.profile
+        if not self.seeded:
+            return "the kernel's own"
         used = (side for side in (Direction.DOWNLINK, Direction.UPLINK) if link_settings(profile.link(side)))
         return " ".join(f"{ARROWS[side]}{self.block.seeds[side]}" for side in used) or "none"
 
@@ -113,7 +116,7 @@ def condition_view(
     arms = data.matrix.arms(condition)
     attempts = [result for arm in arms for result in data.attempts(condition, arm)]
     latest = rows_of(latest_of(attempts)).get(condition.id, {})
-    rows = tuple(_block_rows(anchor, latest))
+    rows = tuple(_block_rows(anchor, latest, seeded=data.was_seeded))
     return ConditionView(
         anchor=anchor,
         condition=condition,
@@ -126,13 +129,13 @@ def condition_view(
     )
 
 
-def _block_rows(anchor: str, rows: Rows) -> Iterator[BlockRow]:
+def _block_rows(anchor: str, rows: Rows, *, seeded: bool) -> Iterator[BlockRow]:
     day = ""
     for index, row in rows.items():
         began = moment(min((result.started_at for result in row.values() if result.started_at), default=None))
         date, _, time = began.removesuffix(" UTC").rpartition(" ")
         shown, day = (time if date == day else f"{date} {time}".strip()), date
-        yield BlockRow(f"{anchor}b{index}", next(iter(row.values())).trial.block, shown, row)
+        yield BlockRow(f"{anchor}b{index}", next(iter(row.values())).trial.block, shown, row, seeded)
 
 
 def running_intervals(columns: Columns, rule: Rule) -> tuple[Interval, ...]:

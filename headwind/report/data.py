@@ -45,6 +45,11 @@ class RunData:
         """What all trials of each condition say together about its network."""
         return pooled(self.matrix, self.latest)
 
+    @property
+    def was_seeded(self) -> bool:
+        """Whether netem took the seeds; runs from before this was asked only ran where it did."""
+        return bool(self.environment.get("testbed", {}).get("router", {}).get("netem_seed", True))
+
     def count(self, *outcomes: Outcome) -> int:
         """How many trials ended in one of these ways at their latest attempt."""
         return sum(result.outcome in outcomes for result in self.latest)

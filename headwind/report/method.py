@@ -23,7 +23,7 @@ def method(data: RunData) -> Iterator[str]:
     """One paragraph for each thing that a reader must know to judge the figures or to make them again."""
     matrix, repeat = data.matrix, blocks_text(data.matrix.repeat)
     names = ", ".join(protocol_name(protocol) for protocol in matrix.protocols)
-    seeded = " with the same seeds" if was_seeded(data) else ""
+    seeded = " with the same seeds" if data.was_seeded else ""
     yield (
         f"Each of {counted(len(matrix.conditions), 'condition')} (a network profile with a workload) was planned for "
         f"{repeat}. A block runs every protocol ({names}) once, over the same network{seeded}, in an order "
@@ -50,14 +50,8 @@ def method(data: RunData) -> Iterator[str]:
     yield from _verdicts(data)
 
 
-def was_seeded(data: RunData) -> bool:
-    """Whether netem took the seeds; runs from before this was asked only ran where it did."""
-    router = data.environment.get("testbed", {}).get("router", {})
-    return bool(router.get("netem_seed", True))
-
-
 def _randomness(data: RunData) -> str:
-    if was_seeded(data):
+    if data.was_seeded:
         return (
             "The seeds fix netem's decisions packet by packet; protocols send different packets, so equal seeds do not "
             "mean that they lose the same bytes."

@@ -147,8 +147,9 @@ def _cells(data: RunData, *, both_ways: bool) -> Iterator[Cell]:
 
 def tc_commands(view: ConditionView) -> list[str]:
     """What iproute2 would have to be told for the first block, each direction at the router's port to its receiver."""
-    block = view.rows[0].block
-    return [tc_command(block.condition.profile.link(side), block.seeds[side], PORTS[side]) for side in Direction]
+    block, seeded = view.rows[0].block, view.rows[0].seeded
+    seeds = block.seeds if seeded else dict.fromkeys(Direction)
+    return [tc_command(block.condition.profile.link(side), seeds[side], PORTS[side]) for side in Direction]
 
 
 def published_time(seconds: float | None) -> str:

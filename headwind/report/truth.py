@@ -12,7 +12,8 @@ from headwind.pooled import Pooled
 from headwind.report.data import RunData, latest_of
 from impair.profile import Direction
 
-ONLY_WHEN_BROKEN = frozenset({"settings_changed", "hosts_changed", "oversize_frames"})  # nothing was asked of these
+# Nothing was asked of these.
+ONLY_WHEN_BROKEN = frozenset({"settings_changed", "hosts_changed", "oversize_frames", "probe_bad_payloads"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,9 +113,9 @@ def test_auto_says_what_it_chose_and_why_and_keeps_it(project: Project, tmp_path
     with Run.open(folder) as run:
         environment = run.environment
     choice = environment["testbed"]["choice"]
-    assert choice["engine"] == environment["engine"] == ("kernel" if ability.counters else "uml")
+    assert choice["engine"] == environment["engine"] == ("kernel" if ability.seed else "uml")
     assert f"({ability.kernel})" in choice["reason"]
-    assert ability.counters or choice["reason"] in " ".join(done.stdout.split())
+    assert ability.seed or choice["reason"] in " ".join(done.stdout.split())
     assert choice["reason"].replace("'", "&#39;") in (folder / "report.html").read_text()
 
 
