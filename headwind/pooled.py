@@ -18,22 +18,21 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
-from scipy.special import betainc, chdtrc, ndtr, ndtri
+from scipy.special import betainc, ndtr, ndtri
 
 from headwind.delay import delay_seen
 from headwind.expectation import full_frame_rate_bps, stationary_loss
 from headwind.format import measured, quantity_name, setting
 from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Result, Role, Twin
-from headwind.passage import UNEXPLAINED_FRAMES, Events, Evidence, passage_of
+from headwind.tally import Tally, asked_ratio, ratio_p_value, same_ratio_p_value, tally_of, total, unmodelled, variance
 from impair.profile import Direction, Link
 
 FALSE_ALARM_PER_RUN = 0.05
-DELAY_ALLOWANCE_S = 0.0015  # what a busy two-core machine adds to the middle of all probes of a run
+DELAY_ALLOWANCE_S = 0.002  # what a busy two-core machine adds to the middle of all probes of a run
 RATE_ALLOWANCE = 0.02
-RATIO_ALLOWANCE = 0.002  # of what was asked: nobody's comparison depends on so little
 DECISIONS = ("loss", "duplicate", "corrupt", "reorder")
-FEWEST_EXPECTED = 5.0  # events of each arm, below which the chi-square law does not hold (W. G. Cochran, 1954)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +107,17 @@ def _answered(asked: Sequence[Pooled]) -> tuple[Pooled, ...]:
 def _questions(condition: Condition, direction: Direction, arms: Mapping[Arm, Sequence[Result]]) -> Iterator[Pooled]:
     link = condition.profile.link(direction)
     for name in DECISIONS:
-        ratio = _ratio(link, name)
+        ratio = asked_ratio(link, name)
         if ratio > 0:
-            tallies = {arm: _tally(direction, link, name, results) for arm, results in arms.items()}
+            tallies = {arm: tally_of(direction, link, name, results) for arm, results in arms.items()}
             kept = {arm: tally for arm, tally in tallies.items() if tally.effective > 0}
             yield from _of_ratio(condition, direction, name, link, kept)
     if link.delay:
-        probes = {arm: [delay for result in results for delay in _delays(direction, result)]
-                  for arm, results in arms.items()}  # fmt: skip
-        yield from _of_delay(condition, direction, link, {arm: delays for arm, delays in probes.items() if delays})
+        probes = {
+            arm: {result.trial.block.index: seen for result in results if (seen := _delays(direction, result))}
+            for arm, results in arms.items()
+        }
+        yield from _of_delay(condition, direction, link, {arm: seen for arm, seen in probes.items() if seen})
     if link.rate:
         rates = {arm: list(_rates(direction, results)) for arm, results in arms.items()}
         yield from _of_rate(condition, direction, link, {arm: each for arm, each in rates.items() if each})
@@ -131,48 +132,15 @@ def _each_and_all(arms: Iterable[Arm]) -> list[tuple[Arm, ...]]:
 # Ratios of packets
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Decisions of netem over several trials."""
-
-    events: int
-    decisions: int
-    share: float  # of the decisions that can show
-    trials: int
-    doubt: float = 0.0  # by how much of itself the share may be another
-    slack: int = 0  # packets that may be in one of the two and not in the other
-
-    @property
-    def effective(self) -> float:
-        """The decisions that can show."""
-        return self.decisions * self.share
-
-
-def _ratio(link: Link, name: str) -> float:
-    if name == "loss":
-        return stationary_loss(link.loss)[0]
-    impairment = getattr(link, name)
-    return float(impairment.ratio) if impairment else 0.0
-
-
-def _tally(direction: Direction, link: Link, name: str, results: Iterable[Result]) -> Tally:
-    found: list[Events] = [
-        getattr(passage_of(direction, link, Evidence(**result.proof.counters)), name) for result in results
-    ]
-    share, doubt = (found[0].share, found[0].doubt) if found else (1.0, 0.0)
-    return Tally(sum(one.count for one in found), sum(one.decisions for one in found), share, len(found), doubt,
-                 sum(one.slack for one in found))  # fmt: skip
-
-
 def _of_ratio(
     condition: Condition, direction: Direction, name: str, link: Link, tallies: Mapping[Arm, Tally]
 ) -> Iterator[Pooled]:
-    ratio, inflation = _ratio(link, name), stationary_loss(link.loss)[1] if name == "loss" else 1.0
+    ratio, inflation = asked_ratio(link, name), stationary_loss(link.loss)[1] if name == "loss" else 1.0
 
     def off_by(tally: Tally, arms: int) -> tuple[float, float]:
         """(standard deviation, allowance) of a measured share."""
-        variance = tally.decisions * _variance(ratio * tally.share) * inflation * arms
-        return math.sqrt(variance) / tally.effective, _slack(tally, ratio, inflation) / tally.effective
+        squared = tally.decisions * variance(ratio * tally.share) * inflation * arms
+        return math.sqrt(squared) / tally.effective, unmodelled(tally, ratio, inflation) / tally.effective
 
     def question(arms: tuple[Arm, ...], measured: float, p_value: float, spread: float, slack: float, *,
                  between: bool = False) -> Pooled:  # fmt: skip
@@ -181,79 +149,22 @@ def _of_ratio(
                       p_value, spread, slack)  # fmt: skip
 
     for arms in _each_and_all(tallies):
-        tally = _sum(tallies[arm] for arm in arms)
+        tally = total(tallies[arm] for arm in arms)
         p_value = ratio_p_value(tally, ratio, inflation, len(arms))
         yield question(arms, tally.events / tally.effective, p_value, *off_by(tally, len(arms)))
     if len(tallies) > 1:
         every = sorted(tallies.values(), key=lambda tally: tally.effective)
         shares = [tally.events / tally.effective for tally in every]
         (one, its_slack), (other, other_slack) = (off_by(tally, 1) for tally in every[:2])  # who can tell least
-        p_value = _same_ratio_p_value(every, inflation)
+        p_value = same_ratio_p_value(every, inflation)
         yield question(tuple(tallies), max(shares) - min(shares), p_value, math.hypot(one, other),
                        its_slack + other_slack, between=True)  # fmt: skip
 
 
-def _sum(tallies: Iterable[Tally]) -> Tally:
-    every = list(tallies)
-    return replace(
-        every[0], events=sum(tally.events for tally in every), decisions=sum(tally.decisions for tally in every),
-        trials=sum(tally.trials for tally in every), slack=sum(tally.slack for tally in every),
-    )  # fmt: skip
-
-
-def _variance(ratio: float) -> float:
-    return ratio * (1 - ratio)
-
-
-def _slack(tally: Tally, ratio: float, inflation: float) -> float:
-    """Events that the model does not know of: strays, what kernels without counters leave in doubt, young chains.
-
-    A Gilbert-Elliott chain that begins good has lost ratio/(1 - rho) packets less than one that is well under way; with
-    the inflation (1 + rho)/(1 - rho) that is ratio * (inflation + 1)/2 in each trial.
-    """
-    beginning = ratio * (inflation + 1) / 2 * tally.trials if inflation > 1 else 0.0
-    strays = ratio * UNEXPLAINED_FRAMES * tally.trials + tally.slack
-    return (RATIO_ALLOWANCE + tally.doubt) * ratio * tally.effective + beginning + strays
-
-
-def ratio_p_value(tally: Tally, ratio: float, inflation: float, arms: int) -> float:
-    """How often so many events or more extreme ones come of independent decisions: the binomial tails, twice.
-
-    Bursts, and arms that share seeds, make n decisions worth n/(inflation * arms): the tails of the binomial law hold
-    for such fractions as well, as the incomplete beta function (Abramowitz and Stegun, 26.5.24).
-    """
-    share, n = ratio * tally.share, tally.decisions
-    expected, slack = n * share, _slack(tally, ratio, inflation)
-    off = max(0.0, abs(tally.events - expected) - slack)
-    if off == 0:
-        return 1.0
-    if share >= 1:
-        return 0.0
-    alike = inflation * arms
-    if tally.events > expected:
-        events = min(float(n), expected + off)
-        tail = betainc(events / alike, (n - events) / alike + 1, share)
-    else:
-        events = max(0.0, expected - off)
-        tail = betainc((n - events) / alike, events / alike + 1, 1 - share)
-    return min(1.0, 2 * float(tail))
-
-
-def _same_ratio_p_value(tallies: Sequence[Tally], inflation: float) -> float:
-    """Whether the arms had the same ratio, whatever that is: chi-square of a table of two columns (Pearson, 1900)."""
-    whole = _sum(tallies)
-    common = whole.events / whole.decisions
-    if min(tally.decisions * _variance(common) for tally in tallies) < FEWEST_EXPECTED * inflation:
-        return 1.0
-    distances = (
-        max(0.0, abs(tally.events - tally.decisions * common) - _slack(tally, common / whole.share, inflation)) ** 2
-        / (tally.decisions * _variance(common) * inflation)
-        for tally in tallies
-    )
-    return float(chdtrc(len(tallies) - 1, math.fsum(distances)))
-
-
 # Delay
+
+
+Probes = Mapping[int, Sequence[float]]  # one-way delays by the block whose trial saw them
 
 
 def _delays(direction: Direction, result: Result) -> Sequence[float]:
@@ -262,31 +173,47 @@ def _delays(direction: Direction, result: Result) -> Sequence[float]:
     return delays
 
 
-def _of_delay(
-    condition: Condition, direction: Direction, link: Link, probes: Mapping[Arm, Sequence[float]]
-) -> Iterator[Pooled]:
+def _of_delay(condition: Condition, direction: Direction, link: Link, probes: Mapping[Arm, Probes]) -> Iterator[Pooled]:
+    """By the middle of all probes, and by how many trials are off on its side: a busy moment makes one trial late."""
     assert link.delay
     requested = link.delay.delay_s
 
-    def question(arms: tuple[Arm, ...], *, between: bool, off: float, spread: float, slack: float, measured: float,
-                 tries: int = 1) -> Pooled:  # fmt: skip
-        allowance = DELAY_ALLOWANCE_S + slack
-        count = sum(len(probes[arm]) for arm in arms)
-        p_value = min(1.0, tries * normal_p_value(off - allowance, spread))
-        return Pooled(condition, direction, "delay_s", arms, between, requested, measured, count, "probes", p_value,
-                      spread, allowance)  # fmt: skip
+    def question(arms: tuple[Arm, ...], off: float, spread: float, slack: float, trials: Sequence[float],
+                 **more: Any) -> Pooled:  # fmt: skip
+        allowance, count = DELAY_ALLOWANCE_S + slack, sum(len(seen) for arm in arms for seen in probes[arm].values())
+        alike = 1 if more["between"] else len(arms)
+        by_probes = min(1.0, more.pop("tries", 1) * normal_p_value(abs(off) - allowance, spread))
+        by_trials = sign_p_value([math.copysign(1.0, off) * one > allowance / 2 for one in trials], alike)
+        return Pooled(condition, direction, "delay_s", arms, requested=requested, count=count, of="probes",
+                      p_value=max(by_probes, by_trials), spread=spread, allowance=allowance,
+                      least_p_value=2 * 0.5 ** (len(trials) / alike), **more)  # fmt: skip
 
-    seen = {arms: delay_seen(link, [delay for arm in arms for delay in probes[arm]]) for arms in _each_and_all(probes)}
-    for arms, one in seen.items():
-        off = abs(one.measured_s - one.expected_s)
-        spread = one.spread_s * math.sqrt(len(arms))
-        yield question(arms, between=False, off=off, spread=spread, slack=one.slack_s, measured=one.measured_s)
-    pairs = list(combinations([one for arms, one in seen.items() if len(arms) == 1], 2))
+    trials = {arm: {block: delay_seen(link, seen) for block, seen in each.items()} for arm, each in probes.items()}
+    whole = {
+        arms: delay_seen(link, [delay for arm in arms for seen in probes[arm].values() for delay in seen])
+        for arms in _each_and_all(probes)
+    }
+    for arms, one in whole.items():
+        offs = [each.measured_s - each.expected_s for arm in arms for each in trials[arm].values()]
+        yield question(arms, one.measured_s - one.expected_s, one.spread_s * math.sqrt(len(arms)), one.slack_s, offs,
+                       between=False, measured=one.measured_s)  # fmt: skip
+    pairs = list(combinations(probes, 2))
     if pairs:
-        first, second = max(pairs, key=lambda pair: abs(pair[0].measured_s - pair[1].measured_s))
-        off = abs(first.measured_s - second.measured_s)
-        yield question(tuple(probes), between=True, off=off, spread=math.hypot(first.spread_s, second.spread_s),
-                       slack=0.0, measured=off, tries=len(pairs))  # fmt: skip
+        first, second = max(pairs, key=lambda pair: abs(whole[pair[:1]].measured_s - whole[pair[1:]].measured_s))
+        off = whole[first,].measured_s - whole[second,].measured_s
+        both = trials[first].keys() & trials[second].keys()
+        offs = [trials[first][block].measured_s - trials[second][block].measured_s for block in both]
+        spread = math.hypot(whole[first,].spread_s, whole[second,].spread_s)
+        yield question(tuple(probes), off, spread, 0.0, offs, between=True, measured=abs(off), tries=len(pairs))
+
+
+def sign_p_value(hits: Sequence[bool], alike: int = 1) -> float:
+    """How often so many of the trials or more are hits, if at most half of them should be; of either side.
+
+    Where `alike` arms share seeds, n trials are worth n/alike.
+    """
+    count, n = sum(hits) / alike, len(hits) / alike
+    return min(1.0, 2 * float(betainc(count, n - count + 1, 0.5))) if count else 1.0
 
 
 def normal_p_value(off: float, spread: float) -> float:
@@ -317,9 +244,8 @@ def _of_rate(
     for arms in _each_and_all(rates):
         values = [rate for arm in arms for rate in rates[arm]]
         n = len(values)
-        beyond = max(sum(value > expected + allowance for value in values),
-                     sum(value < expected - allowance for value in values))  # fmt: skip
-        p_value = min(1.0, 2 * float(betainc(beyond, n - beyond + 1, 0.5))) if beyond else 1.0
+        side = math.copysign(1.0, statistics.median(values) - expected)
+        p_value = sign_p_value([side * (value - expected) > allowance for value in values])
         # of the median, where values scatter normally
         spread = statistics.stdev(values) * math.sqrt(math.pi / 2 / n) if n > 1 else math.inf
         yield Pooled(condition, direction, "rate_bps", arms, False, requested, statistics.median(values), n, "trials",

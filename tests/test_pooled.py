@@ -12,7 +12,7 @@ from headwind.expectation import stationary_loss
 from headwind.findings import TOTAL
 from headwind.model import Outcome, Proof, Protocol, Trial
 from headwind.passage import Evidence
-from headwind.pooled import FALSE_ALARM_PER_RUN, Pooled, Tally, pooled, ratio_p_value
+from headwind.pooled import FALSE_ALARM_PER_RUN, Pooled, pooled
 from headwind.proof import prove
 from headwind.record import State, Status
 from headwind.report.data import RunData
@@ -24,6 +24,7 @@ from headwind.report.truth import truth_table
 from headwind.report.verdicts import Verdicts, sentence
 from headwind.report.verdicts_json import verdicts_json
 from headwind.soundness import Concern
+from headwind.tally import Tally, ratio_p_value
 from impair.profile import Delay, Direction, Duplicate, GilbertElliott, Link, Loss, Profile, Rate
 from tests.fake import ENVIRONMENT, STARTED_AT, example_matrix, metrics_of, ok, trials_of, typical_evidence
 
@@ -92,8 +93,8 @@ def test_arms_that_each_look_right_may_still_have_met_different_networks() -> No
 @pytest.mark.parametrize(
     ("asked", "given", "quantity"),
     [
-        (down("x", delay=Delay(0.1, 0.01)), down("x", delay=Delay(0.1025, 0.01)), "delay_s"),
-        (down("x", delay=Delay(0.1)), down("x", delay=Delay(0.098)), "delay_s"),
+        (down("x", delay=Delay(0.1, 0.01)), down("x", delay=Delay(0.103, 0.01)), "delay_s"),
+        (down("x", delay=Delay(0.1)), down("x", delay=Delay(0.0975)), "delay_s"),
         (down("x", duplicate=Duplicate(0.7)), down("x", duplicate=Duplicate(0.72)), "duplicate_ratio"),
         (down("x", loss=GilbertElliott(0.01, 0.3)), down("x", loss=GilbertElliott(0.012, 0.3)), "loss_ratio"),
     ],
@@ -126,6 +127,17 @@ def test_few_trains_can_tell_nothing_and_say_so() -> None:
     results = tuple(replace(each, proof=replace(result.proof, checks=checks)) for each in data.results)
     assert failed(replace(data, results=results)) == []
     assert "too few to tell" in render(replace(data, results=results), STARTED_AT)
+
+
+def test_one_late_trial_is_no_finding_and_few_trials_cannot_tell() -> None:
+    asked, late = down("far", delay=Delay(0.02)), down("far", delay=Delay(0.0225))
+    few = a_run(asked, given={Protocol.H1: late}, blocks=2)
+    assert failed(few) == []
+    assert "too few to tell" in render(few, STARTED_AT)
+    many, moment = a_run(asked, blocks=12), a_run(asked, given={Protocol.H1: late}, blocks=12).results[0]
+    results = tuple(moment if result.trial.id == moment.trial.id else result for result in many.results)
+    assert failed(replace(many, results=results)) == []
+    assert failed(a_run(asked, given={Protocol.H1: late}, blocks=12)) != []
 
 
 def test_trials_that_are_no_data_do_not_count() -> None:
