@@ -79,17 +79,19 @@ def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images,
 def run_trials(lane: Lane, run: Run, matrix: Matrix) -> None:
     """Every trial that is still worth its time; each is on disk before the next one starts."""
     from headwind.forecast import Forecast
+    from headwind.judgement import Judge
     from headwind.progress import Reporter, console
     from headwind.pursuit import time_left, upcoming
     from headwind.report import redrawing
 
-    redraw = redrawing(run)
     results = run.results()
-    forecast = Forecast(matrix.timeout_s, results)
+    judge, forecast = Judge(matrix, results), Forecast(matrix.timeout_s, results)
+    redraw = redrawing(run, judge)
     with Reporter(console(), forecast, matrix, results).showing() as show:
-        for block in upcoming(matrix, results, forecast, time_left(matrix.repeat.budget_s)):
+        for block in upcoming(judge, results, forecast, time_left(matrix.repeat.budget_s)):
             for result in lane.run_block(block, run, run.attempts, show.starting):
                 results.append(result)
+                judge.tell([result])
                 show.finished(result)
             redraw()
 

@@ -19,9 +19,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.images import ensure_images
-from headwind.model import Block, Condition, Congestion, Protocol, Trial, Workload
+from headwind.model import Block, Condition, Congestion, Protocol, Trial
 from headwind.testbed import Testbed
 from headwind.trial import forget, run_client
+from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Profile
 
 SETTLE_S = 0.2  # a clean path is empty long before
@@ -47,7 +48,7 @@ def run_once(testbed: Testbed, trial: Trial) -> Passage:
     client, server = ({name: new[name] - old[name] for name in COUNTED} for old, new in zip(before, after, strict=True))
     lost = max(0, client["tx_frames"] - server["rx_frames"]) + max(0, server["tx_frames"] - client["rx_frames"])
     succeeded = answer["totals"]["succeeded"]
-    if succeeded < trial.block.condition.workload.requests:
+    if succeeded < trial.block.condition.workload.size():
         raise SystemExit(f"{trial.protocol.value}: only {succeeded} requests succeeded on a clean path")
     return Passage(answer["metrics"]["total_s"], lost, client["udp_rcvbuf_errors"] + server["udp_rcvbuf_errors"])
 
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--path", default="/", help="the object that every request fetches, such as /10m")
     options = parser.parse_args()
-    workload = Workload("clean", options.requests, options.connections, options.streams, path=options.path)
+    workload = H2load("clean", options.requests, options.connections, options.streams, path=options.path)
     condition = Condition(Profile("clean"), workload)
     tag, cubic = ensure_images(print).tag, Congestion()
     with (

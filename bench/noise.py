@@ -22,12 +22,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind import cli
-from headwind.findings import JUDGED, METRIC_NAMES, TOTAL, Pair, Rows, columns_of, pairs_of, rows_of, rule_of
+from headwind.findings import Pair, Rows, columns_of, is_decided, is_found, metrics_of, pairs_of, rows_of, rule_of
 from headwind.journal import Run
+from headwind.judgement import Line
+from headwind.metric import Metric, Use
 from headwind.model import Matrix, Result
 from headwind.report.data import RunData, latest_of
-from headwind.report.verdicts import Line, Verdicts, interval_text
-from headwind.verdict import Comparison, Verdict, compare
+from headwind.report.verdicts import interval_text
+from headwind.verdict import Comparison, compare
 
 ROOT = Path(__file__).resolve().parent.parent
 MATRIX = """\
@@ -83,10 +85,11 @@ def show_repeats(folders: Sequence[Path]) -> None:
         for condition in matrix.conditions:
             data = rows_of(results).get(condition.id, {})
             for pair in (pair for pair in pairs_of(matrix, condition) if pair.is_check):
-                comparison, closed = judged(matrix, data, pair, TOTAL), closed_at(matrix, data, pair, TOTAL)
+                metric = condition.workload.primary()
+                comparison, closed = judged(matrix, data, pair, metric), closed_at(matrix, data, pair, metric)
                 word = comparison.verdict.value
                 if pair.is_control:
-                    word = "found" if comparison.interval.high < 0 else "not found"
+                    word = "found" if is_found(pair, comparison) else "not found"
                 tally[f"{condition.id}: {pair}: {word}"] += 1
                 ratio, n = interval_text(comparison.interval), comparison.interval.n
                 rows.append([matrix.seed, condition.id, pair, word, ratio, n, closed or "-"])
@@ -96,18 +99,17 @@ def show_repeats(folders: Sequence[Path]) -> None:
     table(("finding", "runs"), sorted(tally.items()))
 
 
-def judged(matrix: Matrix, rows: Rows, pair: Pair, metric: str) -> Comparison:
+def judged(matrix: Matrix, rows: Rows, pair: Pair, metric: Metric) -> Comparison:
     """What all blocks together say."""
     columns = columns_of(rows, pair, metric)
-    return compare(columns.base, columns.new, rule_of(matrix, complete=True), exhausted=True)
+    return compare(columns.base, columns.new, rule_of(matrix, complete=True), exhausted=True, better=metric.better)
 
 
-def closed_at(matrix: Matrix, rows: Rows, pair: Pair, metric: str) -> int | None:
+def closed_at(matrix: Matrix, rows: Rows, pair: Pair, metric: Metric) -> int | None:
     """After how many blocks the comparison was first decided (a control: first found); None: never."""
     columns, rule = columns_of(rows, pair, metric), rule_of(matrix, complete=False)
     for n in range(1, len(columns.blocks) + 1):
-        comparison = compare(columns.base[:n], columns.new[:n], rule, exhausted=False)
-        if comparison.verdict is not Verdict.UNDECIDED or (pair.is_control and comparison.interval.high < 0):
+        if is_decided(pair, compare(columns.base[:n], columns.new[:n], rule, exhausted=False, better=metric.better)):
             return n
     return None
 
@@ -117,16 +119,15 @@ def pilot(options: argparse.Namespace) -> None:
     with Run.open(Path(options.run)) as run:
         data = RunData.of(run)
     matrix, results, lines = data.matrix, data.latest, []
+    metrics = metrics_of(matrix, Use.JUDGED)
     for condition in matrix.conditions:
         rows = rows_of(results).get(condition.id, {})
         for pair in pairs_of(matrix, condition):
-            cells = [cell for metric in JUDGED for cell in describe(matrix, rows, pair, metric)]
+            cells = [cell for metric in metrics for cell in describe(matrix, rows, pair, metric)]
             lines.append([condition.id, pair, len(rows), *cells, f"{block_s(results, condition.id):.1f} s"])
-    headings = [
-        f"{METRIC_NAMES[metric]}: {what}" for metric in JUDGED for what in ("ratio", "spread", "verdict", "took")
-    ]
+    headings = [f"{metric.label}: {what}" for metric in metrics for what in ("ratio", "spread", "verdict", "took")]
     table(("condition", "comparison", "blocks", *headings, "one block"), lines)
-    print(f"\n{tally(Verdicts.of(data).compared)}")
+    print(f"\n{tally(data.judgement.compared)}")
 
 
 def tally(lines: Sequence[Line]) -> str:
@@ -143,7 +144,7 @@ def tally(lines: Sequence[Line]) -> str:
     return f"Of {len(lines)} comparisons of protocols, in at least one of the two metrics, {said}."
 
 
-def describe(matrix: Matrix, rows: Rows, pair: Pair, metric: str) -> list[str]:
+def describe(matrix: Matrix, rows: Rows, pair: Pair, metric: Metric) -> list[str]:
     """Ratio, spread, verdict, blocks that it took. Spread: standard deviation of ln ratios, from their quartiles.
 
     For normal noise that is the interquartile range divided by 1.349; outliers do not move it.

@@ -10,9 +10,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from headwind.findings import FALSE_SHARE, JUDGED, Rows, observed, rows_of
+from headwind.findings import FALSE_SHARE, Rows, rows_of
+from headwind.metric import Metric, Use
 from headwind.model import Condition, Matrix, Protocol, Result
-from headwind.stats import Interval, Observed, e_bh, two_sample_completion, two_sample_interval
+from headwind.observed import Observed, observed
+from headwind.stats import Interval, e_bh, two_sample_completion, two_sample_interval
 from headwind.verdict import Rule, Verdict, judge
 
 
@@ -22,7 +24,7 @@ class Change:
 
     condition: Condition
     protocol: Protocol
-    metric: str
+    metric: Metric
     verdict: Verdict
     interval: Interval
     finished: tuple[int, int]  # trials, in the earlier and the later run
@@ -50,15 +52,15 @@ def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) 
         for condition in matrix.conditions
         if condition.id in before and condition.id in after
         for protocol in matrix.protocols
-        for metric in JUDGED
+        for metric in condition.workload.with_use(Use.JUDGED)
     ]
     survivors = e_bh([change.log_e_value for change in found], FALSE_SHARE)
     return [replace(change, survives=survives) for change, survives in zip(found, survivors, strict=True)]
 
 
-def _change(condition: Condition, protocol: Protocol, metric: str, before: Rows, after: Rows, rule: Rule) -> Change:
+def _change(condition: Condition, protocol: Protocol, metric: Metric, before: Rows, after: Rows, rule: Rule) -> Change:
     base, new = (_sample(rows, protocol, metric) for rows in (before, after))
-    interval, log_speed = two_sample_interval(base, new, rule.confidence, rule.margin)
+    interval, log_speed = two_sample_interval(base, new, rule.confidence, rule.margin, metric.better)
     finished, trials = (_finished(base), _finished(new)), (len(base), len(new))
     log_completion = two_sample_completion(finished, trials)
     verdict = _verdict(interval, finished, trials, log_completion, rule)
@@ -85,7 +87,7 @@ def _verdict(
     return Verdict.INCONCLUSIVE if speed.says_something and excess > rule.stall_ratio else speed
 
 
-def _sample(rows: Rows, protocol: Protocol, metric: str) -> list[Observed]:
+def _sample(rows: Rows, protocol: Protocol, metric: Metric) -> list[Observed]:
     times = (observed(row.get(protocol), metric) for row in rows.values())
     return [time for time in times if time is not None]
 

@@ -57,11 +57,13 @@ def reports_folder(options: argparse.Namespace) -> Path:
 def finish_report(run: Run, *, junit: bool) -> Path:
     """The last report, the data beside it, and the table in the terminal. Returns the page's path."""
     from headwind.progress import console
+    from headwind.report.data import RunData
     from headwind.report.files import write_files
     from headwind.report.terminal import print_summary
 
-    report = write_files(run, junit=junit)
-    print_summary(run, console())
+    data = RunData.of(run)
+    report = write_files(run, data, junit=junit)
+    print_summary(data, console())
     print(f"report: {report}")
     return report
 

@@ -29,7 +29,7 @@ class Stretch:
 
 def stretch_of(trial: Trial) -> Stretch | None:
     """What a trial's arm has to deliver for comparison, the same for every arm of a block; None: no such object."""
-    whole = content(trial.block.condition.workload.path)
+    whole = content(trial.block.condition.workload.object_path())
     if whole is None:
         return None
     first = trial.block.index * STRETCH_BYTES % len(whole) // STRETCH_BYTES * STRETCH_BYTES
@@ -48,7 +48,8 @@ def start_fetch(testbed: Testbed, trial: Trial, port: int) -> int | None:
         testbed.router.call("clear")
     return testbed.client.start(
         "fetch", protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=port,
-        path=trial.block.condition.workload.path, first_byte=stretch.first_byte, bytes_wanted=len(stretch.data),
+        path=trial.block.condition.workload.object_path(), first_byte=stretch.first_byte,
+        bytes_wanted=len(stretch.data),
         timeout_s=FETCH_TIMEOUT_S,
     )  # fmt: skip
 
@@ -61,18 +62,15 @@ def finish_fetch(testbed: Testbed, request: int | None) -> dict[str, Any]:
 def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Mapping[str, Any]) -> str:
     """How the delivered bytes differ from what the workload asks for; empty where they do not, or nobody can tell.
 
-    `answer` is the client's of the trial. Failed requests may have had bodies of their own, so that there can be more.
+    `answer` is the client's of the trial.
     """
-    stretch, whole = stretch_of(trial), content(trial.block.condition.workload.path)
+    workload = trial.block.condition.workload
+    stretch, whole = stretch_of(trial), content(workload.object_path())
     if stretch is None or whole is None:
         return ""
-    metrics = answer.get("metrics") or {}
-    if "bytes_body" in metrics:
-        count, body_bytes = int(metrics["requests_succeeded"]), int(metrics["bytes_body"])
-        wanted = count * len(whole)
-        if body_bytes < wanted or (body_bytes > wanted and not metrics["requests_failed"]):
-            return f"{count} answers had {body_bytes} bytes instead of {wanted}"
-    failed = answer["totals"].get("succeeded", 0) < trial.block.condition.workload.requests
+    if wrong := workload.wrong_size(answer, len(whole)):
+        return wrong
+    failed = bool(workload.shortfall(answer))
     if fetched["error"] or (failed and fetched["status"] >= 400):  # an error's page is a failure, not another content
         return ""
     if fetched["bytes"] != len(stretch.data) or fetched["sha256"] != hashlib.sha256(stretch.data).hexdigest():
@@ -85,7 +83,7 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Mapping[str,
 
 def not_compared(trial: Trial, fetched: Mapping[str, Any]) -> str:
     """Why nobody can tell whether the content was right; empty where it was compared."""
-    path = trial.block.condition.workload.path
+    path = trial.block.condition.workload.object_path()
     if content(path) is None:
         return f"nobody knows what {path} should hold: nginx/objects.py has no such object"
     if fetched["error"]:

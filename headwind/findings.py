@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import expm1, log1p
 
-from headwind.model import CONTROL_RATIO, DATA_OUTCOMES, Arm, Block, Condition, Matrix, Outcome, Result, Role, Twin
+from headwind.metric import Metric, Use
+from headwind.model import CONTROL_RATIO, Arm, Block, Condition, Matrix, Result, Role, Twin
+from headwind.observed import Observed, observed
 from headwind.soundness import Caveat, Concern, caveats, noise_floor
-from headwind.stats import Observed, e_bh, fewest_blocks, paired_bounds
-from headwind.verdict import Comparison, Rule, Verdict, compare
+from headwind.stats import e_bh, fewest_blocks, paired_bounds
+from headwind.verdict import Comparison, Rule, Verdict, completion, ended, judge_bounds
 
-TOTAL, REQUEST, TAIL = "total_s", "request_p50_s", "request_p95_s"
-JUDGED = (TOTAL, REQUEST)  # two verdicts for each comparison
-METRIC_NAMES = {TOTAL: "total time", REQUEST: "median time per request", TAIL: "95th percentile per request"}
 BOUND_SHARE = 0.5  # of the blocks: where processors limited so many, they decide the comparison
 FALSE_SHARE = 0.10  # of the differences that the headline counts, at most (e-BH)
 
@@ -38,10 +37,10 @@ class Pair:
         """Whether a difference is there to be found, of whatever size."""
         return isinstance(self.new, Twin) and self.new.role is Role.SLOWER
 
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Which metrics can decide it. The control's longer delays are sure to show in the total time alone."""
-        return (TOTAL,) if self.is_check else JUDGED
+    def deciding(self, condition: Condition) -> tuple[Metric, ...]:
+        """Which metrics can decide it. The control's longer delays are sure to show in the primary one alone."""
+        workload = condition.workload
+        return (workload.primary(),) if self.is_check else workload.with_use(Use.JUDGED)
 
 
 def pairs_of(matrix: Matrix, condition: Condition) -> list[Pair]:
@@ -70,44 +69,40 @@ def rows_of(results: Iterable[Result]) -> dict[str, dict[int, dict[Arm, Result]]
     return {condition: dict(sorted(blocks.items())) for condition, blocks in found.items()}
 
 
-def observed(result: Result | None, metric: str) -> Observed | None:
-    """What a trial tells of a metric; None where it is no data, or finished without measuring it.
+def metrics_of(matrix: Matrix, *uses: Use) -> tuple[Metric, ...]:
+    """Every metric of its workloads that is used so, once, in their order."""
+    kinds = dict.fromkeys(type(condition.workload) for condition in matrix.conditions)
+    return tuple(dict.fromkeys(metric for kind in kinds for metric in kind.with_use(*uses)))
 
-    A trial that was stopped bounds the total time from below. It says nothing of the time per request, because nobody
-    knows how the missing ones would have gone; nor does one that failed say anything of any time.
-    """
-    if result is None or result.outcome not in DATA_OUTCOMES:
-        return None
-    if result.outcome is Outcome.OK:
-        value = result.metrics.get(metric)
-        return Observed.finished(value) if value else None
-    return Observed.unfinished((result.lower_bound_s or 0.0) if metric == TOTAL else 0.0)
+
+Bounds = tuple[tuple[float, ...], tuple[float, ...]]  # lowest and highest possible ln ratio of every block
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The blocks in which both arms of a pair gave data, in the order in which they ran."""
 
+    metric: Metric
     base: tuple[Observed, ...]
     new: tuple[Observed, ...]
     blocks: tuple[Block, ...]
 
     @property
-    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def bounds(self) -> Bounds:
         """Lowest and highest possible ln ratio of every block."""
-        lows, highs = paired_bounds(self.base, self.new)
+        lows, highs = paired_bounds(self.base, self.new, self.metric.better)
         return tuple(lows.tolist()), tuple(highs.tolist())
 
 
-def columns_of(rows: Rows, pair: Pair, metric: str) -> Columns:
+def columns_of(rows: Rows, pair: Pair, metric: Metric) -> Columns:
     """What the blocks of one condition say about a pair."""
     kept = []
     for row in rows.values():
         base, new = observed(row.get(pair.base), metric), observed(row.get(pair.new), metric)
         if base and new:
             kept.append((base, new, row[pair.new].trial.block))
-    base_times, new_times, blocks = zip(*kept, strict=True) if kept else ((), (), ())
-    return Columns(base_times, new_times, blocks)
+    base_values, new_values, blocks = zip(*kept, strict=True) if kept else ((), (), ())
+    return Columns(metric, base_values, new_values, blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +111,11 @@ class Finding:
 
     condition: Condition
     pair: Pair
-    metric: str
+    metric: Metric
     comparison: Comparison
     caveats: tuple[Caveat, ...] = ()
     survives: bool = False  # e-BH over the matrix lets the headline count it, and no processor was the limit
+    bounds: Bounds = ((), ())
 
     @property
     def verdict(self) -> Verdict:
@@ -144,25 +140,45 @@ class Finding:
     @property
     def is_decided(self) -> bool:
         """Whether there is a verdict that more blocks would not be run for, on the network that was asked for."""
-        return self.network_held and (self.verdict is Verdict.TIE or self.verdict.is_clear)
+        return self.network_held and is_decided(self.pair, self.comparison)
 
 
-def find(matrix: Matrix, results: Iterable[Result], *, complete: bool, exhausted: bool) -> list[Finding]:
-    """Every finding of a matrix, by condition and pair, in the matrix's order; e-BH over those of protocols.
+def is_found(pair: Pair, comparison: Comparison) -> bool:
+    """Whether this is a control of which the difference shows."""
+    return pair.is_control and comparison.interval.high < 0
 
-    `complete`: all planned blocks have run; `exhausted`: no more will come, so what is open is inconclusive.
-    """
-    rule, rows = rule_of(matrix, complete=complete), rows_of(results)
-    found = [
-        _finding(condition, pair, metric, rows.get(condition.id, {}), rule, exhausted)
-        for condition in matrix.conditions
+
+def is_decided(pair: Pair, comparison: Comparison) -> bool:
+    """Whether a comparison has a verdict that more blocks would not be run for."""
+    return comparison.verdict is Verdict.TIE or comparison.verdict.is_clear or is_found(pair, comparison)
+
+
+def find_in(matrix: Matrix, condition: Condition, rows: Rows, rule: Rule) -> list[Finding]:
+    """What the blocks of one condition say while more can come, by pair and judged metric, in their order."""
+    return [
+        _finding(condition, pair, metric, rows, rule)
         for pair in pairs_of(matrix, condition)
-        for metric in JUDGED
+        for metric in condition.workload.with_use(Use.JUDGED)
     ]
+
+
+def surviving(findings: Iterable[Finding], rule: Rule, *, exhausted: bool) -> list[Finding]:
+    """The findings of a whole matrix as they stand among each other: e-BH over those of protocols.
+
+    `exhausted`: no more blocks will come, so what is open is inconclusive.
+    """
+    found = list(findings)
     protocols = [finding for finding in found if not finding.pair.is_check]
     survivors = e_bh([finding.comparison.log_e_value for finding in protocols], FALSE_SHARE)
     alive = {id(finding) for finding, survives in zip(protocols, survivors, strict=True) if survives}
-    return [replace(finding, survives=id(finding) in alive and not finding.is_processor_bound) for finding in found]
+    return [
+        replace(
+            finding,
+            survives=id(finding) in alive and not finding.is_processor_bound,
+            comparison=ended(finding.comparison, rule) if exhausted else finding.comparison,
+        )
+        for finding in found
+    ]
 
 
 def doubted(findings: Iterable[Finding], doubts: Mapping[str, Sequence[str]]) -> list[Finding]:
@@ -182,16 +198,20 @@ def doubted(findings: Iterable[Finding], doubts: Mapping[str, Sequence[str]]) ->
     ]
 
 
-def _finding(condition: Condition, pair: Pair, metric: str, rows: Rows, rule: Rule, exhausted: bool) -> Finding:
+def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, rule: Rule) -> Finding:
     columns = columns_of(rows, pair, metric)
-    comparison = compare(columns.base, columns.new, rule, exhausted)
+    bounds = columns.bounds
+    finishing = completion(
+        [value.is_finished for value in columns.base], [value.is_finished for value in columns.new], rule
+    )
+    comparison = judge_bounds(*bounds, finishing, rule, exhausted=False)
     orders = [[arm.value for arm in block.order] for block in columns.blocks]
     doubts = (
         *_processor_bound(rows, pair),
         *_left_out(rows, pair, metric),
-        *caveats(columns.base, columns.new, orders, rule),
+        *caveats(columns.base, columns.new, orders, rule, bounds),
     )
-    return Finding(condition, pair, metric, comparison, doubts)
+    return Finding(condition, pair, metric, comparison, doubts, bounds=bounds)
 
 
 def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
@@ -204,7 +224,7 @@ def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
         )
 
 
-def _left_out(rows: Rows, pair: Pair, metric: str) -> Iterator[Caveat]:
+def _left_out(rows: Rows, pair: Pair, metric: Metric) -> Iterator[Caveat]:
     """A warning where blocks are missing: what keeps a trial from being data may have to do with how slow it was."""
     ran = [row for row in rows.values() if pair.base in row and pair.new in row]
     counts = {arm: sum(observed(row[arm], metric) is None for row in ran) for arm in (pair.new, pair.base)}
@@ -228,8 +248,12 @@ class SelfCheckFinding:
 
 
 def self_checks(findings: Iterable[Finding], rule: Rule) -> list[SelfCheckFinding]:
-    """What the lab found when it compared a protocol with itself, by total time."""
-    return [_check(finding, rule) for finding in findings if finding.pair.is_check and finding.metric == TOTAL]
+    """What the lab found when it compared a protocol with itself, by the primary metric."""
+    return [
+        _check(finding, rule)
+        for finding in findings
+        if finding.pair.is_check and finding.metric == finding.condition.workload.primary()
+    ]
 
 
 def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
@@ -243,7 +267,7 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
         if verdict is Verdict.TIE:
             return SelfCheckFinding(finding, True, "a tie, as it must be")
         return SelfCheckFinding(finding, None, "no difference seen, but the noise is wider than the margin")
-    if finding.comparison.interval.high < 0:
+    if is_found(finding.pair, finding.comparison):
         return SelfCheckFinding(finding, True, "delays that are 10 % longer were found")
     if verdict is Verdict.TIE or finding.comparison.interval.low > -log1p(CONTROL_RATIO):
         return SelfCheckFinding(

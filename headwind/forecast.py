@@ -7,7 +7,9 @@ import statistics
 from collections.abc import Iterable, Mapping
 
 from headwind.expectation import stationary_loss, vanishing_ratio
+from headwind.metric import Unfinished
 from headwind.model import Arm, Block, Condition, Outcome, Result, Trial
+from headwind.observed import observed
 from impair.profile import Direction
 from nginx.objects import INDEX_BYTES, SIZES_BYTES
 
@@ -30,8 +32,7 @@ class Forecast:
         """Remember how long a trial took, whatever came of it; what the lab itself broke teaches nothing."""
         if result.outcome is Outcome.LAB_ERROR:
             return
-        time_s = result.metrics.get("total_s", result.metrics.get("timeout_s"))
-        wall_s = sum(result.phases_s.values()) or (time_s + OVERHEAD_S if time_s is not None else 0.0)
+        wall_s = sum(result.phases_s.values()) or _client_s(result)
         if wall_s:
             trial = result.trial
             self._seen.setdefault((trial.block.condition.id, trial.arm), []).append(wall_s)
@@ -41,18 +42,25 @@ class Forecast:
         seen = self._seen.get((trial.block.condition.id, trial.arm))
         return statistics.fmean(seen) if seen else OVERHEAD_S + min(self._timeout_s, guess_s(trial.block.condition))
 
-    def total_s(self, trials: Iterable[Trial]) -> float:
+    def trials_s(self, trials: Iterable[Trial]) -> float:
         """Expected wall time of many trials, one after another."""
         return sum(self.trial_s(trial) for trial in trials)
 
     def block_s(self, block: Block) -> float:
         """Expected wall time of a whole block."""
-        return self.total_s(block.trials())
+        return self.trials_s(block.trials())
 
     @property
     def learnt(self) -> Mapping[tuple[str, Arm], int]:
         """How many trials are known of each condition and protocol."""
         return {key: len(values) for key, values in self._seen.items()}
+
+
+def _client_s(result: Result) -> float:
+    """The wall time of a trial that noted no phases, from a metric that runs from its start to its end; or 0."""
+    metric = result.trial.block.condition.workload.primary()
+    value = observed(result, metric) if metric.unfinished is Unfinished.ABOVE_TIMEOUT else None
+    return value.low + OVERHEAD_S if value and value.low else 0.0
 
 
 def guess_s(condition: Condition) -> float:
@@ -63,7 +71,7 @@ def guess_s(condition: Condition) -> float:
     links = [condition.profile.link(direction) for direction in Direction]
     delay_s = sum(link.delay.delay_s for link in links if link.delay)
     bad = sum(stationary_loss(link.loss)[0] + (link.corrupt.ratio if link.corrupt else 0.0) for link in links)
-    requests = condition.workload.requests
+    requests = condition.workload.size()
     waiting_s = 4 * delay_s + math.sqrt(requests / 1000) * 40 * math.pow(min(bad, 1.0), 1.5)
     return 0.2 + requests / 5000 + waiting_s + _transfer_s(condition, delay_s)
 
@@ -80,5 +88,5 @@ def _transfer_s(condition: Condition, delay_s: float) -> float:
         rates_bps.append(link.rate.rate_bps)
     loss = vanishing_ratio(link)
     if loss and delay_s:
-        rates_bps.append(1.22 * SEGMENT_BYTES * 8 * workload.connections / (delay_s * math.sqrt(loss)))
-    return workload.requests * SIZES_BYTES.get(workload.path[1:], INDEX_BYTES) * 8 / min(rates_bps)
+        rates_bps.append(1.22 * SEGMENT_BYTES * 8 * workload.at_once()[0] / (delay_s * math.sqrt(loss)))
+    return workload.size() * SIZES_BYTES.get(workload.object_path()[1:], INDEX_BYTES) * 8 / min(rates_bps)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from headwind.model import Arm, Protocol, Repetition, Twin
+from headwind.observed import Kind, Observed
 from impair.profile import GilbertElliott, Link, Loss, LossModel
 
 NOTHING = "\N{EM DASH}"  # there is no such value
@@ -68,12 +69,29 @@ def significant(value: float, digits: int = DIGITS) -> str:
     return f"{float(mantissa + 'e' + exponent):,.{max(0, digits - 1 - int(exponent))}f}"
 
 
-def above(seconds: float) -> str:
-    """A lower bound of a time, "> 60 s": rounded down to three digits, so that it stays a bound."""
-    exponent = math.floor(math.log10(seconds)) if seconds > 0 else 0
+def above(value: float, quantity: str = "timeout_s") -> str:
+    """A lower bound, "> 60 s": rounded down to three digits, so that it stays a bound."""
+    exponent = math.floor(math.log10(value)) if value > 0 else 0
     step = 10.0 ** (exponent - DIGITS + 1)
     # The nudge keeps a value that is already round (60 s, 0.29 s) where it is.
-    return f"> {setting('timeout_s', math.floor(seconds / step + 1e-9) * step)}"
+    return f"> {setting(quantity, math.floor(value / step + 1e-9) * step)}"
+
+
+def below(quantity: str, value: float) -> str:
+    """An upper bound, "< 60 s": rounded up to three digits."""
+    step = 10.0 ** ((math.floor(math.log10(value)) if value > 0 else 0) - DIGITS + 1)
+    return f"< {setting(quantity, math.ceil(value / step - 1e-9) * step)}"
+
+
+def observed_text(quantity: str, value: Observed | None) -> str:
+    """What a trial, or the median of many, tells: "406 ms", "> 60 s", "not completed"; None is a dash."""
+    if value is None:
+        return NOTHING
+    if value.is_finished:
+        return measured(quantity, value.low)
+    if value.kind is Kind.NOTHING:
+        return "not completed"
+    return above(value.low, quantity) if value.low else below(quantity, value.high)
 
 
 def _units(quantity: str) -> tuple[tuple[float, str, str], ...]:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from headwind.metric import Workload
 from headwind.settings import UNBOUND, Settings
 from impair.profile import Delay, Direction, Profile
 
@@ -77,18 +78,6 @@ def arm_named(name: str) -> Arm:
     """The arm with this `value`. Raises ValueError for any other name."""
     protocol, dash, role = name.partition("-")
     return Twin(Protocol(protocol), Role(role)) if dash else Protocol(protocol)
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """What h2load fetches: `requests` in total over `connections`, at most `streams` at once on each."""
-
-    name: str
-    requests: int
-    connections: int
-    streams: int  # requests in flight at once on each connection: streams of h2 and h3, pipelined on h1
-    threads: int = 1
-    path: str = "/"  # the object that every request fetches
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,10 +284,9 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one attempt at a trial gave. Metric names carry their unit; a metric that was not measured is absent.
+    """What one attempt at a trial gave.
 
-    Metrics of a client that finished: total_s, requests_per_s, goodput_bps, requests_succeeded, requests_failed,
-    request_p50_s, request_p95_s, request_p99_s, ttfb_p50_s, connect_p50_s, bytes_total, bytes_body.
+    `metrics` are those of the workload, by key, as far as they were measured; of a trial that was stopped timeout_s.
     """
 
     trial: Trial

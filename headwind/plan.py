@@ -30,15 +30,15 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
         mine = [trial for trial in trials if trial.block.condition == condition]
         learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms(condition))
         source = f"{learnt} earlier trials" if learnt else "a guess"
-        table.add_row(escape(condition.id), blocks_text(matrix.repeat), duration(forecast.total_s(mine)), source)
+        table.add_row(escape(condition.id), blocks_text(matrix.repeat), duration(forecast.trials_s(mine)), source)
     out.print(table)
     for block in blocks[: len(matrix.conditions)]:
         order = " ".join(arm.value for arm in block.order)
         out.print(escape(f"  {block.condition.id}#{block.index}: {order}"), highlight=False)
     for sentence in bursts.told(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))
-    total_s = START_S + forecast.total_s(trials)
-    size = f"{len(trials)} trials, about {duration(total_s)}"
+    whole_s = START_S + forecast.trials_s(trials)
+    size = f"{len(trials)} trials, about {duration(whole_s)}"
     if matrix.repeat.is_adaptive:
         out.print(f"at least {size}; then more where it decides, {_until(matrix)}")
     else:

@@ -23,8 +23,7 @@ def console() -> Console:
 def line_of(result: Result, number: int, total: int) -> str:
     """`[ 12/72] loss/article#0 h3  ok  2.13 s  470 req/s  (proof ok)`."""
     trial = result.trial
-    time_s = result.metrics.get("total_s")
-    figures = f"{time_s:8.3f} s {result.metrics.get('requests_per_s', 0):9.1f} req/s" if time_s is not None else ""
+    figures = trial.block.condition.workload.line(result.metrics)
     reason = f"  {result.reason.splitlines()[0]}" if result.reason else ""
     name = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.value}"
     return f"[{number:>4}/{total}] {name:<32} {result.outcome.value:<8} {figures}{reason}"
@@ -56,7 +55,7 @@ class Reporter:
             self._trials += more
             self._total += len(more)
         if self._bar is not None and self._task is not None:
-            left_s = self._forecast.total_s(self._trials)
+            left_s = self._forecast.trials_s(self._trials)
             name = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.value}"
             self._bar.update(self._task, description=name, left=f"about {duration(left_s)} left")
 

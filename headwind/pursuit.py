@@ -14,27 +14,27 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from headwind.forecast import Forecast
+from headwind.judgement import BlockSeconds, Judge
 from headwind.model import Block, Condition, Matrix, Result, Trial
 from headwind.schedule import finished_ids, plan_block, plan_blocks, remaining
-from headwind.undecided import Open, still_open
+from headwind.undecided import Open
 from headwind.verdict import LONGEST_FORECAST_BLOCKS
-
-BlockSeconds = Callable[[Condition], float]
 
 
 def upcoming(
-    matrix: Matrix, results: Sequence[Result], forecast: Forecast, left_s: Callable[[], float]
+    judge: Judge, results: Sequence[Result], forecast: Forecast, left_s: Callable[[], float]
 ) -> Iterator[tuple[Trial, ...]]:
     """The trials to run, block by block, until all is decided or no block fits into the time that is left.
 
-    `results` and `forecast` are looked at again before each block, so the caller adds to them what came of the last.
-    A block is started only if it is expected to end in time, and never split.
+    `judge`, `results` and `forecast` are looked at again before each block, so the caller tells them what came of the
+    last. A block is started only if it is expected to end in time, and never split.
     """
+    matrix = judge.matrix
     for trials in remaining(plan_blocks(matrix), finished_ids(results)):
-        if forecast.total_s(trials) <= left_s():
+        if forecast.trials_s(trials) <= left_s():
             yield trials
     while matrix.repeat.is_adaptive:
-        block = choose(matrix, results, block_seconds(matrix, forecast), left_s())
+        block = choose(judge, finished_ids(results), block_seconds(matrix, forecast), left_s())
         if block is None:
             return
         yield from remaining([block], finished_ids(results))
@@ -51,11 +51,13 @@ def block_seconds(matrix: Matrix, forecast: Forecast) -> BlockSeconds:
     return lambda condition: forecast.block_s(plan_block(matrix, condition, 0))
 
 
-def choose(matrix: Matrix, results: Sequence[Result], block_s: BlockSeconds, left_s: float) -> Block | None:
-    """The next block beyond the minimum, or None: all is decided, or at its maximum, or nothing fits into left_s."""
-    done = finished_ids(results)
-    waiting = []
-    for item in still_open(matrix, results, block_s):
+def choose(judge: Judge, done: set[str], block_s: BlockSeconds, left_s: float) -> Block | None:
+    """The next block beyond the minimum, or None: all is decided, or at its maximum, or nothing fits into left_s.
+
+    `done` are the ids of the trials that need not run again.
+    """
+    matrix, waiting = judge.matrix, []
+    for item in judge.open(block_s):
         block = _first_missing(matrix, item.condition, done)
         size = len(block.order)
         begun = block.index % size

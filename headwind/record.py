@@ -25,11 +25,11 @@ from headwind.model import (
     Result,
     SelfCheck,
     Trial,
-    Workload,
     arm_named,
     to_json,
 )
 from headwind.settings import UNBOUND, Settings, Windows
+from headwind.workloads import workload_from_json, workload_to_json
 from impair.profile import Direction, Profile
 
 NOT_SET, NOTHING = "not set", "none"
@@ -137,7 +137,7 @@ def fewest_trials(matrix: Matrix) -> int:
 
 
 def _condition_to_json(condition: Condition) -> dict[str, Any]:
-    return {"profile": condition.profile.to_json(), "workload": to_json(condition.workload)}
+    return {"profile": condition.profile.to_json(), "workload": workload_to_json(condition.workload)}
 
 
 def _condition_from_json(data: Mapping[str, Any]) -> Condition:
@@ -148,7 +148,7 @@ def _condition_from_json(data: Mapping[str, Any]) -> Condition:
 def _known_condition(text: str) -> Condition:
     # A run of 10,000 trials has some 40 conditions: parsing and checking each once makes reading it twice as fast.
     data = loads(text)
-    return Condition(Profile.from_json(data["profile"]), Workload(**data["workload"]))
+    return Condition(Profile.from_json(data["profile"]), workload_from_json(data["workload"]))
 
 
 def trial_to_json(trial: Trial) -> dict[str, Any]:
@@ -276,7 +276,8 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
             for direction in Direction
             for key, value in link_settings(condition.profile.link(direction), as_written).items()
         }
-        groups[workload] = {key: str(value) for key, value in to_json(condition.workload).items() if key != "name"}
+        settings = workload_to_json(condition.workload)
+        groups[workload] = {key: str(value) for key, value in settings.items() if key != "name"}
     return groups
 
 

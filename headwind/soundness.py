@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from headwind.stats import Floats, Interval, Observed, fewest_blocks, paired_bounds
+from headwind.observed import Observed
+from headwind.stats import Floats, Interval, fewest_blocks, paired_bounds
 from headwind.verdict import Rule
 
 ALARM_PROBABILITY = (
@@ -75,7 +77,7 @@ def lag1_correlation(differences: ArrayLike) -> float:
     """
     values = np.asarray(differences, dtype=np.float64)
     # the rank among equals is their mean rank, counted from the middle
-    ranks = np.array([np.count_nonzero(values < v) - np.count_nonzero(values > v) for v in values], dtype=np.float64)
+    ranks = (values[:, None] > values).sum(axis=1) - (values[:, None] < values).sum(axis=1).astype(np.float64)
     power = float(ranks @ ranks)
     return float(ranks[:-1] @ ranks[1:]) / power if power else 0.0
 
@@ -100,12 +102,18 @@ def drift(values: ArrayLike) -> Drift:
     n = len(index)
     if n < 3:
         return Drift(0.0, 1.0)
-    first, second = np.triu_indices(n, k=1)
+    first, second = _pairs(n)
     rise = series[index[second]] - series[index[first]]
     slope = float(np.median(rise / (index[second] - index[first])))
     score = abs(float(np.sign(rise).sum()))
     deviation = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
     return Drift(slope * (len(series) - 1), math.erfc(max(score - 1, 0.0) / deviation / math.sqrt(2)))
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[NDArray[np.intp], ...]:
+    """Every pair of different indices below n, the smaller first."""
+    return tuple(np.triu_indices(n, k=1))
 
 
 def noise_floor(same_against_same: Interval) -> float:
@@ -114,15 +122,21 @@ def noise_floor(same_against_same: Interval) -> float:
 
 
 def caveats(
-    base: Sequence[Observed], new: Sequence[Observed], orders: Sequence[Sequence[str]], rule: Rule
+    base: Sequence[Observed],
+    new: Sequence[Observed],
+    orders: Sequence[Sequence[str]],
+    rule: Rule,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> tuple[Caveat, ...]:
     """Every warning about one comparison: both protocols' times and the orders of the same blocks, in run order.
 
+    `bounds` are those of stats.paired_bounds, where they are known or are not those of times.
+
     Drift, ratio drift and correlation each cry wolf with ALARM_PROBABILITY at most on sound data.
     """
-    lows, highs = paired_bounds(base, new)
+    lows, highs = (np.asarray(side, dtype=np.float64) for side in bounds or paired_bounds(base, new))
     with np.errstate(divide="ignore"):
-        level = np.log([(b.high_s * c.high_s) ** 0.5 for b, c in zip(base, new, strict=True)])
+        level = np.log([_level(b, c) for b, c in zip(base, new, strict=True)])
     found = (
         _few_blocks(len(lows), rule),
         _unfinished(base, new),
@@ -132,6 +146,11 @@ def caveats(
         _correlation(lows, highs),
     )
     return tuple(caveat for caveat in found if caveat is not None)
+
+
+def _level(base: Observed, new: Observed) -> float:
+    """The geometric mean of both, infinite where one of them is not known."""
+    return math.sqrt(base.high * new.high) if base.is_finished and new.is_finished else math.inf
 
 
 def _few_blocks(n: int, rule: Rule) -> Caveat | None:
@@ -184,7 +203,7 @@ def _imbalance(balance: Balance, blocks: int) -> Caveat | None:
 
 
 def _correlation(lows: Floats, highs: Floats) -> Caveat | None:
-    known: NDArray[np.bool_] = np.isfinite(lows) | np.isfinite(highs)
+    known: NDArray[np.bool_] = np.isfinite(lows) | np.isfinite(highs) | (lows == highs)
     differences = np.where(np.isfinite(lows), highs, lows)[known]  # a bound counts as the infinite end it leaves open
     n = len(differences)
     correlation = lag1_correlation(differences)

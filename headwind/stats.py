@@ -1,8 +1,9 @@
 """From samples to intervals and evidence: the mathematics under every verdict. Pure; nothing here knows of a lab.
 
 The unit of analysis is the block: every difference is ln(time of the baseline / time of the candidate) inside one
-block, so 0 is "equal", above 0 the candidate is faster, and exp() of it is the ratio that people read. Nothing assumes
-a shape of the noise: all rests on signs and ranks, so on one fact: blocks fall above the median as often as below.
+block, or of whatever else was measured, turned round where more is better. So 0 is "equal", above 0 the candidate is
+ahead, and exp() of it is the ratio that people read. Nothing assumes a shape of the noise: all rests on signs and
+ranks, so on one fact: blocks fall above the median as often as below.
 
 Two kinds of certainty. `anytime=True` holds at whatever moment one looks and stops (adaptive repetition);
 `anytime=False` is narrower and holds once, for a number of blocks that was fixed before the first of them.
@@ -19,43 +20,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, betaln, xlogy
 
+from headwind.metric import Better
+from headwind.observed import Observed
+
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
-    """What one trial tells about one time: it lies between low_s and high_s (seconds).
-
-    An unfinished trial is a bound and never a missing row (interval censoring; Turnbull, JRSS B 38, 1976).
-    Raises ValueError for bounds that no time can have.
-    """
-
-    low_s: float
-    high_s: float
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.low_s <= self.high_s and self.low_s < math.inf and self.high_s > 0):
-            raise ValueError(f"no time lies between {self.low_s} s and {self.high_s} s")
-
-    @classmethod
-    def finished(cls, time_s: float) -> Observed:
-        """The trial did its work in time_s > 0."""
-        return cls(time_s, time_s)
-
-    @classmethod
-    def unfinished(cls, above_s: float = 0.0) -> Observed:
-        """The trial was stopped at above_s with work left; without above_s it says nothing about speed (it failed)."""
-        return cls(above_s, math.inf)
-
-    @property
-    def is_finished(self) -> bool:
-        """True when the time itself is known."""
-        return self.high_s < math.inf
-
-
-@dataclass(frozen=True, slots=True)
 class Interval:
-    """Where the median difference lies, in ln(baseline / candidate); exp() gives ratios. Open sides are infinite."""
+    """Where the median difference lies, in ln units (paired_bounds); exp() gives ratios. Open sides are infinite."""
 
     low: float
     high: float
@@ -69,24 +42,28 @@ class Interval:
         return None if self.estimate is None else math.exp(self.estimate), math.exp(self.low), high
 
 
-def paired_bounds(base: Sequence[Observed], new: Sequence[Observed]) -> tuple[Floats, Floats]:
-    """Lowest and highest possible ln(base / new) of each block: two arrays of shape (blocks,), equal if both finished.
+def paired_bounds(
+    base: Sequence[Observed], new: Sequence[Observed], better: Better = Better.LESS
+) -> tuple[Floats, Floats]:
+    """Lowest and highest possible ln ratio of each block: two arrays of shape (blocks,), equal if both finished.
 
-    A protocol that did not finish moves the bounds against itself or to infinity, never in its own favour.
+    The ratio is base / new, or new / base where more is better: above 0 the candidate is ahead. A protocol that did not
+    finish moves the bounds against itself or to infinity, never in its own favour. Two zeros are equal, and zero is
+    further from anything else than any margin: infinitely ahead, or behind. Nothing is added to it to avoid that,
+    because all that follows counts signs and ranks, for which an infinite difference is a large one.
     Both inputs are in block order. Raises ValueError when their lengths differ.
     """
-    pairs = list(zip(base, new, strict=True))
-    with np.errstate(divide="ignore"):
-        base_low, base_high, new_low, new_high = (
-            np.log(np.array(column, dtype=np.float64))
-            for column in (
-                [b.low_s for b, _ in pairs],
-                [b.high_s for b, _ in pairs],
-                [c.low_s for _, c in pairs],
-                [c.high_s for _, c in pairs],
-            )
-        )
-    return base_low - new_high, base_high - new_low
+    ends = [(b.low, b.high, c.low, c.high) for b, c in zip(base, new, strict=True)]
+    base_low, base_high, new_low, new_high = np.array(ends, dtype=np.float64).reshape(-1, 4).T
+    if better is Better.MORE:
+        return _ln_ratio(new_low, base_high), _ln_ratio(new_high, base_low)
+    return _ln_ratio(base_low, new_high), _ln_ratio(base_high, new_low)
+
+
+def _ln_ratio(over: Floats, under: Floats) -> Floats:
+    """ln(over / under), where 0 / 0 is 1."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(over == under, 0.0, np.log(over) - np.log(under))
 
 
 def log_e_of_count(n: int, k: int) -> float:
@@ -142,12 +119,10 @@ def e_bh_bar(others: Sequence[float], rate: float = 0.10) -> float:
 
     That is m / (rate * k) for m cells and the largest k of which k - 1 others reach it.
     """
-    m, descending = len(others) + 1, sorted(others, reverse=True)
-    return min(
-        math.log(m / (rate * k))
-        for k in range(1, m + 1)
-        if k == 1 or descending[k - 2] + math.log(rate * k) >= math.log(m)
-    )
+    m, descending = len(others) + 1, np.sort(np.asarray(others, dtype=np.float64))[::-1]
+    ranks = np.arange(2, m + 1)
+    reached = ranks[descending + np.log(rate * ranks) >= math.log(m)]
+    return math.log(m / (rate * (int(reached[-1]) if len(reached) else 1)))
 
 
 @lru_cache(maxsize=8192)
@@ -187,8 +162,7 @@ def ratio_interval(lows: ArrayLike, highs: ArrayLike, confidence: float, anytime
     n = len(low)
     if n == 0:
         return Interval(-math.inf, math.inf, None, 0)
-    lowest, highest = float(np.median(low)), float(np.median(high))
-    estimate = lowest if lowest == highest else None
+    estimate = _median(low, high)
     rank = interval_rank(n, confidence, anytime)
     if rank == 0:
         return Interval(-math.inf, math.inf, estimate, n)
@@ -246,9 +220,15 @@ def _checked(lows: ArrayLike, highs: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def two_sample_interval(
-    base: Sequence[Observed], new: Sequence[Observed], confidence: float, margin: float = 0.0
+    base: Sequence[Observed],
+    new: Sequence[Observed],
+    confidence: float,
+    margin: float = 0.0,
+    better: Better = Better.LESS,
 ) -> tuple[Interval, float]:
     """ln(median of base / median of new) of two samples that share no blocks, and ln of the evidence against +-margin.
+
+    The ratio is the other way round where more is better, as in paired_bounds.
 
     Each sample tests every possible median of its own with log_e_of_count. The product of the two e-values is an
     e-value for the pair of medians (Vovk and Wang, Ann. Statist. 49, 2021), whenever each run stopped; differences that
@@ -256,12 +236,17 @@ def two_sample_interval(
     are alike. Both inputs are in any order; n of the interval is the smaller sample's. Infinite where it is still open.
     """
     log_limit = -math.log1p(-confidence)
-    first, second = _levels(base), _levels(new)
-    pairs = [(one + other, low - upper, high - lower) for one, low, high in first for other, lower, upper in second]
+    over, under = (_sorted_logs(sample) for sample in ((base, new) if better is Better.LESS else (new, base)))
+    first, second = _levels(*over), _levels(*under)
+    pairs = [
+        (one + other, _apart(low, upper), _apart(high, lower))
+        for one, low, high in first
+        for other, lower, upper in second
+    ]
     allowed = [(low, high) for log_e, low, high in pairs if log_e < log_limit]
     evidence = min((log_e for log_e, low, high in pairs if low <= margin and high >= -margin), default=math.inf)
-    base_median, new_median = _median(base), _median(new)
-    estimate = None if base_median is None or new_median is None else base_median - new_median
+    medians = _median(*over), _median(*under)
+    estimate = None if medians[0] is None or medians[1] is None else _apart(medians[0], medians[1])
     n = min(len(base), len(new))
     return Interval(min(low for low, _ in allowed), max(high for _, high in allowed), estimate, n), evidence
 
@@ -279,22 +264,29 @@ def two_sample_completion(finished: Sequence[int], trials: Sequence[int]) -> flo
     return mixture - likelihood
 
 
-def _median(sample: Sequence[Observed]) -> float | None:
-    """The median of ln time, unless unfinished trials leave it open or there is no trial."""
-    if not sample:
+def _median(lows: Floats, highs: Floats) -> float | None:
+    """The median of values between sorted bounds; None without any, and where it is open.
+
+    Unfinished trials leave it open, and so does a middle between two opposite infinities.
+    """
+    near, far = (len(lows) - 1) // 2, len(lows) // 2
+    if not len(lows) or lows[near] != highs[near] or lows[far] != highs[far] or lows[near] == -lows[far] == -math.inf:
         return None
-    with np.errstate(divide="ignore"):
-        low, high = (
-            float(np.median(np.log(side))) for side in zip(*((t.low_s, t.high_s) for t in sample), strict=True)
-        )
-    return low if low == high else None
+    return float((lows[near] + lows[far]) / 2)
 
 
-def _levels(sample: Sequence[Observed]) -> list[tuple[float, float, float]]:
+def _levels(lows: Floats, highs: Floats) -> list[tuple[float, float, float]]:
     """For every count k of a sample: (ln e-value, low, high) of the medians of ln time that it would count for."""
-    n = len(sample)
-    with np.errstate(divide="ignore"):
-        lows = np.sort(np.log([time.low_s for time in sample]))
-        highs = np.sort(np.log([time.high_s for time in sample]))
+    n = len(lows)
     inner = [(log_e_of_count(n, k), float(lows[k - 1]), float(highs[n - k])) for k in range(1, n // 2 + 1)]
     return [(log_e_of_count(n, 0), -math.inf, math.inf), *inner]
+
+
+def _sorted_logs(sample: Sequence[Observed]) -> tuple[Floats, Floats]:
+    with np.errstate(divide="ignore"):
+        return np.sort(np.log([each.low for each in sample])), np.sort(np.log([each.high for each in sample]))
+
+
+def _apart(one: float, other: float) -> float:
+    """The difference of two logarithms; two zeros are equal."""
+    return 0.0 if one == other == -math.inf else one - other

@@ -88,7 +88,7 @@ def _proven(testbed: Testbed, trial: Trial, evidence: Evidence, answer: Mapping[
         *crowding(testbed, before, after, answer["wall_s"]),
         *window_warnings(trial, evidence, answer["wall_s"]),
         *stalls(trial.profile, answer["silence_s"]),
-        *processor_limits(answer, before, after, trial.block.condition.workload.threads, workers),
+        *processor_limits(answer, before, after, trial.block.condition.workload.processors(), workers),
     )
     return replace(proof, warnings=(*proof.warnings, *said))
 
@@ -138,8 +138,7 @@ def run_client(testbed: Testbed, trial: Trial, timeout_s: float, settings: Setti
     answer: dict[str, Any] = testbed.client.call(
         "run", timeout_s + CLIENT_GRACE_S, testbed.agents,
         protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=settings.port,
-        path=workload.path, requests=workload.requests, connections=workload.connections, streams=workload.streams,
-        threads=workload.threads, timeout_s=timeout_s, settings=settings.client.value,
+        timeout_s=timeout_s, settings=settings.client.value, **workload.asked(),
     )  # fmt: skip
     return answer
 
@@ -193,10 +192,8 @@ def decide(
     spoken = (answer.get("negotiated") or {}).get("alpn")
     if spoken and spoken != trial.protocol.alpn:
         return Outcome.WRONG_PROTOCOL, f"{spoken} was negotiated instead of {trial.protocol.alpn}"
-    requests = trial.block.condition.workload.requests
-    succeeded = int((answer.get("totals") or {}).get("succeeded", 0))
-    if succeeded < requests:
-        return Outcome.FAILED, f"{requests - succeeded} of {requests} requests failed"
+    if shortfall := trial.block.condition.workload.shortfall(answer):
+        return Outcome.FAILED, shortfall
     unclear = _unclear(trial, answer)
     return (Outcome.LAB_ERROR, unclear) if unclear else (Outcome.OK, "")
 
@@ -215,6 +212,6 @@ def _unclear(trial: Trial, answer: Mapping[str, Any]) -> str:
     """Why a trial that looks good cannot be relied on; empty where it can."""
     if not (answer.get("negotiated") or {}).get("alpn"):
         return "the client did not say which protocol it negotiated"
-    if not answer["reconciled"]:
-        return "the client's totals do not add up: " + "; ".join(answer["discrepancies"])
+    if contradiction := trial.block.condition.workload.contradiction(answer):
+        return f"the client's totals do not add up: {contradiction}"
     return not_compared(trial, answer["content"])

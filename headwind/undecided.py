@@ -7,18 +7,17 @@ is decided in its own condition only is not settled: the headline may not count 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from itertools import groupby
 from math import ceil
 
-from headwind.findings import FALSE_SHARE, Columns, Pair, columns_of, pairs_of, rows_of, rule_of
-from headwind.model import Condition, Matrix, Result
+from headwind.findings import FALSE_SHARE, Finding, Pair
+from headwind.model import Condition, Matrix
 from headwind.stats import e_bh_bar, fewest_blocks
-from headwind.verdict import CLAIMS, Comparison, Outlook, Rule, Verdict, blocks_needed, compare
+from headwind.verdict import CLAIMS, Comparison, Outlook, Rule, blocks_needed
 
 NO_MARGIN = 1e-6  # a control is found when its interval excludes 1
-Bounds = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,45 +40,30 @@ class Open:
         return self.undecided + self.unconfirmed
 
 
-def still_open(matrix: Matrix, results: Iterable[Result], block_s: Callable[[Condition], float]) -> list[Open]:
-    """Every condition with comparisons that are not settled, in the matrix's order."""
-    rule, rows = rule_of(matrix, complete=False), rows_of(results)
-    judged = [
-        _Judged(condition, pair, [_judge(columns_of(rows.get(condition.id, {}), pair, each), rule)
-                                  for each in pair.metrics])
-        for condition in matrix.conditions
-        for pair in pairs_of(matrix, condition)
-    ]  # fmt: skip
-    evidence = [comparison.log_e_value for item in judged if not item.pair.is_check for comparison, _ in item.metrics]
-    found = []
+def still_open(
+    matrix: Matrix,
+    findings: Mapping[str, Sequence[Finding]],
+    blocks: Mapping[str, int],
+    rule: Rule,
+    block_s: Callable[[Condition], float],
+) -> list[Open]:
+    """Every condition with comparisons that are not settled, in the matrix's order.
+
+    `findings` are those of findings.find_in by condition id, judged as long as more blocks can come, and `blocks` how
+    many blocks each condition has.
+    """
+    every = [finding for found in findings.values() for finding in found]
+    evidence = [finding.comparison.log_e_value for finding in every if not finding.pair.is_check]
+    left = []
     for condition in matrix.conditions:
-        mine = [item for item in judged if item.condition is condition]
-        needs = {item.pair: need for item in mine if (need := item.need(rule, evidence))}
+        needs = {
+            pair: need
+            for pair, mine in groupby(findings[condition.id], key=lambda finding: finding.pair)
+            if (need := _need(pair, list(mine), rule, evidence))
+        }
         if needs:
-            outlooks = sorted((need.outlook for need in needs.values()), key=_longest)
-            fewest = min((outlook.low for outlook in outlooks if outlook.low), default=None)
-            rate = sum(outlook.rate for outlook in outlooks)
-            undecided = tuple(pair for pair, need in needs.items() if need.verdict)
-            unconfirmed = tuple(pair for pair in needs if pair not in undecided)
-            n = len(rows.get(condition.id, {}))
-            found.append(
-                Open(
-                    condition,
-                    undecided,
-                    unconfirmed,
-                    n,
-                    fewest,
-                    rate,
-                    outlooks[-1],
-                    matrix.repeat.most,
-                    block_s(condition),
-                )
-            )
-    return found
-
-
-def _judge(columns: Columns, rule: Rule) -> tuple[Comparison, Bounds]:
-    return compare(columns.base, columns.new, rule, exhausted=False), columns.bounds
+            left.append(_open(condition, needs, blocks.get(condition.id, 0), matrix.repeat.most, block_s(condition)))
+    return left
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,30 +74,29 @@ class _Need:
     verdict: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """One comparison in one condition, by each metric that can decide it."""
+def _open(condition: Condition, needs: Mapping[Pair, _Need], n: int, most: int, block_s: float) -> Open:
+    outlooks = sorted((need.outlook for need in needs.values()), key=_longest)
+    fewest = min((outlook.low for outlook in outlooks if outlook.low), default=None)
+    rate = sum(outlook.rate for outlook in outlooks)
+    undecided = tuple(pair for pair, need in needs.items() if need.verdict)
+    unconfirmed = tuple(pair for pair in needs if pair not in undecided)
+    return Open(condition, undecided, unconfirmed, n, fewest, rate, outlooks[-1], most, block_s)
 
-    condition: Condition
-    pair: Pair
-    metrics: Sequence[tuple[Comparison, Bounds]]
 
-    def need(self, rule: Rule, evidence: Sequence[float]) -> _Need | None:
-        """None when it is settled; `evidence` are the ln e-values of all comparisons of protocols."""
-        decided = [comparison for comparison, _ in self.metrics if self._is_decided(comparison)]
-        if decided and self.pair.is_check:
-            return None
-        lacks = [_until(one, _missing(one.log_e_value, evidence)) for one in decided]
-        if any(outlook is None for outlook in lacks):
-            return None
-        if outlooks := [outlook for outlook in lacks if outlook]:
-            return _Need(_nearest(outlooks), verdict=False)
-        wanted = replace(rule, margin_ratio=NO_MARGIN) if self.pair.is_control else rule
-        return _Need(_nearest([_outlook(*each, wanted) for each in self.metrics]), verdict=True)
-
-    def _is_decided(self, comparison: Comparison) -> bool:
-        found = self.pair.is_control and comparison.interval.high < 0
-        return comparison.verdict is not Verdict.UNDECIDED or found
+def _need(pair: Pair, findings: Sequence[Finding], rule: Rule, evidence: Sequence[float]) -> _Need | None:
+    """None when a comparison is settled; `evidence` are the ln e-values of all comparisons of protocols."""
+    deciding = pair.deciding(findings[0].condition)
+    mine = [finding for finding in findings if finding.metric in deciding]
+    decided = [finding.comparison for finding in mine if finding.is_decided]
+    if decided and pair.is_check:
+        return None
+    lacks = [_until(one, _missing(one.log_e_value, evidence)) for one in decided]
+    if any(outlook is None for outlook in lacks):
+        return None
+    if outlooks := [outlook for outlook in lacks if outlook]:
+        return _Need(_nearest(outlooks), verdict=False)
+    wanted = replace(rule, margin_ratio=NO_MARGIN) if pair.is_control else rule
+    return _Need(_nearest([_outlook(finding, wanted) for finding in mine]), verdict=True)
 
 
 def _longest(outlook: Outlook) -> float:
@@ -146,16 +129,13 @@ def _until(comparison: Comparison, missing: float) -> Outlook | None:
     return Outlook(blocks, blocks, blocks, 1 / blocks)
 
 
-def _outlook(comparison: Comparison, bounds: Bounds, rule: Rule) -> Outlook:
-    if comparison.withheld is None:
-        return _forecast(*bounds, rule)
+def _outlook(finding: Finding, rule: Rule) -> Outlook:
+    if finding.comparison.withheld is None:
+        return blocks_needed(*finding.bounds, rule)
     # Stalls hold the verdict back: either they go on until completion is decided, or they stop and become few.
-    finishing = comparison.completion
+    finishing = finding.comparison.completion
     excess = abs(finishing.only_base - finishing.only_new)
     go_on = (fewest_blocks(rule.confidence, rule.anytime) - excess) * finishing.n / excess
     stop = excess / rule.stall_ratio - finishing.n if rule.stall_ratio else go_on
     low, high = sorted(max(1, ceil(blocks)) for blocks in (go_on, stop))
     return Outlook(low, low, high, 1 / low)
-
-
-_forecast = lru_cache(maxsize=4096)(blocks_needed)  # a condition that has no new blocks need not be forecast again

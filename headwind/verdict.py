@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from headwind.metric import Better
+from headwind.observed import Observed
 from headwind.stats import (
     Interval,
-    Observed,
     interval_rank,
     log_e_of_count,
     log_e_tie,
@@ -165,8 +167,12 @@ class Comparison:
 CLAIMS = 3  # that a comparison can make: a difference in speed, a tie, a difference in completion
 
 
-def compare(base: Sequence[Observed], new: Sequence[Observed], rule: Rule, exhausted: bool) -> Comparison:
+def compare(
+    base: Sequence[Observed], new: Sequence[Observed], rule: Rule, exhausted: bool, better: Better = Better.LESS
+) -> Comparison:
     """Judge a candidate against a baseline from their times in the same blocks, in block order.
+
+    Or from any other metric, of which `better` says whether less or more of it is wanted.
 
     Completion comes first. While it is open, a protocol that stalled in more than rule.stall_ratio of the blocks beyond
     the other gets no verdict that favours it, and no tie: undecided, and inconclusive once exhausted.
@@ -175,9 +181,13 @@ def compare(base: Sequence[Observed], new: Sequence[Observed], rule: Rule, exhau
     false is at most 1, and that is all that e-BH needs (Wang and Ramdas, JRSS B 84, 2022, theorem 2): so at most the
     given share of the surviving claims is false as worded, differences "by more than the margin" among them.
     """
-    lows, highs = paired_bounds(base, new)
-    interval = ratio_interval(lows, highs, rule.confidence, rule.anytime)
     finishing = completion([time.is_finished for time in base], [time.is_finished for time in new], rule)
+    return judge_bounds(*paired_bounds(base, new, better), finishing, rule, exhausted)
+
+
+def judge_bounds(lows: ArrayLike, highs: ArrayLike, finishing: Completion, rule: Rule, exhausted: bool) -> Comparison:
+    """As `compare`, from the bounds of paired_bounds and from who finished how often."""
+    interval = ratio_interval(lows, highs, rule.confidence, rule.anytime)
     if finishing.verdict is not Verdict.UNDECIDED:
         return Comparison(finishing.verdict, interval, finishing, finishing.log_e_value - math.log(CLAIMS))
     speed = judge(interval, rule.margin, exhausted)
@@ -188,6 +198,16 @@ def compare(base: Sequence[Observed], new: Sequence[Observed], rule: Rule, exhau
         return Comparison(speed, interval, finishing, log_e_tie(lows, highs, rule.margin) - math.log(CLAIMS))
     log_e = log_e_value(lows, highs, rule.margin) - math.log(CLAIMS) if speed.is_clear else -math.inf
     return Comparison(speed, interval, finishing, log_e)
+
+
+def ended(comparison: Comparison, rule: Rule) -> Comparison:
+    """What a comparison that was judged while more blocks could come says once none will: `exhausted` of `compare`."""
+    if comparison.verdict is not Verdict.UNDECIDED:
+        return comparison
+    speed = judge(comparison.interval, rule.margin, exhausted=True)
+    if speed.says_something and comparison.completion.stalls_too_often(speed.favours, rule.stall_ratio):
+        return replace(comparison, verdict=Verdict.INCONCLUSIVE, withheld=speed)
+    return replace(comparison, verdict=speed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,26 +232,42 @@ def blocks_needed(lows: ArrayLike, highs: ArrayLike, rule: Rule) -> Outlook:
     soon is tried before what surely takes longer, also where few blocks say little about either.
     """
     low, high = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
-    m, n = rule.margin, len(low)
-    # columns: what a block speaks against: faster, slower, tie from below, tie from above
-    against = np.column_stack([low <= m, high >= -m, low <= -m, high >= m])
-    imagined = np.array([[1, 0, 1, 0], [1, 1, 0, 0], [0, 1, 0, 1]], dtype=bool)
-    kinds, kind_of = np.unique(np.vstack([against, imagined]), axis=0, return_inverse=True)
-    weights = np.bincount(kind_of.ravel(), weights=np.r_[np.ones(n), np.full(3, 1 / 3)])
+    m = rule.margin
+    # what a block speaks against: faster, slower, tie from below, tie from above; as the four digits of a number
+    kinds = (low <= m) * 8 + (high >= -m) * 4 + (low <= -m) * 2 + (high >= m)
+    return _forecast(tuple(np.bincount(kinds, minlength=16).tolist()), rule.confidence, rule.anytime)
+
+
+@lru_cache(maxsize=4096)  # conditions often have the same counts, and one without new blocks always has
+def _forecast(counts: tuple[int, ...], confidence: float, anytime: bool) -> Outlook:
+    """The forecast for so many blocks of each of the 16 kinds."""
+    imagined = np.isin(np.arange(16), (0b1010, 0b1100, 0b0101)) / 3
+    there = np.flatnonzero(counts + imagined)
+    kinds = (there[:, None] & [8, 4, 2, 1]) > 0  # four flags of each
+    seen, n = np.array(counts)[there], sum(counts)
+    weights = seen + imagined[there]
     random = np.random.default_rng(n)
-    shares = np.cumsum(random.dirichlet(weights, size=FUTURES), axis=1)[:, None, :-1]
-    drawn = (random.random((FUTURES, LONGEST_FORECAST_BLOCKS, 1)) > shares).sum(axis=2)
-    counts = kinds[drawn].cumsum(axis=1) + against.sum(axis=0)
+    shares = np.cumsum(random.dirichlet(weights, size=FUTURES), axis=1)
+    chance = random.random((FUTURES, LONGEST_FORECAST_BLOCKS))
+    drawn = np.zeros(chance.shape, dtype=np.int8)
+    for share in shares.T[:-1]:
+        drawn += chance > share[:, None]
     totals = range(n + 1, n + LONGEST_FORECAST_BLOCKS + 1)
-    fits = counts < np.array([interval_rank(total, rule.confidence, rule.anytime) for total in totals])[:, None]
-    decided = fits[..., 0] | fits[..., 1] | (fits[..., 2] & fits[..., 3])
+    most = np.array([interval_rank(total, confidence, anytime) for total in totals], dtype=np.int16)
+    fits = [flags[drawn].cumsum(axis=1, dtype=np.int16) < most - int(flags @ seen) for flags in kinds.T]
+    decided = fits[0] | fits[1] | (fits[2] & fits[3])
     first = np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, LONGEST_FORECAST_BLOCKS + 1)
     reached = np.searchsorted(np.sort(first), np.arange(1, LONGEST_FORECAST_BLOCKS + 1), side="right") / FUTURES
     spent = np.cumsum(np.append(1.0, 1.0 - reached[:-1]))  # expected blocks up to each horizon
     rate = float(np.max(reached / spent))
-    median, least, most = (int(np.ceil(np.quantile(first, share))) for share in (0.5, 0.1, 0.9))
-    middle, fewest, longest = (None if each > LONGEST_FORECAST_BLOCKS else each for each in (median, least, most))
+    median, least, most_ = (int(np.ceil(np.quantile(first, share))) for share in (0.5, 0.1, 0.9))
+    middle, fewest, longest = (None if each > LONGEST_FORECAST_BLOCKS else each for each in (median, least, most_))
     return Outlook(middle, fewest, longest, rate)
+
+
+def forget_forecasts() -> None:
+    """Let the next forecasts be made anew; for measurements of how long that takes."""
+    _forecast.cache_clear()
 
 
 class Standing(StrEnum):

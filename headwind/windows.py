@@ -71,17 +71,16 @@ def window_warnings(trial: Trial, evidence: Evidence, wall_s: float) -> Iterator
     `wall_s` is how long the client ran; `evidence.windows` holds what "server" and "client" read back.
     """
     before, after, had = evidence.before, evidence.after, evidence.windows
-    workload = trial.block.condition.workload
     if wall_s <= 0:
         return
     payload_bps = _payload_bps(before["client"], after["client"], wall_s)
     rate = trial.profile.link(Direction.DOWNLINK).rate
     if rate and payload_bps > RATE_FILLED * rate.rate_bps:
         return
-    streams = max(1, min(workload.streams, workload.requests // workload.connections))
+    connections, streams = trial.block.condition.workload.at_once()
     found = windows(trial.protocol, had["server"], had["client"])
     rtt_s = _rtt_s(trial.profile, evidence.trains)
-    window = limiting(payload_bps, rtt_s, found, workload.connections, streams)
+    window = limiting(payload_bps, rtt_s, found, connections, streams)
     if window:
         yield (
             f"limited by a window of {window.bytes / 1024:.0f} KB ({window.name}): "

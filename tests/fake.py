@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from headwind.expectation import stationary_loss
+from headwind.findings import Finding
 from headwind.journal import Run
-from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Repetition, Result, Trial, Workload
+from headwind.judgement import Judge
+from headwind.metric import Workload
+from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Repetition, Result, Trial
 from headwind.passage import SIDES, Evidence
 from headwind.proof import prove
+from headwind.pursuit import choose
+from headwind.schedule import finished_ids
+from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 
-ARTICLE = Workload("article", requests=1000, connections=100, streams=100)
+ARTICLE = H2load("article", requests=1000, connections=100, streams=100)
 PAGE_BYTES = 612
 PACKETS = {Direction.UPLINK: 3000, Direction.DOWNLINK: 4000}
 STARTED_AT = 1_795_253_700.0  # 2026-11-21 09:35 UTC
@@ -42,7 +48,7 @@ ENVIRONMENT: dict[str, Any] = {
 
 
 def example_matrix(
-    *profiles: Profile, repeat: int | Repetition = 3, timeout_s: float = 60.0, workload: Workload = ARTICLE, **more: Any
+    *profiles: Profile, repeat: int | Repetition = 3, timeout_s: float = 60.0, workload: H2load = ARTICLE, **more: Any
 ) -> Matrix:
     """A matrix of all three protocols; the default profiles are five of every kind."""
     conditions = tuple(Condition(profile, workload) for profile in profiles or PROFILES)
@@ -160,6 +166,7 @@ def _write_down(counters: dict[str, Any], direction: Direction, offered: int, **
 
 def metrics_of(workload: Workload, total_s: float, succeeded: int | None = None) -> dict[str, float]:
     """The metrics of a client that finished after total_s."""
+    assert isinstance(workload, H2load)
     done = workload.requests if succeeded is None else succeeded
     body = done * PAGE_BYTES
     return {
@@ -172,6 +179,7 @@ def metrics_of(workload: Workload, total_s: float, succeeded: int | None = None)
 def ok(trial: Trial, total_s: float, **more: Any) -> Result:
     """A trial whose every request succeeded, with a proof that passed."""
     profile, workload = trial.block.condition.profile, trial.block.condition.workload
+    assert isinstance(workload, H2load)
     seed = trial.block.seeds[Direction.DOWNLINK]
     proof = proof_of(profile, seed)
     command = f"h2load --{trial.protocol} -n {workload.requests} -c {workload.connections} https://10.0.0.10/"
@@ -187,6 +195,7 @@ def ok(trial: Trial, total_s: float, **more: Any) -> Result:
 def failed(trial: Trial, total_s: float, succeeded: int, **more: Any) -> Result:
     """A trial that ended after total_s with fewer requests than asked for."""
     workload = trial.block.condition.workload
+    assert isinstance(workload, H2load)
     reason = f"{workload.requests - succeeded} of {workload.requests} requests failed"
     metrics = metrics_of(workload, total_s, succeeded)
     return ok(trial, total_s, outcome=Outcome.FAILED, reason=reason, metrics=metrics, **more)
@@ -248,3 +257,16 @@ def recorded(
 def without_proof(result: Result) -> Result:
     """The result of a lab that measured nothing of the network."""
     return replace(result, proof=Proof())
+
+
+def found(matrix: Matrix, results: Iterable[Result], *, complete: bool, exhausted: bool) -> list[Finding]:
+    """Every finding, in the order of the matrix."""
+    judgement = Judge(matrix, results).judgement(lambda _: 1.0, complete=complete, exhausted=exhausted)
+    return [finding for line in judgement.lines for finding in line.findings.values()]
+
+
+def next_block(
+    matrix: Matrix, results: Sequence[Result], block_s: Callable[[Condition], float], left_s: float
+) -> Block | None:
+    """The block that adaptive repetition would run next."""
+    return choose(Judge(matrix, results), finished_ids(results), block_s, left_s)

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from headwind.model import Block, Check, Condition, Outcome, Proof, Protocol, Result, Trial, Workload
+from headwind.model import Block, Check, Condition, Outcome, Proof, Protocol, Result, Trial
+from headwind.workloads.h2load import H2load
 from impair.profile import (
     Corrupt,
     Delay,
@@ -80,7 +81,7 @@ LINKS: st.SearchStrategy[Link] = possible(
 )  # fmt: skip
 PROFILES = st.builds(Profile, NAMES, LINKS, LINKS)
 COUNTS = st.integers(1, 10**6)
-WORKLOADS = st.builds(Workload, NAMES, COUNTS, COUNTS, COUNTS, COUNTS, st.text())
+WORKLOADS = st.builds(H2load, NAMES, COUNTS, COUNTS, COUNTS, COUNTS, st.text())
 SEEDS = st.fixed_dictionaries({direction: st.integers(0, 2**64 - 1) for direction in Direction})
 ORDERS = st.permutations(list(Protocol)).map(tuple)
 BLOCKS = st.builds(Block, st.builds(Condition, PROFILES, WORKLOADS), st.integers(0, 99), ORDERS, SEEDS)

@@ -11,21 +11,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
+from headwind.metric import Better
+from headwind.observed import NOTHING, Observed, from_best, quantile
 from headwind.report.charts.axes import Scale, clock_ticks, count_ticks, scale, ticks
-from headwind.report.charts.density import bandwidth, density, quartiles, swarm
+from headwind.report.charts.density import bandwidth, density, swarm
 from headwind.report.charts.labels import spread
 from headwind.report.charts.svg import number, shortened, text_width
+
+QUARTERS = (0.25, 0.5, 0.75)
 
 
 @given(st.lists(st.floats(0.001, 100), min_size=1, max_size=80))
 def test_quartiles_are_the_usual_ones(values: list[float]) -> None:
-    assert quartiles(values, 0) == pytest.approx(tuple(np.quantile(values, [0.25, 0.5, 0.75])))
+    ordered = from_best(map(Observed.finished, values), Better.LESS)
+    assert [quantile(ordered, share).known for share in QUARTERS] == pytest.approx(np.quantile(values, QUARTERS))
 
 
 def test_unfinished_trials_are_slower_than_every_quartile_they_reach() -> None:
-    assert quartiles([1, 2, 3, 4, 5], 4) == (3, 5, math.inf)
-    assert quartiles([1], 1) == (math.inf, math.inf, math.inf)
-    assert quartiles([], 3) == (math.inf, math.inf, math.inf)
+    def told(values: list[float], failed: int) -> list[Observed]:
+        ordered = from_best([*[NOTHING] * failed, *map(Observed.finished, values)], Better.LESS)
+        return [quantile(ordered, share) for share in QUARTERS]
+
+    assert told([1, 2, 3, 4, 5], 4) == [Observed.finished(3), Observed.finished(5), NOTHING]
+    assert told([1], 1) == told([], 3) == [NOTHING] * 3
 
 
 @given(st.lists(st.integers(1, 1000), min_size=5, max_size=60).filter(lambda values: len(set(values)) > 1))

@@ -8,7 +8,6 @@ import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 import html5lib
 import numpy as np
@@ -17,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
+from headwind.observed import NOTHING, Observed
 from headwind.report import charts
-from headwind.report.charts import Bar, DotSeries, Mark, RunningPoint, SweepPoint
-from headwind.report.charts.marks import MarkKind
+from headwind.report.charts import Bar, DotSeries, RunningPoint, SweepPoint
 from headwind.report.charts.svg import WIDTH, Point
+from headwind.workloads.h2load import TOTAL
 from tests.drawn import Drawn
 
 CSS = (Path(charts.__file__).parent.parent / "templates" / "charts.css").read_text()
@@ -30,8 +30,8 @@ HOSTILE = ["<script>alert(1)</script> & \"'", "\N{FAMILY}\u200d\u05e2\u05d1\u202
 
 
 def times(arm: str, values: Sequence[float], *, stopped: int = 0, failed: int = 0, label: str = "") -> DotSeries:
-    marks = [Mark(value, "finished") for value in values]
-    marks += [Mark(60.0, "above")] * stopped + [Mark(1.0, "failed")] * failed
+    marks = [Observed.finished(value) for value in values]
+    marks += [Observed.unfinished(60.0)] * stopped + [NOTHING] * failed
     random.Random(arm).shuffle(marks)
     return DotSeries(arm, label or arm, marks)
 
@@ -45,9 +45,9 @@ def three(name: str, series: Sequence[DotSeries]) -> dict[str, Markup]:
     blocks = range(max(len(item.marks) for item in series))
     series = [DotSeries(s.arm, s.label, [*s.marks, *[None] * (len(blocks) - len(s.marks))]) for s in series]
     return {
-        f"dots {name}": charts.dots("a", series, blocks=blocks, **NAMES),
-        f"ecdf {name}": charts.ecdf("a", series, timeout_s=60, **NAMES),
-        f"violin {name}": charts.violin("a", series, **NAMES),
+        f"dots {name}": charts.dots("a", series, blocks=blocks, metric=TOTAL, **NAMES),
+        f"ecdf {name}": charts.ecdf("a", series, timeout_s=60, metric=TOTAL, **NAMES),
+        f"violin {name}": charts.violin("a", series, metric=TOTAL, **NAMES),
     }
 
 
@@ -187,15 +187,17 @@ def test_charts_are_small_enough_for_a_page_of_forty_conditions() -> None:
 
 
 marks = st.lists(
-    st.none() | st.builds(Mark, st.floats(1e-3, 60), st.sampled_from(get_args(MarkKind))), min_size=1, max_size=40
+    st.none() | st.floats(1e-3, 60).map(Observed.finished) | st.just(Observed.unfinished(60.0)) | st.just(NOTHING),
+    min_size=1,
+    max_size=40,
 )
 
 
 @given(marks, st.sampled_from(ARMS))
-def test_a_dot_stands_for_every_trial_at_its_block_and_time(given_marks: list[Mark | None], arm: str) -> None:
+def test_a_dot_stands_for_every_trial_at_its_block_and_time(given_marks: list[Observed | None], arm: str) -> None:
     blocks = range(3, 3 + len(given_marks))
     present = [(block, mark) for block, mark in zip(blocks, given_marks, strict=True) if mark]
-    chart = charts.dots("a", [DotSeries(arm, arm, given_marks)], blocks=blocks, **NAMES)
+    chart = charts.dots("a", [DotSeries(arm, arm, given_marks)], blocks=blocks, metric=TOTAL, **NAMES)
     drawn = Drawn(chart)
     if not present:
         assert drawn.texts == ["No trial gave data yet."]
@@ -203,7 +205,7 @@ def test_a_dot_stands_for_every_trial_at_its_block_and_time(given_marks: list[Ma
     x = drawn.axis("x")
     dots = drawn.marks(arm, x.end)
     arrows, crosses = drawn.paths(arm, "above"), drawn.paths(arm, "failed")
-    done = [(block, mark.value) for block, mark in present if mark.kind == "finished"]
+    done = [(block, mark.known) for block, mark in present if mark.is_finished]
     assert len(dots) + len(arrows) + len(crosses) == len(present)
     assert [dot[0] for dot in dots] == pytest.approx([x.place(block) for block, _ in done], abs=0.3)
     if done:
@@ -227,7 +229,7 @@ def test_trials_that_were_stopped_or_failed_are_counted_beside_their_row() -> No
 
 def test_a_series_without_a_mark_for_each_block_is_refused() -> None:
     with pytest.raises(ValueError, match="for each block"):
-        charts.dots("a", [times("h1", [1, 2])], blocks=[0], **NAMES)
+        charts.dots("a", [times("h1", [1, 2])], blocks=[0], metric=TOTAL, **NAMES)
 
 
 @given(st.lists(st.floats(0.01, 59), min_size=1, max_size=50), st.integers(0, 9), st.integers(0, 9))
@@ -235,7 +237,7 @@ def test_a_curve_is_at_each_time_as_high_as_the_share_that_was_done(
     values: list[float], stopped: int, failed: int
 ) -> None:
     series = times("h2", values, stopped=stopped, failed=failed)
-    drawn = Drawn(charts.ecdf("a", [series], timeout_s=60, **NAMES))
+    drawn = Drawn(charts.ecdf("a", [series], timeout_s=60, metric=TOTAL, **NAMES))
     x, y = drawn.axis("x"), drawn.axis("y")
     (curve,) = drawn.paths("h2", "curve")
     total = len(values) + stopped + failed
@@ -252,7 +254,9 @@ def test_a_curve_is_at_each_time_as_high_as_the_share_that_was_done(
 
 
 def test_the_missing_mass_is_told_and_measured_by_a_bracket() -> None:
-    drawn = Drawn(charts.ecdf("a", [times("h1", [1, 2, 3, 4], stopped=1, failed=1)], timeout_s=60, **NAMES))
+    drawn = Drawn(
+        charts.ecdf("a", [times("h1", [1, 2, 3, 4], stopped=1, failed=1)], timeout_s=60, metric=TOTAL, **NAMES)
+    )
     assert "33 % not finished" in drawn.texts
     assert "timeout 60 s" in drawn.texts
     (bracket,) = drawn.paths("bracket")
@@ -263,13 +267,13 @@ def test_the_missing_mass_is_told_and_measured_by_a_bracket() -> None:
 
 
 def test_a_timeout_far_beyond_all_times_takes_no_room_from_them() -> None:
-    assert not Drawn(charts.ecdf("a", [times("h1", [0.4, 0.5])], timeout_s=60, **NAMES)).paths("timeout")
-    assert Drawn(charts.ecdf("a", [times("h1", [0.4, 25])], timeout_s=60, **NAMES)).paths("timeout")
+    assert not Drawn(charts.ecdf("a", [times("h1", [0.4, 0.5])], timeout_s=60, metric=TOTAL, **NAMES)).paths("timeout")
+    assert Drawn(charts.ecdf("a", [times("h1", [0.4, 25])], timeout_s=60, metric=TOTAL, **NAMES)).paths("timeout")
 
 
 def test_a_violin_has_its_box_at_the_quartiles_and_a_dot_for_every_time() -> None:
     series = noisy("h2", 1, 30)
-    drawn = Drawn(charts.violin("a", [series], **NAMES))
+    drawn = Drawn(charts.violin("a", [series], metric=TOTAL, **NAMES))
     y, values = drawn.axis("y"), series.values()
     (box,), (median,), (whisker,) = (drawn.paths(part) for part in ("box", "median", "whisker"))
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
@@ -285,17 +289,19 @@ def test_a_violin_has_its_box_at_the_quartiles_and_a_dot_for_every_time() -> Non
 
 @pytest.mark.parametrize(("count", "dots", "boxes"), [(4, 4, 0), (5, 5, 1), (30, 30, 1), (31, 0, 1)])
 def test_few_times_are_dots_and_many_a_shape(count: int, dots: int, boxes: int) -> None:
-    drawn = Drawn(charts.violin("a", [noisy("h1", 1, count)], **NAMES))
+    drawn = Drawn(charts.violin("a", [noisy("h1", 1, count)], metric=TOTAL, **NAMES))
     assert (len(drawn.marks("h1", WIDTH)), len(drawn.paths("box")), len(drawn.paths("density"))) == (dots, boxes, boxes)
 
 
 def test_a_violin_counts_what_has_no_time_and_leaves_its_box_open() -> None:
-    drawn = Drawn(charts.violin("a", [noisy("h1", 1, 6, stopped=4), noisy("h2", 1, 6, failed=6)], **NAMES))
+    drawn = Drawn(
+        charts.violin("a", [noisy("h1", 1, 6, stopped=4), noisy("h2", 1, 6, failed=6)], metric=TOTAL, **NAMES)
+    )
     assert [text for text in drawn.texts if " of " in text] == ["4 of 10", "6 of 12"]
     assert min(y for _, y in drawn.paths("h1", "box")[0]) == pytest.approx(drawn.axis("y").end)
     assert not drawn.all("h1", "box")[0].attrib["d"].endswith("z")
     assert "\N{EM DASH}" in drawn.texts  # half of h2's trials failed: there is no median
-    assert "> 60 s" in Drawn(charts.violin("a", [times("h1", [1], stopped=3)], **NAMES)).texts
+    assert "> 60 s" in Drawn(charts.violin("a", [times("h1", [1], stopped=3)], metric=TOTAL, **NAMES)).texts
 
 
 def test_a_running_interval_is_drawn_block_by_block_and_its_last_value_told() -> None:

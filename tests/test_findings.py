@@ -12,18 +12,16 @@ import pytest
 
 from headwind.between import changes
 from headwind.findings import (
-    JUDGED,
-    TOTAL,
     Pair,
     columns_of,
-    find,
-    observed,
     pairs_of,
     rows_of,
     rule_of,
     self_checks,
 )
 from headwind.forecast import Forecast
+from headwind.judgement import Judge
+from headwind.metric import Metric
 from headwind.model import (
     PROCESSOR_BOUND,
     Arm,
@@ -41,14 +39,15 @@ from headwind.model import (
     arm_named,
     slowed,
 )
-from headwind.pursuit import choose, upcoming
+from headwind.observed import Observed, observed
+from headwind.pursuit import upcoming
 from headwind.schedule import plan_block, plan_blocks
 from headwind.soundness import Concern
-from headwind.stats import Observed, two_sample_completion, two_sample_interval
-from headwind.undecided import still_open
+from headwind.stats import two_sample_completion, two_sample_interval
 from headwind.verdict import Verdict
+from headwind.workloads.h2load import REQUEST, TOTAL
 from impair.profile import Delay, Direction, Link, Profile
-from tests.fake import PROFILES, example_matrix, failed, invalid, lab_error, ok, timeout
+from tests.fake import PROFILES, example_matrix, failed, found, invalid, lab_error, next_block, ok, timeout
 
 AGAIN, SLOWER = Twin(Protocol.H2, Role.AGAIN), Twin(Protocol.H2, Role.SLOWER)
 ADAPTIVE = Repetition(least=9, most=60)
@@ -115,7 +114,7 @@ def test_what_a_trial_tells_of_a_metric() -> None:
     trial = plan_block(CHECKED, CLEAN, 0).trials()[0]
     assert observed(ok(trial, 2.0), TOTAL) == Observed.finished(2.0)
     assert observed(timeout(trial, 60.0), TOTAL) == Observed.unfinished(60.0)
-    assert observed(timeout(trial, 60.0), "request_p50_s") == Observed.unfinished()
+    assert observed(timeout(trial, 60.0), REQUEST) == Observed.unfinished()
     assert observed(failed(trial, 0.1, 5), TOTAL) == Observed.unfinished()
     assert observed(ok(trial, 1.0, outcome=Outcome.WRONG_PROTOCOL), TOTAL) == Observed.unfinished()
     assert (
@@ -143,15 +142,15 @@ def test_blocks_that_are_missing_are_counted_for_each_side() -> None:
     """What keeps a trial from being data may have to do with how slow it was."""
     results = run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 12)
     gone = [lab_error(r.trial) if r.trial.id in ("clean/article#4/h1", "clean/article#7/h1") else r for r in results]
-    found = {
+    findings = {
         (finding.condition.id, str(finding.pair)): [
             caveat.message for caveat in finding.caveats if caveat.concern is Concern.LEFT_OUT
         ]
-        for finding in find(CHECKED, gone, complete=True, exhausted=True)
+        for finding in found(CHECKED, gone, complete=True, exhausted=True)
     }
     said = "blocks left out, because a trial was no data: h3 0, h1 2 of 12"
-    assert found["clean/article", "h3 against h1"] == [said]
-    assert found["clean/article", "h3 against h2"] == found["delay/article", "h3 against h1"] == []
+    assert findings["clean/article", "h3 against h1"] == [said]
+    assert findings["clean/article", "h3 against h2"] == findings["delay/article", "h3 against h1"] == []
 
 
 @pytest.mark.parametrize(("bound", "counts"), [(9, True), (10, False), (20, False)])
@@ -164,12 +163,12 @@ def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing
         else result
         for result in run(CHECKED, CLEAN, 20, lambda trial: slow[trial.arm])
     ]
-    found = {
+    findings = {
         str(finding.pair): finding
-        for finding in find(CHECKED, results, complete=True, exhausted=True)
+        for finding in found(CHECKED, results, complete=True, exhausted=True)
         if finding.condition is CLEAN and finding.metric == TOTAL
     }
-    finding, other = found["h3 against h1"], found["h3 against h2"]
+    finding, other = findings["h3 against h1"], findings["h3 against h2"]
     assert finding.verdict is Verdict.FASTER
     assert finding.counted is (Verdict.FASTER if counts else Verdict.INCONCLUSIVE)
     said = [caveat.message for caveat in finding.caveats if caveat.concern is Concern.PROCESSORS]
@@ -179,19 +178,21 @@ def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing
 
 def test_findings_are_what_was_put_in() -> None:
     results = run(CHECKED, CLEAN, 9) + run(CHECKED, DELAY, 10)
-    found = {
+    findings = {
         (finding.condition.id, str(finding.pair)): finding
-        for finding in find(CHECKED, results, complete=True, exhausted=True)
+        for finding in found(CHECKED, results, complete=True, exhausted=True)
         if finding.metric == TOTAL
     }
     for condition in (CLEAN, DELAY):
-        verdicts = {pair: finding.verdict for (name, pair), finding in found.items() if name == condition.id}
+        verdicts = {pair: finding.verdict for (name, pair), finding in findings.items() if name == condition.id}
         assert verdicts["h3 against h1"] is Verdict.TIE
         assert verdicts["h3 against h2"] is Verdict.FASTER
         assert verdicts["h2 against h1"] is Verdict.SLOWER
         assert verdicts["h2-again against h2"] is Verdict.TIE
-        assert all(found[condition.id, pair].survives for pair in ("h3 against h2", "h3 against h1", "h2 against h1"))
-    assert found[DELAY.id, "h2-slower against h2"].verdict is Verdict.SLOWER
+        assert all(
+            findings[condition.id, pair].survives for pair in ("h3 against h2", "h3 against h1", "h2 against h1")
+        )
+    assert findings[DELAY.id, "h2-slower against h2"].verdict is Verdict.SLOWER
 
 
 def test_intervals_of_a_fixed_number_hold_only_when_all_have_run() -> None:
@@ -212,7 +213,7 @@ def test_intervals_of_a_fixed_number_hold_only_when_all_have_run() -> None:
 def test_a_self_check_passes_or_fails(again_s: float, slower_s: float, passed: list[bool]) -> None:
     times: dict[Arm, float] = {**USUAL_S, AGAIN: again_s, SLOWER: slower_s}
     results = run(CHECKED, DELAY, 10, lambda trial: times[trial.arm] * random.Random(trial.id).uniform(0.99, 1.01))
-    findings = find(CHECKED, results, complete=True, exhausted=True)
+    findings = found(CHECKED, results, complete=True, exhausted=True)
     checks = [
         check for check in self_checks(findings, rule_of(CHECKED, complete=True)) if check.finding.condition is DELAY
     ]
@@ -220,12 +221,12 @@ def test_a_self_check_passes_or_fails(again_s: float, slower_s: float, passed: l
 
 
 def test_with_few_blocks_a_self_check_is_open() -> None:
-    findings = find(CHECKED, run(CHECKED, DELAY, 7), complete=True, exhausted=True)
+    findings = found(CHECKED, run(CHECKED, DELAY, 7), complete=True, exhausted=True)
     assert [check.passed for check in self_checks(findings, rule_of(CHECKED, complete=True))] == [None] * 3
 
 
 def test_noise_beyond_the_margin_leaves_a_and_a_open() -> None:
-    findings = find(CHECKED, run(CHECKED, DELAY, 12, usual(0.5)), complete=True, exhausted=True)
+    findings = found(CHECKED, run(CHECKED, DELAY, 12, usual(0.5)), complete=True, exhausted=True)
     checks = self_checks(findings, rule_of(CHECKED, complete=True))
     assert next(check.passed for check in checks if check.finding.condition is DELAY) is None
 
@@ -238,7 +239,7 @@ def test_the_next_block_goes_where_it_costs_least_to_decide() -> None:
     noisy = usual(0.15)
     results = run(CHECKED, CLEAN, 12, noisy) + run(CHECKED, DELAY, 10, noisy)
     for cheap, dear in ((CLEAN, DELAY), (DELAY, CLEAN)):
-        block = choose(CHECKED, results, lambda condition, dear=dear: 10.0 if condition is dear else 1.0, 1e6)  # type: ignore[misc]
+        block = next_block(CHECKED, results, lambda condition, dear=dear: 10.0 if condition is dear else 1.0, 1e6)  # type: ignore[misc]
         assert block is not None
         assert block.condition is cheap
 
@@ -251,32 +252,32 @@ def test_a_dear_condition_is_not_starved_by_a_cheap_one_that_cannot_be_decided()
         return USUAL_S[trial.arm] * math.exp(noise * random.Random(trial.id + "?").uniform(-1, 1))
 
     results = run(CHECKED, CLEAN, 56, time_s) + run(CHECKED, DELAY, 5, time_s)
-    block = choose(CHECKED, results, lambda condition: 30.0 if condition is DELAY else 1.0, 1e6)
+    block = next_block(CHECKED, results, lambda condition: 30.0 if condition is DELAY else 1.0, 1e6)
     assert block is not None
     assert block.condition is DELAY
 
 
 def test_nothing_is_chosen_when_all_is_decided_or_full_or_too_dear() -> None:
     decided = run(CHECKED, CLEAN, 9) + run(CHECKED, DELAY, 10)
-    assert still_open(CHECKED, decided, one_second) == []
-    assert choose(CHECKED, decided, one_second, 1e6) is None
+    assert Judge(CHECKED, decided).open(one_second) == []
+    assert next_block(CHECKED, decided, one_second, 1e6) is None
     open_ = run(CHECKED, CLEAN, 12, usual(0.3)) + run(CHECKED, DELAY, 10, usual(0.3))
-    assert choose(CHECKED, open_, one_second, 1e6) is not None
-    assert choose(CHECKED, open_, one_second, 0.5) is None
+    assert next_block(CHECKED, open_, one_second, 1e6) is not None
+    assert next_block(CHECKED, open_, one_second, 0.5) is None
     full = replace(CHECKED, repeat=replace(ADAPTIVE, most=10))
-    assert choose(full, open_, one_second, 1e6) is None
+    assert next_block(full, open_, one_second, 1e6) is None
 
 
 def test_a_square_that_was_begun_is_finished_first() -> None:
     noisy = usual(0.3)
     results = run(CHECKED, CLEAN, 12, noisy) + run(CHECKED, DELAY, 11, noisy)
-    block = choose(CHECKED, results, lambda condition: 100.0 if condition is DELAY else 1.0, 1e6)
+    block = next_block(CHECKED, results, lambda condition: 100.0 if condition is DELAY else 1.0, 1e6)
     assert block is not None
     assert (block.condition, block.index) == (DELAY, 11)
 
 
 def test_what_it_would_take_is_forecast() -> None:
-    (item,) = still_open(CHECKED, run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 7), lambda _: 2.5)
+    (item,) = Judge(CHECKED, run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 7)).open(lambda _: 2.5)
     assert item.condition is DELAY
     assert (item.n, item.block_s, item.outlook.blocks) == (7, 2.5, 1)
 
@@ -285,7 +286,7 @@ def test_stalls_that_hold_a_verdict_back_have_a_forecast_too() -> None:
     """One of 15 h1 trials timed out: five blocks without another one make that 5 %."""
     results = run(CHECKED, CLEAN, 15)
     stalled = [timeout(r.trial) if r.trial.id.endswith("#3/h1") else r for r in results] + run(CHECKED, DELAY, 10)
-    (item,) = still_open(CHECKED, stalled, one_second)
+    (item,) = Judge(CHECKED, stalled).open(one_second)
     assert item.condition is CLEAN
     assert item.outlook.blocks == 5
 
@@ -293,9 +294,9 @@ def test_stalls_that_hold_a_verdict_back_have_a_forecast_too() -> None:
 def simulate(matrix: Matrix, budget_s: float, block_s: dict[str, float], noise: dict[str, float]) -> list[Block]:
     """The blocks that `upcoming` runs, on a clock that only blocks move."""
     results: list[Result] = []
-    forecast, clock = Forecast(matrix.timeout_s), [0.0]
+    judge, forecast, clock = Judge(matrix), Forecast(matrix.timeout_s), [0.0]
     blocks = []
-    for trials in upcoming(matrix, results, forecast, lambda: budget_s - clock[0]):
+    for trials in upcoming(judge, results, forecast, lambda: budget_s - clock[0]):
         block = trials[0].block
         name = block.condition.id
         blocks.append(block)
@@ -304,6 +305,7 @@ def simulate(matrix: Matrix, budget_s: float, block_s: dict[str, float], noise: 
             each_s = block_s[name] / len(trials)
             results.append(ok(trial, time_s, phases_s={"client": each_s}))
             forecast.learn(results[-1])
+            judge.tell(results[-1:])
         clock[0] += block_s[name]
     assert clock[0] <= budget_s + max(block_s.values())
     return blocks
@@ -374,7 +376,7 @@ def test_completion_of_two_samples_errs_rarely() -> None:
     assert two_sample_completion([20, 5], [20, 20]) >= math.log(20)
 
 
-def both(matrix: Matrix, before: TimeOf, after: TimeOf, blocks: int = 15) -> Sequence[tuple[str, bool, bool]]:
+def both(matrix: Matrix, before: TimeOf, after: TimeOf, blocks: int = 15) -> Sequence[tuple[Metric, bool, bool]]:
     """(metric, regression, improvement) of each change of h3 in the first condition."""
     condition = matrix.conditions[0]
     found = changes(matrix, run(matrix, condition, blocks, before), run(matrix, condition, blocks, after))
@@ -386,11 +388,11 @@ def test_between_runs_worse_better_and_the_same() -> None:
         return lambda trial: factor * math.exp(random.Random(trial.id + salt).uniform(-0.02, 0.02))
 
     same = scaled(1.0, "a")
-    assert both(CHECKED, same, scaled(1.0, "b")) == [(metric, False, False) for metric in JUDGED]
-    assert both(CHECKED, same, scaled(1.02, "b")) == [(metric, False, False) for metric in JUDGED]
-    assert both(CHECKED, same, scaled(1.2, "b")) == [(metric, True, False) for metric in JUDGED]
-    assert both(CHECKED, same, scaled(0.8, "b")) == [(metric, False, True) for metric in JUDGED]
-    assert both(CHECKED, same, scaled(2.0, "b"), blocks=3) == [(metric, False, False) for metric in JUDGED]
+    assert both(CHECKED, same, scaled(1.0, "b")) == [(metric, False, False) for metric in (TOTAL, REQUEST)]
+    assert both(CHECKED, same, scaled(1.02, "b")) == [(metric, False, False) for metric in (TOTAL, REQUEST)]
+    assert both(CHECKED, same, scaled(1.2, "b")) == [(metric, True, False) for metric in (TOTAL, REQUEST)]
+    assert both(CHECKED, same, scaled(0.8, "b")) == [(metric, False, True) for metric in (TOTAL, REQUEST)]
+    assert both(CHECKED, same, scaled(2.0, "b"), blocks=3) == [(metric, False, False) for metric in (TOTAL, REQUEST)]
 
 
 def test_a_protocol_that_stops_finishing_is_a_regression_however_fast_it_is() -> None:

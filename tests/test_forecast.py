@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from headwind.forecast import OVERHEAD_S, Forecast, guess_s
-from headwind.model import Condition, Protocol, Trial, Workload
+from headwind.model import Condition, Protocol, Trial
+from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
 from tests import fake
 
@@ -45,9 +46,9 @@ def test_a_stopped_trial_teaches_how_long_it_took_and_a_broken_one_nothing() -> 
 
 def test_many_trials_take_the_sum_of_their_times() -> None:
     forecast = Forecast(60.0)
-    assert forecast.total_s(TRIALS) == pytest.approx(sum(map(forecast.trial_s, TRIALS)))
-    assert forecast.block_s(TRIALS[0].block) == pytest.approx(forecast.total_s(TRIALS[0].block.trials()))
-    assert forecast.total_s([]) == 0
+    assert forecast.trials_s(TRIALS) == pytest.approx(sum(map(forecast.trial_s, TRIALS)))
+    assert forecast.block_s(TRIALS[0].block) == pytest.approx(forecast.trials_s(TRIALS[0].block.trials()))
+    assert forecast.trials_s([]) == 0
 
 
 def test_no_guess_is_longer_than_a_trial_may_take() -> None:
@@ -80,7 +81,7 @@ def test_more_requests_are_guessed_slower() -> None:
 
 @pytest.mark.parametrize(("rate_bps", "seconds"), [(20_000_000, 41.9), (100_000_000, 8.4)])
 def test_a_large_object_is_guessed_to_take_what_the_rate_lets_through(rate_bps: int, seconds: float) -> None:
-    large = Workload("large", 1, 1, 1, path="/100m")
+    large = H2load("large", 1, 1, 1, path="/100m")
     guess = guess_s(Condition(Profile("slow", downlink=Link(rate=Rate(rate_bps))), large))
     assert guess == pytest.approx(seconds, abs=0.5)
     lossy = Link(delay=Delay(0.1), loss=Loss(0.01), rate=Rate(rate_bps))

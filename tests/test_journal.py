@@ -30,8 +30,9 @@ from headwind.journal import (
     ResumeRefused,
     Run,
 )
-from headwind.model import Condition, Congestion, Matrix, Outcome, Protocol, Repetition, Result, SelfCheck, Workload
+from headwind.model import Condition, Congestion, Matrix, Outcome, Protocol, Repetition, Result, SelfCheck
 from headwind.record import State, Status, differences, matrix_to_json
+from headwind.workloads.h2load import H2load
 from impair.profile import Delay, Link, Loss, Profile
 from tests.fake import (
     ENVIRONMENT,
@@ -164,6 +165,7 @@ VICTIM = """
 import sys
 from pathlib import Path
 from headwind.journal import Run
+from headwind.workloads.h2load import H2load
 from tests.fake import example_matrix, ok, trials_of
 matrix = example_matrix()
 run = Run.create(Path(sys.argv[1]), matrix, {})
@@ -403,7 +405,7 @@ CHANGES: list[tuple[Callable[[Matrix], Matrix], list[str]]] = [
         ],
     ),
     (
-        lambda _: example_matrix(*PROFILES[:3], workload=Workload("article", 10_000, 100, 100)),
+        lambda _: example_matrix(*PROFILES[:3], workload=H2load("article", 10_000, 100, 100)),
         ["workloads.article.requests: 1000 -> 10000"],
     ),
     (

@@ -12,7 +12,6 @@ from headwind.model import Arm, Outcome, Protocol, Role, Twin
 from headwind.record import State, Status
 from headwind.report.data import RunData
 from headwind.report.junit import junit_xml
-from headwind.report.verdicts import Verdicts
 from tests.fake import STARTED_AT, ok, trials_of
 from tests.golden.runs import HOSTILE, RUNS, Golden
 from tests.test_verdicts_json import checked_matrix, everything
@@ -21,7 +20,7 @@ NETWORK = "the network was the requested one"
 
 
 def root_of(data: RunData) -> ET.Element:
-    return ET.fromstring(junit_xml(data, Verdicts.of(data)))
+    return ET.fromstring(junit_xml(data, data.judgement))
 
 
 def state(case: ET.Element) -> str:

@@ -16,7 +16,6 @@ from headwind.format import clean
 from headwind.model import Arm, Protocol, Repetition, Role, Twin
 from headwind.report.data import RunData
 from headwind.report.markdown import code, summary_md, text
-from headwind.report.verdicts import Verdicts
 from tests.fake import PROFILES, example_matrix, ok, trials_of
 from tests.golden.runs import HOSTILE, RUNS, Golden
 from tests.pages import words
@@ -47,7 +46,7 @@ def tags(element: Element) -> list[str]:
 
 
 def summary(data: RunData) -> str:
-    return summary_md(data, Verdicts.of(data), "report.html")
+    return summary_md(data, data.judgement, "report.html")
 
 
 def plain(value: str) -> str:
@@ -133,7 +132,7 @@ def test_a_self_check_that_failed_comes_before_everything_and_cannot_be_overlook
 
 def test_what_is_open_has_a_price() -> None:
     data = everything()
-    assert Verdicts.of(data).open
+    assert data.judgement.open
     assert re.search(r"(clean|delay)/article is not decided after \d+ blocks? \(.*\): ", summary(data))
     assert "self-check open: " in summary(data)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from headwind.matrix import load_matrix
-from headwind.model import Congestion, Protocol, Repetition, Workload
+from headwind.model import Congestion, Protocol, Repetition
 from headwind.record import differences, matrix_from_json, matrix_to_json
 from headwind.settings import Settings, Windows
-from headwind.written.document import MOST_STREAMS
+from headwind.workloads.h2load import MOST_STREAMS, H2load
 from impair.profile import (
     Corrupt,
     Delay,
@@ -63,7 +63,7 @@ def test_the_articles_matrices_are_the_articles_eight_networks_with_netem_on_the
         "loss-corrupt": Link(loss=loss, corrupt=corrupt),
     }
     assert {condition.profile.uplink for condition in matrix.conditions} == {Link()}
-    assert {condition.workload for condition in matrix.conditions} == {Workload("article", requests, 100, 100)}
+    assert {condition.workload for condition in matrix.conditions} == {H2load("article", requests, 100, 100)}
     assert matrix.congestion == Congestion("cubic", "cubic")
 
 
@@ -71,7 +71,7 @@ def test_the_smoke_matrix_is_small() -> None:
     matrix = load_matrix(ROOT / "experiments/smoke.yaml")
     assert len(matrix.conditions) * matrix.repeat.most * len(matrix.protocols) <= 18
     for condition in matrix.conditions:
-        assert condition.workload.requests <= 200
+        assert condition.workload.size() <= 200
         assert all(
             isinstance(link.loss, Loss | None) for link in (condition.profile.uplink, condition.profile.downlink)
         )
@@ -142,7 +142,7 @@ def test_what_is_left_out_has_the_documented_value(tmp_path: Path) -> None:
     matrix = load(MINIMAL, tmp_path)
     assert (matrix.title, matrix.timeout_s, matrix.repeat, matrix.seed) == ("", 60.0, Repetition(), 1)
     assert matrix.congestion == Congestion("cubic", "cubic")
-    assert matrix.conditions[0].workload == Workload("page", 10, 2, streams=1, threads=1, path="/")
+    assert matrix.conditions[0].workload == H2load("page", 10, 2, streams=1, threads=1, path="/")
     assert {matrix.conditions[0].profile.link(direction) for direction in Direction} == {Link()}
 
 

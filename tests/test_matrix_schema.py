@@ -15,8 +15,9 @@ import pytest
 import yaml
 
 from headwind.matrix import schema
+from headwind.workloads.h2load import MOST_STREAMS
 from headwind.written.direction import Keys
-from headwind.written.document import MOST_STREAMS, WrittenMatrix
+from headwind.written.document import WrittenMatrix
 from impair.profile import Reorder, Slot
 from tests.matrix_files import MINIMAL, ROOT, SHIPPED, load, manual_example, models, refusal
 
@@ -96,7 +97,7 @@ def test_a_default_that_an_editor_shows_is_the_one_that_holds(tmp_path: Path) ->
     full = defaults(schema()["properties"]) | copy.deepcopy(bare)
     uplink = filled("WrittenDirection", rate=filled("WrittenRate", rate="1mbit"))
     full["profiles"]["p"]["uplink"] = uplink | {"loss": {"gemodel": filled("WrittenGemodel", p="1%", r="2%")}}
-    full["workloads"]["w"] = filled("WrittenWorkload", requests=1, connections=1)
+    full["workloads"]["w"] = filled("WrittenH2load", requests=1, connections=1)
     assert len(full) > len(bare)
     first, second = load(yaml.safe_dump(bare), tmp_path), load(yaml.safe_dump(full), tmp_path)
     assert (first.conditions, first.congestion, first.repeat, first.seed, first.timeout_s) == (

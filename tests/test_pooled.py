@@ -9,7 +9,6 @@ from functools import cache
 import pytest
 
 from headwind.expectation import stationary_loss
-from headwind.findings import TOTAL
 from headwind.model import Outcome, Proof, Protocol, Trial
 from headwind.passage import Evidence
 from headwind.pooled import FALSE_ALARM_PER_RUN, Pooled, pooled
@@ -21,10 +20,11 @@ from headwind.report.markdown import summary_md
 from headwind.report.page import render
 from headwind.report.summary import notices
 from headwind.report.truth import truth_table
-from headwind.report.verdicts import Verdicts, sentence
+from headwind.report.verdicts import sentence
 from headwind.report.verdicts_json import verdicts_json
 from headwind.soundness import Concern
 from headwind.tally import Tally, ratio_p_value
+from headwind.workloads.h2load import TOTAL
 from impair.profile import Delay, Direction, Duplicate, GilbertElliott, Link, Loss, Profile, Rate
 from tests.fake import ENVIRONMENT, STARTED_AT, example_matrix, metrics_of, ok, trials_of, typical_evidence
 
@@ -177,7 +177,7 @@ OTHER = down("other", loss=Loss(0.05))
 
 
 def test_verdicts_over_another_network_are_neither_decided_nor_counted_and_say_why() -> None:
-    good, bad = (Verdicts.of(a_run(LOSS, OTHER, given=given, blocks=20)) for given in (None, WRONG))
+    good, bad = (a_run(LOSS, OTHER, given=given, blocks=20).judgement for given in (None, WRONG))
     for before, after in zip(good.compared, bad.compared, strict=True):
         assert before.is_decided
         assert after.findings[TOTAL].verdict is before.findings[TOTAL].verdict
@@ -197,10 +197,10 @@ def test_the_finding_stands_first_wherever_the_run_is_told() -> None:
     first = notices(data)[0]
     assert first.text.startswith(told)
     assert set(first.trials) == {result.trial.id for result in data.results if "loss/article" in result.trial.id}
-    document = verdicts_json(data, Verdicts.of(data))
+    document = verdicts_json(data, data.judgement)
     assert document["warnings"][0]["message"].startswith(told)
     assert [entry["condition"] for entry in document["network"] if not entry["passed"]] == ["loss/article"] * 2
-    assert told.partition(":")[0] in summary_md(data, Verdicts.of(data), "report.html")
+    assert told.partition(":")[0] in summary_md(data, data.judgement, "report.html")
     page = render(data, STARTED_AT)
     assert told in page
     assert page.index(told) < page.index('id="truth"')

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwind.findings import TOTAL
 from headwind.journal import Run
 from headwind.model import Matrix, Protocol, Published, PublishedRow, Result
 from headwind.record import State, Status, differences, matrix_from_json, matrix_to_json
@@ -20,8 +19,8 @@ from headwind.report.compared import warnings
 from headwind.report.data import RunData
 from headwind.report.page import render
 from headwind.report.published import Row, published_rows, published_verdict, word_for
-from headwind.report.verdicts import Verdicts
 from headwind.verdict import Verdict
+from headwind.workloads.h2load import TOTAL
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, ok, timeout, trials_of
 
 H1, H2, H3 = Protocol
@@ -102,7 +101,7 @@ def rows_of(matrix: Matrix, times_s: Mapping[str, Mapping[Protocol, float | None
             time_s = times_s[trial.block.condition.profile.name][trial.protocol]
             results.append(timeout(trial) if time_s is None else ok(trial, time_s * (1 + trial.block.index / 1000)))
     data = run_data(matrix, results)
-    (source,) = published_rows(data, Verdicts.of(data))
+    (source,) = published_rows(data, data.judgement)
     assert (source.title, source.note) == (ARTICLE.title, ARTICLE.note)
     return list(source.rows)
 
@@ -181,7 +180,7 @@ def test_an_article_of_which_nothing_is_compared_stays_with_the_reason() -> None
 
 def test_without_articles_there_is_nothing_to_show() -> None:
     data = run_data(NETWORKS, [])
-    assert published_rows(data, Verdicts.of(data)) == []
+    assert published_rows(data, data.judgement) == []
 
 
 # Verdicts and words

@@ -25,15 +25,19 @@ from rich.console import Console
 from headwind.export import trials_csv
 from headwind.format import clean, measured
 from headwind.journal import Run
+from headwind.metric import Better
 from headwind.model import Outcome, Protocol, Result
+from headwind.observed import NOTHING, Kind, Observed, from_best
+from headwind.observed import median as median_of
 from headwind.record import State
 from headwind.report import RunData, render, summary_table, write_report
 from headwind.report.condition import trial_text
 from headwind.report.data import latest_of
-from headwind.report.summary import NEVER, Kind, Row, Time, compare_ranges, median_time, notices
+from headwind.report.summary import Row, compare_ranges, notices
 from headwind.report.terminal import print_summary
 from headwind.report.truth import pooled, truth_table
 from headwind.report.words import headline, network, network_text
+from headwind.workloads.h2load import H2load
 from impair.profile import Direction
 from tests.fake import PROFILES, STARTED_AT, example_matrix, failed, invalid, ok, recorded, timeout, trials_of
 from tests.golden.runs import HOSTILE, RUNS, large
@@ -49,11 +53,12 @@ def page_of(name: str) -> str:
     return render(RUNS[name]().data(name), DRAWN_AT)
 
 
-def exact(*seconds: float) -> list[Time]:
-    return [Time(Kind.EXACT, time_s) for time_s in seconds]
+def exact(*seconds: float) -> list[Observed]:
+    return [Observed.finished(time_s) for time_s in seconds]
 
 
-STOPPED = Time(Kind.ABOVE, 60.0)
+REQUESTS, GOODPUT = H2load.rates
+STOPPED = Observed.unfinished(60.0)
 
 
 @pytest.mark.parametrize(
@@ -63,19 +68,19 @@ STOPPED = Time(Kind.ABOVE, 60.0)
         (exact(1, 2, 4), exact(2)[0]),
         (exact(1, 2, 4, 10), exact(3)[0]),
         ([*exact(1, 2), STOPPED], exact(2)[0]),
-        ([*exact(1), STOPPED], Time(Kind.ABOVE, 30.5)),
-        ([*exact(1, 2), STOPPED, STOPPED], Time(Kind.ABOVE, 31.0)),
+        ([*exact(1), STOPPED], Observed.unfinished(30.5)),
+        ([*exact(1, 2), STOPPED, STOPPED], Observed.unfinished(31.0)),
         ([*exact(1), STOPPED, STOPPED], STOPPED),
         ([STOPPED], STOPPED),
-        ([*exact(1, 2), NEVER], exact(2)[0]),
-        ([*exact(1), STOPPED, NEVER], STOPPED),
-        ([*exact(1), NEVER], NEVER),
-        ([STOPPED, NEVER], NEVER),
-        ([*exact(1), NEVER, NEVER], NEVER),
+        ([*exact(1, 2), NOTHING], exact(2)[0]),
+        ([*exact(1), STOPPED, NOTHING], STOPPED),
+        ([*exact(1), NOTHING], NOTHING),
+        ([STOPPED, NOTHING], NOTHING),
+        ([*exact(1), NOTHING, NOTHING], NOTHING),
     ],
 )
-def test_an_unfinished_trial_is_slower_than_all_that_finished(times: Sequence[Time], median: Time) -> None:
-    assert median_time(times) == median
+def test_an_unfinished_trial_is_slower_than_all_that_finished(times: Sequence[Observed], median: Observed) -> None:
+    assert median_of(times) == median
 
 
 @given(
@@ -86,15 +91,15 @@ def test_an_unfinished_trial_is_slower_than_all_that_finished(times: Sequence[Ti
 def test_the_median_holds_whatever_the_unfinished_trials_would_have_taken(
     finished: list[float], true_times_of_stopped: list[float], never: int
 ) -> None:
-    times = sorted([*exact(*finished), *[STOPPED] * len(true_times_of_stopped), *[NEVER] * never])
+    times = from_best([*exact(*finished), *[STOPPED] * len(true_times_of_stopped), *[NOTHING] * never], Better.LESS)
     if not times:
         return
-    median = median_time(times)
+    median = median_of(times)
     truth = statistics.median([*finished, *true_times_of_stopped, *[math.inf] * never])
-    if median.kind is Kind.EXACT:
-        assert truth == pytest.approx(median.seconds)
-    elif median.kind is Kind.ABOVE:
-        assert truth >= median.seconds * (1 - 1e-12)
+    if median.is_finished:
+        assert truth == pytest.approx(median.known)
+    elif median.kind is Kind.BOUND:
+        assert truth >= median.known * (1 - 1e-12)
     else:
         assert truth == math.inf
 
@@ -117,26 +122,26 @@ def test_rates_are_those_of_the_median_time(times_s: list[float], unfinished: in
     row = one_cell(*(ok(TRIAL, time_s) for time_s in times_s), *([timeout(TRIAL)] * unfinished))
     truth = 1000 / statistics.median(times_s + [60.0] * unfinished)
     if unfinished * 2 < len(times_s) + unfinished:
-        assert row.requests_per_s == pytest.approx(truth)
-        assert row.goodput_bps == pytest.approx(truth * 612 * 8)
+        assert row.rates[REQUESTS] == pytest.approx(truth)
+        assert row.rates[GOODPUT] == pytest.approx(truth * 612 * 8)
     else:
-        assert row.requests_per_s is row.goodput_bps is None, "the median would be that of a trial that never ended"
+        assert set(row.rates.values()) == {None}, "the median would be that of a trial that never ended"
 
 
 def test_without_an_amount_there_is_no_rate_and_without_a_time_no_median() -> None:
     row = one_cell(ok(TRIAL, 1.0, metrics={"total_s": 1.0, "requests_succeeded": 1000.0}))
-    assert row.requests_per_s == 1000.0
-    assert row.goodput_bps is None
+    assert row.rates[REQUESTS] == 1000.0
+    assert row.rates[GOODPUT] is None
     without_time = one_cell(ok(TRIAL, 1.0, metrics={}))
     assert without_time.time is not None
-    assert without_time.time.median == NEVER
+    assert without_time.time.median == NOTHING
 
 
 def test_trials_without_proof_or_that_the_lab_broke_are_counted_but_in_no_figure() -> None:
     broken = ok(TRIAL, 500.0, outcome=Outcome.LAB_ERROR, reason="the router died")
     row = one_cell(ok(TRIAL, 1.0), ok(TRIAL, 2.0), invalid(TRIAL, 900.0), broken)
     assert row.time is not None
-    assert (row.time.median, row.time.highest) == (Time(Kind.EXACT, 1.5), Time(Kind.EXACT, 2.0))
+    assert (row.time.median, row.time.worst) == (Observed.finished(1.5), Observed.finished(2.0))
     assert (row.analysed, row.finished, row.planned) == (2, 2, 4)
     assert row.outcomes == {Outcome.OK: 2, Outcome.INVALID: 1, Outcome.LAB_ERROR: 1}
 
@@ -144,16 +149,16 @@ def test_trials_without_proof_or_that_the_lab_broke_are_counted_but_in_no_figure
 def test_a_failed_trial_has_no_time_but_a_count_of_what_it_got_done() -> None:
     row = one_cell(ok(TRIAL, 5.0), failed(TRIAL, 0.1, 951), failed(TRIAL, 0.1, 990))
     assert row.time is not None
-    assert row.time.median == row.time.highest == NEVER
-    assert row.time.lowest == Time(Kind.EXACT, 5.0)
-    assert row.succeeded == (951, 990)
+    assert row.time.median == row.time.worst == NOTHING
+    assert row.time.best == Observed.finished(5.0)
+    assert row.got_done == "951 to 990 of 1,000 requests succeeded"
 
 
 def test_another_protocol_than_asked_is_not_a_time_of_this_one() -> None:
     row = one_cell(ok(TRIAL, 5.0), ok(TRIAL, 0.1, outcome=Outcome.WRONG_PROTOCOL, reason="h2"))
     assert row.time is not None
-    assert row.time.lowest == Time(Kind.EXACT, 5.0)
-    assert row.time.median == NEVER
+    assert row.time.best == Observed.finished(5.0)
+    assert row.time.median == NOTHING
 
 
 def test_only_the_latest_attempt_counts() -> None:
@@ -382,7 +387,7 @@ def test_every_attempt_is_on_the_page() -> None:
     conditions = section(parse(page_of("mixed")), "conditions")
     tables = [item for item in conditions.iter("table") if item.get("class") == "blocks"]
     cells = [words(cell) for item in tables for row in item.findall("./tbody/tr") for cell in row[1:4]]
-    shown = [trial_text(result, 60.0) for result in latest_of(golden.results)]
+    shown = [trial_text(result) for result in latest_of(golden.results)]
     assert Counter(cells) == Counter(shown)
     assert len(cells) == len(golden.results) - 1
     assert "lab-error (made again): the router died (block/protocol: 1/h3)" in words(conditions)
@@ -458,7 +463,7 @@ def terminal(name: str, tmp_path: Path) -> str:
 
 def printed(run: Run) -> str:
     console = Console(width=140, record=True, file=StringIO())
-    print_summary(run, console)
+    print_summary(RunData.of(run), console)
     return console.export_text()
 
 

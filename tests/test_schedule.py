@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwind.model import Block, Condition, Matrix, Protocol, Repetition, Workload
+from headwind.model import Block, Condition, Matrix, Protocol, Repetition
 from headwind.schedule import netem_seed, plan_block, plan_blocks, remaining
+from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
 
-PAGE = Workload("page", requests=10, connections=2, streams=1)
+PAGE = H2load("page", requests=10, connections=2, streams=1)
 
 
 def matrix(

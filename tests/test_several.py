@@ -12,7 +12,7 @@ import pytest
 
 from headwind.between import changes
 from headwind.format import clean
-from headwind.model import Protocol, Repetition, SelfCheck, UsageError, Workload
+from headwind.model import Protocol, Repetition, SelfCheck, UsageError
 from headwind.record import State, Status
 from headwind.report import RunData
 from headwind.report.accord import Accord, accord
@@ -20,6 +20,7 @@ from headwind.report.contrast import Apart, conditions_apart, describe, differin
 from headwind.report.several import render_several
 from headwind.report.verdicts import SYMBOLS
 from headwind.verdict import Verdict
+from headwind.workloads.h2load import TOTAL, H2load
 from impair.profile import Link, Loss, Profile
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, ok, timeout, trials_of
 from tests.golden.runs import HOSTILE, RUNS
@@ -184,7 +185,7 @@ def test_conditions_that_share_only_a_name_are_kept_apart() -> None:
 
 
 def test_a_workload_makes_a_condition_another_as_well() -> None:
-    small = Workload("article", 1000, 10, 100)
+    small = H2load("article", 1000, 10, 100)
     (apart, *_) = conditions_apart([run("a"), run("b", workload=small)])
     assert [text.split("for /, ")[1] for text, _ in apart.kinds] == [
         "100 connections, 100 streams, 1 client thread", "10 connections, 100 streams, 1 client thread",
@@ -222,7 +223,7 @@ def test_a_comparison_is_found_whatever_the_order_of_protocols_in_a_matrix() -> 
 def test_a_run_that_has_no_data_yet_has_no_say() -> None:
     root = page(run("a", 0.5), run("b", 0.5), replace(run("c"), results=()))
     shown = rows(root, "verdicts")
-    assert {(row["C"], row["Together"]) for row in shown} == {("? — n=0 request ? —", "same")}
+    assert {(row["C"], row["Together"]) for row in shown} == {("? — n=0 median request ? —", "same")}
     assert len(list(section(root, "verdicts").iter(SVG))) == 2 * len(shown)
 
 
@@ -268,7 +269,7 @@ def test_of_two_runs_the_changes_are_those_of_the_comparison_in_the_terminal() -
     names = {"HTTP/1.1": "h1", "HTTP/2": "h2", "HTTP/3": "h3"}
     assert len(shown) == 9
     for row in shown:
-        change = found[row["Condition"].split()[0], names[row["Version"]], "total_s"]
+        change = found[row["Condition"].split()[0], names[row["Version"]], TOTAL]
         cell = row["B against A, total time"]
         assert cell.startswith(SYMBOLS[change.verdict])
         assert cell.endswith("worse" if change.is_regression else "tie")

@@ -16,10 +16,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
+from headwind.observed import Observed
 from headwind.soundness import ALARM_PROBABILITY, Concern, caveats
 from headwind.stats import (
     Interval,
-    Observed,
     e_bh,
     interval_rank,
     log_e_value,
@@ -330,7 +330,7 @@ def judged(base: Iterator[Observed], new: Iterator[Observed]) -> tuple[Verdict, 
 
 def survivors_favour_new(base: list[Observed], new: list[Observed]) -> bool:
     """The usual shortcut: drop what did not finish, compare the rest."""
-    finished = [np.log([time.low_s for time in times if time.is_finished]) for times in (base, new)]
+    finished = [np.log([time.low for time in times if time.is_finished]) for times in (base, new)]
     if min(map(len, finished)) < 2:
         return False
     test = scipy_stats.ttest_ind(*finished)

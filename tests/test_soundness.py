@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, norm, rankdata, theilslopes
 
+from headwind.observed import Observed
 from headwind.soundness import Concern, caveats, drift, lag1_correlation, latin_balance, noise_floor
-from headwind.stats import Floats, Interval, Observed
+from headwind.stats import Floats, Interval
 from headwind.verdict import Rule
 
 SQUARE = [("h1", "h2", "h3"), ("h2", "h3", "h1"), ("h3", "h1", "h2")]

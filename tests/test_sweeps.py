@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwind.findings import JUDGED, TOTAL, Finding, Pair
+from headwind.findings import Finding, Pair
+from headwind.judgement import Judgement
 from headwind.matrix import load_matrix
-from headwind.model import Condition, Matrix, Protocol, Role, SelfCheck, Twin, Workload
+from headwind.metric import Metric
+from headwind.model import Condition, Matrix, Protocol, Role, SelfCheck, Twin
 from headwind.record import State, Status
 from headwind.report.data import RunData
 from headwind.report.sweeps import Curve, Step, Sweep, crossovers, curves, sweeps_of
-from headwind.report.verdicts import Verdicts
 from headwind.stats import Interval
 from headwind.verdict import Comparison, Completion, Verdict
+from headwind.workloads.h2load import REQUEST, TOTAL, H2load
 from impair.profile import Corrupt, Delay, Duplicate, GilbertElliott, Link, Loss, Profile, Rate
 from tests.fake import ARTICLE, ENVIRONMENT, STARTED_AT, example_matrix, ok, trials_of
 from tests.matrix_files import ROOT
@@ -129,7 +131,7 @@ def test_of_equal_networks_the_first_is_taken() -> None:
 
 
 def test_each_workload_has_its_own_sweeps() -> None:
-    page, feed = Workload("page", 10, 1, 1), Workload("feed", 10, 1, 1)
+    page, feed = H2load("page", 10, 1, 1), H2load("feed", 10, 1, 1)
     profiles = losses(1, 2, 5)
     conditions = (
         *(Condition(profile, workload) for profile in profiles[:2] for workload in (page, feed)),
@@ -181,7 +183,7 @@ def test_the_order_of_the_profiles_does_not_decide_what_is_swept(
 # What was found along a sweep
 
 
-def swept() -> tuple[Sweep, Verdicts]:
+def swept() -> tuple[Sweep, Judgement]:
     """h3 is slower without loss and faster with it; h2 is like h1."""
     matrix = example_matrix(
         *losses(5, 1), CLEAN, repeat=12, selfcheck=SelfCheck(H2, ("clean",)), title="any"
@@ -193,11 +195,11 @@ def swept() -> tuple[Sweep, Verdicts]:
     ]
     data = RunData("run", matrix, tuple(results), ENVIRONMENT, Status(State.FINISHED, "", STARTED_AT, STARTED_AT))
     (sweep,) = sweeps_of(matrix)
-    return sweep, Verdicts.of(data)
+    return sweep, data.judgement
 
 
-@pytest.mark.parametrize("metric", JUDGED)
-def test_a_curve_has_the_finding_of_every_step_for_every_pair_of_protocols(metric: str) -> None:
+@pytest.mark.parametrize("metric", [TOTAL, REQUEST])
+def test_a_curve_has_the_finding_of_every_step_for_every_pair_of_protocols(metric: Metric) -> None:
     sweep, verdicts = swept()
     found = curves(sweep, verdicts, metric)
     assert list(found) == [Pair(H1, H3), Pair(H2, H3), Pair(H1, H2)]

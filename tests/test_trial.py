@@ -6,9 +6,10 @@ import pytest
 
 from headwind.content import Stretch, stretch_of
 from headwind.lane import ATTEMPTS, LabBroken, Lane
-from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial, Workload
+from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial
 from headwind.probing import BULK_TRAINS, PROBE_REPEATS
 from headwind.trial import run_trial
+from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile, Rate
 from nginx.objects import content
 from tests.fake_testbed import Sabotage, World, fake_testbed
@@ -17,7 +18,7 @@ BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), 
 
 
 def a_trial(profile: Profile = BAD, protocol: Protocol = Protocol.H3) -> Trial:
-    condition = Condition(profile, Workload("small", 1000, 10, 10))
+    condition = Condition(profile, H2load("small", 1000, 10, 10))
     seeds = {Direction.UPLINK: 11, Direction.DOWNLINK: 22}
     return Trial(Block(condition, 0, tuple(Protocol), seeds), 2, protocol)
 
@@ -107,7 +108,7 @@ def test_content_is_compared_once_the_impairments_are_gone_and_the_counters_read
 
 
 def test_of_a_large_object_every_block_compares_another_stretch_and_in_a_block_all_arms_the_same() -> None:
-    condition = Condition(BAD, Workload("bulk", 1, 1, 1, path="/10m"))
+    condition = Condition(BAD, H2load("bulk", 1, 1, 1, path="/10m"))
 
     def stretch(index: int, protocol: Protocol) -> Stretch | None:
         return stretch_of(Trial(Block(condition, index, tuple(Protocol), {}), 0, protocol))
@@ -119,7 +120,7 @@ def test_of_a_large_object_every_block_compares_another_stretch_and_in_a_block_a
 
 
 def test_an_object_that_nobody_knows_is_no_result() -> None:
-    condition = Condition(Profile("clean"), Workload("odd", 10, 1, 1, path="/odd"))
+    condition = Condition(Profile("clean"), H2load("odd", 10, 1, 1, path="/odd"))
     trial = Trial(Block(condition, 0, (Protocol.H1,), dict.fromkeys(Direction, 1)), 0, Protocol.H1)
     result = outcome_of(Sabotage(), trial)
     assert result.outcome is Outcome.LAB_ERROR
@@ -169,7 +170,7 @@ def test_a_lab_that_stays_broken_gives_up_and_has_written_every_attempt_down() -
 
 def blocks(count: int, profile: Profile = BAD) -> list[tuple[Trial, ...]]:
     condition, seeds = (
-        Condition(profile, Workload("small", 1000, 10, 10)),
+        Condition(profile, H2load("small", 1000, 10, 10)),
         {Direction.UPLINK: 11, Direction.DOWNLINK: 2},
     )
     return [Block(condition, index, tuple(Protocol), seeds).trials() for index in range(count)]

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headwind.findings import Pair, find
+from headwind.findings import Pair
+from headwind.judgement import Judge
 from headwind.model import Condition, Matrix, Protocol, Repetition, Result
-from headwind.pursuit import choose
 from headwind.report.verdicts import open_text
 from headwind.stats import e_bh, e_bh_bar
-from headwind.undecided import Open, still_open
+from headwind.undecided import Open
 from impair.profile import Delay, Link, Profile
-from tests.fake import example_matrix
+from tests.fake import example_matrix, found, next_block
 from tests.test_findings import one_second, run, usual
 
 H1, H2, H3 = Protocol
@@ -26,7 +26,7 @@ FIRST, *OTHERS = WIDE.conditions
 
 
 def opened(results: list[Result], condition: Condition = FIRST) -> Open | None:
-    return next((item for item in still_open(WIDE, results, one_second) if item.condition is condition), None)
+    return next((item for item in Judge(WIDE, results).open(one_second) if item.condition is condition), None)
 
 
 def with_noise(blocks: int) -> list[Result]:
@@ -58,7 +58,7 @@ def test_the_blocks_that_were_forecast_settle_it() -> None:
     assert opened(results) is None
     survivors = {
         finding.pair
-        for finding in find(WIDE, results, complete=False, exhausted=False)
+        for finding in found(WIDE, results, complete=False, exhausted=False)
         if finding.condition is FIRST and finding.survives
     }
     assert {Pair(H2, H3), Pair(H1, H2)} <= survivors
@@ -67,15 +67,15 @@ def test_the_blocks_that_were_forecast_settle_it() -> None:
 def test_the_next_block_goes_where_the_first_of_several_comparisons_is_settled_soonest() -> None:
     """In the cheap condition one comparison is open for ever, but two want only confirmation."""
     results = with_noise(9)
-    block = choose(WIDE, results, lambda condition: 1.0 if condition is FIRST else 5.0, 1e6)
+    block = next_block(WIDE, results, lambda condition: 1.0 if condition is FIRST else 5.0, 1e6)
     assert block is not None
     assert (block.condition, block.index) == (FIRST, 9)
 
 
 def test_when_all_is_settled_no_block_is_chosen() -> None:
     results = [result for condition in WIDE.conditions for result in run(WIDE, condition, 15)]
-    assert still_open(WIDE, results, one_second) == []
-    assert choose(WIDE, results, one_second, 1e6) is None
+    assert Judge(WIDE, results).open(one_second) == []
+    assert next_block(WIDE, results, one_second, 1e6) is None
 
 
 def test_one_decided_metric_is_enough() -> None:
@@ -85,7 +85,7 @@ def test_one_decided_metric_is_enough() -> None:
         for result, noisy in zip(run(WIDE, condition, 15), run(WIDE, condition, 15, usual(0.5)), strict=True):
             metrics = {**result.metrics, "total_s": noisy.metrics["total_s"]}
             results.append(replace(result, metrics=metrics))
-    assert still_open(WIDE, results, one_second) == []
+    assert Judge(WIDE, results).open(one_second) == []
 
 
 @given(st.lists(st.floats(-5, 12), max_size=12))

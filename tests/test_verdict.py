@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from headwind.stats import Interval, Observed, log_e_of_count, paired_bounds
+from headwind.observed import Observed
+from headwind.stats import Interval, log_e_of_count, paired_bounds
 from headwind.verdict import (
     CLAIMS,
     LONGEST_FORECAST_BLOCKS,

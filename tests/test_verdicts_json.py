@@ -15,7 +15,6 @@ import pytest
 from headwind.model import Matrix, Outcome, Protocol, Repetition, Result, Role, SelfCheck, Twin
 from headwind.record import State
 from headwind.report.data import RunData
-from headwind.report.verdicts import Verdicts
 from headwind.report.verdicts_json import VERSION, verdicts_text
 from headwind.soundness import Concern
 from headwind.verdict import Standing, Verdict
@@ -43,7 +42,7 @@ def everything() -> RunData:
 
 
 def document(data: RunData) -> dict[str, Any]:
-    found = json.loads(verdicts_text(data, Verdicts.of(data)))
+    found = json.loads(verdicts_text(data, data.judgement))
     assert isinstance(found, dict)
     return found
 

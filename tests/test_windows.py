@@ -10,22 +10,23 @@ from typing import Any
 import pytest
 
 from client.h2load import Fetch
-from headwind.model import Block, Condition, Protocol, Trial, Workload
+from headwind.model import Block, Condition, Protocol, Trial
 from headwind.passage import Evidence
 from headwind.settings import Settings, Windows
 from headwind.trial import run_trial
 from headwind.windows import LARGEST_BDP_BYTES, Window, largest_bdp_bytes, limiting, window_warnings, windows
+from headwind.workloads.h2load import H2load
 from impair.buffers import smallest, tcp_limits, udp_sockets
 from impair.profile import Delay, Direction, Link, Profile, Rate
 from tests.fake_testbed import World, fake_testbed
 
 FAR = Profile("far", Link(delay=Delay(0.02)), Link(delay=Delay(0.02)))
-BULK = Workload("bulk", requests=10, connections=1, streams=1, path="/10m")
+BULK = H2load("bulk", requests=10, connections=1, streams=1, path="/10m")
 SERVER = {"tcp_wmem_max_bytes": 1 << 25, "http3_stream_buffer_bytes": 64 << 10}
 CLIENT = {"tcp_rmem_max_bytes": 1 << 25, "window_bytes": (1 << 24) - 1, "connection_window_bytes": (1 << 30) - 1}
 
 
-def trial(profile: Profile = FAR, workload: Workload = BULK, protocol: Protocol = Protocol.H3) -> Trial:
+def trial(profile: Profile = FAR, workload: H2load = BULK, protocol: Protocol = Protocol.H3) -> Trial:
     return Trial(Block(Condition(profile, workload), 0, (protocol,), {}), 0, protocol)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headwind.between import Change, changes
-from headwind.findings import METRIC_NAMES
 from headwind.format import clean, counted, protocol_name
 from headwind.model import Result, UsageError
 from headwind.record import differences, matrix_to_json
@@ -61,7 +60,7 @@ def _cells(change: Change) -> list[str]:
     return [
         change.condition.id,
         change.protocol.value,
-        METRIC_NAMES[change.metric],
+        change.metric.label,
         change_figures(change),
         f"{change.trials[0]}, {change.trials[1]}",
         f"{earlier}, {later}",
@@ -89,7 +88,7 @@ def summary(found: list[Change]) -> str:
 
 
 def _place(change: Change) -> str:
-    return f"{change.condition.id} by {METRIC_NAMES[change.metric]}"
+    return f"{change.condition.id} by {change.metric.label}"
 
 
 def warnings(before: RunData, after: RunData) -> Iterator[str]:

@@ -8,27 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from headwind.findings import TOTAL, Columns, Pair, Rows, columns_of, rows_of
-from headwind.format import NOTHING, link_settings, measured, moment
+from headwind.findings import Bounds, Pair, Rows, columns_of, rows_of
+from headwind.format import link_settings, measured, moment, observed_text
+from headwind.metric import Better, Metric, Use
 from headwind.model import Arm, Block, Condition, Outcome, Result
+from headwind.observed import figure, from_best, mean, median
 from headwind.report.data import RunData, is_data, latest_of
-from headwind.report.summary import NEVER, Kind, Time, median_time, time_of
-from headwind.report.words import ARROWS, time_text
+from headwind.report.words import ARROWS
 from headwind.stats import Interval, fewest_samples, ratio_interval
 from headwind.verdict import Rule
 from impair.profile import Direction
 
-TOTALS = ("median", "mean", "p90", "min", "max")
+TOTALS = ("median", "mean", "p90", "min", "max")  # of the primary metric, over trials
 FEWEST_FOR_TAIL = fewest_samples(0.9)  # trials
 RUNNING_ROWS = 8  # of the text under a running interval
-# What the table of figures shows of a trial besides its total time: metric, heading.
-INSIDE = (
-    ("request_p50_s", "request p50"),
-    ("request_p95_s", "request p95"),
-    ("request_p99_s", "request p99"),
-    ("ttfb_p50_s", "TTFB p50"),
-    ("connect_p50_s", "connect p50"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +65,8 @@ class Figures:
     arm: Arm
     trials: int  # in the figures
     finished: int
-    total: Mapping[str, str]  # median, mean, p90, min, max
-    inside: tuple[str, ...]  # the median over trials of each of INSIDE
+    primary: Mapping[str, str]  # each of TOTALS, of the primary metric
+    inside: tuple[str, ...]  # the median over trials of each of the other metrics that are shown
     phases: str  # where the time of a trial went, medians
 
 
@@ -104,6 +97,7 @@ class ConditionView:
     arms: tuple[Arm, ...]
     rows: tuple[BlockRow, ...]
     figures: tuple[Figures, ...]
+    inside: tuple[Metric, ...]  # of the figures
     otherwise: tuple[Otherwise, ...]
     running: tuple[Running, ...]
     commands: Mapping[str, int]  # how many attempts ran each
@@ -117,14 +111,18 @@ def condition_view(
     attempts = [result for arm in arms for result in data.attempts(condition, arm)]
     latest = rows_of(latest_of(attempts)).get(condition.id, {})
     rows = tuple(_block_rows(anchor, latest, seeded=data.was_seeded))
+    metric = condition.workload.primary()
     return ConditionView(
         anchor=anchor,
         condition=condition,
         arms=arms,
         rows=rows,
-        figures=tuple(_figures(arm, data.attempts(condition, arm), data.matrix.timeout_s) for arm in arms),
+        figures=tuple(_figures(condition, arm, data.attempts(condition, arm)) for arm in arms),
+        inside=inside_of(condition),
         otherwise=tuple(_otherwise(attempts, {row.block.index: row.anchor for row in rows})),
-        running=tuple(Running(pair, running_intervals(columns_of(latest, pair, TOTAL), rule)) for pair in pairs),
+        running=tuple(
+            Running(pair, running_intervals(columns_of(latest, pair, metric).bounds, rule)) for pair in pairs
+        ),
         commands=Counter(item.command for item in attempts if item.command),
     )
 
@@ -138,53 +136,57 @@ def _block_rows(anchor: str, rows: Rows, *, seeded: bool) -> Iterator[BlockRow]:
         yield BlockRow(f"{anchor}b{index}", next(iter(row.values())).trial.block, shown, row, seeded)
 
 
-def running_intervals(columns: Columns, rule: Rule) -> tuple[Interval, ...]:
+def inside_of(condition: Condition) -> tuple[Metric, ...]:
+    """What the table of figures shows of a trial besides its primary metric."""
+    metrics = condition.workload.with_use(Use.JUDGED, Use.COMPARED, Use.SHOWN)
+    return tuple(metric for metric in metrics if metric != condition.workload.primary())
+
+
+def running_intervals(bounds: Bounds, rule: Rule) -> tuple[Interval, ...]:
     """The interval after each block, of the kind that may be looked at on the way; the last by the verdict's rule."""
-    lows, highs = columns.bounds
+    lows, highs = bounds
     total = len(lows)
     return tuple(
         ratio_interval(lows[:n], highs[:n], rule.confidence, rule.anytime or n < total) for n in range(1, total + 1)
     )
 
 
-def trial_text(result: Result, timeout_s: float) -> str:
+def trial_text(result: Result) -> str:
     """A trial in the table of blocks: its time, its bound, or in a word what became of it."""
     if result.outcome in (Outcome.OK, Outcome.TIMEOUT):
-        return time_text(time_of(result, timeout_s))
+        metric = result.trial.block.condition.workload.primary()
+        return observed_text(metric.key, figure(result, metric))
     return result.outcome.value
 
 
-def _figures(arm: Arm, attempts: Sequence[Result], timeout_s: float) -> Figures:
+def _figures(condition: Condition, arm: Arm, attempts: Sequence[Result]) -> Figures:
     latest = latest_of(attempts)
     analysed = [result for result in latest if is_data(result)]
     return Figures(
         arm=arm,
         trials=len(analysed),
         finished=sum(result.outcome is Outcome.OK for result in analysed),
-        total=_total(analysed, timeout_s),
-        inside=tuple(_inside(analysed, metric) for metric, _ in INSIDE),
+        primary=_primary(analysed, condition.workload.primary()),
+        inside=tuple(_inside(analysed, metric) for metric in inside_of(condition)),
         phases=", ".join(f"{name} {measured('phase_s', value)}" for name, value in _phases(latest).items()),
     )
 
 
-def _total(analysed: Sequence[Result], timeout_s: float) -> dict[str, str]:
-    """Over trials. One that did not finish is above all that did, so with one among them the mean is a bound too."""
-    times = sorted(time_of(result, timeout_s) for result in analysed)
-    if not times:
-        return dict.fromkeys(TOTALS, NOTHING)
-    mean = Time(times[-1].kind, statistics.fmean(time.seconds for time in times))
-    enough = len(times) >= FEWEST_FOR_TAIL
-    figures = (median_time(times), mean, times[ceil(0.9 * len(times)) - 1] if enough else None, times[0], times[-1])
-    return {name: time_text(time) for name, time in zip(TOTALS, figures, strict=True)}
+def _primary(analysed: Sequence[Result], metric: Metric) -> dict[str, str]:
+    """Over trials. One that did not finish is worse than all that did, so with one among them the mean is a bound."""
+    values = from_best((figure(result, metric) for result in analysed), metric.better)
+    if not values:
+        return {name: observed_text(metric.key, None) for name in TOTALS}
+    tail = values[ceil(0.9 * len(values)) - 1] if len(values) >= FEWEST_FOR_TAIL else None
+    least, most = (values[0], values[-1]) if metric.better is Better.LESS else (values[-1], values[0])
+    figures = (median(values), mean(values), tail, least, most)
+    return {name: observed_text(metric.key, value) for name, value in zip(TOTALS, figures, strict=True)}
 
 
-def _inside(analysed: Sequence[Result], metric: str) -> str:
-    """The median over trials of one figure of each; a trial that did not finish has none, and counts as above all."""
-    times = sorted(
-        Time(Kind.EXACT, result.metrics[metric]) if result.outcome is Outcome.OK and metric in result.metrics else NEVER
-        for result in analysed
-    )
-    return time_text(median_time(times)) if times else NOTHING
+def _inside(analysed: Sequence[Result], metric: Metric) -> str:
+    """The median over trials of one figure of each; a trial that did not finish has none, and counts as the worst."""
+    values = from_best((figure(result, metric) for result in analysed), metric.better)
+    return observed_text(metric.key, median(values) if values else None)
 
 
 def _phases(results: Sequence[Result]) -> dict[str, float]:

@@ -88,14 +88,9 @@ def conditions_apart(runs: Sequence[RunData]) -> list[Apart]:
 
 def describe(condition: Condition) -> str:
     """Network and workload of a condition, each value to the last digit."""
-    item = condition.workload
     network = [
         f"{arrow} {key} {value}"
         for direction, arrow in ARROWS.items()
         for key, value in link_settings(condition.profile.link(direction), as_written).items()
     ]
-    return (
-        f"{', '.join(network) or 'nothing impaired'}; {counted(item.requests, 'request')} for {item.path}, "
-        f"{counted(item.connections, 'connection')}, {counted(item.streams, 'stream')}, "
-        f"{counted(item.threads, 'client thread')}"
-    )
+    return f"{', '.join(network) or 'nothing impaired'}; {condition.workload.brief()}"

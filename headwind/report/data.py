@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from headwind.forecast import Forecast
+from headwind.judgement import Judge, Judgement
 from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Outcome, Result
 from headwind.pooled import Pooled, pooled
-from headwind.record import Status, planned_trials
+from headwind.pursuit import block_seconds
+from headwind.record import State, Status, planned_trials
 
 if TYPE_CHECKING:
     from headwind.journal import Run
@@ -24,11 +27,39 @@ class RunData:
     results: tuple[Result, ...]
     environment: Mapping[str, Any]
     status: Status
+    judge: Judge | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, run: Run) -> RunData:
-        """Read the run folder once. Raises as `Run` does."""
-        return cls(run.id, run.matrix, tuple(run.results()), run.environment, run.status)
+    def of(cls, run: Run, judge: Judge | None = None) -> RunData:
+        """Read the run folder once; a judge that was told all of it already saves time. Raises as `Run` does."""
+        return cls(run.id, run.matrix, tuple(run.results()), run.environment, run.status, judge)
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """What the run says, as far as it went: one for the page, the files and the terminal.
+
+        While it runs, what is open is undecided; afterwards it is inconclusive.
+        """
+        judge = self.judge
+        if judge is None or judge.matrix != self.matrix or judge.told != len(self.results):
+            judge = Judge(self.matrix, self.results)
+        costs = block_seconds(self.matrix, Forecast(self.matrix.timeout_s, self.latest))
+        state = self.status.state
+        return judge.judgement(
+            costs,
+            complete=state is State.FINISHED,
+            exhausted=state is not State.RUNNING,
+            doubts=self.network_doubts,
+        )
+
+    @property
+    def network_doubts(self) -> dict[str, list[str]]:
+        """By condition, what its trials together found wrong with its network; absent where they found nothing."""
+        found: dict[str, list[str]] = {}
+        for question in self.pooled:
+            if not question.passed:
+                found.setdefault(question.condition.id, []).append(question.text)
+        return found
 
     @cached_property
     def latest(self) -> tuple[Result, ...]:

@@ -8,44 +8,59 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from headwind.findings import metrics_of
 from headwind.format import clean
+from headwind.metric import Metric, Use
 from headwind.model import Result
 from headwind.report.condition import ConditionView
 from headwind.report.data import RunData
 
-COLUMNS = (
-    "condition", "arm", "block", "position", "attempt", "latest", "outcome", "total_s", "timeout_s", "request_p50_s",
-    "request_p95_s", "ttfb_p50_s", "command",
-)  # fmt: skip
-METRICS = ("total_s", "timeout_s", "request_p50_s", "request_p95_s", "ttfb_p50_s")
+ABOUT = ("condition", "arm", "block", "position", "attempt", "latest", "outcome")
+SHOWN = (Use.JUDGED, Use.COMPARED, Use.SHOWN)
+STOPPED = "timeout_s"  # when a trial was stopped
 
 
 def embedded(data: RunData, views: Sequence[ConditionView]) -> str:
     """Every attempt as base64 of gzip of JSON, the same bytes for the same run.
 
-    The object has `trials`, an array for each of COLUMNS with a value for each attempt in the order in which they ran
-    (arrays of like values compress best); and `conditions` and `commands`, texts to which those refer by number. Times
-    are in seconds, to the microsecond that h2load gives.
+    The object has `trials`, an array for each column with a value for each attempt in the order in which they ran
+    (arrays of like values compress best); `conditions` and `commands`, texts to which those refer by number; and
+    `metrics`, what is shown of a trial, by condition, the primary metric first. All are in SI units, times to the
+    microsecond.
     """
+    metrics = metrics_of(data.matrix, *SHOWN)
+    columns = (*ABOUT, *(metric.key for metric in metrics), STOPPED, "command")
     numbers = {view.condition.id: number for number, view in enumerate(views)}
     commands: dict[str, int] = {}
     latest = {id(result) for result in data.latest}
-    rows = [_row(result, numbers, commands, latest=id(result) in latest) for result in data.results]
+    rows = [_row(result, metrics, numbers, commands, latest=id(result) in latest) for result in data.results]
     content = {
         "run": data.id,
         "conditions": [clean(view.condition.id) for view in views],
         "commands": [clean(command) for command in commands],
-        "trials": dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(COLUMNS, ()),
+        "metrics": [[_about(metric) for metric in _shown(view)] for view in views],
+        "trials": dict(zip(columns, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(columns, ()),
     }
     text = json.dumps(content, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode("ascii"), 9, mtime=0)).decode("ascii")
 
 
-def _row(result: Result, numbers: dict[str, int], commands: dict[str, int], *, latest: bool) -> list[Any]:
+def _shown(view: ConditionView) -> tuple[Metric, ...]:
+    return view.condition.workload.with_use(*SHOWN)
+
+
+def _about(metric: Metric) -> dict[str, str]:
+    return {"key": metric.key, "heading": metric.heading, "unit": metric.unit}
+
+
+def _row(
+    result: Result, metrics: Sequence[Metric], numbers: dict[str, int], commands: dict[str, int], *, latest: bool
+) -> list[Any]:
     trial = result.trial
     return [
         numbers[trial.block.condition.id], trial.arm.value, trial.block.index, trial.position, result.attempt,
-        int(latest), result.outcome.value, *(_to_microsecond(result.metrics.get(metric)) for metric in METRICS),
+        int(latest), result.outcome.value, *(_to_microsecond(result.metrics.get(metric.key)) for metric in metrics),
+        _to_microsecond(result.metrics.get(STOPPED)),
         commands.setdefault(result.command, len(commands)),
     ]  # fmt: skip
 

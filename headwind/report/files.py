@@ -16,7 +16,6 @@ from headwind.report.data import RunData
 from headwind.report.junit import junit_xml
 from headwind.report.markdown import summary_md
 from headwind.report.page import REPORT, write_report
-from headwind.report.verdicts import Verdicts
 from headwind.report.verdicts_json import verdicts_text
 
 if TYPE_CHECKING:
@@ -28,14 +27,14 @@ VERDICTS, SUMMARY, REQUESTS, JUNIT = "verdicts.json", "summary.md", "requests.pa
 LONGEST_NAME = 120  # characters of a file that is named after several runs
 
 
-def write_files(run: Run, *, junit: bool = False) -> Path:
+def write_files(run: Run, data: RunData | None = None, *, junit: bool = False) -> Path:
     """Write all of them, the page last, and return its path. Raises JournalError.
 
-    junit.xml is written where `junit` asks for it or an earlier one would be out of date; requests.parquet only where
-    pyarrow is installed.
+    `data` is what the folder holds, where it has been read already. junit.xml is written where `junit` asks for it or
+    an earlier one would be out of date; requests.parquet only where pyarrow is installed.
     """
-    data = RunData.of(run)
-    verdicts = Verdicts.of(data)
+    data = data or RunData.of(run)
+    verdicts = data.judgement
     run.export()
     _write_requests(run, data)
     run.write(VERDICTS, verdicts_text(data, verdicts))

@@ -21,17 +21,18 @@ from xml.etree import ElementTree as ET
 
 from headwind.findings import SelfCheckFinding
 from headwind.format import arm_name, clean, counted
+from headwind.judgement import Judgement
 from headwind.model import DATA_OUTCOMES, Arm, Condition, Outcome, Result
 from headwind.record import State
 from headwind.report.data import RunData, latest_of
-from headwind.report.verdicts import Verdicts, check_text
+from headwind.report.verdicts import check_text
 from headwind.report.words import headline
 
 ERROR, FAILURE, SKIPPED = "error", "failure", "skipped"
 NAMED = 20  # trials in the text of a failure; the others are counted
 
 
-def junit_xml(data: RunData, verdicts: Verdicts) -> bytes:
+def junit_xml(data: RunData, verdicts: Judgement) -> bytes:
     """The whole file, as UTF-8."""
     root = ET.Element("testsuites", name=clean(f"Headwind {data.id}"))
     _run(root, data)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from headwind.findings import TOTAL, Pair
+from headwind.findings import Pair
 from headwind.format import arm_name, clean, counted, moment, setting
+from headwind.judgement import Judgement, Line
 from headwind.report import verdicts as told
 from headwind.report import words
 from headwind.report.data import RunData
 from headwind.report.summary import notices
-from headwind.report.verdicts import Line, Verdicts
 from headwind.verdict import Rule
 
 # Marks of Markdown and HTML, where they are not between letters or figures; what GitHub makes a link, a formula or a
@@ -28,7 +28,7 @@ _MARKS = re.compile(r"[^\w ]|_")
 MOST_NAMED = 20  # open conditions; the others are counted
 
 
-def summary_md(data: RunData, verdicts: Verdicts, report: str) -> str:
+def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
     """The whole file; `report` is the address of the page, as seen from this file."""
     failed, others = ([check for check in verdicts.checks if (check.passed is False) is so] for so in (True, False))
     run = f"Run {code(data.id)}, {moment(data.status.started_at)}."
@@ -66,14 +66,15 @@ def code(name: str) -> str:
     return f"<code>{_MARKS.sub(lambda match: _reference(match[0]), line)}</code>"
 
 
-def _table(verdicts: Verdicts) -> Iterator[str]:
-    """A row for each condition, a column for each pair of protocols, by total time; nothing for a single protocol."""
+def _table(verdicts: Judgement) -> Iterator[str]:
+    """A row for each condition, a column for each pair, by the primary metric; nothing for a single protocol."""
     rows: dict[str, dict[Pair, Line]] = {}
     for line in verdicts.compared:
         rows.setdefault(line.condition.id, {})[line.pair] = line
     pairs = verdicts.pairs
     if pairs:
-        yield _row("total time", *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
+        metric = words.primaries(line.condition for line in verdicts.compared)
+        yield _row(metric, *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
         yield _row(*["---"] * (len(pairs) + 1))
     for condition, lines in rows.items():
         yield _row(code(condition), *(_cell(lines[pair]) for pair in pairs))
@@ -85,7 +86,7 @@ def _row(*cells: str) -> str:
 
 def _cell(line: Line) -> str:
     unfinished = told.unfinished_text(line)
-    verdict = f"{told.finding_text(line.findings[TOTAL])} n={line.blocks}"
+    verdict = f"{told.finding_text(line.primary)} n={line.blocks}"
     return f"{verdict}<br>unfinished: {unfinished}" if unfinished else verdict
 
 
@@ -98,7 +99,7 @@ def _legend(rule: Rule) -> str:
     )
 
 
-def _open(verdicts: Verdicts) -> Iterator[str]:
+def _open(verdicts: Judgement) -> Iterator[str]:
     yield from (text(told.open_text(item)) for item in verdicts.open[:MOST_NAMED])
     if (left := len(verdicts.open) - MOST_NAMED) > 0:
         yield f"{counted(left, 'more condition')} not decided"

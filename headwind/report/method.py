@@ -42,10 +42,7 @@ def method(data: RunData) -> Iterator[str]:
     yield from _client(data)
     yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
     yield f"Windows and buffers: nginx {matrix.settings.server}, h2load {matrix.settings.client}."
-    yield (
-        f"A trial is stopped after {setting('timeout_s', matrix.timeout_s)}. The total time is h2load's own, from its "
-        "start to its last response; throughput is the bits of response bodies over that time, headers not counted."
-    )
+    yield f"A trial is stopped after {setting('timeout_s', matrix.timeout_s)}."
     yield from _analysis()
     yield from _verdicts(data)
 
@@ -79,16 +76,12 @@ def _twins(data: RunData) -> Iterator[str]:
 
 def workload(condition: Condition) -> str:
     """What the client fetched, in one sentence."""
-    item = condition.workload
-    pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if item.streams > 1 else ""
-    return (
-        f"Workload {item.name}: {counted(item.requests, 'request')} for {item.path} over "
-        f"{counted(item.connections, 'connection')}, at most {counted(item.streams, 'request')} at once on each"
-        f"{pipelined}, {counted(item.threads, 'client thread')}."
-    )
+    return f"Workload {condition.workload.name}: {condition.workload.sentence()}"
 
 
 def _client(data: RunData) -> Iterator[str]:
+    for kind in dict.fromkeys(type(condition.workload) for condition in data.matrix.conditions):
+        yield kind.method()
     if Protocol.H3 in data.matrix.protocols and data.matrix.settings.client is Windows.AS_SHIPPED:
         yield (
             "h2load as shipped, the client of every protocol, pads the QUIC packets that carry requests to full size. "

@@ -9,25 +9,26 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwind import format as units
+from headwind.findings import metrics_of
+from headwind.judgement import Judge, Line
+from headwind.metric import Use
 from headwind.model import Condition
 from headwind.record import State, matrix_to_json
 from headwind.report import templating, words
 from headwind.report.commands import tc_command
-from headwind.report.condition import FEWEST_FOR_TAIL, INSIDE, TOTALS, ConditionView, condition_view, trial_text
+from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, condition_view, trial_text
 from headwind.report.data import RunData
 from headwind.report.embedded import embedded
 from headwind.report.highlights import doubts, highlights
 from headwind.report.method import method
-from headwind.report.pictures import condition_pictures, interval_pictures, sweep_pictures, timeline_picture
+from headwind.report.pictures import condition_pictures, heading, interval_pictures, sweep_pictures, timeline_picture
 from headwind.report.published import published_rows
 from headwind.report.summary import Row, compare_ranges, notices, summary_table
 from headwind.report.truth import Truth, truth_table
-from headwind.report.verdicts import Line, Verdicts
 from impair.profile import Direction
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def write_report(run: Run, data: RunData | None = None) -> Path:
     return run.write(REPORT, render(data or RunData.of(run), time.time()))
 
 
-def redrawing(run: Run) -> Callable[[], None]:
-    """A function to be called after every block: it draws the report again.
+def redrawing(run: Run, judge: Judge | None = None) -> Callable[[], None]:
+    """A function to be called after every block: it draws the report again. `judge` is told all that the run records.
 
     Of an adaptive run, whose blocks may be many and short, it skips some: drawing may take REDRAW_SHARE of the time.
     """
@@ -58,7 +59,7 @@ def redrawing(run: Run) -> Callable[[], None]:
         nonlocal due_s
         start = time.perf_counter()
         if start >= due_s:
-            write_report(run)
+            write_report(run, RunData.of(run, judge))
             end = time.perf_counter()
             due_s = end + (end - start) / share
 
@@ -99,7 +100,7 @@ def render(data: RunData, generated_at_s: float) -> str:
 
 def _verdicts(data: RunData) -> dict[str, Any]:
     """What the templates need of verdicts and conditions."""
-    matrix, verdicts = data.matrix, Verdicts.of(data)
+    matrix, verdicts = data.matrix, data.judgement
     both_ways = words.uses_uplink(condition.profile for condition in matrix.conditions)
     by_condition: dict[str, list[Line]] = {}
     for line in verdicts.lines:
@@ -132,7 +133,9 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "cells": cells,
         "columns": [name for name in words.COLUMNS if any(cell.network[name] for cell in cells)],
         "network_of": {cell.condition.id: words.network_text(cell.network) for cell in cells},
-        "trial_text": partial(trial_text, timeout_s=matrix.timeout_s),
+        "trial_text": trial_text,
+        "metrics": metrics_of(matrix, Use.JUDGED, Use.COMPARED),
+        "rates": list(dict.fromkeys(rate for item in matrix.conditions for rate in item.workload.rates)),
         "embedded": embedded(data, views),
     }
 
@@ -154,7 +157,7 @@ def tc_commands(view: ConditionView) -> list[str]:
 
 def published_time(seconds: float | None) -> str:
     """A published time, or that there is none."""
-    return units.measured("total_s", seconds) if seconds is not None else "no result"
+    return units.measured("published_s", seconds) if seconds is not None else "no result"
 
 
 def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str, str]]:
@@ -170,9 +173,9 @@ GLOBALS = {
     "directions": words.ARROWS,
     "Direction": Direction,
     "totals": TOTALS,
-    "inside": INSIDE,
     "enough": FEWEST_FOR_TAIL,
     "infinity": math.inf,
     "commands_of": tc_commands,
     "published_time": published_time,
+    "heading": heading,
 }

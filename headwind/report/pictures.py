@@ -9,16 +9,19 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from headwind.findings import TOTAL, Finding, Pair
+from headwind.findings import Finding, Pair
 from headwind.format import arm_name, counted, measured
+from headwind.judgement import Judgement
+from headwind.metric import Metric, Unfinished
 from headwind.model import Arm, Condition, Matrix, Outcome, Result
+from headwind.observed import Observed, figure, observed
 from headwind.report import charts
-from headwind.report.charts import Bar, DotSeries, Mark, RunningPoint, SweepPoint
+from headwind.report.charts import Bar, DotSeries, RunningPoint, SweepPoint
 from headwind.report.condition import ConditionView, Running
 from headwind.report.data import RunData, is_data
-from headwind.report.summary import Kind, time_of
 from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
-from headwind.report.verdicts import SYMBOLS, Verdicts, finding_text
+from headwind.report.verdicts import SYMBOLS, finding_text
+from headwind.report.words import primaries
 from headwind.stats import Interval
 from headwind.verdict import Rule
 
@@ -39,41 +42,51 @@ class ConditionPictures:
 
 def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> ConditionPictures:
     """Every trial, their distribution twice, and how the intervals closed."""
-    series = [_series(view, arm, timeout_s) for arm in view.arms]
+    metric = view.condition.workload.primary()
+    series = [_series(view, arm) for arm in view.arms]
     blocks = [row.block.index for row in view.rows]
     name, many = view.condition.id, counted(len(blocks), "block")
-    said = "; ".join(f"{arm_name(each.arm)}: median {each.total['median']}" for each in view.figures)
+    said = "; ".join(f"{arm_name(each.arm)}: median {each.primary['median']}" for each in view.figures)
     return ConditionPictures(
         dots=charts.dots(
-            f"{view.anchor}-dots", series, blocks=blocks, title=f"Total time of every trial in {name}",
+            f"{view.anchor}-dots", series, blocks=blocks, metric=metric,
+            title=f"{heading(metric)} of every trial in {name}",
             description=f"One mark for each trial, {many}; a line joins the trials of a block. {said}.",
         ),
         ecdf=charts.ecdf(
-            f"{view.anchor}-ecdf", series, timeout_s=timeout_s, title=f"Share of trials finished in {name}",
-            description=f"By total time, up to the timeout; what is missing to 100 % did not finish. {said}.",
+            f"{view.anchor}-ecdf", series, metric=metric, timeout_s=limit(metric, timeout_s),
+            title=f"Share of trials finished in {name}",
+            description=f"By {metric.label}, up to the timeout; what is missing to 100 % did not finish. {said}.",
         ),
         violin=charts.violin(
-            f"{view.anchor}-violin", series, title=f"Distribution of total time in {name}",
+            f"{view.anchor}-violin", series, metric=metric, title=f"Distribution of {metric.label} in {name}",
             description="Density of the trials that finished; quartiles and median of all, of which one that did not "
-            f"finish is slower than any. {said}.",
+            f"finish is worse than any. {said}.",
         ),
         running=tuple((running, _running(view, running, rule)) for running in view.running),
     )  # fmt: skip
 
 
-def _series(view: ConditionView, arm: Arm, timeout_s: float) -> DotSeries:
-    marks = [trial_mark(row.results.get(arm), timeout_s) for row in view.rows]
-    return DotSeries(arm.value, arm_name(arm), marks)
+def heading(metric: Metric) -> str:
+    """The metric over a column, or at the start of a title."""
+    return metric.heading[:1].upper() + metric.heading[1:]
 
 
-def trial_mark(result: Result | None, timeout_s: float) -> Mark | None:
-    """A trial as the charts take it; None for what is in no figure."""
+def limit(metric: Metric, timeout_s: float) -> float | None:
+    """The timeout, where a metric runs up to it."""
+    return timeout_s if metric.unfinished is Unfinished.ABOVE_TIMEOUT else None
+
+
+def _series(view: ConditionView, arm: Arm) -> DotSeries:
+    marks = [trial_mark(row.results.get(arm)) for row in view.rows]
+    return DotSeries(arm.value, arm_name(arm), marks, view.condition.workload.primary().better)
+
+
+def trial_mark(result: Result | None) -> Observed | None:
+    """A trial by its primary metric, as the charts take it; None for what is in no figure."""
     if result is None or not is_data(result):
         return None
-    time = time_of(result, timeout_s)
-    if time.kind is Kind.NEVER:
-        return Mark(timeout_s, "failed")
-    return Mark(time.seconds, "finished" if time.kind is Kind.EXACT else "above")
+    return figure(result, result.trial.block.condition.workload.primary())
 
 
 def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
@@ -84,13 +97,14 @@ def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
     return charts.running(
         f"{view.anchor}-{pair.new.value}-{pair.base.value}", points, margin_ratio=rule.margin_ratio,
         title=f"{arm_name(pair.new)} against {arm_name(pair.base)} in {view.condition.id}, block by block",
-        description=f"Ratio of total times and its interval after {each}; above 1 the first is faster.",
+        description=f"Ratio of {view.condition.workload.primary().label} and its interval after {each}; "
+        "above 1 the first is faster.",
     )  # fmt: skip
 
 
-def interval_pictures(verdicts: Verdicts) -> dict[tuple[str, str], Markup]:
-    """The small interval of every comparison by total time, by condition id and pair, all on one scale."""
-    findings = [line.findings[TOTAL] for line in verdicts.compared if line.blocks]
+def interval_pictures(verdicts: Judgement) -> dict[tuple[str, str], Markup]:
+    """The small interval of every comparison by the primary metric, by condition id and pair, all on one scale."""
+    findings = [line.primary for line in verdicts.compared if line.blocks]
     domain = interval_domain(finding.comparison.interval for finding in findings)
     pictures = {}
     for number, finding in enumerate(findings, 1):
@@ -129,8 +143,9 @@ def timeline_picture(data: RunData, conditions: Sequence[Condition]) -> Markup:
     ]
     return charts.timeline(
         "timeline-chart", bars, list(lanes), title="The run over time",
-        description="Above, when each trial ran, in a lane for each condition; below, its total time over the median "
-        "of the trials of its condition and protocol that finished: a slope would be a drift of the machine.",
+        description="Above, when each trial ran, in a lane for each condition; below, its "
+        f"{primaries(conditions)} over the median of the trials of its condition "
+        "and protocol that finished: a slope would be a drift of the machine.",
     )  # fmt: skip
 
 
@@ -144,16 +159,17 @@ class SweepPicture:
     crossovers: tuple[str, ...]
 
 
-def sweep_pictures(matrix: Matrix, verdicts: Verdicts) -> list[SweepPicture]:
-    """Every sweep in a matrix by total time, where two protocols or more are compared."""
+def sweep_pictures(matrix: Matrix, verdicts: Judgement) -> list[SweepPicture]:
+    """Every sweep in a matrix by the primary metric, where two protocols or more are compared."""
     pairs = verdicts.pairs
     return [
         _sweep(f"sweep-{number}", sweep, verdicts, pairs) for number, sweep in enumerate(sweeps_of(matrix), 1) if pairs
     ]
 
 
-def _sweep(name: str, sweep: Sweep, verdicts: Verdicts, pairs: Sequence[Pair]) -> SweepPicture:
-    found = curves(sweep, verdicts, TOTAL)
+def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) -> SweepPicture:
+    metric = sweep.steps[0].condition.workload.primary()
+    found = curves(sweep, verdicts, metric)
     drawn = [
         (f"{pair.new.value}:{pair.base.value}", str(pair),
          [_sweep_point(step, finding) for step, finding in found[pair]])
@@ -165,7 +181,7 @@ def _sweep(name: str, sweep: Sweep, verdicts: Verdicts, pairs: Sequence[Pair]) -
     chart = charts.sweep(
         name, drawn, quantity=sweep.quantity, margin_ratio=verdicts.rule.margin_ratio,
         crossovers=crossings,
-        title=f"Ratio of total times over {sweep.parameter}, {sweep.workload}",
+        title=f"Ratio of {metric.label} over {sweep.parameter}, {sweep.workload}",
         description="Above 1 the first is faster. The ribbon is the interval; filled marks are clear differences.",
     )  # fmt: skip
     by_step = zip(*(found[pair] for pair in pairs), strict=True)
@@ -189,12 +205,18 @@ def _key(result: Result) -> Key:
 def _finished(data: RunData) -> dict[Key, list[float]]:
     times: dict[Key, list[float]] = {}
     for result in data.latest:
-        if result.outcome is Outcome.OK and "total_s" in result.metrics:
-            times.setdefault(_key(result), []).append(result.metrics["total_s"])
+        value = _value(result)
+        if value is not None:
+            times.setdefault(_key(result), []).append(value)
     return times
 
 
 def _relative(result: Result, typical: dict[Key, float]) -> float | None:
-    if result.outcome is not Outcome.OK or "total_s" not in result.metrics or _key(result) not in typical:
-        return None
-    return result.metrics["total_s"] / typical[_key(result)]
+    value, usual = _value(result), typical.get(_key(result))
+    return value / usual if value is not None and usual else None
+
+
+def _value(result: Result) -> float | None:
+    """Of the primary metric, where the trial finished."""
+    value = observed(result, result.trial.block.condition.workload.primary())
+    return value.known if value and value.is_finished else None

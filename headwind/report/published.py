@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headwind.findings import TOTAL, Finding, Pair, pairs_of
+from headwind.findings import Finding, Pair, pairs_of
+from headwind.judgement import Judgement
 from headwind.model import Arm, Condition, Published, PublishedRow
 from headwind.report.data import RunData
-from headwind.report.verdicts import Verdicts
 from headwind.verdict import Rule, Verdict
 
 Word = Literal["reproduced", "contradicted", "no verdict"]
@@ -19,7 +19,7 @@ OPEN = (Verdict.INCONCLUSIVE, Verdict.UNDECIDED)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One comparison in one condition, as published and as measured by total time."""
+    """One comparison in one condition, as published and as measured by the primary metric."""
 
     condition_id: str
     base: Arm
@@ -42,13 +42,13 @@ class Source:
     gaps: Mapping[str, Sequence[str]]  # condition ids of what has no counterpart here, by the reason
 
 
-def published_rows(data: RunData, verdicts: Verdicts) -> list[Source]:
+def published_rows(data: RunData, verdicts: Judgement) -> list[Source]:
     """Every article of the matrix with its comparisons, in the article's order and within a row in the matrix's.
 
     An article of which nothing has a counterpart stays, with its gaps alone: the reader learns why nothing is compared.
     """
     conditions = {condition.id: condition for condition in data.matrix.conditions}
-    findings = {(line.condition.id, line.pair): line.findings[TOTAL] for line in verdicts.compared}
+    findings = {(line.condition.id, line.pair): line.primary for line in verdicts.compared}
 
     def rows(source: Published) -> Iterator[Row]:
         for row in source.rows:

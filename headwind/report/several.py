@@ -10,16 +10,18 @@ from markupsafe import Markup
 
 from headwind import format as units
 from headwind.between import Change, changes
-from headwind.findings import JUDGED, METRIC_NAMES, TOTAL, Finding, Pair
+from headwind.findings import Finding, Pair, metrics_of
+from headwind.judgement import Judgement, Line
+from headwind.metric import Metric, Use
 from headwind.model import Condition, Protocol, UsageError
+from headwind.observed import Observed
 from headwind.report import charts, templating, words
 from headwind.report.accord import Accord, accord, change_figures, change_word
 from headwind.report.compared import same_networks
 from headwind.report.contrast import conditions_apart, differing_facts
 from headwind.report.data import RunData, latest_of
-from headwind.report.pictures import interval_domain, trial_mark
+from headwind.report.pictures import heading, interval_domain, limit, trial_mark
 from headwind.report.summary import Row, summary_table
-from headwind.report.verdicts import Line, Verdicts
 
 MOST_PICTURED = 20_000  # trials; above that the distributions would make the page heavy
 LONG_VALUE = 24  # characters: a value of more is written once, and then referred to
@@ -32,7 +34,7 @@ class Member:
 
     letter: str
     data: RunData
-    verdicts: Verdicts
+    verdicts: Judgement
     lines: Mapping[tuple[Condition, Pair], Line]
     rows: Mapping[tuple[Condition, Protocol], Row]
 
@@ -40,8 +42,9 @@ class Member:
     def of(cls, letter: str, data: RunData) -> Member:
         """Judge the run as its own report does."""
         protocols = tuple(protocol for protocol in Protocol if protocol in data.matrix.protocols)
-        data = replace(data, matrix=replace(data.matrix, protocols=protocols))
-        verdicts = Verdicts.of(data)
+        if protocols != data.matrix.protocols:
+            data = replace(data, matrix=replace(data.matrix, protocols=protocols), judge=None)
+        verdicts = data.judgement
         return cls(
             letter=letter,
             data=data,
@@ -66,7 +69,7 @@ class Timed:
 
     protocol: Protocol
     cells: Sequence[Row | None]
-    changes: Mapping[str, Change]
+    changes: Mapping[Metric, Change]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,18 @@ def render_several(runs: Sequence[RunData], generated_at_s: float) -> str:
         apart=conditions_apart(runs),
         summary=list(_summary(members, groups)),
         method=list(_method(members)),
+        conditions=_conditions(members),
+        judged_metrics=_judged_metrics(members),
         generated_at_s=generated_at_s,
     )  # fmt: skip
+
+
+def _conditions(members: Sequence[Member]) -> list[Condition]:
+    return [condition for member in members for condition in member.data.matrix.conditions]
+
+
+def _judged_metrics(members: Sequence[Member]) -> list[Metric]:
+    return list(dict.fromkeys(metric for member in members for metric in metrics_of(member.data.matrix, Use.JUDGED)))
 
 
 def _letter(number: int) -> str:
@@ -144,7 +157,7 @@ def _judged(
     for member in members:
         line, picture = member.lines.get((condition, pair)), Markup()
         if line and line.blocks:
-            finding = line.findings[TOTAL]
+            finding = line.primary
             verdicts.append((member.letter, finding.counted))
             picture = _interval(f"{anchor}-{member.letter}", member, finding, domain)
         cells.append((line, picture))
@@ -162,15 +175,15 @@ def _interval(anchor: str, member: Member, finding: Finding, domain: tuple[float
 def _domain(members: Sequence[Member]) -> tuple[float, float]:
     """The same for all small intervals."""
     lines = (line for member in members for line in member.lines.values() if line.blocks)
-    return interval_domain(line.findings[TOTAL].comparison.interval for line in lines)
+    return interval_domain(line.primary.comparison.interval for line in lines)
 
 
-def _changes(members: Sequence[Member]) -> dict[tuple[Condition, Protocol], dict[str, Change]]:
+def _changes(members: Sequence[Member]) -> dict[tuple[Condition, Protocol], dict[Metric, Change]]:
     """Of two runs: what became of every cell that both have, in the second, as `lab.py compare` finds it."""
     if len(members) != 2:
         return {}
     before, after = (member.data for member in members)
-    found: dict[tuple[Condition, Protocol], dict[str, Change]] = {}
+    found: dict[tuple[Condition, Protocol], dict[Metric, Change]] = {}
     for change in changes(after.matrix, same_networks(before, after), after.latest):
         if all(change.trials):
             found.setdefault((change.condition, change.protocol), {})[change.metric] = change
@@ -180,32 +193,34 @@ def _changes(members: Sequence[Member]) -> dict[tuple[Condition, Protocol], dict
 def _pictures(
     anchor: str, members: Sequence[Member], condition: Condition, protocols: Sequence[Protocol]
 ) -> Sequence[tuple[str, Markup]]:
-    """For each protocol that more than one run has tried: the distribution of its total times, a curve for each run."""
-    found = []
+    """For each protocol that more than one run has tried: the distribution of the primary metric, a curve for each."""
+    found, metric = [], condition.workload.primary()
     for protocol in protocols:
         series = [
-            charts.DotSeries(f"c{number % CURVES + 1}", member.letter, _marks(member.data, condition, protocol))
+            charts.DotSeries(
+                f"c{number % CURVES + 1}", member.letter, _marks(member.data, condition, protocol), metric.better
+            )
             for number, member in enumerate(members)
         ]
         rows = [(member.letter, member.rows.get((condition, protocol))) for member in members]
-        medians = [f"{letter} {words.time_text(row.time.median)}" for letter, row in rows if row and row.time]
+        medians = [f"{letter} {words.median_text(row)}" for letter, row in rows if row and row.time]
         if len(medians) > 1:
             name = units.protocol_name(protocol)
             picture = charts.ecdf(
                 f"{anchor}-{protocol.value}", series,
                 title=f"{name} in {condition.id}, run by run",
-                description=f"Share of trials that had finished, by total time. Medians: {', '.join(medians)}.",
-                timeout_s=max(member.data.matrix.timeout_s for member in members),
+                description=f"Share of trials that had finished, by {metric.label}. Medians: {', '.join(medians)}.",
+                metric=metric, timeout_s=limit(metric, max(member.data.matrix.timeout_s for member in members)),
             )  # fmt: skip
             found.append((name, picture))
     return found
 
 
-def _marks(data: RunData, condition: Condition, protocol: Protocol) -> list[charts.Mark | None]:
+def _marks(data: RunData, condition: Condition, protocol: Protocol) -> list[Observed | None]:
     if condition not in data.matrix.conditions:
         return []
     results = latest_of(data.attempts(condition, protocol))
-    return [mark for result in results if (mark := trial_mark(result, data.matrix.timeout_s))]
+    return [mark for result in results if (mark := trial_mark(result))]
 
 
 def _summary(members: Sequence[Member], groups: Sequence[Group]) -> Iterator[str]:
@@ -218,17 +233,18 @@ def _summary(members: Sequence[Member], groups: Sequence[Group]) -> Iterator[str
         yield "These runs have no condition in common: nothing in them can be compared."
         return
     yield f"{units.counted(len(members), 'run')}, {units.counted(together, 'condition')} in more than one of them."
+    metric = words.primaries(_conditions(members))
     told_by_two = [item.accord for group in groups for item in group.judged if item.accord.text]
     against = sum(item.is_contradiction for item in told_by_two)
     same = sum(item.text.startswith("same") for item in told_by_two)
     if told_by_two:
         yield (
-            f"By total time, {units.counted(len(told_by_two), 'comparison')} got a verdict in two runs or more: "
+            f"By {metric}, {units.counted(len(told_by_two), 'comparison')} got a verdict in two runs or more: "
             f"the same in {same}, a contradiction in {against}, and something between in "
             f"{len(told_by_two) - same - against}."
         )
     else:
-        yield "No comparison got a verdict by total time in two runs or more."
+        yield f"No comparison got a verdict by {metric} in two runs or more."
     found = [change for group in groups for item in group.timed for change in item.changes.values()]
     if found:
         first, second = (member.letter for member in members)
@@ -267,5 +283,5 @@ GLOBALS = {
     "change_figures": change_figures,
     "change_word": change_word,
     "long": LONG_VALUE,
-    "judged_metrics": {metric: METRIC_NAMES[metric] for metric in JUDGED},
+    "heading": heading,
 }

@@ -1,51 +1,28 @@
-"""The article's own table: what each protocol did in each condition. Pure; used by the page and by the terminal.
-
-A trial that did not finish is never left out of a median: it took longer than every trial that did. So a median may be
-a bound ("> 60 s"), or there may be none ("not completed"), and it is never an average over survivors.
-"""
+"""The article's own table: what each protocol did in each condition. Pure; used by the page and by the terminal."""
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from itertools import combinations
 
+from headwind.metric import Better, Rate
 from headwind.model import DATA_OUTCOMES, Condition, Outcome, Protocol, Result
+from headwind.observed import Kind, Observed, figure, from_best, median, observed
 from headwind.record import State
 from headwind.report.data import RunData, is_data, latest_of
 
 
-class Kind(IntEnum):
-    """How much is known of a completion time; in the order in which times are sorted."""
-
-    EXACT = 0  # every request succeeded, at this time
-    ABOVE = 1  # stopped at this time, unfinished
-    NEVER = 2  # ended without doing its work: there is no completion time
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Time:
-    """When the work of a trial was complete, in seconds; sorts from quick to never."""
-
-    kind: Kind
-    seconds: float
-
-
-NEVER = Time(Kind.NEVER, math.inf)
-
-
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median, lowest and highest of the completion times of one condition and protocol."""
+    """Median, best and worst of one metric of one condition and protocol."""
 
-    median: Time
-    lowest: Time
-    highest: Time
+    median: Observed
+    best: Observed
+    worst: Observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +35,9 @@ class Row:
     running: bool  # more of them are to come
     outcomes: Mapping[Outcome, int]  # of the latest attempts; outcomes that did not happen are absent
     repeated: int  # attempts that were made again because the lab had failed
-    time: Spread | None
-    requests_per_s: float | None  # of a trial that takes the median time; None as well where that is a bound
-    goodput_bps: float | None
-    succeeded: tuple[int, int] | None  # fewest and most requests that succeeded in a failed trial
+    time: Spread | None  # by the primary metric
+    rates: Mapping[Rate, float | None]  # of a trial that takes the median time; None as well where that is a bound
+    got_done: str  # what failed trials got done, in words
 
     @property
     def analysed(self) -> int:
@@ -88,9 +64,10 @@ def _row(data: RunData, condition: Condition, protocol: Protocol) -> Row:
     attempts = data.attempts(condition, protocol)
     results = latest_of(attempts)
     analysed = [result for result in results if is_data(result)]
-    times = sorted(time_of(result, data.matrix.timeout_s) for result in analysed)
-    median = median_time(times) if times else None
-    body_bytes = _rate_at(median, analysed, "bytes_body")
+    workload = condition.workload
+    metric = workload.primary()
+    times = from_best((figure(result, metric) for result in analysed), metric.better)
+    middle = median(times) if times else None
     return Row(
         condition=condition,
         protocol=protocol,
@@ -98,46 +75,19 @@ def _row(data: RunData, condition: Condition, protocol: Protocol) -> Row:
         running=data.status.state is State.RUNNING,
         outcomes=Counter(result.outcome for result in results),
         repeated=len(attempts) - len(results),
-        time=Spread(median, times[0], times[-1]) if median else None,
-        requests_per_s=_rate_at(median, analysed, "requests_succeeded"),
-        goodput_bps=body_bytes * 8 if body_bytes is not None else None,
-        succeeded=_succeeded(analysed),
+        time=Spread(middle, times[0], times[-1]) if middle else None,
+        rates={rate: _rate_at(middle, analysed, rate) for rate in workload.rates},
+        got_done=workload.got_done([result.metrics for result in analysed if result.outcome is Outcome.FAILED]),
     )
 
 
-def time_of(result: Result, timeout_s: float) -> Time:
-    """The completion time of a trial; `timeout_s` is the matrix's, for a result that does not say its own."""
-    if result.outcome is Outcome.TIMEOUT:
-        return Time(Kind.ABOVE, result.lower_bound_s or timeout_s)
-    if result.outcome is Outcome.OK and "total_s" in result.metrics:
-        return Time(Kind.EXACT, result.metrics["total_s"])
-    return NEVER
-
-
-def median_time(times: Sequence[Time]) -> Time:
-    """The median of one or more sorted times: of an even number, half-way between the two in the middle.
-
-    Half-way between a time and a bound is a bound; half-way between anything and never is never.
-    """
-    low, high = times[(len(times) - 1) // 2], times[len(times) // 2]
-    return Time(high.kind, (low.seconds + high.seconds) / 2)  # never is at infinity, and so is half the way to it
-
-
-def _rate_at(median: Time | None, analysed: Sequence[Result], amount: str) -> float | None:
-    """What a finished trial moves (`amount`) over the median time; None where that is a bound."""
-    moved = [result.metrics[amount] for result in analysed if result.outcome is Outcome.OK and amount in result.metrics]
-    if median is None or median.kind is not Kind.EXACT or not moved or median.seconds <= 0:
+def _rate_at(middle: Observed | None, analysed: Sequence[Result], rate: Rate) -> float | None:
+    """What a finished trial moves in a second, when it takes the median time; None where that is a bound."""
+    finished = [result.metrics for result in analysed if result.outcome is Outcome.OK]
+    moved = [metrics[rate.amount] for metrics in finished if rate.amount in metrics]
+    if middle is None or not middle.is_finished or not moved or middle.known <= 0:
         return None
-    return statistics.median(moved) / median.seconds
-
-
-def _succeeded(analysed: Sequence[Result]) -> tuple[int, int] | None:
-    counts = [
-        int(result.metrics["requests_succeeded"])
-        for result in analysed
-        if result.outcome is Outcome.FAILED and "requests_succeeded" in result.metrics
-    ]
-    return (min(counts), max(counts)) if counts else None
+    return statistics.median(moved) / middle.known * rate.times
 
 
 def compare_ranges(rows: Sequence[Row]) -> str:
@@ -145,7 +95,7 @@ def compare_ranges(rows: Sequence[Row]) -> str:
 
     A protocol is compared when it has two trials or more and each of them did its work or timed out.
     """
-    fit = [row for row in rows if row.time and row.analysed > 1 and row.time.highest.kind is not Kind.NEVER]
+    fit = [row for row in rows if row.time and row.analysed > 1 and row.time.worst.kind is not Kind.NOTHING]
     if len(fit) < 2:
         return "too few completed trials to compare ranges"
     apart = [
@@ -161,11 +111,17 @@ def compare_ranges(rows: Sequence[Row]) -> str:
 
 
 def _apart(first: Row, second: Row) -> bool:
-    """Whether one row's every time is below the other's; a bound may reach any height, so it is below nothing."""
+    """Whether one row's every trial is better than the other's; a bound may lie anywhere beyond it."""
     assert first.time
     assert second.time
-    quick, slow = sorted((first.time, second.time), key=lambda time: time.lowest)
-    return quick.highest.kind is Kind.EXACT and quick.highest.seconds < slow.lowest.seconds
+    better, one, other = first.condition.workload.primary().better, first.time, second.time
+    ahead, behind = (one, other) if _is_first(one.best, other.best, better) else (other, one)
+    worst, best = ahead.worst, behind.best
+    return worst.is_finished and worst.known != best.known and _is_first(worst, best, better)
+
+
+def _is_first(one: Observed, other: Observed, better: Better) -> bool:
+    return from_best((one, other), better)[0] is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +169,9 @@ def _outcome_notices(data: RunData) -> Iterator[Notice]:
         if trials:
             yield Notice(meaning, trials)
     incomplete = tuple(
-        result.trial.id for result in data.latest if result.outcome is Outcome.OK and "total_s" not in result.metrics
+        result.trial.id
+        for result in data.latest
+        if result.outcome is Outcome.OK and observed(result, result.trial.block.condition.workload.primary()) is None
     )
     if incomplete:
         yield Notice("no time was measured, although the outcome is ok; counted as not completed", incomplete)

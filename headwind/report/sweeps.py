@@ -5,14 +5,16 @@ Nobody declares them. Whoever writes profiles with a loss of 1 %, 2 % and 5 %, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from headwind.findings import Finding, Pair
 from headwind.format import link_settings, quantity_name
+from headwind.judgement import Judgement
+from headwind.metric import Metric
 from headwind.model import Condition, Matrix
-from headwind.report.verdicts import Verdicts
 from impair.profile import Direction, Link, Profile
 
 FEWEST_STEPS = 3
@@ -112,10 +114,10 @@ def _is_other(axis: tuple[Direction, str], directions: Sequence[Direction], quan
 Curve = list[tuple[Step, Finding]]
 
 
-def curves(sweep: Sweep, verdicts: Verdicts, metric: str) -> dict[Pair, Curve]:
+def curves(sweep: Sweep, verdicts: Judgement, metric: Metric) -> dict[Pair, Curve]:
     """What was found at each step, by comparison of protocols; steps without that comparison are left out.
 
-    `metric` is one of findings.JUDGED; KeyError for any other.
+    `metric` is one that the workload judges; KeyError for any other.
     """
     steps = {step.condition.id: step for step in sweep.steps}
     found: dict[Pair, Curve] = {}
@@ -150,6 +152,7 @@ def crossovers(curve: Curve) -> list[float]:
 def _ln_ratio(finding: Finding) -> float:
     """The estimate of a clear verdict that it agrees with; 0 for a finding that shows no side."""
     estimate = finding.comparison.interval.estimate
-    if not (finding.counted.is_clear) or estimate is None or estimate * finding.verdict.favours <= 0:
+    is_told = finding.counted.is_clear and estimate is not None and math.isfinite(estimate)
+    if not is_told or estimate is None or estimate * finding.verdict.favours <= 0:
         return 0.0
     return estimate

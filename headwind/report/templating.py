@@ -9,7 +9,6 @@ from typing import Any
 import jinja2
 
 from headwind import format as units
-from headwind.findings import REQUEST, TOTAL
 from headwind.report import verdicts as told
 from headwind.report import words
 
@@ -40,5 +39,5 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"units": units, "words": words, "told": told, "TOTAL": TOTAL, "REQUEST": REQUEST}
+    environment.globals |= {"units": units, "words": words, "told": told}
     return environment

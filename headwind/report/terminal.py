@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headwind.format import clean, protocol_name
+from headwind.findings import metrics_of
+from headwind.format import NOTHING, clean, protocol_name
+from headwind.judgement import Line
+from headwind.metric import Metric, Use
 from headwind.report import verdicts as told
 from headwind.report import words
 from headwind.report.data import RunData
 from headwind.report.summary import Row, compare_ranges, notices, summary_table
-from headwind.report.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,15 +19,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from headwind.findings import Finding
-    from headwind.journal import Run
 
 
-def print_summary(run: Run, console: Console) -> None:
+def print_summary(data: RunData, console: Console) -> None:
     """Print the run's headline, one row for each condition, and what the reader must know before the figures."""
     from rich.table import Table
     from rich.text import Text
 
-    data = RunData.of(run)
     protocols = data.matrix.protocols
     table = Table("condition", *(protocol_name(protocol) for protocol in protocols), "ranges", show_lines=True)
     rows = summary_table(data)
@@ -34,9 +34,9 @@ def print_summary(run: Run, console: Console) -> None:
         name = Text(clean(cells[0].condition.id))
         table.add_row(name, *(_cell(row) for row in cells), Text(compare_ranges(cells)))
     console.print(table)
-    verdicts = Verdicts.of(data)
+    verdicts = data.judgement
     if verdicts.compared:
-        console.print(_verdict_table(verdicts))
+        console.print(_verdict_table(data))
     for notice in notices(data):
         console.print(Text(clean(f"! {len(notice.trials)} x {notice.text}"), style="yellow"))
     for check in verdicts.checks:
@@ -48,22 +48,30 @@ def print_summary(run: Run, console: Console) -> None:
     console.print(Text(clean(told.sentence(verdicts)), style="bold"))
 
 
-def _verdict_table(verdicts: Verdicts) -> Table:
-    """One row for each comparison; the tail is shown and not judged."""
+def _verdict_table(data: RunData) -> Table:
+    """One row for each comparison; of metrics that are not judged the interval alone."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("condition", "comparison", "n", "total time", "median request", "p95", "unfinished")
+    verdicts, metrics = data.judgement, metrics_of(data.matrix, Use.JUDGED, Use.COMPARED)
+    table = Table("condition", "comparison", "n", *(metric.heading for metric in metrics), "unfinished")
     last = ""
     for line in verdicts.lines:
         name = "" if line.condition.id == last else line.condition.id
         last = line.condition.id
-        judged = [Text(told.finding_text(finding), style=_style(finding)) for finding in line.findings.values()]
         table.add_row(
-            Text(clean(name)), str(line.pair), str(line.blocks), *judged, told.interval_text(line.tail),
+            Text(clean(name)), str(line.pair), str(line.blocks), *(_told(line, metric) for metric in metrics),
             told.unfinished_text(line), end_section=line is verdicts.lines[-1],
         )  # fmt: skip
     return table
+
+
+def _told(line: Line, metric: Metric) -> Text:
+    from rich.text import Text
+
+    if finding := line.findings.get(metric):
+        return Text(told.finding_text(finding), style=_style(finding))
+    return Text(told.interval_text(line.intervals[metric]) if metric in line.intervals else NOTHING)
 
 
 def _style(finding: Finding) -> str:
@@ -75,7 +83,7 @@ def _style(finding: Finding) -> str:
 def _cell(row: Row) -> Text:
     from rich.text import Text
 
-    text = Text(words.time_text(row.time.median if row.time else None), style="bold")
+    text = Text(words.median_text(row), style="bold")
     if spread := words.range_text(row):
         text.append(f" {spread}", style="not bold")
     finished, *others = words.trials_text(row)

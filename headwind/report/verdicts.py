@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from headwind.findings import (
-    JUDGED,
-    METRIC_NAMES,
-    TAIL,
-    TOTAL,
-    Finding,
-    Pair,
-    SelfCheckFinding,
-    columns_of,
-    doubted,
-    find,
-    rows_of,
-    rule_of,
-    self_checks,
-)
-from headwind.forecast import Forecast
+from headwind.findings import Finding, Pair, SelfCheckFinding
 from headwind.format import arm_name, counted, duration
-from headwind.model import Condition, Protocol
-from headwind.pursuit import block_seconds
-from headwind.record import State
-from headwind.report.data import RunData
-from headwind.soundness import Caveat
-from headwind.stats import Interval, ratio_interval
-from headwind.undecided import Open, still_open
-from headwind.verdict import Rule, Top, Verdict, winner
+from headwind.judgement import Judgement, Line
+from headwind.metric import Metric
+from headwind.model import Protocol
+from headwind.stats import Interval
+from headwind.undecided import Open
+from headwind.verdict import Top, Verdict, winner
 
 SYMBOLS = {
     Verdict.COMPLETES_MORE: "\N{BLACK UP-POINTING TRIANGLE}",
@@ -47,115 +29,31 @@ SYMBOLS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One comparison in one condition: both judged findings, the tail beside them, and how many trials failed."""
-
-    condition: Condition
-    pair: Pair
-    findings: Mapping[str, Finding]  # by metric
-    tail: Interval
-
-    @property
-    def blocks(self) -> int:
-        """In which both arms gave data."""
-        return self.findings[TOTAL].comparison.completion.n
-
-    @property
-    def unfinished(self) -> tuple[int, int]:
-        """Trials of the candidate and of the baseline, of `blocks` each, that did not do their work."""
-        completion = self.findings[TOTAL].comparison.completion
-        return completion.n - completion.new_finished, completion.n - completion.base_finished
-
-    @property
-    def is_decided(self) -> bool:
-        """By one of the metrics."""
-        return any(self.findings[metric].is_decided for metric in self.pair.metrics)
-
-    @property
-    def network_held(self) -> bool:
-        """False where all trials together say that the network was not the requested one."""
-        return all(finding.network_held for finding in self.findings.values())
-
-    @property
-    def caveats(self) -> tuple[Caveat, ...]:
-        """Every warning once; one that holds for a single metric names it."""
-        said = Counter(caveat for finding in self.findings.values() for caveat in finding.caveats)
-        named = (
-            caveat if said[caveat] > 1 else replace(caveat, message=f"{METRIC_NAMES[metric]}: {caveat.message}")
-            for metric, finding in self.findings.items()
-            for caveat in finding.caveats
-        )
-        return tuple(dict.fromkeys(named))
-
-
-@dataclass(frozen=True, slots=True)
-class Verdicts:
-    """Everything that a run decided, and what it left open."""
-
-    rule: Rule
-    lines: tuple[Line, ...]  # protocols, in the matrix's order
-    checks: tuple[SelfCheckFinding, ...]
-    open: tuple[Open, ...]
-
-    @classmethod
-    def of(cls, data: RunData) -> Verdicts:
-        """Judge a run as far as it went. While it runs, what is open is undecided; afterwards it is inconclusive."""
-        matrix, running = data.matrix, data.status.state is State.RUNNING
-        complete = data.status.state is State.FINISHED
-        rule = rule_of(matrix, complete=complete)
-        findings = doubted(find(matrix, data.latest, complete=complete, exhausted=not running), network_doubts(data))
-        rows = rows_of(data.latest)
-        lines = []
-        for (_, pair), group in groupby(findings, key=lambda finding: (finding.condition.id, finding.pair)):
-            members = {finding.metric: finding for finding in group}
-            condition = members[TOTAL].condition
-            columns = columns_of(rows.get(condition.id, {}), pair, TAIL)
-            tail = ratio_interval(*columns.bounds, rule.confidence, rule.anytime)
-            lines.append(Line(condition, pair, members, tail))
-        costs = block_seconds(matrix, Forecast(matrix.timeout_s, data.latest))
-        left = still_open(matrix, data.latest, costs) if matrix.repeat.is_adaptive else []
-        return cls(rule, tuple(lines), tuple(self_checks(findings, rule)), tuple(left))
-
-    @property
-    def compared(self) -> list[Line]:
-        """The lines that compare protocols."""
-        return [line for line in self.lines if not line.pair.is_check]
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """Every comparison of protocols once, in the matrix's order."""
-        return list(dict.fromkeys(line.pair for line in self.compared))
-
-
-def network_doubts(data: RunData) -> dict[str, list[str]]:
-    """By condition, what its trials together found wrong with its network; conditions without a finding are absent."""
-    found: dict[str, list[str]] = {}
-    for question in data.pooled:
-        if not question.passed:
-            found.setdefault(question.condition.id, []).append(question.text)
-    return found
-
-
-def sentence(verdicts: Verdicts) -> str:
+def sentence(verdicts: Judgement) -> str:
     """What came of the run in plain words."""
     return " ".join(sentences(verdicts))
 
 
-def sentences(verdicts: Verdicts) -> list[str]:
+def sentences(verdicts: Judgement) -> list[str]:
     """One for each judged metric; verdicts count only where they survive e-BH over the matrix."""
     if not verdicts.pairs:
         return ["There is one protocol, so nothing to compare."]
-    return [_by_metric(verdicts, metric) for metric in JUDGED]
+    return [_by_metric(verdicts, metric) for metric in metrics_in(verdicts.compared)]
 
 
-def _by_metric(verdicts: Verdicts, metric: str) -> str:
+def metrics_in(lines: Iterable[Line]) -> list[Metric]:
+    """Every judged metric of these lines once, a primary one first."""
+    return list(dict.fromkeys(metric for line in lines for metric in line.findings))
+
+
+def _by_metric(verdicts: Judgement, metric: Metric) -> str:
+    lines = [line for line in verdicts.compared if metric in line.findings]
     parts = (
         f"{arm_name(pair.new)} against {arm_name(pair.base)}: "
-        + _tally([line.findings[metric] for line in verdicts.compared if line.pair == pair])
-        for pair in verdicts.pairs
+        + _tally([line.findings[metric] for line in lines if line.pair == pair])
+        for pair in dict.fromkeys(line.pair for line in lines)
     )
-    return f"By {METRIC_NAMES[metric]}, {'; '.join(parts)}."
+    return f"By {metric.label}, {'; '.join(parts)}."
 
 
 def _tally(findings: Sequence[Finding]) -> str:
@@ -192,9 +90,12 @@ def interval_text(interval: Interval) -> str:
     if not interval.n:
         return "\N{EM DASH}"
     estimate, low, high = interval.ratios
-    centre = "?" if estimate is None else f"{estimate:.2f}x"
-    ends = f"{low:.2f}" if low > 0 else "0", f"{high:.2f}" if math.isfinite(high) else "\N{INFINITY}"
-    return f"{centre} [{ends[0]}, {ends[1]}]"
+    centre = "?" if estimate is None else f"{_two(estimate)}x"
+    return f"{centre} [{_two(low) if low > 0 else '0'}, {_two(high)}]"
+
+
+def _two(ratio: float) -> str:
+    return f"{ratio:.2f}" if math.isfinite(ratio) else "\N{INFINITY}"
 
 
 def finding_text(finding: Finding) -> str:
@@ -253,10 +154,10 @@ def check_text(check: SelfCheckFinding) -> str:
     return text
 
 
-def tops(verdicts: Verdicts, protocols: Sequence[Protocol]) -> dict[str, Top]:
-    """Who is best in each condition, by total time and verdicts that stand among all comparisons."""
+def tops(verdicts: Judgement, protocols: Sequence[Protocol]) -> dict[str, Top]:
+    """Who is best in each condition, by the primary metric and verdicts that stand among all comparisons."""
     found: dict[str, Top] = {}
     for name, lines in groupby(verdicts.compared, key=lambda line: line.condition.id):
-        judged = {(line.pair.base.value, line.pair.new.value): line.findings[TOTAL].counted for line in lines}
+        judged = {(line.pair.base.value, line.pair.new.value): line.primary.counted for line in lines}
         found[name] = winner([protocol.value for protocol in protocols], judged)
     return found

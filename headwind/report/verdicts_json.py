@@ -7,12 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from headwind.findings import FALSE_SHARE, JUDGED, TAIL, Finding, SelfCheckFinding
+from headwind.findings import FALSE_SHARE, Finding, SelfCheckFinding
+from headwind.judgement import Judgement, Line
 from headwind.model import Outcome
 from headwind.pooled import Pooled
 from headwind.report.data import RunData
 from headwind.report.summary import notices
-from headwind.report.verdicts import Line, Verdicts, sentence, tops
+from headwind.report.verdicts import sentence, tops
 from headwind.report.words import headline
 from headwind.soundness import Caveat
 from headwind.stats import Interval
@@ -22,12 +23,12 @@ from headwind.verdict import Outlook
 VERSION = 2  # raised when a program that reads this would have to change
 
 
-def verdicts_text(data: RunData, verdicts: Verdicts) -> str:
+def verdicts_text(data: RunData, verdicts: Judgement) -> str:
     """The file's content: pure ASCII, and nothing that JSON does not know."""
     return json.dumps(verdicts_json(data, verdicts), indent=2, allow_nan=False) + "\n"
 
 
-def verdicts_json(data: RunData, verdicts: Verdicts) -> dict[str, Any]:
+def verdicts_json(data: RunData, verdicts: Judgement) -> dict[str, Any]:
     """Everything of it as one JSON object; ratios are of times, above 1: the candidate is faster. Infinity is null."""
     rule = verdicts.rule
     return {
@@ -107,8 +108,8 @@ def _comparison(line: Line) -> dict[str, Any]:
         "network_held": line.network_held,
         "blocks": line.blocks,
         "unfinished": {"candidate": new, "baseline": base},
-        "metrics": {metric: _finding(line.findings[metric]) for metric in JUDGED}
-        | {TAIL: {"ratio": _ratio(line.tail)}},
+        "metrics": {metric.key: _finding(finding) for metric, finding in line.findings.items()}
+        | {metric.key: {"ratio": _ratio(interval)} for metric, interval in line.intervals.items()},
         "warnings": _caveats(line.caveats),
     }
 
@@ -127,7 +128,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _ratio(interval: Interval) -> dict[str, float | int | None]:
     estimate, low, high = interval.ratios
-    return {"estimate": estimate, "low": low, "high": _finite(high), "blocks": interval.n}
+    shown = None if estimate is None else _finite(estimate)
+    return {"estimate": shown, "low": _finite(low), "high": _finite(high), "blocks": interval.n}
 
 
 def _self_check(check: SelfCheckFinding) -> dict[str, Any]:

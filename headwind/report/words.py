@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from headwind.format import NOTHING, above, clean, counted, link_settings, measured
-from headwind.model import Outcome
+from headwind.format import NOTHING, clean, counted, link_settings, observed_text
+from headwind.metric import Use
+from headwind.model import Condition, Outcome
 from headwind.record import State
 from headwind.report.data import RunData
-from headwind.report.summary import Kind, Row, Time
+from headwind.report.summary import Row
 from impair.profile import Direction, Profile
 
 ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}
@@ -37,25 +38,33 @@ def headline(data: RunData) -> str:
     return f"The run {'was interrupted' if status.state is State.INTERRUPTED else 'failed'}: {status.reason}. {how}"
 
 
-def time_text(time: Time | None) -> str:
-    """A completion time: "406 ms", "> 60 s", "not completed", or a dash."""
-    if time is None:
-        return NOTHING
-    if time.kind is Kind.NEVER:
-        return "not completed"
-    return above(time.seconds) if time.kind is Kind.ABOVE else measured("total_s", time.seconds)
+def median_text(row: Row) -> str:
+    """The median of the primary metric: "406 ms", "> 60 s", "not completed", or a dash."""
+    return observed_text(row.condition.workload.primary().key, row.time.median if row.time else None)
 
 
 def range_text(row: Row) -> str:
-    """Lowest to highest completion time, "[390 – 420 ms]"; empty for fewer than two trials."""
+    """Best to worst of the primary metric, "[390 – 420 ms]"; empty for fewer than two trials."""
     if row.time is None or row.analysed < 2:
         return ""
-    lowest, highest = time_text(row.time.lowest), time_text(row.time.highest)
-    if lowest == highest:
-        return f"[{lowest}]"
-    number, _, unit = lowest.rpartition(" ")
-    shared = row.time.highest.kind is Kind.EXACT and highest.endswith(f" {unit}")
-    return f"[{number if shared else lowest} \N{EN DASH} {highest}]"
+    quantity = row.condition.workload.primary().key
+    best, worst = observed_text(quantity, row.time.best), observed_text(quantity, row.time.worst)
+    if best == worst:
+        return f"[{best}]"
+    number, _, unit = best.rpartition(" ")
+    shared = row.time.worst.is_finished and worst.endswith(f" {unit}")
+    return f"[{number if shared else best} \N{EN DASH} {worst}]"
+
+
+def primaries(conditions: Iterable[Condition]) -> str:
+    """What comparisons and charts go by: "total time"."""
+    return " or ".join(dict.fromkeys(condition.workload.primary().label for condition in conditions))
+
+
+def others(conditions: Iterable[Condition]) -> str:
+    """What is judged besides: "median time per request"; empty where nothing is."""
+    kinds = dict.fromkeys(type(condition.workload) for condition in conditions)
+    return ", ".join(dict.fromkeys(metric.label for kind in kinds for metric in kind.with_use(Use.JUDGED)[1:]))
 
 
 def trials_text(row: Row) -> list[str]:
@@ -66,21 +75,13 @@ def trials_text(row: Row) -> list[str]:
     words = [f"{row.finished} of {ran} finished"]
     for outcome, count in row.outcomes.items():
         if outcome is not Outcome.OK:
-            words.append(f"{count} {outcome.value}" + (succeeded_text(row) if outcome is Outcome.FAILED else ""))
+            done = f" ({row.got_done})" if outcome is Outcome.FAILED and row.got_done else ""
+            words.append(f"{count} {outcome.value}{done}")
     if row.repeated:
         words.append(counted(row.repeated, "attempt") + " repeated")
     if ran < row.planned:
         words.append(f"{row.planned - ran} {'to come' if row.running else 'not run'}")
     return words
-
-
-def succeeded_text(row: Row) -> str:
-    """What failed trials got done, " (951 of 1,000 requests succeeded)"; nothing for a row without failed trials."""
-    if row.succeeded is None:
-        return ""
-    fewest, most = row.succeeded
-    counts = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    return f" ({counts} of {row.condition.workload.requests:,} requests succeeded)"
 
 
 def network(profile: Profile, *, both_ways: bool) -> dict[str, list[str]]:

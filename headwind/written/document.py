@@ -12,9 +12,10 @@ from typing import Annotated, Any, Self
 from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
-from headwind.model import Condition, Congestion, Matrix, Protocol, Workload
+from headwind.model import Condition, Congestion, Matrix, Protocol
 from headwind.settings import Settings, Windows
 from headwind.windows import LARGEST_BDP_BYTES, largest_bdp_bytes
+from headwind.workloads import WrittenWorkload
 from headwind.written import scalars
 from headwind.written.direction import Keys, key
 from headwind.written.profile import WrittenProfile
@@ -26,35 +27,7 @@ from headwind.written.units import Mistake, choose, quoted
 from impair.profile import Direction
 
 MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of the pen
-MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_streams of nginx/nginx.conf
-MOST_REQUESTS = 1_000_000  # h2load keeps a raw sample of each
-MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
-MOST_THREADS = 64
 LARGEST_SEED = 2**63 - 1  # what SQLite keeps as an integer
-
-
-class WrittenWorkload(Keys):
-    """What h2load fetches."""
-
-    requests: Annotated[int, whole(1, MOST_REQUESTS)] = key("in total")
-    connections: Annotated[int, whole(1, MOST_CONNECTIONS)] = key("at the same time; at most one for each request")
-    streams: Annotated[int, whole(1, MOST_STREAMS)] = key("concurrent requests on each connection (h2, h3)", 1)
-    threads: Annotated[int, whole(1, MOST_THREADS)] = key("of the client; at most one for each connection", 1)
-    path: scalars.UrlPath = key("what every request fetches", "/")
-
-    @model_validator(mode="after")
-    def _accepted(self) -> Self:
-        slips = []
-        for fewer, more in (("connections", "requests"), ("threads", "connections")):
-            if getattr(self, fewer) > getattr(self, more):
-                message = f"{getattr(self, fewer)} {fewer} are more than the {getattr(self, more)} {more}"
-                slips.append(Slip((fewer,), Mistake(message, "h2load refuses that")))
-        raise_any(slips)
-        return self
-
-    def noun(self, name: str) -> Workload:
-        """Cannot fail."""
-        return Workload(name, **self.model_dump())
 
 
 class WrittenCongestion(Keys):

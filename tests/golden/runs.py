@@ -18,12 +18,12 @@ from headwind.model import (
     Result,
     SelfCheck,
     Trial,
-    Workload,
 )
 from headwind.proof import prove
 from headwind.record import State, Status
 from headwind.report import RunData
 from headwind.schedule import plan_block
+from headwind.workloads.h2load import H2load
 from impair.profile import Delay, FourState, GilbertElliott, Link, Loss, Profile, Rate, Reorder, Slot
 from tests.fake import (
     ENVIRONMENT,
@@ -136,7 +136,7 @@ def hostile() -> Golden:
     network = Link(loss=Loss(0.3))
     profiles = [Profile(name, downlink=network) for name in HOSTILE]
     matrix = example_matrix(
-        *profiles, repeat=1, title=HOSTILE[0], source="\n".join(HOSTILE), workload=Workload(HOSTILE[1], 1000, 100, 100)
+        *profiles, repeat=1, title=HOSTILE[0], source="\n".join(HOSTILE), workload=H2load(HOSTILE[1], 1000, 100, 100)
     )
     results = [
         replace(failed(trial, 1.0, 900), reason=HOSTILE[number % 5], command=HOSTILE[(number + 1) % 5])

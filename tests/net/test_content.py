@@ -9,8 +9,9 @@ import pytest
 from headwind import testbed as lab
 from headwind.docker import docker
 from headwind.images import ensure_images
-from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial, Workload
+from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial
 from headwind.trial import run_trial
+from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
 
 LOSSY = Profile("lossy", downlink=Link(loss=Loss(0.05)))
@@ -57,7 +58,7 @@ def alter(testbed: lab.Testbed, *arguments: str) -> None:
 
 def tried(testbed: lab.Testbed, protocol: Protocol, path: str = "/", profile: Profile = LOSSY) -> Result:
     """One trial; again where the machine was so busy that the network could not be proven."""
-    condition = Condition(profile, Workload("some", 4 if path == "/10m" else 40, 4, 2, path=path))
+    condition = Condition(profile, H2load("some", 4 if path == "/10m" else 40, 4, 2, path=path))
     block = Block(condition, 7, tuple(Protocol), dict.fromkeys(Direction, 5))
     results = (run_trial(testbed, Trial(block, 0, protocol), 20.0) for _ in range(8))
     reasons = []

@@ -21,8 +21,9 @@ import pytest
 from headwind import testbed, trial
 from headwind.docker import docker
 from headwind.images import ensure_images
-from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial, Workload
+from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial
 from headwind.start import NotPlain, examine_start, long_train, troubles
+from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Profile
 from tests.net.impaired import ImpairedPath, Project, ask, namespaces
 
@@ -157,7 +158,7 @@ def bed() -> Iterator[testbed.Testbed]:
 
 
 def a_trial(protocol: Protocol, requests: int = 100) -> Trial:
-    condition = Condition(Profile("clean"), Workload("small", requests, 4, 10))
+    condition = Condition(Profile("clean"), H2load("small", requests, 4, 10))
     return Trial(Block(condition, 0, tuple(Protocol), dict.fromkeys(Direction, 7)), 0, protocol)
 
 

@@ -11,15 +11,16 @@ import pytest
 from headwind import testbed as testbeds
 from headwind.docker import docker
 from headwind.images import ensure_images
-from headwind.model import Block, Condition, Congestion, Protocol, Result, Trial, Workload
+from headwind.model import Block, Condition, Congestion, Protocol, Result, Trial
 from headwind.settings import PORTS, UNBOUND, Settings, Windows
 from headwind.trial import run_trial
 from headwind.windows import LARGEST_BDP_BYTES
+from headwind.workloads.h2load import H2load
 from impair.profile import Delay, Direction, Link, Profile
 
 FAR = Link(delay=Delay(0.02))
-BULK = Workload("bulk", requests=2, connections=1, streams=1, path="/10m")
-PAGES = Workload("pages", requests=50, connections=1, streams=1)
+BULK = H2load("bulk", requests=2, connections=1, streams=1, path="/10m")
+PAGES = H2load("pages", requests=50, connections=1, streams=1)
 AS_SHIPPED = Settings(Windows.AS_SHIPPED, Windows.AS_SHIPPED)
 TIMEOUT_S = 8.0  # 64 KB in each of its round trips of 40 ms are 13 MB
 
@@ -32,7 +33,7 @@ def testbed() -> Iterator[testbeds.Testbed]:
 
 
 def result(
-    testbed: testbeds.Testbed, settings: Settings, protocol: Protocol = Protocol.H3, work: Workload = BULK
+    testbed: testbeds.Testbed, settings: Settings, protocol: Protocol = Protocol.H3, work: H2load = BULK
 ) -> Result:
     seeds = dict.fromkeys(Direction, 1)
     block = Block(Condition(Profile("far", FAR, FAR), work), 0, (protocol,), seeds)

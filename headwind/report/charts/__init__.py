@@ -8,7 +8,7 @@ The same values give the same bytes.
 from headwind.report.charts.dots import dots
 from headwind.report.charts.ecdf import ecdf
 from headwind.report.charts.interval import interval
-from headwind.report.charts.marks import DotSeries, Mark
+from headwind.report.charts.marks import DotSeries
 from headwind.report.charts.running import RunningPoint, running
 from headwind.report.charts.sweep import SweepPoint, sweep
 from headwind.report.charts.timeline import Bar, timeline
@@ -17,7 +17,6 @@ from headwind.report.charts.violin import violin
 __all__ = [
     "Bar",
     "DotSeries",
-    "Mark",
     "RunningPoint",
     "SweepPoint",
     "dots",

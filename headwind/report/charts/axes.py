@@ -9,7 +9,6 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from headwind import format as units
 from headwind.report.charts.svg import LINE, element, number, path, text, text_width
 
 WIDE = 4.0  # values further apart than this factor are drawn on a logarithmic scale
@@ -98,14 +97,6 @@ def count_ticks(scale: Scale, most: int = _MOST_TICKS) -> list[float]:
 def clock_ticks(scale: Scale, most: int = _MOST_TICKS) -> list[float]:
     """Round seconds, minutes, or hours; parts of a second where all is over in a few."""
     return even_ticks(scale, most, steps=_CLOCK_S if scale.high - scale.low > 3 else ())
-
-
-_NAMES = {"total_s": "total time", "ttfb_p50_s": "time to first byte, median"}
-
-
-def quantity_text(quantity: str) -> str:
-    """What an axis is called: "total time" for total_s, "loss" for loss_ratio."""
-    return _NAMES.get(quantity) or units.quantity_name(quantity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The numbers of a violin: quartiles that know of unfinished trials, a smooth density, and dots that do not overlap."""
+"""The numbers of a violin: a smooth density, and dots that do not overlap."""
 
 from __future__ import annotations
 
@@ -11,22 +11,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 POINTS = 40  # of a density
-
-
-def quartiles(values: Sequence[float], unfinished: int) -> tuple[float, float, float]:
-    """Lower quartile, median, upper quartile of all trials; infinite where one lies among those without a time.
-
-    Between two trials they are interpolated: type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages",
-    The American Statistician 50, 1996; numpy's default. Raises IndexError without any trial.
-    """
-    ordered = [*sorted(values), *[math.inf] * unfinished]
-
-    def at(share: float) -> float:
-        place = share * (len(ordered) - 1)
-        low, part = ordered[math.floor(place)], place % 1
-        return low if part == 0 or low == math.inf else low + part * (ordered[math.ceil(place)] - low)
-
-    return at(0.25), at(0.5), at(0.75)
 
 
 def bandwidth(values: Floats) -> float:

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from headwind import format as units
+from headwind.metric import Metric
+from headwind.observed import Kind
 from headwind.report.charts.axes import (
     BELOW,
     Plot,
     Scale,
     count_ticks,
     left_room,
-    quantity_text,
     scale,
     ticks,
     x_axis,
@@ -24,7 +25,7 @@ from headwind.report.charts.axes import (
 )
 from headwind.report.charts.empty import nothing
 from headwind.report.charts.labels import Label, column, column_width, lines_of
-from headwind.report.charts.marks import DotSeries, MarkKind, arrows, crosses, stamp
+from headwind.report.charts.marks import UNFINISHED, DotSeries, arrows, crosses, name_of, stamp
 from headwind.report.charts.svg import LINE, WIDTH, chart, number, path, text
 
 _TOP = 26.0  # below the axis's name
@@ -36,7 +37,7 @@ _ROW = LINE  # of one arm's trials that were stopped, or failed
 class _Row:
     """The trials of one arm that were stopped, or that failed, above the times."""
 
-    kind: MarkKind
+    kind: Kind
     series: DotSeries
     y: float
 
@@ -51,10 +52,10 @@ def dots(
     *,
     title: str,
     description: str,
-    quantity: str = "total_s",
+    metric: Metric,
     blocks: Sequence[int],
 ) -> Markup:
-    """Blocks along, times up (SI units of `quantity`); `blocks` are the numbers of the blocks, one for each mark.
+    """Blocks along, times up (SI units of `metric`); `blocks` are the numbers of the blocks, one for each mark.
 
     Trials without a time stand above the others, a row for each arm: arrows where they were stopped, crosses where
     they failed. Raises ValueError when a series has not one mark, or None, for each block.
@@ -71,16 +72,17 @@ def dots(
     marked = ticks(up) if times else []
     labels = [Label(item.arm, item.label, _end(up, item)) for item in series]
     room = column_width([*lines_of(labels), *(row.count for row in rows)])
-    left = left_room([*(units.setting(quantity, value) for value in marked), *(name for name, _ in _names(rows))])
+    names = (name for name, _ in _names(rows, metric.key))
+    left = left_room([*(units.setting(metric.key, value) for value in marked), *names])
     plot = Plot(Scale("lin", min(blocks) - 0.6, max(blocks) + 0.6, left, WIDTH - room - 4), up)
     height = max(plot.bottom + BELOW, top + LINE * len(labels))
     return chart(
         "dots",
         id,
         height,
-        y_axis(plot, marked, lambda value: units.setting(quantity, value), quantity_text(quantity)),
+        y_axis(plot, marked, lambda value: units.setting(metric.key, value), metric.label),
         x_axis(plot, count_ticks(plot.x), lambda value: units.setting("", value), "block"),
-        _unfinished(plot, rows, blocks),
+        _unfinished(plot, rows, blocks, metric.key),
         *_marks(plot, series, blocks, rows),
         column(labels, plot.right + 4, top, height),
         title=title,
@@ -92,18 +94,16 @@ def dots(
 
 
 def _rows(series: Sequence[DotSeries]) -> Iterator[_Row]:
-    kinds: tuple[MarkKind, ...] = ("failed", "above")
-    found = [(kind, item) for kind in kinds for item in series if item.values(kind)]
+    found = [(kind, item) for kind in UNFINISHED for item in series if item.values(kind)]
     for index, (kind, item) in enumerate(found):
         yield _Row(kind, item, _TOP + _ROW * (index + 0.5))
 
 
-def _names(rows: Sequence[_Row]) -> Iterator[tuple[str, float]]:
+def _names(rows: Sequence[_Row], quantity: str) -> Iterator[tuple[str, float]]:
     """What the rows of each kind are called, and the height of the middle of them."""
     for kind in dict.fromkeys(row.kind for row in rows):
-        members = [row for row in rows if row.kind == kind]
-        bound = min(value for row in members for value in row.series.values(kind))
-        yield ("failed" if kind == "failed" else units.above(bound)), statistics.fmean(row.y for row in members)
+        members = [row for row in rows if row.kind is kind]
+        yield name_of(kind, [row.series for row in members], quantity), statistics.fmean(row.y for row in members)
 
 
 def _end(up: Scale, series: DotSeries) -> float:
@@ -112,20 +112,20 @@ def _end(up: Scale, series: DotSeries) -> float:
     return statistics.median(map(up, last)) if last else -math.inf
 
 
-def _unfinished(plot: Plot, rows: Sequence[_Row], blocks: Sequence[int]) -> Markup:
+def _unfinished(plot: Plot, rows: Sequence[_Row], blocks: Sequence[int], quantity: str) -> Markup:
     parts = []
     for row in rows:
         points = [
             (plot.x(block), row.y)
             for block, mark in zip(blocks, row.series.marks, strict=True)
-            if mark and mark.kind == row.kind
+            if mark and mark.kind is row.kind
         ]
-        parts.append((arrows if row.kind == "above" else crosses)(row.series.arm, points, 3.5))
+        parts.append((arrows if row.kind is Kind.BOUND else crosses)(row.series.arm, points, 3.5))
         parts.append(
             column([Label(row.series.arm, row.count, row.y)], plot.right + 4, row.y - LINE / 2, row.y + LINE / 2)
         )
-    parts += [text(plot.left - 8, y, name, class_="end") for name, y in _names(rows)]
-    if any(row.kind == "above" for row in rows):
+    parts += [text(plot.left - 8, y, name, class_="end") for name, y in _names(rows, quantity)]
+    if any(row.kind is Kind.BOUND for row in rows):
         edge = _TOP + _ROW * len(rows)
         parts.append(path("timeout", f"M{number(plot.left)} {number(edge)}H{number(plot.right)}"))
     return Markup().join(parts)
@@ -138,11 +138,11 @@ def _marks(plot: Plot, series: Sequence[DotSeries], blocks: Sequence[int], rows:
     joints = []
     for index, block in enumerate(blocks):
         marks = [(item.arm, mark) for item in series if (mark := item.marks[index])]
-        ends = [plot.y(mark.value) if mark.kind == "finished" else above[arm, mark.kind] for arm, mark in marks]
+        ends = [plot.y(mark.known) if mark.is_finished else above[arm, mark.kind] for arm, mark in marks]
         if len(ends) > 1:
             joints.append(f"M{number(plot.x(block))} {number(min(ends))}V{number(max(ends))}")
     yield path("joint", "".join(joints))
     for item in series:
         places = zip(blocks, item.marks, strict=True)
-        points = [(plot.x(block), plot.y(mark.value)) for block, mark in places if mark and mark.kind == "finished"]
+        points = [(plot.x(block), plot.y(mark.known)) for block, mark in places if mark and mark.is_finished]
         yield stamp(item.arm, points, radius)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from headwind import format as units
-from headwind.report.charts.axes import BELOW, Plot, Scale, left_room, quantity_text, scale, ticks, x_axis, y_axis
+from headwind.metric import Metric
+from headwind.observed import Kind, median
+from headwind.report.charts.axes import BELOW, Plot, Scale, left_room, scale, ticks, x_axis, y_axis
 from headwind.report.charts.empty import nothing
 from headwind.report.charts.labels import Label, column, column_width, lines_of
 from headwind.report.charts.marks import DotSeries, stamp
@@ -24,15 +26,15 @@ def ecdf(
     *,
     title: str,
     description: str,
-    timeout_s: float,
-    quantity: str = "total_s",
+    metric: Metric,
+    timeout_s: float | None,
 ) -> Markup:
-    """Times along (SI units of `quantity`), the share of all trials up, of which the unfinished ones never arrive.
+    """Times along (SI units of `metric`), the share of all trials up, of which the unfinished ones never arrive.
 
     A bracket at the end of a curve is the share that is missing. The timeout is a dashed line, unless all trials were
-    done so long before it that it would leave no room for them.
+    done so long before it that it would leave no room for them; None where the metric is not a time up to it.
     """
-    series = sorted((item for item in series if item.trials), key=_middle)
+    series = sorted((item for item in series if item.trials), key=_half)
     if not series:
         return nothing("ecdf", id, "No trial gave data yet.", title=title, description=description)
     labels = [Label(item.arm, item.label, _height(len(item.values()) / item.trials), _missing(item)) for item in series]
@@ -48,7 +50,7 @@ def ecdf(
         id,
         height,
         y_axis(plot, [0, 0.25, 0.5, 0.75, 1], lambda value: units.setting("share_ratio", value), "share of trials"),
-        x_axis(plot, ticks(plot.x, 5), lambda value: units.setting(quantity, value), quantity_text(quantity)),
+        x_axis(plot, ticks(plot.x, 5), lambda value: units.setting(metric.key, value), metric.label),
         _timeout(plot, timeout_s),
         *(_bracket(item, plot.right + _BRACKET * (index + 1)) for index, item in enumerate(gaps)),
         *(_curve(plot, item) for item in series),
@@ -60,11 +62,10 @@ def ecdf(
     )
 
 
-def _middle(series: DotSeries) -> float:
-    """Where it reaches one half, infinite where it never does: the order of the labels."""
-    times = sorted(series.values())
-    half = (series.trials - 1) // 2
-    return times[half] if half < len(times) else float("inf")
+def _half(series: DotSeries) -> tuple[bool, float]:
+    """Where it reaches one half, last where it never does: the order of the labels."""
+    middle = median(series.ordered)
+    return not middle.is_finished, middle.known
 
 
 def _height(share: float) -> float:
@@ -78,10 +79,12 @@ def _missing(series: DotSeries) -> str:
     return f"{units.setting('share_ratio', rounded)} not finished" if series.unfinished else ""
 
 
-def _along(series: Sequence[DotSeries], timeout_s: float, start: float, end: float) -> Scale:
+def _along(series: Sequence[DotSeries], timeout_s: float | None, start: float, end: float) -> Scale:
     """From a little before the first time to the timeout, or else to a little after the last time."""
     times = [value for item in series for value in item.values()]
-    stopped = any(item.values("above") for item in series)
+    stopped = any(item.values(Kind.BOUND) for item in series)
+    if timeout_s is None:
+        return scale(times or [0.0, 1.0], start, end)
     if not times:
         return scale([timeout_s / 10, timeout_s], start, end, kind="log", pad=0)
     if not stopped and timeout_s > _NEAR * max(times):
@@ -90,8 +93,8 @@ def _along(series: Sequence[DotSeries], timeout_s: float, start: float, end: flo
     return Scale(found.kind, found.low, max(timeout_s, *times), start, end)
 
 
-def _timeout(plot: Plot, timeout_s: float) -> Markup:
-    if not plot.x.holds(timeout_s):
+def _timeout(plot: Plot, timeout_s: float | None) -> Markup:
+    if timeout_s is None or not plot.x.holds(timeout_s):
         return Markup()
     x = plot.x(timeout_s)
     name = f"timeout {units.setting('timeout_s', timeout_s)}"

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from markupsafe import Markup
 
+from headwind import format as units
+from headwind.metric import Better
+from headwind.observed import Kind, Observed, from_best
 from headwind.report.charts.svg import Point, joined, number, path, stamps
-
-MarkKind = Literal["finished", "above", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One trial: finished at `value`, stopped `above` it, or `failed`, where the value says nothing. SI units."""
-
-    value: float
-    kind: MarkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +19,17 @@ class DotSeries:
 
     arm: str
     label: str
-    marks: Sequence[Mark | None]
+    marks: Sequence[Observed | None]
+    better: Better = Better.LESS
 
-    def values(self, kind: MarkKind = "finished") -> list[float]:
+    def values(self, kind: Kind = Kind.FINISHED) -> list[float]:
         """Of the marks of this kind, in block order."""
-        return [mark.value for mark in self.marks if mark and mark.kind == kind]
+        return [mark.known for mark in self.marks if mark and mark.kind is kind]
+
+    @property
+    def ordered(self) -> list[Observed]:
+        """All marks, from the best to the worst."""
+        return from_best((mark for mark in self.marks if mark), self.better)
 
     @property
     def trials(self) -> int:
@@ -42,6 +40,18 @@ class DotSeries:
     def unfinished(self) -> int:
         """How many of them have no time."""
         return self.trials - len(self.values())
+
+
+UNFINISHED = (Kind.NOTHING, Kind.BOUND)  # from the top
+
+
+def name_of(kind: Kind, series: Iterable[DotSeries], quantity: str) -> str:
+    """What a row of unfinished trials is called: "failed", or the bound that holds for all of them."""
+    if kind is Kind.NOTHING:
+        return "failed"
+    bounds = [mark for item in series for mark in item.ordered if mark.kind is kind]
+    widest = Observed(min(mark.low for mark in bounds), max(mark.high for mark in bounds))
+    return units.observed_text(quantity, widest)
 
 
 _SHAPES = {"h1": "circle", "h2": "square", "h3": "triangle", "c1": "circle", "c2": "square", "c3": "triangle"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from headwind import format as units
-from headwind.report.charts.axes import BELOW, Kind, Plot, Scale, left_room, quantity_text, ticks, x_axis, y_axis
+from headwind.report.charts.axes import BELOW, Kind, Plot, Scale, left_room, ticks, x_axis, y_axis
 from headwind.report.charts.empty import nothing
 from headwind.report.charts.labels import Label, column, column_width, lines_of
 from headwind.report.charts.marks import stamp
@@ -80,7 +80,7 @@ def sweep(
         ),
         tie_band(plot, margin_ratio),
         y_axis(plot, marked, tick_text, "ratio of times"),
-        x_axis(plot, values, lambda value: units.setting(quantity, value), quantity_text(quantity)),
+        x_axis(plot, values, lambda value: units.setting(quantity, value), units.quantity_name(quantity)),
         _crossovers(plot, crossovers, quantity),
         *(_curve(name, plot, item, quantity) for name, item in zip(names, curves, strict=True)),
         column(labels, right + 8, top - 8, height),

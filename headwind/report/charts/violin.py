@@ -10,10 +10,12 @@ import numpy as np
 from markupsafe import Markup
 
 from headwind import format as units
-from headwind.report.charts.axes import Plot, Scale, left_room, quantity_text, scale, ticks, y_axis
-from headwind.report.charts.density import Floats, density, quartiles, swarm
+from headwind.metric import Better, Metric
+from headwind.observed import Kind, median, quantile
+from headwind.report.charts.axes import Plot, Scale, left_room, scale, ticks, y_axis
+from headwind.report.charts.density import Floats, density, swarm
 from headwind.report.charts.empty import nothing
-from headwind.report.charts.marks import DotSeries, MarkKind, arrows, crosses
+from headwind.report.charts.marks import UNFINISHED, DotSeries, arrows, crosses, name_of
 from headwind.report.charts.svg import LINE, WIDTH, chart, line, number, path, stamps, text, text_width
 
 _TOP = 26.0
@@ -48,9 +50,9 @@ def violin(
     *,
     title: str,
     description: str,
-    quantity: str = "total_s",
+    metric: Metric,
 ) -> Markup:
-    """A column for each arm, times up (SI units of `quantity`): its trials, its quartiles, and half a violin.
+    """A column for each arm, times up (SI units of `metric`): its trials, its quartiles, and half a violin.
 
     Quartiles are those of all trials, of which an unfinished one is slower than any time: a box without a lid has its
     upper quartile among them. Equal areas are equal shares of an arm's trials. Fewer than five times: only dots.
@@ -62,13 +64,13 @@ def violin(
     log = bool(times) and min(times) > 0
     violins = [_Violin.of(item, log=log) for item in series]
     ends = [float(end) for item in violins for end in (*item.places[:1], *item.places[-1:])]
-    kinds: list[MarkKind] = [kind for kind in _KINDS if any(item.values(kind) for item in series)]
+    kinds = [kind for kind in UNFINISHED if any(item.values(kind) for item in series)]
     top = _TOP + _ROW * len(kinds)
     bottom = top + (_HEIGHT if times else 6)
     up = scale([*times, *ends] or [1.0, 2.0], bottom, top + (10 if kinds else 0), kind="log" if log else "lin")
     marked = ticks(up) if times else []
-    rows = {kind: (_TOP + _ROW * (index + 0.5), _name(kind, series)) for index, kind in enumerate(kinds)}
-    words = ["median", *(units.setting(quantity, value) for value in marked), *(name for _, name in rows.values())]
+    rows = {kind: (_TOP + _ROW * (index + 0.5), name_of(kind, series, metric.key)) for index, kind in enumerate(kinds)}
+    words = ["median", *(units.setting(metric.key, value) for value in marked), *(name for _, name in rows.values())]
     plot = Plot(Scale("lin", -0.5, len(series) - 0.5, left_room(words), WIDTH - 4), up)
     room = (plot.right - plot.left) / len(series)
     widest = max((float(item.heights.max()) for item in violins if item.heights.size), default=1.0)
@@ -77,12 +79,12 @@ def violin(
         "violin",
         id,
         bottom + 15 + LINE * (max(map(len, names)) + 0.5),
-        y_axis(plot, marked, lambda value: units.setting(quantity, value), quantity_text(quantity)),
+        y_axis(plot, marked, lambda value: units.setting(metric.key, value), metric.label),
         path("axis", f"M{number(plot.left)} {number(bottom)}H{number(plot.right)}"),
         *(text(plot.left - 8, y, name, class_="end") for y, name in rows.values()),
         *(_unfinished(item, kind, plot.x(index), rows[kind][0]) for index, item in enumerate(series) for kind in kinds),
         *(part for index, item in enumerate(violins) for part in _drawn(item, plot, index, room / widest)),
-        *_written(names, [_median(item, quantity) for item in series], plot, room - 8),
+        *_written(names, [_median(item, metric.key) for item in series], plot, room - 8),
         title=title,
         description=description,
         data_x=str(plot.x),
@@ -90,19 +92,11 @@ def violin(
     )
 
 
-_KINDS: tuple[MarkKind, ...] = ("failed", "above")
-
-
-def _name(kind: MarkKind, series: Sequence[DotSeries]) -> str:
-    bounds = [value for item in series for value in item.values(kind)]
-    return "failed" if kind == "failed" else units.above(min(bounds))
-
-
-def _unfinished(series: DotSeries, kind: MarkKind, x: float, y: float) -> Markup:
+def _unfinished(series: DotSeries, kind: Kind, x: float, y: float) -> Markup:
     count = len(series.values(kind))
     if not count:
         return Markup()
-    mark = (arrows if kind == "above" else crosses)(series.arm, [(x, y)], 4)
+    mark = (arrows if kind is Kind.BOUND else crosses)(series.arm, [(x, y)], 4)
     return mark + text(x + 9, y, f"{count} of {series.trials}", class_="quiet")
 
 
@@ -130,16 +124,17 @@ def _drawn(violin: _Violin, plot: Plot, column: int, widest: float) -> Iterator[
 
 def _box(series: DotSeries, plot: Plot, x: float) -> Markup:
     """Quartiles, a line from the first to the last time, and the median."""
-    low, median, high = quartiles(series.values(), series.unfinished)
+    low, middle, high = (quantile(series.ordered, share) for share in (0.25, 0.5, 0.75))
     left = number(x - _BOX)
     whisker = f"M{number(x)} {number(plot.y(min(series.values())))}V{number(plot.y(max(series.values())))}"
     parts = [path(f"{series.arm} whisker", whisker)]
-    if math.isfinite(low):
-        right, top = number(x + _BOX), number(plot.y(high))
-        lid = "z" if math.isfinite(high) else ""
-        parts.append(path(f"{series.arm} box", f"M{left} {top}V{number(plot.y(low))}H{right}V{top}{lid}"))
-    if math.isfinite(median):
-        parts.append(path("median", f"M{left} {number(plot.y(median))}h{number(2 * _BOX)}"))
+    if low.is_finished:
+        beyond = math.inf if series.better is Better.LESS else -math.inf
+        right, top = number(x + _BOX), number(plot.y(high.known if high.is_finished else beyond))
+        lid = "z" if high.is_finished else ""
+        parts.append(path(f"{series.arm} box", f"M{left} {top}V{number(plot.y(low.known))}H{right}V{top}{lid}"))
+    if middle.is_finished:
+        parts.append(path("median", f"M{left} {number(plot.y(middle.known))}h{number(2 * _BOX)}"))
     return Markup().join(parts)
 
 
@@ -152,21 +147,15 @@ def _wrapped(label: str, room: float) -> list[str]:
 
 def _median(series: DotSeries, quantity: str) -> str:
     """The median of all trials: a bound where it lies among those that were stopped, a dash among those that failed."""
-    times = sorted(series.values())
-    bounded = [*times, *sorted(series.values("above"))]
-    ordered = [*bounded, *[math.inf] * len(series.values("failed"))]
-    low, high = (len(ordered) - 1) // 2, len(ordered) // 2
-    middle = (ordered[low] + ordered[high]) / 2
-    if high >= len(bounded):
-        return units.NOTHING
-    return units.measured(quantity, middle) if high < len(times) else units.above(middle)
+    middle = median(series.ordered)
+    return units.NOTHING if middle.kind is Kind.NOTHING else units.observed_text(quantity, middle)
 
 
 def _written(names: Sequence[Sequence[str]], medians: Sequence[str], plot: Plot, room: float) -> Iterator[Markup]:
     """Under each column its name, and its median in a row of medians."""
     first, last = plot.bottom + 13, plot.bottom + 13 + LINE * max(map(len, names))
     yield text(plot.left - 8, last, "median", class_="quiet end")
-    for index, (lines, median) in enumerate(zip(names, medians, strict=True)):
+    for index, (lines, middle) in enumerate(zip(names, medians, strict=True)):
         for row, words in enumerate(lines):
             yield text(plot.x(index), first + LINE * row, words, room=room, class_="middle")
-        yield text(plot.x(index), last, median, class_="strong middle")
+        yield text(plot.x(index), last, middle, class_="strong middle")

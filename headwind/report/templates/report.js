@@ -87,6 +87,8 @@
   // --- The facts of the trial under the pointer --------------------------------------------------------------------
   const facts = document.getElementById("facts");
   const seconds = (value) => value === null ? "–" : value < 1 ? `${(value * 1000).toPrecision(3)} ms` : `${value.toPrecision(3)} s`;
+  const UNITS = { per_s: "/s", bps: "bit/s" };
+  const told = (metric, value) => metric.unit === "s" ? seconds(value) : value === null ? "–" : `${value.toPrecision(3)} ${UNITS[metric.unit] ?? metric.unit}`.trim();
 
   function axis(text) { // "log LOW HIGH PIXEL_LOW PIXEL_HIGH"
     const [kind, ...numbers] = text.split(" ");
@@ -95,19 +97,21 @@
     return (value) => start + (end - start) * (scale(value) - scale(low)) / (scale(high) - scale(low));
   }
 
-  function height(svg, trial) { // of its mark; undefined for a trial that is in no figure
-    if (trial.outcome === "ok" && trial.total_s !== null) return svg.dataset.y && axis(svg.dataset.y)(trial.total_s);
+  function height(svg, trial, primary) { // of its mark; undefined for a trial that is in no figure
+    if (trial.outcome === "ok" && trial[primary] !== null) return svg.dataset.y && axis(svg.dataset.y)(trial[primary]);
     const kind = { timeout: "above", failed: "failed", "wrong-protocol": "failed", "wrong-content": "failed" }[trial.outcome];
     const row = (svg.dataset.rows ?? "").split(" ").find((text) => text.startsWith(`${kind}:${trial.arm}:`));
     return row && Number(row.split(":")[2]);
   }
 
-  function nearest(svg, trials, event) {
+  function nearest(svg, data, condition, event) {
+    const trials = data.rows.filter((row) => row.condition === condition && row.latest);
+    const primary = data.metrics[condition][0].key;
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
     const x = axis(svg.dataset.x);
     let best = null, distance = 24 ** 2;
     for (const trial of trials) {
-      const y = height(svg, trial);
+      const y = height(svg, trial, primary);
       if (y === undefined) continue;
       const away = (x(trial.block) - point.x) ** 2 + (y - point.y) ** 2;
       if (away < distance) { distance = away; best = trial; }
@@ -115,19 +119,17 @@
     return best;
   }
 
-  function took(trial) { // what a trial measured that did not finish is of the requests that succeeded: not its time
+  function took(trial, metrics) { // what a trial measured that did not finish is of the requests that succeeded: not its time
     if (trial.outcome === "timeout") return [`stopped after ${seconds(trial.timeout_s)}`];
     if (trial.outcome !== "ok") return ["no completion time"];
-    return [
-      `total ${seconds(trial.total_s)}`,
-      `request median ${seconds(trial.request_p50_s)}, p95 ${seconds(trial.request_p95_s)}; TTFB ${seconds(trial.ttfb_p50_s)}`,
-    ];
+    const [first, ...others] = metrics.map((metric) => `${metric.heading} ${told(metric, trial[metric.key])}`);
+    return [first, others.join(", ")];
   }
 
   function tell(trial, data, event) {
     const lines = [
       `${trial.arm}, block ${trial.block}, place ${trial.position + 1}: ${trial.outcome}`,
-      ...took(trial),
+      ...took(trial, data.metrics[trial.condition]),
       data.commands[trial.command],
     ];
     facts.replaceChildren(...lines.map((line) => Object.assign(document.createElement("div"), { textContent: line })));
@@ -141,17 +143,16 @@
     const svg = figure.querySelector("svg[data-x]");
     if (!svg) continue;
     const condition = Number(figure.dataset.condition);
-    const mine = (data) => data.rows.filter((row) => row.condition === condition && row.latest);
     let inside = false;
     svg.addEventListener("pointermove", async (event) => {
       inside = true;
       const data = await load();
-      const trial = inside && nearest(svg, mine(data), event);
+      const trial = inside && nearest(svg, data, condition, event);
       if (trial) tell(trial, data, event); else facts.hidden = true;
     });
     svg.addEventListener("pointerleave", () => { inside = false; facts.hidden = true; });
     svg.addEventListener("click", async (event) => {
-      const trial = nearest(svg, mine(await load()), event);
+      const trial = nearest(svg, await load(), condition, event);
       const anchor = figure.closest("[id^=c]")?.id;
       if (trial && anchor) location.hash = `${anchor}b${trial.block}`;
     });

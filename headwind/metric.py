@@ -1,0 +1,139 @@
+"""What is measured: metrics, and the workloads that give them. Nouns, which know nothing of networks or of a run.
+
+Each kind of workload is a file in headwind/workloads/; no other file of the host names a metric.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
+
+
+class Better(StrEnum):
+    """Which values of a metric are the good ones."""
+
+    LESS = "less"
+    MORE = "more"
+
+
+class Use(StrEnum):
+    """What is made of a metric."""
+
+    JUDGED = "judged"  # it has a verdict
+    COMPARED = "compared"  # an interval beside the verdicts, and no verdict
+    SHOWN = "shown"  # a figure of each arm
+    KEPT = "kept"  # in files for other programs only
+
+
+class Unfinished(StrEnum):
+    """What a trial that did not do its work tells of a metric."""
+
+    ABOVE_TIMEOUT = "above the timeout"  # where it was stopped: it would have taken longer; failed, it tells nothing
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number of a trial, 0 or more, in SI units. The first judged metric of a workload is its primary one."""
+
+    key: str  # in results and files; ends in the unit, where it has one
+    label: str  # in sentences: "median time per request"
+    heading: str  # over columns: "median request"
+    unit: str = ""  # as headwind.format knows them: "s", "bps", "per_s", "ratio"
+    better: Better = Better.LESS
+    use: Use = Use.KEPT
+    unfinished: Unfinished = Unfinished.NOTHING
+
+    def __post_init__(self) -> None:
+        if self.unit and not self.key.endswith(f"_{self.unit}"):
+            raise ValueError(f"the name of a metric ends in its unit: {self.key} is not in {self.unit}")
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a finished trial moves in a second, when it takes the median time of many: `times` the metric `amount`."""
+
+    key: str  # ends in the unit, as a metric's
+    heading: str
+    amount: str
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Workload(ABC):
+    """What is fetched and how. Each kind of workload is a file in headwind/workloads/, with settings of its own."""
+
+    kind: ClassVar[str]
+    metrics: ClassVar[tuple[Metric, ...]]
+    rates: ClassVar[tuple[Rate, ...]] = ()
+
+    name: str
+
+    @classmethod
+    def with_use(cls, *uses: Use) -> tuple[Metric, ...]:
+        """The metrics of which this is made, in their order."""
+        return tuple(metric for metric in cls.metrics if metric.use in uses)
+
+    @classmethod
+    def primary(cls) -> Metric:
+        """The metric that self-checks, sweeps and charts go by."""
+        return cls.with_use(Use.JUDGED)[0]
+
+    @abstractmethod
+    def asked(self) -> dict[str, Any]:
+        """What the client's operation `run` is asked for, besides protocol, server and timeout."""
+
+    @abstractmethod
+    def object_path(self) -> str:
+        """Path and query of an object that it fetches: of this one the content is compared."""
+
+    @abstractmethod
+    def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:
+        """How the bytes that a client counted differ from what objects of this size have; empty where they do not."""
+
+    @abstractmethod
+    def shortfall(self, answer: Mapping[str, Any]) -> str:
+        """What a client that ended in time left undone, from its answer: the trial failed. Empty: nothing."""
+
+    @abstractmethod
+    def contradiction(self, answer: Mapping[str, Any]) -> str:
+        """What in a client's answer does not add up: then the lab cannot trust it. Empty when all does."""
+
+    @abstractmethod
+    def size(self) -> float:
+        """About how many requests it makes: for the first guess of how long it takes."""
+
+    @abstractmethod
+    def at_once(self) -> tuple[int, int]:
+        """How many connections it uses side by side, and how many answers come at once on each."""
+
+    @abstractmethod
+    def processors(self) -> int:
+        """On how many processors at once its client works at most."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """What the client fetches, for the method of a report."""
+
+    @classmethod
+    @abstractmethod
+    def method(cls) -> str:
+        """How it measures, for the method of a report."""
+
+    @abstractmethod
+    def brief(self) -> str:
+        """Every setting, in a few words."""
+
+    @abstractmethod
+    def got_done(self, metrics: Sequence[Mapping[str, float]]) -> str:
+        """What trials that failed got done, from their metrics; empty where none of them says."""
+
+    @abstractmethod
+    def line(self, metrics: Mapping[str, float]) -> str:
+        """The figures of a trial while the run goes on; empty where it measured none."""

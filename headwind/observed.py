@@ -1,0 +1,134 @@
+"""What one trial tells of one metric: a value, a bound, or nothing; and the median of many such.
+
+A trial that did not finish is never left out of a median: it was worse than every trial that did. So a median may be a
+bound ("> 60 s"), or there may be none ("not completed"), and it is never an average over survivors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from headwind.metric import Better, Metric, Unfinished
+from headwind.model import DATA_OUTCOMES, Outcome, Result
+
+
+class Kind(StrEnum):
+    """How much is known of a value; from the best to the worst."""
+
+    FINISHED = "finished"  # the trial did its work: the value itself
+    BOUND = "above"  # it was stopped with work left: the value lies beyond this
+    NOTHING = "failed"  # it ended without doing its work: there is no value
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one trial tells of one metric: the value lies between low and high (in the metric's unit).
+
+    An unfinished trial is a bound and never a missing row (interval censoring; Turnbull, JRSS B 38, 1976).
+    Raises ValueError for bounds that no value can have.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.low <= self.high and self.low < math.inf):
+            raise ValueError(f"no value lies between {self.low} and {self.high}")
+
+    @classmethod
+    def finished(cls, value: float) -> Observed:
+        """The trial did its work, and this was measured: 0 or more."""
+        return cls(value, value)
+
+    @classmethod
+    def unfinished(cls, above: float = 0.0) -> Observed:
+        """The trial had work left; the value is larger than `above`, without which it may be anything."""
+        return cls(above, math.inf)
+
+    @property
+    def is_finished(self) -> bool:
+        """True when the value itself is known."""
+        return self.low == self.high
+
+    @property
+    def kind(self) -> Kind:
+        """Whether this is a value, a bound, or nothing."""
+        if self.is_finished:
+            return Kind.FINISHED
+        return Kind.NOTHING if self == NOTHING else Kind.BOUND
+
+    @property
+    def known(self) -> float:
+        """The value, or the end of the bound that is known; infinite where nothing is."""
+        if self.kind is Kind.NOTHING:
+            return math.inf
+        return self.high if self.low == 0 else self.low
+
+    def __str__(self) -> str:
+        return f"{self.low:g}" if self.is_finished else f"{self.low:g} to {self.high:g}"
+
+
+NOTHING = Observed(0.0, math.inf)
+KINDS = tuple(Kind)
+
+
+def observed(result: Result | None, metric: Metric) -> Observed | None:
+    """What a trial tells of a metric; None where it is no data, or finished without measuring it.
+
+    A trial that was stopped may bound a metric (Metric.unfinished says so). Of others it tells nothing, because nobody
+    knows how the missing work would have gone; nor does one that failed tell anything of any metric.
+    """
+    if result is None or result.outcome not in DATA_OUTCOMES:
+        return None
+    if result.outcome is Outcome.OK:
+        value = result.metrics.get(metric.key)
+        return None if value is None else Observed.finished(value)
+    if metric.unfinished is Unfinished.ABOVE_TIMEOUT and result.lower_bound_s:
+        return Observed.unfinished(result.lower_bound_s)
+    return NOTHING
+
+
+def figure(result: Result, metric: Metric) -> Observed:
+    """As `observed`, for a table of what was done: without a value there is nothing to show."""
+    return observed(result, metric) or NOTHING
+
+
+def from_best(values: Iterable[Observed], better: Better) -> list[Observed]:
+    """In the order of a race: those that finished, from the best to the worst, then the bounds, then the others."""
+    sign = 1 if better is Better.LESS else -1
+    return sorted(values, key=lambda value: (KINDS.index(value.kind), sign * value.known))
+
+
+def quantile(values: Sequence[Observed], share: float) -> Observed:
+    """The value at this share of the way through values in the order of `from_best`, of which there is at least one.
+
+    Between two it is interpolated: type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
+    Statistician 50, 1996. Between a value and a bound lies a bound; between anything and nothing, nothing.
+    """
+    place = share * (len(values) - 1)
+    part, near, far = place % 1, values[math.floor(place)], values[math.ceil(place)]
+    if part == 0:
+        return near
+    if far.kind is Kind.NOTHING:
+        return NOTHING
+    between = near.known * (1 - part) + far.known * part
+    if far.kind is Kind.FINISHED:
+        return Observed.finished(between)
+    return Observed(0.0, between) if far.low == 0 else Observed.unfinished(between)
+
+
+def median(values: Sequence[Observed]) -> Observed:
+    """The median of values in the order of `from_best`: one or more."""
+    return quantile(values, 0.5)
+
+
+def mean(values: Sequence[Observed]) -> Observed:
+    """The mean of values in the order of `from_best`: a bound with a bound among them, nothing with nothing."""
+    worst = values[-1].kind
+    if worst is Kind.NOTHING:
+        return NOTHING
+    value = math.fsum(each.known for each in values) / len(values)
+    return Observed.finished(value) if worst is Kind.FINISHED else Observed.unfinished(value)

@@ -1,0 +1,166 @@
+"""The workload kind `h2load`: so many requests for one object, as fast as they will go.
+
+client/h2load.py carries it out. Here is everything that the host knows of it: the settings and how a user writes them,
+the metrics, what the client is asked, when a trial counts as done, and the words for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import model_validator
+
+from headwind.format import counted
+from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
+from headwind.written import scalars
+from headwind.written.direction import Keys, key
+from headwind.written.scalars import whole
+from headwind.written.slips import Slip, raise_any
+from headwind.written.units import Mistake
+
+MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_streams of nginx/nginx.conf
+MOST_REQUESTS = 1_000_000  # h2load keeps a raw sample of each
+MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
+MOST_THREADS = 64
+
+TOTAL = Metric("total_s", "total time", "total time", "s", use=Use.JUDGED, unfinished=Unfinished.ABOVE_TIMEOUT)
+REQUEST = Metric("request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED)
+TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)
+FURTHER = (
+    Metric("request_p99_s", "99th percentile per request", "99th percentile", "s", use=Use.SHOWN),
+    Metric("ttfb_p50_s", "median time to first byte", "median TTFB", "s", use=Use.SHOWN),
+    Metric("connect_p50_s", "median time to connect", "median connect", "s", use=Use.SHOWN),
+    Metric("requests_per_s", "requests per second", "requests/s", "per_s", Better.MORE),
+    Metric("goodput_bps", "goodput", "goodput", "bps", Better.MORE),
+    Metric("requests_succeeded", "requests that succeeded", "succeeded", better=Better.MORE),
+    Metric("requests_failed", "requests that failed", "failed"),
+    Metric("bytes_total", "bytes received", "bytes"),
+    Metric("bytes_body", "bytes of response bodies", "body bytes", better=Better.MORE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class H2load(Workload):
+    """`requests` in total over `connections`, at most `streams` at once on each."""
+
+    kind: ClassVar[str] = "h2load"
+    metrics: ClassVar[tuple[Metric, ...]] = (TOTAL, REQUEST, TAIL, *FURTHER)
+    rates: ClassVar[tuple[Rate, ...]] = (
+        Rate("requests_rate", "Requests/s", "requests_succeeded"),
+        Rate("goodput_bps", "Throughput", "bytes_body", times=8),
+    )
+
+    requests: int
+    connections: int
+    streams: int  # requests in flight at once on each connection: streams of h2 and h3, pipelined on h1
+    threads: int = 1
+    path: str = "/"  # the object that every request fetches
+
+    def asked(self) -> dict[str, Any]:
+        """As client/agent.py takes it."""
+        return {
+            "path": self.path, "requests": self.requests, "connections": self.connections, "streams": self.streams,
+            "threads": self.threads,
+        }  # fmt: skip
+
+    def object_path(self) -> str:
+        """There is only one."""
+        return self.path
+
+    def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:
+        """Of the bodies of all answers; failed requests may have had bodies of their own, so that there can be more."""
+        metrics = answer.get("metrics") or {}
+        if "bytes_body" not in metrics:
+            return ""
+        count, body_bytes = int(metrics["requests_succeeded"]), int(metrics["bytes_body"])
+        wanted = count * object_bytes
+        if body_bytes < wanted or (body_bytes > wanted and not metrics["requests_failed"]):
+            return f"{count} answers had {body_bytes} bytes instead of {wanted}"
+        return ""
+
+    def shortfall(self, answer: Mapping[str, Any]) -> str:
+        """Every request must succeed."""
+        missing = self.requests - int((answer.get("totals") or {}).get("succeeded", 0))
+        return f"{missing} of {self.requests} requests failed" if missing > 0 else ""
+
+    def contradiction(self, answer: Mapping[str, Any]) -> str:
+        """h2load tells the same run in three ways, which must agree (client/h2load.py)."""
+        return "" if answer["reconciled"] else "; ".join(answer["discrepancies"])
+
+    def size(self) -> float:
+        """Its requests."""
+        return float(self.requests)
+
+    def at_once(self) -> tuple[int, int]:
+        """No more answers than there are requests for each connection."""
+        return self.connections, max(1, min(self.streams, self.requests // self.connections))
+
+    def processors(self) -> int:
+        """One for each thread."""
+        return self.threads
+
+    def sentence(self) -> str:
+        """With what pipelining means."""
+        pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if self.streams > 1 else ""
+        return (
+            f"{counted(self.requests, 'request')} for {self.path} over "
+            f"{counted(self.connections, 'connection')}, at most {counted(self.streams, 'request')} at once on each"
+            f"{pipelined}, {counted(self.threads, 'client thread')}."
+        )
+
+    @classmethod
+    def method(cls) -> str:
+        """Where its times begin and end."""
+        return (
+            "The total time is h2load's own, from its start to its last response; throughput is the bits of response "
+            "bodies over that time, headers not counted."
+        )
+
+    def brief(self) -> str:
+        """Requests, path, connections, streams, threads."""
+        return (
+            f"{counted(self.requests, 'request')} for {self.path}, "
+            f"{counted(self.connections, 'connection')}, {counted(self.streams, 'stream')}, "
+            f"{counted(self.threads, 'client thread')}"
+        )
+
+    def got_done(self, metrics: Sequence[Mapping[str, float]]) -> str:
+        """`951 to 960 of 1,000 requests succeeded`."""
+        counts = [int(each["requests_succeeded"]) for each in metrics if "requests_succeeded" in each]
+        if not counts:
+            return ""
+        fewest, most = min(counts), max(counts)
+        shown = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        return f"{shown} of {self.requests:,} requests succeeded"
+
+    def line(self, metrics: Mapping[str, float]) -> str:
+        """`   2.130 s     470.0 req/s`."""
+        if TOTAL.key not in metrics:
+            return ""
+        return f"{metrics[TOTAL.key]:8.3f} s {metrics.get('requests_per_s', 0):9.1f} req/s"
+
+
+class WrittenH2load(Keys):
+    """What h2load fetches."""
+
+    requests: Annotated[int, whole(1, MOST_REQUESTS)] = key("in total")
+    connections: Annotated[int, whole(1, MOST_CONNECTIONS)] = key("at the same time; at most one for each request")
+    streams: Annotated[int, whole(1, MOST_STREAMS)] = key("concurrent requests on each connection (h2, h3)", 1)
+    threads: Annotated[int, whole(1, MOST_THREADS)] = key("of the client; at most one for each connection", 1)
+    path: scalars.UrlPath = key("what every request fetches", "/")
+
+    @model_validator(mode="after")
+    def _accepted(self) -> Self:
+        slips = []
+        for fewer, more in (("connections", "requests"), ("threads", "connections")):
+            if getattr(self, fewer) > getattr(self, more):
+                message = f"{getattr(self, fewer)} {fewer} are more than the {getattr(self, more)} {more}"
+                slips.append(Slip((fewer,), Mistake(message, "h2load refuses that")))
+        raise_any(slips)
+        return self
+
+    def noun(self, name: str) -> H2load:
+        """The workload of this name."""
+        return H2load(name, self.requests, self.connections, self.streams, self.threads, self.path)
