@@ -12,25 +12,25 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from headwind import cli
+from headwind.cli import commands
 
 if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must answer at once
-    from headwind.images import Images
-    from headwind.journal import Run
-    from headwind.lane import Lane
     from headwind.model import Matrix
+    from headwind.run.journal import Run
+    from headwind.testbed.images import Images
+    from headwind.trial.lane import Lane
 
 
 def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, *, junit: bool) -> int:
     """Run every trial of the matrix, block by block; the report is written again after each. Returns the exit code."""
-    from headwind.capacity import check_capacity, earlier_ceilings
-    from headwind.doctor import host_facts
-    from headwind.images import ensure_images
-    from headwind.journal import Run
-    from headwind.lane import Lane
-    from headwind.progress import console
-    from headwind.record import State
-    from headwind.testbed import Testbed, sweep
+    from headwind.cli.doctor import host_facts
+    from headwind.cli.progress import console
+    from headwind.plan.capacity import check_capacity, earlier_ceilings
+    from headwind.run.codec import State
+    from headwind.run.journal import Run
+    from headwind.testbed.images import ensure_images
+    from headwind.testbed.testbed import Testbed, sweep
+    from headwind.trial.lane import Lane
 
     out = console()
     earlier = Run.open(resume) if resume else None
@@ -55,7 +55,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
                 lane.retire()
         finally:  # Ctrl-C and a broken lab too leave a whole report
             run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lane.lives])
-            cli.finish_report(run, junit=junit)
+            commands.finish_report(run, junit=junit)
             if run.status.state is not State.FINISHED:
                 again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
                 print(f"not finished; this goes on where it was:\n  {again}")
@@ -66,8 +66,8 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
 
 def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images, lane: Lane) -> Run:
     """A new run folder, or the earlier one when nothing that matters has changed."""
-    from headwind.doctor import host_facts
-    from headwind.journal import Run
+    from headwind.cli.doctor import host_facts
+    from headwind.run.journal import Run
 
     facts = {"engine": lane.engine, "images": images.ids, "host": host_facts(), "testbed": lane.facts}
     if earlier is None:
@@ -78,11 +78,11 @@ def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images,
 
 def run_trials(lane: Lane, run: Run, matrix: Matrix) -> None:
     """Every trial that is still worth its time; each is on disk before the next one starts."""
-    from headwind.forecast import Forecast
-    from headwind.judgement import Judge
-    from headwind.progress import Reporter, console
-    from headwind.pursuit import time_left, upcoming
+    from headwind.cli.progress import Reporter, console
+    from headwind.plan.adaptive import time_left, upcoming
+    from headwind.plan.forecast import Forecast
     from headwind.report import redrawing
+    from headwind.verdicts.judgement import Judge
 
     results = run.results()
     judge, forecast = Judge(matrix, results), Forecast(matrix.timeout_s, results)
@@ -98,16 +98,16 @@ def run_trials(lane: Lane, run: Run, matrix: Matrix) -> None:
 
 def command_run(options: argparse.Namespace) -> int:
     """Run every trial of a matrix and write the report."""
-    from headwind.journal import Run
-    from headwind.matrix import load_matrix
+    from headwind.matrix.reader import load_matrix
+    from headwind.run.journal import Run
 
     resume = Path(options.resume) if options.resume else None
-    matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(cli.matrix_path(options))
-    matrix = cli.with_budget(matrix, options.budget)
-    return run_matrix(matrix, cli.reports_folder(options), options.engine, resume, junit=options.junit)
+    matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(commands.matrix_path(options))
+    matrix = commands.with_budget(matrix, options.budget)
+    return run_matrix(matrix, commands.reports_folder(options), options.engine, resume, junit=options.junit)
 
 
-COMMANDS = {"run": command_run, **cli.COMMANDS}
+COMMANDS = {"run": command_run, **commands.COMMANDS}
 
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a polite kill, a closed terminal
@@ -123,8 +123,8 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 def main(arguments: list[str]) -> int:
     """Exit code: 0 every trial is data, 1 the lab failed, 2 a bad matrix or usage, 3 a regression, 130 interrupted."""
-    options = cli.parse(arguments, __doc__ or "", COMMANDS)
-    from headwind.model import HeadwindError
+    options = commands.parse(arguments, __doc__ or "", COMMANDS)
+    from headwind.errors import HeadwindError
 
     for each in STOPS:
         signal.signal(each, interrupt)

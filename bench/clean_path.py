@@ -18,10 +18,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from headwind.images import ensure_images
 from headwind.model import Block, Condition, Congestion, Protocol, Trial
-from headwind.testbed import Testbed
-from headwind.trial import forget, run_client
+from headwind.testbed.images import ensure_images
+from headwind.testbed.testbed import Testbed
+from headwind.trial.trial import forget, run_client
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Profile
 

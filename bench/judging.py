@@ -20,10 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from headwind import verdict
-from headwind.judgement import Judge, Judgement
 from headwind.model import Condition, Matrix, Outcome, Protocol, Repetition, Result
-from headwind.schedule import plan_block
+from headwind.plan.schedule import plan_block
+from headwind.verdicts import verdict
+from headwind.verdicts.judgement import Judge, Judgement
 from headwind.workloads.h2load import H2load
 from impair.profile import Profile
 

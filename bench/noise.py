@@ -21,15 +21,25 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from headwind import cli
-from headwind.findings import Pair, Rows, columns_of, is_decided, is_found, metrics_of, pairs_of, rows_of, rule_of
-from headwind.journal import Run
-from headwind.judgement import Line
+from headwind.cli import commands as cli
 from headwind.metric import Metric, Use
 from headwind.model import Matrix, Result
 from headwind.report.data import RunData, latest_of
 from headwind.report.verdicts import interval_text
-from headwind.verdict import Comparison, compare
+from headwind.run.journal import Run
+from headwind.verdicts.findings import (
+    Pair,
+    Rows,
+    columns_of,
+    is_decided,
+    is_found,
+    metrics_of,
+    pairs_of,
+    rows_of,
+    rule_of,
+)
+from headwind.verdicts.judgement import Line
+from headwind.verdicts.verdict import Comparison, compare
 
 ROOT = Path(__file__).resolve().parent.parent
 MATRIX = """\

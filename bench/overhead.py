@@ -18,13 +18,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from headwind.images import ensure_images
-from headwind.journal import Run
-from headwind.matrix import load_matrix
+from headwind.matrix.reader import load_matrix
 from headwind.model import Block, Matrix, Result
-from headwind.schedule import plan_blocks
-from headwind.testbed import Testbed
-from headwind.trial import run_trial
+from headwind.plan.schedule import plan_blocks
+from headwind.run.journal import Run
+from headwind.testbed.images import ensure_images
+from headwind.testbed.testbed import Testbed
+from headwind.trial.trial import run_trial
 
 ROOT = Path(__file__).resolve().parent.parent
 PHASES = ("forget", "apply", "probe", "count", "settle", "prove", "compare", "record")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from headwind.journal import Run
 from headwind.report import RunData, render
+from headwind.run.journal import Run
 from tests.golden.runs import RUNS, large
 
 PER_BLOCK = 120  # trials in a block of each of the 40 conditions

@@ -17,10 +17,11 @@ from typing import Any
 
 from client.curl import fetch
 from client.h2load import PROGRAMS, Fetch, Output, interpret
-from impair import endpoint, processors
-from impair.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
+from impair import processors
+from impair.endpoint import agent
+from impair.endpoint.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
+from impair.endpoint.silence import Silence
 from impair.interface import Interface
-from impair.silence import Silence
 from impair.wire import Operation, serve
 
 # setpriv: h2load dies with the agent, however the agent dies. stdbuf: what it prints is there even when it is killed.
@@ -165,7 +166,7 @@ def run_watched(**asked: Any) -> dict[str, Any]:
     return {**answer, "silence_s": silence.longest_s}
 
 
-OPERATIONS: dict[str, Operation] = {**endpoint.OPERATIONS, "run": run_watched, "fetch": fetch, "info": info}
+OPERATIONS: dict[str, Operation] = {**agent.OPERATIONS, "run": run_watched, "fetch": fetch, "info": info}
 
 
 def main() -> None:

@@ -18,18 +18,6 @@ PROCESSOR_BOUND = "processor-bound"  # how a trial's warning begins that names a
 CONTROL_RATIO = 0.10  # how much longer every delay is in the arm of the positive control
 
 
-class HeadwindError(Exception):
-    """The root of every error that the lab explains to a person: what was tried, where, and what to do next."""
-
-    exit_code = 1
-
-
-class UsageError(HeadwindError):
-    """A mistake in matrix.yaml or on the command line; nothing was started."""
-
-    exit_code = 2
-
-
 class Protocol(StrEnum):
     """h1, h2, h3: HTTP/1.1, HTTP/2 and HTTP/3, all over TLS 1.3."""
 
@@ -302,7 +290,7 @@ class Result:
 
     @property
     def is_processor_bound(self) -> bool:
-        """Whether processors were the limit of this trial (headwind/processors.py)."""
+        """Whether processors were the limit of this trial (headwind/proof/processors.py)."""
         return any(warning.startswith(PROCESSOR_BOUND) for warning in self.proof.warnings)
 
     @property

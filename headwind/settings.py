@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from impair.profile import Direction, Profile
+
 
 class Windows(StrEnum):
     """How large the windows and buffers of a program are."""
@@ -13,6 +15,7 @@ class Windows(StrEnum):
     AS_SHIPPED = "as-shipped"  # what a fresh installation has
 
 
+LARGEST_BDP_BYTES = 8_000_000  # half of the smallest window: the queue before a rate holds as much again
 PORTS = {Windows.UNBOUND: 443, Windows.AS_SHIPPED: 8443}  # of nginx/nginx.conf, which serves both
 
 
@@ -30,3 +33,10 @@ class Settings:
 
 
 UNBOUND = Settings()
+
+
+def largest_bdp_bytes(profile: Profile) -> float:
+    """The larger bandwidth-delay product of both directions: a rate times the round trip; 0 without any rate."""
+    links = [profile.link(direction) for direction in Direction]
+    rtt_s = sum(link.delay.delay_s for link in links if link.delay)
+    return max(link.rate.rate_bps * rtt_s / 8 if link.rate else 0.0 for link in links)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from impair.firewall import NOT_THERE, firewall, listed
-from impair.leftovers import NLM_F_DUMP, ask, attributes
+from impair.netlink import NLM_F_DUMP, ask, attributes
 from impair.processors import limits
 
 RTM_GETLINK, RTM_GETROUTE, RTM_GETNEIGH, RTM_GETRULE, RTM_GETQDISC = 18, 26, 30, 34, 38

@@ -15,7 +15,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
-from impair.leftovers import NLM_F_ACK, NLM_F_DUMP, ask, attributes
+from impair.netlink import NLM_F_ACK, NLM_F_DUMP, ask, attributes
 
 NETLINK_XFRM, XFRM_MSG_GETPOLICY = 6, 21
 NETLINK_NETFILTER = 12

@@ -1,4 +1,4 @@
-"""Requests to the kernel's routing netlink, and their answers, over one socket that stays open. Knows no qdisc."""
+"""Netlink: requests to the kernel and its answers. Knows neither qdiscs nor sockets nor firewalls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import socket
 import struct
 
-NLMSG_ERROR, NLM_F_ACK_TLVS, NLMSGERR_ATTR_MSG = 2, 0x200, 1
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 1, 4, 0x300
+NLM_F_ACK_TLVS, NLMSGERR_ATTR_MSG = 0x200, 1
 SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 270, 10, 11
 HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
 SEQUENCE_AT = 8  # in that header
@@ -63,3 +65,32 @@ def _raise_error(answer: bytes, flags: int) -> None:
             words = answer[offset + 4 : offset + length].rstrip(b"\0").decode()
         offset += (length + 3) & ~3 or 4
     raise OSError(-status, words)
+
+
+def ask(sock: socket.socket, kind: int, flags: int, payload: bytes) -> list[bytes]:
+    """Send one netlink request and return the payloads of its answers. Raises OSError with the kernel's errno."""
+    sock.send(HEADER.pack(HEADER.size + len(payload), kind, NLM_F_REQUEST | flags, 1, 0) + payload)
+    answers: list[bytes] = []
+    while True:
+        data = sock.recv(1 << 16)
+        while len(data) >= HEADER.size:
+            length, kind, *_ = HEADER.unpack_from(data)
+            body, data = data[HEADER.size : length], data[(length + 3) & ~3 :]
+            if kind == NLMSG_DONE:
+                return answers
+            if kind == NLMSG_ERROR:
+                code = -struct.unpack_from("@i", body)[0]
+                if code:
+                    raise OSError(code, os.strerror(code))
+                return answers
+            answers.append(body)
+
+
+def attributes(data: bytes) -> dict[int, bytes]:
+    """The netlink attributes in `data`, by type, without the flags that a type may carry (NLA_TYPE_MASK)."""
+    found: dict[int, bytes] = {}
+    while len(data) >= 4:
+        length, kind = struct.unpack_from("@HH", data)
+        found[kind & 0x3FFF] = data[4:length]
+        data = data[(length + 3) & ~3 :]
+    return found

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 from impair import fingerprint as read
 from impair.firewall import foreign_rules
-from impair.leftovers import NLM_F_DUMP, ask, attributes
+from impair.netlink import NLM_F_DUMP, ask, attributes
 from impair.ports import MTU
 from impair.processors import limits
 

@@ -16,8 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from impair import endpoint
-from impair.buffers import smallest, tcp_limits, udp_sockets
+from impair.endpoint import agent
+from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
 from impair.wire import Operation, serve
 
 CONFIGURATION = Path(__file__).with_name("nginx.conf")
@@ -213,7 +213,7 @@ def _find(pattern: str, text: str) -> str:
 
 
 OPERATIONS: dict[str, Operation] = {
-    **endpoint.OPERATIONS,
+    **agent.OPERATIONS,
     "info": info,
     "restart_workers": restart_workers,
     "health": health,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from headwind.report.charts.svg import FONT, text_width
+from headwind.report.html.charts.svg import FONT, text_width
 
 Point = tuple[float, float]
 

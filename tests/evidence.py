@@ -1,7 +1,7 @@
 """What counters and probes show of a network that does exactly what netem does with a profile. For tests only.
 
 The fate of every packet is that of the kernel, packet for packet (tests/net/prediction.py, which tests/net holds
-against real kernels): nothing here knows the formulas that headwind/proof.py judges by.
+against real kernels): nothing here knows the formulas that headwind/proof/proof.py judges by.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headwind.passage import SIDES, Evidence
-from headwind.uncounted import probes_for
+from headwind.proof.passage import SIDES, Evidence
+from headwind.proof.uncounted import probes_for
 from impair.options import TABLE_SCALE, Options
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 from tests.net.prediction import SeededNetem
@@ -103,7 +103,7 @@ def _read_back(link: Link) -> dict[str, Any]:
 
 
 def _probe(link: Link, netem: SeededNetem, probes: int) -> dict[str, Any]:
-    """As the receiving end's listener tells it (impair/probe.py); a rate sends one after another."""
+    """As the receiving end's listener tells it (impair/endpoint/probe.py); a rate sends one after another."""
     sending_s = _sending_s(link, PROBE_BYTES)
     interval_s, free_s = max(PROBE_INTERVAL_S, 2 * sending_s), 0.0
     delays: list[float] = []

@@ -11,16 +11,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from headwind.expectation import stationary_loss
-from headwind.findings import Finding
-from headwind.journal import Run
-from headwind.judgement import Judge
 from headwind.metric import Workload
 from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Repetition, Result, Trial
-from headwind.passage import SIDES, Evidence
-from headwind.proof import prove
-from headwind.pursuit import choose
-from headwind.schedule import finished_ids
+from headwind.plan.adaptive import choose
+from headwind.plan.schedule import finished_ids
+from headwind.proof.netem_model import stationary_loss
+from headwind.proof.passage import SIDES, Evidence
+from headwind.proof.proof import prove
+from headwind.run.journal import Run
+from headwind.verdicts.findings import Finding
+from headwind.verdicts.judgement import Judge
 from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 

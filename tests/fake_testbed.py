@@ -1,7 +1,7 @@
 """A testbed without containers: the same agents' answers, from a model of the network. For tests only.
 
-`World` counts frames as the real hosts do, so that the real proof (headwind/proof.py) judges it. `Sabotage` breaks one
-thing at a time, so that a test can show that the lab notices.
+`World` counts frames as the real hosts do, so that the real proof (headwind/proof/proof.py) judges it. `Sabotage`
+breaks one thing at a time, so that a test can show that the lab notices.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from headwind.expectation import stationary_loss
-from headwind.passage import SIDES
-from headwind.pipe import Agent, AgentDied
-from headwind.testbed import Addresses, Testbed
+from headwind.proof.netem_model import stationary_loss
+from headwind.proof.passage import SIDES
+from headwind.testbed.agent import Agent, AgentDied
+from headwind.testbed.testbed import Addresses, Testbed
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 from nginx.objects import content
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from headwind.matrix import MatrixError, load_matrix
+from headwind.matrix.reader import MatrixError, load_matrix
 from headwind.model import Matrix
 
 ROOT = Path(__file__).resolve().parent.parent

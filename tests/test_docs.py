@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from headwind.matrix import load_matrix
+from headwind.matrix.reader import load_matrix
 from headwind.model import Outcome, Protocol
 from impair.profile import Direction, Link
 

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from headwind.findings import Bounds, Pair, Rows, columns_of, rows_of
 from headwind.format import link_settings, measured, moment, observed_text
 from headwind.metric import Better, Metric, Use
 from headwind.model import Arm, Block, Condition, Outcome, Result
 from headwind.observed import figure, from_best, mean, median
 from headwind.report.data import RunData, is_data, latest_of
 from headwind.report.words import ARROWS
-from headwind.stats import Interval, fewest_samples, ratio_interval
-from headwind.verdict import Rule
+from headwind.verdicts.findings import Bounds, Pair, Rows, columns_of, rows_of
+from headwind.verdicts.stats import Interval, fewest_samples, ratio_interval
+from headwind.verdicts.verdict import Rule
 from impair.profile import Direction
 
 TOTALS = ("median", "mean", "p90", "min", "max")  # of the primary metric, over trials

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from headwind.forecast import Forecast
-from headwind.judgement import Judge, Judgement
 from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Outcome, Result
-from headwind.pooled import Pooled, pooled
-from headwind.pursuit import block_seconds
-from headwind.record import State, Status, planned_trials
+from headwind.plan.adaptive import block_seconds
+from headwind.plan.forecast import Forecast
+from headwind.proof.pooled import Pooled, pooled
+from headwind.run.codec import State, Status, planned_trials
+from headwind.verdicts.judgement import Judge, Judgement
 
 if TYPE_CHECKING:
-    from headwind.journal import Run
+    from headwind.run.journal import Run
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headwind import disk
-from headwind.journal import JOURNAL, JournalError
-from headwind.model import HeadwindError, UsageError
+from headwind.errors import HeadwindError, UsageError
 from headwind.report.data import RunData
-from headwind.report.junit import junit_xml
-from headwind.report.markdown import summary_md
-from headwind.report.page import REPORT, write_report
-from headwind.report.verdicts_json import verdicts_text
+from headwind.report.formats.junit import junit_xml
+from headwind.report.formats.markdown import summary_md
+from headwind.report.formats.verdicts_json import verdicts_text
+from headwind.report.html.page import REPORT, write_report
+from headwind.run import disk
+from headwind.run.journal import JOURNAL, JournalError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headwind.journal import Run
+    from headwind.run.journal import Run
 
 VERDICTS, SUMMARY, REQUESTS, JUNIT = "verdicts.json", "summary.md", "requests.parquet", "junit.xml"
 LONGEST_NAME = 120  # characters of a file that is named after several runs
@@ -45,7 +45,7 @@ def write_files(run: Run, data: RunData | None = None, *, junit: bool = False) -
 
 
 def _write_requests(run: Run, data: RunData) -> None:
-    from headwind.export import requests_parquet
+    from headwind.run.export import requests_parquet
 
     about = {"run": data.id, "state": data.status.state.value, "attempts": str(len(data.results))}
     try:

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headwind.findings import Finding
 from headwind.format import arm_name
-from headwind.judgement import Judgement, Line
 from headwind.report.verdicts import ratio_text
-from headwind.soundness import Concern
-from headwind.verdict import Verdict
+from headwind.verdicts.assumptions import Concern
+from headwind.verdicts.findings import Finding
+from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headwind import bursts
-from headwind.findings import rule_of
 from headwind.format import blocks_text, counted, duration, protocol_name, setting
 from headwind.model import CONTROL_RATIO, Condition, Protocol
-from headwind.record import State
+from headwind.proof import bursts
 from headwind.report.data import RunData
+from headwind.run.codec import State
 from headwind.settings import Windows
+from headwind.verdicts.findings import rule_of
 from impair.profile import Direction, Profile
 
 ENGINES = {

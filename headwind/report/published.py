@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headwind.findings import Finding, Pair, pairs_of
-from headwind.judgement import Judgement
 from headwind.model import Arm, Condition, Published, PublishedRow
 from headwind.report.data import RunData
-from headwind.verdict import Rule, Verdict
+from headwind.verdicts.findings import Finding, Pair, pairs_of
+from headwind.verdicts.judgement import Judgement
+from headwind.verdicts.verdict import Rule, Verdict
 
 Word = Literal["reproduced", "contradicted", "no verdict"]
 SLIGHT = (Verdict.SLIGHTLY_FASTER, Verdict.SLIGHTLY_SLOWER)

@@ -12,8 +12,8 @@ from itertools import combinations
 from headwind.metric import Better, Rate
 from headwind.model import DATA_OUTCOMES, Condition, Outcome, Protocol, Result
 from headwind.observed import Kind, Observed, figure, from_best, median, observed
-from headwind.record import State
 from headwind.report.data import RunData, is_data, latest_of
+from headwind.run.codec import State
 
 
 @dataclass(frozen=True, slots=True)

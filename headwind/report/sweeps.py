@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from headwind.findings import Finding, Pair
 from headwind.format import link_settings, quantity_name
-from headwind.judgement import Judgement
 from headwind.metric import Metric
 from headwind.model import Condition, Matrix
+from headwind.verdicts.findings import Finding, Pair
+from headwind.verdicts.judgement import Judgement
 from impair.profile import Direction, Link, Profile
 
 FEWEST_STEPS = 3

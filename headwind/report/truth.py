@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headwind.model import Check, Condition, Result, Role, Twin
-from headwind.passage import Evidence, passage_of
-from headwind.pooled import Pooled
+from headwind.proof.passage import Evidence, passage_of
+from headwind.proof.pooled import Pooled
 from headwind.report.data import RunData, latest_of
 from impair.profile import Direction
 

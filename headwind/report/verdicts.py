@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from headwind.findings import Finding, Pair, SelfCheckFinding
 from headwind.format import arm_name, counted, duration
-from headwind.judgement import Judgement, Line
 from headwind.metric import Metric
 from headwind.model import Protocol
-from headwind.stats import Interval
-from headwind.undecided import Open
-from headwind.verdict import Top, Verdict, winner
+from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
+from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.pending import Open
+from headwind.verdicts.stats import Interval
+from headwind.verdicts.verdict import Top, Verdict, winner
 
 SYMBOLS = {
     Verdict.COMPLETES_MORE: "\N{BLACK UP-POINTING TRIANGLE}",

@@ -13,12 +13,12 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import model_validator
 
 from headwind.format import counted
+from headwind.matrix import values
+from headwind.matrix.direction import Keys, key
+from headwind.matrix.mistakes import Slip, raise_any
+from headwind.matrix.units import Mistake
+from headwind.matrix.values import whole
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
-from headwind.written import scalars
-from headwind.written.direction import Keys, key
-from headwind.written.scalars import whole
-from headwind.written.slips import Slip, raise_any
-from headwind.written.units import Mistake
 
 MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_streams of nginx/nginx.conf
 MOST_REQUESTS = 1_000_000  # h2load keeps a raw sample of each
@@ -149,7 +149,7 @@ class WrittenH2load(Keys):
     connections: Annotated[int, whole(1, MOST_CONNECTIONS)] = key("at the same time; at most one for each request")
     streams: Annotated[int, whole(1, MOST_STREAMS)] = key("concurrent requests on each connection (h2, h3)", 1)
     threads: Annotated[int, whole(1, MOST_THREADS)] = key("of the client; at most one for each connection", 1)
-    path: scalars.UrlPath = key("what every request fetches", "/")
+    path: values.UrlPath = key("what every request fetches", "/")
 
     @model_validator(mode="after")
     def _accepted(self) -> Self:

@@ -19,10 +19,10 @@ from headwind.model import (
     SelfCheck,
     Trial,
 )
-from headwind.proof import prove
-from headwind.record import State, Status
+from headwind.plan.schedule import plan_block
+from headwind.proof.proof import prove
 from headwind.report import RunData
-from headwind.schedule import plan_block
+from headwind.run.codec import State, Status
 from headwind.workloads.h2load import H2load
 from impair.profile import Delay, FourState, GilbertElliott, Link, Loss, Profile, Rate, Reorder, Slot
 from tests.fake import (

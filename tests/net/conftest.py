@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from headwind.docker import DockerError, docker
-from headwind.images import ensure_images
+from headwind.testbed.docker import DockerError, docker
+from headwind.testbed.images import ensure_images
 from tests.net.impaired import ImpairedPath, Project, ask, containers, namespaces
 from tests.net.kernels import KERNELS, with_kernel
 

@@ -17,8 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from impair import mailbox
-from impair.netem import Netem
+from impair.router import mailbox
+from impair.router.netem import Netem
 from impair.wire import answer
 
 SUBNETS = {"client": "10.1.0", "server": "10.2.0"}
@@ -38,7 +38,7 @@ def run(command: list[str]) -> str:
 
 
 def read(device: str) -> dict[str, Any] | None:
-    """What impair/netem.py reads of a device, whoever has set it."""
+    """What impair/router/netem.py reads of a device, whoever has set it."""
     netem = Netem()
     reading = netem.read(device)
     netem.close()
@@ -62,7 +62,7 @@ def pass_on(answers: IO[str]) -> None:
 
 def start_endpoint(side: str) -> subprocess.Popen[str]:
     """An endpoint's agent in a namespace of its own, joined to the main one by the veth pair `to-SIDE` -- `eth0`."""
-    process = start("unshare", "--net", "python3", "-m", "impair.endpoint")
+    process = start("unshare", "--net", "python3", "-m", "impair.endpoint.agent")
     inside = ["nsenter", f"--net=/proc/{process.pid}/ns/net"]
     for command in (
         ["ip", "link", "add", f"to-{side}", "type", "veth", "peer", "name", "eth0", "netns", str(process.pid)],
@@ -82,7 +82,7 @@ def main() -> None:
     run(["insmod", f"/usr/lib/uml/modules/{os.uname().release}/kernel/drivers/net/veth.ko"])
     agents = {side: start_endpoint(side) for side in SUBNETS}
     ports = [word for side in SUBNETS for word in (f"--{side}-port", f"to-{side}")]
-    agents["router"] = start("python3", "-m", "impair.agent", *ports)
+    agents["router"] = start("python3", "-m", "impair.router.agent", *ports)
     say(json.dumps({"ready": True}) + "\n")
     for line in mailbox.collect(box, sys.stdin.fileno()):
         request = json.loads(line)

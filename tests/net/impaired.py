@@ -10,10 +10,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from headwind import testbed
-from headwind.docker import docker
-from headwind.pipe import Agent
-from headwind.testbed import Addresses
+from headwind.testbed import testbed
+from headwind.testbed.agent import Agent
+from headwind.testbed.docker import docker
+from headwind.testbed.testbed import Addresses
 from impair.profile import Direction, Link, Profile
 
 HERE = Path(__file__).parent
@@ -62,7 +62,7 @@ class ImpairedPath:
     seeded: bool = True  # False where the router's kernel has random numbers of its own only
 
     def join(self) -> None:
-        """Tell everybody of each other, as headwind/testbed.py does."""
+        """Tell everybody of each other, as headwind/testbed/testbed.py does."""
         hello = {side: ask(self.end(side), "hello") for side in SIDES}
         neighbours = {side: {"ip": told["ip"], "mac": told["mac"]} for side, told in hello.items()}
         gateways = {f"{side}_gateway": self.addresses.gateway(side) for side in SIDES}
@@ -180,9 +180,9 @@ def containers(project: Project, engine: str, logs: Path) -> Iterator[ImpairedPa
     at = {networks[side]: addresses.host(side, 253) for side in SIDES}
     router = project.container(networks=at, router=True)
     with ExitStack() as stack:
-        module = "impair.uml" if engine == "uml" else "impair.agent"
+        module = "impair.router.uml" if engine == "uml" else "impair.router.agent"
         where = [word for side in SIDES for word in (f"--{side}-subnet", subnets[side])]
-        client, server = (start_agent(stack, logs, side, ends[side], "-m", "impair.endpoint") for side in SIDES)
+        client, server = (start_agent(stack, logs, side, ends[side], "-m", "impair.endpoint.agent") for side in SIDES)
         path = ImpairedPath(
             engine, client, server, start_agent(stack, logs, "router", router, "-m", module, *where), addresses
         )

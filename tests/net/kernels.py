@@ -14,10 +14,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 import lab
-from headwind import images
-from headwind.docker import docker
-from headwind.images import Images
-from headwind.matrix import load_matrix
+from headwind.matrix.reader import load_matrix
+from headwind.testbed import images
+from headwind.testbed.docker import docker
+from headwind.testbed.images import Images
 
 KERNELS = {"bookworm": "6.1", "trixie": "6.12"}  # Debian's suite -> its kernel; the router image has forky's
 DOCKERFILE = "tests/net/old-kernel/Dockerfile"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from headwind.docker import docker
-from headwind.engine import row_of
-from headwind.journal import Run
-from headwind.testbed import OWNER_LABEL
+from headwind.run.journal import Run
+from headwind.testbed.docker import docker
+from headwind.testbed.engine import row_of
+from headwind.testbed.testbed import OWNER_LABEL
 from impair.ability import EVERY_KIND, Ability
 from tests.net.impaired import ImpairedPath, Project, ask
 
@@ -53,7 +53,7 @@ ON_ARM = """
 import sys
 import lab
 from headwind import testbed
-from headwind.docker import python_in
+from headwind.testbed.docker import python_in
 
 TELL = (
     "import platform, runpy, sys; platform.machine = lambda: 'aarch64'; "
@@ -72,7 +72,7 @@ sys.exit(lab.main(sys.argv[1:]))
 def host_ability(project: Project) -> Ability:
     """What the host's own kernel can do."""
     inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", project.image)
-    told = docker(*inside, "python3", "-m", "impair.tryout")
+    told = docker(*inside, "python3", "-m", "impair.router.tryout")
     return Ability(**json.loads(told))
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from headwind import testbed as lab
-from headwind.docker import docker
-from headwind.images import ensure_images
 from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial
-from headwind.trial import run_trial
+from headwind.testbed import testbed as lab
+from headwind.testbed.docker import docker
+from headwind.testbed.images import ensure_images
+from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
 

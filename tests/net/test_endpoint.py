@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from headwind.pipe import Agent, AgentError
+from headwind.testbed.agent import Agent, AgentError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENDS = ("client", "server")
@@ -153,7 +153,7 @@ def made_pair(logs: Path, *, agents: bool = True) -> Iterator[Pair]:
             run(*inside, "link", "set", "hwt0", "up")
             run(*inside, "route", "add", "default", "via", f"10.77.{NUMBER[end]}.1")
             if agents:
-                command = pair.inside(end, sys.executable, "-m", "impair.endpoint")
+                command = pair.inside(end, sys.executable, "-m", "impair.endpoint.agent")
                 pair.agents[end] = Agent(end, command, logs / f"{end}.log")
                 stack.callback(pair.agents[end].close)
                 pair.agents[end].wait_ready(10)
@@ -235,7 +235,7 @@ def test_join_refuses_what_it_cannot_do(strangers: Pair, changed: dict[str, str]
 def test_join_refuses_another_mtu(tmp_path: Path) -> None:
     with made_pair(tmp_path, agents=False) as pair:
         run(*pair.inside("client", "ip", "link", "set", "hwt0", "mtu", "1400"))
-        agent = Agent("client", pair.inside("client", sys.executable, "-m", "impair.endpoint"), tmp_path / "log")
+        agent = Agent("client", pair.inside("client", sys.executable, "-m", "impair.endpoint.agent"), tmp_path / "log")
         agent.wait_ready(10)
         with pytest.raises(AgentError, match="MTU of 1400 bytes"):
             agent.call("join", gateway="10.77.1.254", gateway_mac=IMPOSSIBLE_MAC, peer_network="10.77.2.0/24",
@@ -248,7 +248,7 @@ def test_a_missing_capability_is_named(tmp_path: Path, capability: str) -> None:
     with made_pair(tmp_path, agents=False) as pair:
         without = ("setpriv", f"--bounding-set=-{capability}", f"--inh-caps=-{capability}")
         agent = Agent(
-            "client", pair.inside("client", *without, sys.executable, "-m", "impair.endpoint"), tmp_path / "log"
+            "client", pair.inside("client", *without, sys.executable, "-m", "impair.endpoint.agent"), tmp_path / "log"
         )
         agent.wait_ready(10)
         with pytest.raises(AgentError, match=f"CAP_{capability.upper()}"):

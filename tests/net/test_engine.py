@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from headwind.passage import SIGMAS
+from headwind.proof.passage import SIGMAS
 from impair.options import TABLE_SCALE, Options
 from impair.profile import (
     DISTRIBUTION_REACH,

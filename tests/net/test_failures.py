@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from headwind.docker import docker
-from headwind.journal import Run
 from headwind.model import Outcome
-from headwind.testbed import OWNER_LABEL
+from headwind.run.journal import Run
+from headwind.testbed.docker import docker
+from headwind.testbed.testbed import OWNER_LABEL
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TRIALS = 3

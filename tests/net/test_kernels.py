@@ -11,12 +11,12 @@ from unittest.mock import patch
 import pytest
 
 import lab
-from headwind import images
-from headwind.docker import DockerError
-from headwind.journal import Run
-from headwind.matrix import load_matrix
+from headwind.matrix.reader import load_matrix
 from headwind.model import Outcome, Result
-from headwind.probing import told
+from headwind.run.journal import Run
+from headwind.testbed import images
+from headwind.testbed.docker import DockerError
+from headwind.trial.probes import told
 from tests.net.kernels import KERNELS, with_kernel
 
 TIMES = ("delay_s", "jitter_s", "rate_bps", "standstill_s")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from headwind import testbed
-from headwind.docker import docker
-from headwind.images import debian_mirror, ensure_images
-from headwind.journal import Run
 from headwind.model import Congestion
-from headwind.start import NotPlain, examine_start
+from headwind.run.journal import Run
+from headwind.testbed import testbed
+from headwind.testbed.docker import docker
+from headwind.testbed.images import debian_mirror, ensure_images
+from headwind.trial.start import NotPlain, examine_start
 
 pytestmark = pytest.mark.timeout(400)  # the first test may have to build the images
 

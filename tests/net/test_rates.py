@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from headwind import testbed
-from headwind.docker import docker
-from headwind.images import ensure_images
 from headwind.model import Congestion
-from headwind.probing import send_bulk
-from headwind.proof import shows_rate
+from headwind.proof.proof import shows_rate
+from headwind.testbed import testbed
+from headwind.testbed.docker import docker
+from headwind.testbed.images import ensure_images
+from headwind.trial.probes import send_bulk
 from impair.profile import Direction, Link, Profile, Rate
 
 ROOT = Path(__file__).resolve().parent.parent.parent

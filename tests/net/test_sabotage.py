@@ -18,11 +18,12 @@ from typing import Any
 
 import pytest
 
-from headwind import testbed, trial
-from headwind.docker import docker
-from headwind.images import ensure_images
 from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial
-from headwind.start import NotPlain, examine_start, long_train, troubles
+from headwind.testbed import testbed
+from headwind.testbed.docker import docker
+from headwind.testbed.images import ensure_images
+from headwind.trial import trial
+from headwind.trial.start import NotPlain, examine_start, long_train, troubles
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Profile
 from tests.net.impaired import ImpairedPath, Project, ask, namespaces

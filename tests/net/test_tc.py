@@ -1,4 +1,4 @@
-"""impair/netem.py and iproute2's `tc` mean the same by every attribute: what one writes, the other reads."""
+"""impair/router/netem.py and iproute2's `tc` mean the same by every attribute: what one writes, the other reads."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_counters_are_those_that_tc_shows(path: ImpairedPath) -> None:
 
 ENCODE = """
 import json, sys
-from impair.netem import RTM_NEWQDISC, decoded, parsed, request
+from impair.router.netem import RTM_NEWQDISC, decoded, parsed, request
 from impair.options import Options
 from impair.profile import Link
 for link in json.load(sys.stdin):

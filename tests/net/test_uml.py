@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from headwind.docker import docker
-from headwind.pipe import Agent, AgentError
-from headwind.steadiness import LARGEST_GAP_S
+from headwind.proof.stability import LARGEST_GAP_S
+from headwind.testbed.agent import Agent, AgentError
+from headwind.testbed.docker import docker
 from tests.net.impaired import Project, start_agent
 
 pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
 
-ROUTE = ("-m", "impair.uml", "--client-subnet", "127.0.0.0/8", "--server-subnet", "127.0.0.0/8")
+ROUTE = ("-m", "impair.router.uml", "--client-subnet", "127.0.0.0/8", "--server-subnet", "127.0.0.0/8")
 GONE_S = 5.0
 
 
@@ -71,7 +71,7 @@ def test_nothing_is_left_of_a_killed_one(project: Project, tmp_path: Path, victi
         if victim == "docker exec":
             router._process.kill()
         else:
-            docker("exec", container, "python3", "-c", send("impair.uml", signal.SIGKILL))
+            docker("exec", container, "python3", "-c", send("impair.router.uml", signal.SIGKILL))
         wait_until_gone(container)
 
 
@@ -126,7 +126,7 @@ def test_what_stops_the_boot_is_said_with_what_to_do(project: Project, name: str
 
 
 def test_a_missing_interface_is_said(project: Project) -> None:
-    command = ("python3", "-m", "impair.uml", "--client-subnet", "10.0.0.0/30", "--server-subnet", "10.0.0.0/30")
+    command = ("python3", "-m", "impair.router.uml", "--client-subnet", "10.0.0.0/30", "--server-subnet", "10.0.0.0/30")
     refused = run_once(project, command=command)
     assert "0 interfaces have an address in 10.0.0.0/30" in refused["error"]
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from headwind import testbed as testbeds
-from headwind.docker import docker
-from headwind.images import ensure_images
 from headwind.model import Block, Condition, Congestion, Protocol, Result, Trial
-from headwind.settings import PORTS, UNBOUND, Settings, Windows
-from headwind.trial import run_trial
-from headwind.windows import LARGEST_BDP_BYTES
+from headwind.settings import LARGEST_BDP_BYTES, PORTS, UNBOUND, Settings, Windows
+from headwind.testbed import testbed as testbeds
+from headwind.testbed.docker import docker
+from headwind.testbed.images import ensure_images
+from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.profile import Delay, Direction, Link, Profile
 

@@ -1,0 +1,201 @@
+"""The command line, and the commands that need no testbed. Imports are lazy: `--help` must answer at once."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwind.format import blocks_text
+
+if TYPE_CHECKING:
+    from headwind.model import Matrix
+    from headwind.run.journal import Run
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ENGINES = ("auto", "kernel", "uml")
+Command = Callable[[argparse.Namespace], int]
+
+
+def matrix_path(options: argparse.Namespace) -> Path:
+    """The matrix file that was named, or the default one."""
+    return ROOT / "matrix.yaml" if options.matrix is None else Path(options.matrix)
+
+
+def with_budget(matrix: Matrix, budget_s: float | None) -> Matrix:
+    """The matrix with another budget. Raises UsageError where a budget would have to break a fixed number of blocks."""
+    from headwind.errors import UsageError
+
+    if budget_s is None:
+        return matrix
+    if not matrix.repeat.is_adaptive:
+        number = blocks_text(matrix.repeat)
+        raise UsageError(f"--budget: this matrix asks for {number}, neither more nor less; write repeat: {{min, max}}")
+    return replace(matrix, repeat=replace(matrix.repeat, budget_s=budget_s))
+
+
+def reports_folder(options: argparse.Namespace) -> Path:
+    """Where new run folders go. Raises UsageError where they cannot: minutes of building come before the first one."""
+    from headwind.errors import UsageError
+
+    folder = Path(options.reports)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "it may not be written")
+    except OSError as error:
+        raise UsageError(f"--reports {folder}: run folders cannot be made here: {error.strerror}") from error
+    return folder
+
+
+def finish_report(run: Run, *, junit: bool) -> Path:
+    """The last report, the data beside it, and the table in the terminal. Returns the page's path."""
+    from headwind.cli.progress import console
+    from headwind.report.data import RunData
+    from headwind.report.files import write_files
+    from headwind.report.formats.terminal import print_summary
+
+    data = RunData.of(run)
+    report = write_files(run, data, junit=junit)
+    print_summary(data, console())
+    print(f"report: {report}")
+    return report
+
+
+def command_report(options: argparse.Namespace) -> int:
+    """Draw the report of a run again, or one page of several runs."""
+    from headwind.errors import UsageError
+    from headwind.report.files import write_page
+    from headwind.run.journal import Run
+
+    output = Path(options.output) if options.output else None
+    with ExitStack() as opened:
+        runs = [opened.enter_context(Run.open(Path(folder))) for folder in options.run]
+        if len(runs) > 1 and options.junit:
+            raise UsageError("--junit: junit.xml is about a single run; give one run")
+        if len(runs) > 1:
+            report_several(runs, output)
+            return 0
+        page = finish_report(runs[0], junit=options.junit)
+        if output:
+            print(f"and: {write_page(output, page.read_text(encoding='utf-8'))}")
+    return 0
+
+
+def report_several(runs: Sequence[Run], output: Path | None) -> None:
+    """Draw one page of several runs; their folders stay as they are."""
+    from headwind.errors import UsageError
+    from headwind.report.compare.page import render_several
+    from headwind.report.data import RunData
+    from headwind.report.files import several_path, write_page
+
+    told: dict[float, Run] = {}  # by the instant at which they began: a copy of a run is the same run
+    for run in runs:
+        twin = told.setdefault(run.status.started_at, run)
+        if twin is not run:
+            raise UsageError(f"{run.folder}: this is the same run as {twin.folder}; give each run once")
+    page = render_several([RunData.of(run) for run in runs], time.time())
+    print(f"report: {write_page(output or several_path(runs), page)}")
+
+
+def command_compare(options: argparse.Namespace) -> int:
+    """Say what got better or worse from one run to another; exits with 3 when something got worse."""
+    from headwind.cli.progress import console
+    from headwind.report.compare.terminal import print_changes
+    from headwind.run.journal import Run
+
+    return 3 if print_changes(Run.open(Path(options.earlier)), Run.open(Path(options.later)), console()) else 0
+
+
+def budget(text: str) -> float:
+    """`2h` -> 7200.0, for argparse."""
+    from headwind.matrix.units import Mistake
+    from headwind.matrix.values import budget_s
+
+    try:
+        return budget_s(text)
+    except Mistake as mistake:
+        raise argparse.ArgumentTypeError(f"{mistake}; {mistake.hint}") from None
+
+
+def command_plan(options: argparse.Namespace) -> int:
+    """Say what would run, in which order, and about how long."""
+    from headwind.cli.plan import print_plan
+    from headwind.cli.progress import console
+    from headwind.matrix.reader import load_matrix
+
+    print_plan(load_matrix(matrix_path(options)), Path(options.reports), console())
+    return 0
+
+
+def command_validate(options: argparse.Namespace) -> int:
+    """Check a matrix file; nothing is started."""
+    from headwind.matrix.reader import load_matrix
+
+    path = matrix_path(options)
+    matrix = load_matrix(path)
+    blocks = f"{matrix.repeat.least} to {matrix.repeat.most}" if matrix.repeat.is_adaptive else matrix.repeat.least
+    print(
+        f"{path}: valid, {len(matrix.conditions)} conditions, {len(matrix.protocols)} protocols, {blocks} blocks each"
+    )
+    for source in matrix.published:
+        if gaps := "; ".join(f"{', '.join(rows)} ({reason})" for reason, rows in source.gaps.items()):
+            print(f"published {source.name}, not compared: {gaps}")
+    return 0
+
+
+def command_doctor(options: argparse.Namespace) -> int:
+    """Say what this host can do, and what mends the rest."""
+    from headwind.cli.doctor import print_findings
+    from headwind.cli.progress import console
+
+    del options
+    return print_findings(console())
+
+
+def command_down(options: argparse.Namespace) -> int:
+    """Remove what earlier runs left: containers and networks."""
+    from headwind.testbed.testbed import sweep
+
+    print(f"{sweep(print, include_living=options.all)} testbeds removed")
+    return 0
+
+
+def parse(arguments: list[str], description: str, commands_: Mapping[str, Command]) -> argparse.Namespace:
+    """The command line; a usage error exits with 2. A command's docstring is its help."""
+    parser = argparse.ArgumentParser(prog="lab.py", description=description)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, function in commands_.items():
+        command = commands.add_parser(name, help=(function.__doc__ or "").rstrip("."), description=function.__doc__)
+        if name in ("run", "plan", "validate"):
+            command.add_argument("matrix", nargs="?", help="the matrix file (default: matrix.yaml)")
+        if name in ("run", "plan"):
+            command.add_argument("--reports", default=str(ROOT / "reports"), help="where run folders are kept")
+    commands.choices["run"].add_argument("--engine", choices=ENGINES, default="auto", help="which netem impairs")
+    commands.choices["run"].add_argument("--resume", metavar="RUN", help="go on with this run folder")
+    commands.choices["run"].add_argument(
+        "--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h"
+    )
+    commands.choices["compare"].add_argument("earlier", metavar="RUN_A", help="a run folder")
+    commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
+    report = commands.choices["report"]
+    report.add_argument(
+        "run", nargs="+", metavar="RUN", help="a run folder, such as reports/<run-id>; of several: one page"
+    )
+    report.add_argument("--output", metavar="FILE", help="put the page there too (of several runs: there)")
+    for command in (commands.choices["run"], report):
+        command.add_argument("--junit", action="store_true", help="write junit.xml as well, for CI")
+    commands.choices["down"].add_argument("--all", action="store_true", help="also of labs that are still running")
+    return parser.parse_args(arguments)
+
+
+COMMANDS: dict[str, Command] = {
+    "plan": command_plan, "validate": command_validate, "report": command_report, "compare": command_compare,
+    "doctor": command_doctor, "down": command_down,
+}  # fmt: skip

@@ -1,0 +1,233 @@
+"""What this host can do, before anything runs; every finding comes with the command that mends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.markup import escape
+
+from headwind.errors import HeadwindError
+from headwind.testbed.docker import ROOT, DockerError, compose_command, docker
+from headwind.testbed.engine import EngineError, chosen, row_of
+from headwind.testbed.testbed import projects
+from impair.ability import EVERY_KIND, Ability
+
+SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/design.md
+DISK_BYTES = 3 << 30  # images, build layers and a few runs
+UML_PLACE = "/run/uml:exec,size=400m"  # as in compose.yaml
+TRY_UML = """
+from impair import uml
+try:
+    uml.check_host()
+    print("yes")
+except uml.BootError as error:
+    print(error)
+"""
+KERNELS_PAGE = "docs/kernels.md"
+Status = Literal["ok", "warning", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `fix` is a command or a sentence; empty when nothing needs mending."""
+
+    name: str
+    status: Status
+    detail: str
+    fix: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything that a run needs, cheapest first; never raises, never changes the host."""
+    yield _cores()
+    yield _disk()
+    yield from _docker()
+    yield _socket_buffer()
+    yield _congestion("cubic")
+    yield _bridge_firewall()
+
+
+def _cores() -> Finding:
+    cores = os.cpu_count() or 1
+    if cores < 2:
+        return Finding("processor", "warning", f"{cores} core: client, router and server compete", "use two or more")
+    return Finding("processor", "ok", f"{cores} cores, {platform.machine()}")
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(ROOT).free
+    if free < DISK_BYTES:
+        return Finding("disk", "warning", f"{free >> 20} MiB free", f"{DISK_BYTES >> 30} GiB: docker system prune")
+    return Finding("disk", "ok", f"{free >> 30} GiB free")
+
+
+def _docker() -> Iterator[Finding]:
+    if not shutil.which("docker"):
+        yield Finding("docker", "failed", "not installed", "apt-get install docker.io docker-compose")
+        return
+    try:
+        version = docker("version", "--format", "{{.Server.Version}} {{.Server.Os}}/{{.Server.Arch}}").strip()
+    except DockerError as error:
+        reason = str(error).splitlines()[-1].strip()
+        yield Finding("docker", "failed", reason, "start the engine: systemctl start docker; or join the docker group")
+        return
+    yield Finding("docker", "ok", f"engine {version}")
+    try:
+        yield Finding("compose", "ok", " ".join(compose_command()))
+    except DockerError as error:
+        yield Finding("compose", "failed", str(error), "apt-get install docker-compose")
+    try:
+        yield _earlier_runs()
+        yield from _kernel_netem()
+    except (HeadwindError, OSError) as error:  # whatever else docker cannot do
+        yield Finding("docker", "failed", str(error), "look at `docker info`")
+
+
+def _earlier_runs() -> Finding:
+    found = projects()
+    left = sorted(project for project, alive in found.items() if not alive)
+    living = f"{len(found) - len(left)} testbeds in use" if len(found) > len(left) else "no testbed is in use"
+    if left:
+        return Finding(
+            "earlier runs", "warning", f"{living}; {len(left)} left over: {', '.join(left)}", "make lab-down"
+        )
+    return Finding("earlier runs", "ok", f"{living}, none is left over")
+
+
+def _kernel_netem() -> Iterator[Finding]:
+    """Try netem in a throw-away namespace: configurations and module lists say what was meant, not what works."""
+    from headwind.testbed.images import router_image
+
+    release = docker("info", "--format", "{{.KernelVersion}}").strip()
+    row = row_of(release)
+    words = f"{release} ({row.name}); its netem, where it has one: {row.can}; auto chooses {row.auto}"
+    yield Finding("kernel", "ok", words.replace("`", ""))
+    image = router_image()
+    if image is None:
+        yield Finding("netem", "ok", "not tried: the router image is not built yet; a run finds out by itself")
+        return
+    inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", "--tmpfs", UML_PLACE, image, "python3")
+    refusal = _uml_refusal(docker(*inside, "-c", TRY_UML, check=False))
+    yield _netem(docker(*inside, "-m", "impair.router.tryout", check=False), refusal)
+    if refusal is None:
+        yield Finding("engine uml", "ok", "the user-mode kernel can run here")
+    else:
+        yield Finding("engine uml", "warning", f"the user-mode kernel cannot run here: {refusal}",
+                      "use a kernel with sch_netem")  # fmt: skip
+
+
+def _uml_refusal(told: str) -> str | None:
+    """Why the user-mode kernel does not run here, None where it does."""
+    last = (told.splitlines() or ["no answer"])[-1]
+    return None if last == "yes" else last
+
+
+def _netem(told: str, uml_refusal: str | None) -> Finding:
+    """What netem really does here, and what `auto` makes of it for a matrix that has everything."""
+    try:
+        ability = Ability(**json.loads(told))
+        choice = chosen("auto", ability, EVERY_KIND, uml_refusal)
+    except ValueError:
+        return Finding("netem", "warning", f"not tried: {told.strip() or 'no answer'}", f"see {KERNELS_PAGE}")
+    except EngineError as error:
+        return Finding("netem", "failed", str(error), f"see {KERNELS_PAGE}")
+    if choice.is_plain:
+        return Finding("netem", "ok", choice.reason)
+    return Finding("netem", "warning", f"{choice.reason} (for a matrix of every impairment)", f"see {KERNELS_PAGE}")
+
+
+def _sysctl(name: str) -> str:
+    try:
+        return Path("/proc/sys", *name.split(".")).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _socket_buffer() -> Finding:
+    text = _sysctl("net.core.rmem_max")
+    if not text:
+        return Finding("UDP buffers", "warning", "net.core.rmem_max cannot be read here", "look inside the Docker VM")
+    if int(text) < SOCKET_BUFFER_BYTES:
+        return Finding(
+            "UDP buffers", "warning",
+            f"net.core.rmem_max is {int(text) >> 10} KiB: many QUIC handshakes at once overflow nginx's socket",
+            f"sysctl -w net.core.rmem_max={SOCKET_BUFFER_BYTES}",
+        )  # fmt: skip
+    return Finding("UDP buffers", "ok", f"net.core.rmem_max is {int(text) >> 10} KiB")
+
+
+def _congestion(wanted: str) -> Finding:
+    available = _sysctl("net.ipv4.tcp_available_congestion_control").split()
+    default = _sysctl("net.ipv4.tcp_congestion_control")
+    if not available:
+        return Finding("congestion control", "warning", "what the kernel has cannot be read here",
+                       "look inside the Docker VM")  # fmt: skip
+    if wanted not in available:
+        return Finding("congestion control", "warning", f"{wanted} is not loaded (there: {', '.join(available)})",
+                       f"modprobe tcp_{wanted}")  # fmt: skip
+    return Finding("congestion control", "ok", f"{wanted} is there; the host's own default ({default}) is not used")
+
+
+def _bridge_firewall() -> Finding:
+    if _sysctl("net.bridge.bridge-nf-call-iptables") == "1":
+        return Finding("bridge firewall", "ok", "the host's firewall sees bridged frames; trials count what it takes")
+    return Finding("bridge firewall", "ok", "bridged frames do not pass the host's firewall")
+
+
+def host_facts() -> dict[str, Any]:
+    """What a reader must know of the host to judge a run; every value is a plain string or number."""
+    models = (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name"))
+    memory = (int(line.split()[1]) << 10 for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
+    return {
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpu": next(models, ""),
+        "cores": os.cpu_count() or 0,
+        "memory_bytes": next(memory, 0),
+        "python": platform.python_version(),
+        "docker": docker("version", "--format", "{{.Server.Version}}", check=False).strip(),
+        "compose": " ".join(compose_command()),
+        "rmem_max_bytes": int(_sysctl("net.core.rmem_max") or 0),
+        "tcp_congestion_default": _sysctl("net.ipv4.tcp_congestion_control"),
+        "commit": _commit(),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _commit() -> str:
+    """The lab's own commit, with `+changes` where the work tree differs; empty outside a checkout."""
+    if not shutil.which("git"):
+        return ""
+    git = ["git", "-C", str(ROOT)]
+    commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
+    if commit.returncode:
+        return ""
+    changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False).stdout
+    return commit.stdout.strip() + ("+changes" if changed.strip() else "")
+
+
+def print_findings(out: Console) -> int:
+    """Print every finding as it is made; the exit code is 0 when a run can start, else 1."""
+    marks = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "failed": "[red]failed [/]"}
+    failed = False
+    for finding in examine():
+        out.print(f"{marks[finding.status]} {finding.name:<19} {escape(finding.detail)}", highlight=False)
+        if finding.fix:
+            out.print(f"        {'':<19} mend: {escape(finding.fix)}", highlight=False)
+        failed |= finding.status == "failed"
+    return 1 if failed else 0

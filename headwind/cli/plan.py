@@ -1,0 +1,69 @@
+"""What would run, and about how long it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from headwind.cli.progress import duration
+from headwind.errors import HeadwindError
+from headwind.format import blocks_text
+from headwind.model import Matrix, Result
+from headwind.plan.forecast import START_S, Forecast
+from headwind.plan.schedule import plan_blocks
+from headwind.proof import bursts
+from headwind.run.journal import Run
+
+
+def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
+    """A line for each condition, the order of the first blocks, and the time; nothing is started."""
+    blocks = plan_blocks(matrix)
+    trials = [trial for block in blocks for trial in block.trials()]
+    known = earlier_results(matrix, reports)
+    forecast = Forecast(matrix.timeout_s, known)
+    table = Table(title=escape(matrix.title) or None, title_justify="left")
+    for heading in ("condition", "blocks", "about", "from"):
+        table.add_column(heading, justify="left" if heading in ("condition", "from") else "right")
+    for condition in matrix.conditions:
+        mine = [trial for trial in trials if trial.block.condition == condition]
+        learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms(condition))
+        source = f"{learnt} earlier trials" if learnt else "a guess"
+        table.add_row(escape(condition.id), blocks_text(matrix.repeat), duration(forecast.trials_s(mine)), source)
+    out.print(table)
+    for block in blocks[: len(matrix.conditions)]:
+        order = " ".join(arm.value for arm in block.order)
+        out.print(escape(f"  {block.condition.id}#{block.index}: {order}"), highlight=False)
+    for sentence in bursts.told(condition.profile for condition in matrix.conditions):
+        out.print(escape(sentence))
+    whole_s = START_S + forecast.trials_s(trials)
+    size = f"{len(trials)} trials, about {duration(whole_s)}"
+    if matrix.repeat.is_adaptive:
+        out.print(f"at least {size}; then more where it decides, {_until(matrix)}")
+    else:
+        longest_s = START_S + len(trials) * matrix.timeout_s
+        out.print(f"{size}; never more than {duration(longest_s)} plus repairs")
+
+
+def _until(matrix: Matrix) -> str:
+    budget_s = matrix.repeat.budget_s
+    return "until all is decided" + (f" or {duration(budget_s)} are over" if budget_s is not None else "")
+
+
+def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:
+    """Results of the latest run in `reports` that had the same conditions; empty when there is none."""
+    conditions = set(matrix.conditions)
+    try:
+        folders = sorted(reports.glob("*/"), reverse=True)
+    except OSError:
+        return []
+    for folder in folders:
+        try:
+            with Run.open(folder) as run:
+                if conditions & set(run.matrix.conditions):
+                    return [result for result in run.results() if result.trial.block.condition in conditions]
+        except HeadwindError:
+            continue  # not a run, or one that cannot be read: the plan can do without
+    return []

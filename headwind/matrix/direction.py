@@ -1,0 +1,177 @@
+"""What a user may write about one direction of a profile, and the Link that it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from headwind.matrix import values
+from headwind.matrix.mistakes import Slip, Slips, raise_any
+from headwind.matrix.units import Mistake
+from headwind.matrix.values import BitsPerSecond, Ratio, Seconds, Short, whole
+from impair import profile as netem
+from impair.profile import LARGEST_COUNT, ImpossibleImpairment, Link
+
+
+def key(description: str, default: Any = ..., shown: Any = None, **schema: Any) -> Any:
+    """A key of the file; `shown` is its default as a user would write it, `schema` more to say in the JSON schema."""
+    more = schema if shown is None else {"default": shown, **schema}
+    return Field(default, description=description, json_schema_extra=more)
+
+
+class Keys(BaseModel):
+    """A mapping that takes the keys of its fields and no other."""
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        frozen=True,
+        model_title_generator=lambda model: model.__name__.removeprefix("Written").lower(),
+    )
+
+
+class WrittenGemodel(Keys):
+    """Bursty loss by the Gilbert-Elliott model; shares per packet."""
+
+    p: Ratio = key("share of packets at which a good path turns bad")
+    r: Ratio = key("share of packets at which a bad path turns good; 1/r packets is the mean length of a bad spell")
+    bad: Ratio = key("loss while the path is bad (tc's 1-h)", 1.0, "100%")
+    good: Ratio = key("loss while the path is good (tc's 1-k)", 0.0, "0%")
+
+    def noun(self) -> netem.GilbertElliott:
+        """Raises ImpossibleImpairment."""
+        return netem.GilbertElliott(self.p, self.r, self.bad, self.good)
+
+
+class WrittenState(Keys):
+    """Loss by tc's model of four states; chances of a change per packet."""
+
+    p13: Ratio = key("from good to burst loss")
+    p31: Ratio = key("from burst loss to good")
+    p32: Ratio = key("from burst loss to a good packet within the burst", 0.0, "0%")
+    p23: Ratio = key("from a good packet within the burst to burst loss", 1.0, "100%")
+    p14: Ratio = key("from good to a single loss", 0.0, "0%")
+
+    def noun(self) -> netem.FourState:
+        """Raises ImpossibleImpairment."""
+        return netem.FourState(self.p13, self.p31, self.p32, self.p23, self.p14)
+
+
+class WrittenLoss(Keys):
+    """Dropped packets: a share of all, or one of the two bursty models."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    random: Ratio | None = key("share of packets that are dropped, each on its own", None)
+    gemodel: WrittenGemodel | None = key("bursts by the Gilbert-Elliott model", None)
+    state: WrittenState | None = key("bursts by tc's model of four states", None)
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if len(self.model_fields_set) != 1:
+            raise Mistake(
+                "a loss follows exactly one model", "allowed: `30%`, {gemodel: {p, r}} or {state: {p13, p31}}"
+            )
+        return self
+
+    def noun(self) -> netem.LossModel:
+        """Raises ImpossibleImpairment."""
+        model = self.gemodel or self.state
+        return model.noun() if model else netem.Loss(self.random or 0.0)
+
+
+class WrittenReorder(Keys):
+    """Packets that overtake delayed ones."""
+
+    ratio: Ratio = key("share of packets that skip the delay")
+    gap: Annotated[int, whole(1, LARGEST_COUNT)] = key("only every gap-th packet may skip it", 1)
+
+    def noun(self) -> netem.Reorder:
+        """Raises ImpossibleImpairment."""
+        return netem.Reorder(self.ratio, self.gap)
+
+
+class WrittenRate(Keys):
+    """A slow link."""
+
+    rate: BitsPerSecond = key("bits per second")
+    packet_overhead: Annotated[int, whole(-LARGEST_COUNT, LARGEST_COUNT)] = key("bytes added to each packet", 0)
+    cell_size: Annotated[int, whole(0, LARGEST_COUNT)] = key("bytes of a link-layer cell", 0)
+    cell_overhead: Annotated[int, whole(-LARGEST_COUNT, LARGEST_COUNT)] = key("bytes added to each cell", 0)
+
+    def noun(self) -> netem.Rate:
+        """Raises ImpossibleImpairment."""
+        return netem.Rate(self.rate, self.packet_overhead, self.cell_size, self.cell_overhead)
+
+
+class WrittenSlot(Keys):
+    """A link that sends in bursts, such as radio or satellite."""
+
+    min_delay: Seconds = key("shortest time between two slots")
+    max_delay: Seconds | None = key("longest time between two slots; without it as min_delay", None)
+    max_packets: Annotated[int, whole(0, LARGEST_COUNT)] = key("packets of a slot; 0 is no bound", 0)
+    max_bytes: Annotated[int, whole(0, LARGEST_COUNT)] = key("bytes of a slot; 0 is no bound", 0)
+
+    def noun(self) -> netem.Slot:
+        """Raises ImpossibleImpairment."""
+        longest = self.min_delay if self.max_delay is None else self.max_delay
+        return netem.Slot(self.min_delay, longest, self.max_packets, self.max_bytes)
+
+
+class WrittenDirection(Keys):
+    """What netem does to one direction; {} is a clean one."""
+
+    delay: Seconds | None = key("one-way delay of every packet", None)
+    jitter: Seconds | None = key("variation of the delay; without a rate it also reorders packets", None)
+    distribution: values.Distribution | None = key("of the jitter; without it uniform", None)
+    loss: Annotated[WrittenLoss, Short(("random",))] | None = key("dropped packets", None)
+    duplicate: Ratio | None = key("share of packets that arrive twice", None)
+    corrupt: Ratio | None = key("share of packets of which one bit is flipped", None)
+    reorder: Annotated[WrittenReorder, Short(("ratio",))] | None = key("packets that overtake; needs a delay", None)
+    rate: Annotated[WrittenRate, Short(("rate",))] | None = key("bandwidth", None)
+    slot: WrittenSlot | None = key("packets are collected and leave in bursts", None)
+    ecn: values.Truth = key("mark packets that the loss would drop, where they allow it", False, False)
+    limit: Annotated[int, whole(1, LARGEST_COUNT)] | None = key("packets in delay line and queue together", None)
+    queue: Annotated[int, whole(1, LARGEST_COUNT)] | None = key("packets that may wait for the rate", None)
+
+    def link(self) -> Link:
+        """The direction as a noun. Raises Slips for what netem cannot do."""
+        slips: list[Slip] = []
+        parts: dict[str, Any] = {}
+        for name, part in _PARTS.items():
+            try:
+                parts[name] = part(self)
+            except ImpossibleImpairment as error:
+                slips.append(_slip(error))
+        raise_any(slips)
+        try:
+            return Link(**parts, ecn=self.ecn, limit_packets=self.limit, queue_packets=self.queue)
+        except ImpossibleImpairment as error:
+            raise Slips([_slip(error)]) from error
+
+
+def _delay(written: WrittenDirection) -> netem.Delay | None:
+    if written.delay is None:
+        for name in ("jitter", "distribution"):
+            if getattr(written, name) is not None:
+                raise ImpossibleImpairment(name, f"a {name} needs a delay that it varies")
+        return None
+    return netem.Delay(written.delay, written.jitter or 0.0, written.distribution or "uniform")
+
+
+_PARTS: dict[str, Callable[[WrittenDirection], Any]] = {
+    "delay": _delay,
+    "loss": lambda written: written.loss and written.loss.noun(),
+    "duplicate": lambda written: None if written.duplicate is None else netem.Duplicate(written.duplicate),
+    "corrupt": lambda written: None if written.corrupt is None else netem.Corrupt(written.corrupt),
+    "reorder": lambda written: written.reorder and written.reorder.noun(),
+    "rate": lambda written: written.rate and written.rate.noun(),
+    "slot": lambda written: written.slot and written.slot.noun(),
+}
+
+
+def _slip(error: ImpossibleImpairment) -> Slip:
+    written_as = {"bad_loss": "bad", "good_loss": "good"}
+    return Slip(tuple(written_as.get(part, part) for part in error.where.split(".")), Mistake(str(error)))

@@ -1,0 +1,235 @@
+"""What a user may write in matrix.yaml, as pydantic models, and what it means as nouns of the lab.
+
+The models know the keys and what fits together; where a value stands in the file is matrix.py's knowledge. A parsed
+field is in SI units. docs/matrix.schema.json is made from the same models.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Annotated, Any, Self
+
+from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic.json_schema import GenerateJsonSchema
+
+from headwind.matrix import values
+from headwind.matrix.direction import Keys, key
+from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any
+from headwind.matrix.profile import WrittenProfile
+from headwind.matrix.published import Conditions, WrittenSource, published_slips
+from headwind.matrix.repeat import OrCount, WrittenRepeat, WrittenSelfCheck
+from headwind.matrix.units import Mistake, choose, quoted
+from headwind.matrix.values import Short, whole
+from headwind.model import Condition, Congestion, Matrix, Protocol
+from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
+from headwind.workloads import WrittenWorkload
+from impair.profile import Direction
+
+MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of the pen
+LARGEST_SEED = 2**63 - 1  # what SQLite keeps as an integer
+
+
+class WrittenCongestion(Keys):
+    """Congestion control of TCP and of QUIC, on both endpoints."""
+
+    tcp: values.TcpCongestion = key("the kernel's, for h1 and h2", "cubic")
+    quic: values.QuicCongestion = key("nginx's, for h3", "cubic")
+
+
+class WrittenSettings(Keys):
+    """Windows and buffers of the programs at both ends: `unbound`, or `as-shipped`; docs/windows.md lists them."""
+
+    server: values.Windows = key("nginx's", Windows.UNBOUND, "unbound")
+    client: values.Windows = key("h2load's, and whether it pads QUIC packets", Windows.UNBOUND, "unbound")
+
+
+class WrittenPairs(Keys):
+    """Some profiles, each with some workloads. A key that is left out stands for all of them."""
+
+    profiles: list[values.NameUsed] | None = key("names from `profiles` of this file", None, minItems=1)
+    workloads: list[values.NameUsed] | None = key("names from `workloads` of this file", None, minItems=1)
+
+    @field_validator("profiles", "workloads")
+    @classmethod
+    def _known(cls, names: list[str], info: ValidationInfo) -> list[str]:
+        """`context` holds the names that the file defines, so that a misspelt one is found beside other mistakes."""
+        if not names:
+            raise Mistake("the list is empty", "leave the key out to mean all of them")
+        slips = []
+        defined: list[str] = (info.context or {}).get(info.field_name, [])
+        for index, name in enumerate(names):
+            try:
+                choose(name, defined, f"one of the {info.field_name} of this file")
+            except Mistake as mistake:
+                slips.append(Slip((index,), mistake))
+        raise_any(slips)
+        return names
+
+
+class WrittenMatrix(Keys):
+    """An experiment of the lab: protocols x profiles x workloads."""
+
+    title: values.Title = key("heading of the report", "")
+    protocols: list[values.Protocol] = key("which are compared", minItems=1, uniqueItems=True)
+    congestion: Annotated[WrittenCongestion, Short(("tcp", "quic"))] = key(
+        "congestion control", WrittenCongestion(), "cubic"
+    )
+    settings: Annotated[WrittenSettings, Short(("server", "client"))] = key(
+        "windows and buffers of nginx and h2load: none that limits a transfer, or what they are shipped with",
+        WrittenSettings(), "unbound",
+    )  # fmt: skip
+    timeout: values.Timeout = key("after which a trial is stopped; it then counts as slower than this", 60.0, "60s")
+    repeat: Annotated[WrittenRepeat, OrCount()] = key(
+        "blocks per condition, each runs every protocol once: a number, or bounds within which the data decide",
+        WrittenRepeat(),
+    )
+    seed: Annotated[int, whole(0, LARGEST_SEED)] = key("decides the order of trials and netem's random numbers", 1)
+    profiles: dict[values.Name, WrittenProfile] = key("networks by name", minProperties=1, additionalProperties=False)
+    workloads: dict[values.Name, WrittenWorkload] = key(
+        "workloads by name", minProperties=1, additionalProperties=False
+    )
+    conditions: list[WrittenPairs] | None = key(
+        "which profiles meet which workloads; without it all meet all", None, minItems=1
+    )
+
+    selfcheck: WrittenSelfCheck | None = key("how the lab checks itself; without it, it does not", None)
+    published: dict[values.Name, WrittenSource] | None = key(
+        "what earlier articles found over these networks, by a short name; the report sets it beside what is measured",
+        None, minProperties=1, additionalProperties=False,
+    )  # fmt: skip
+
+    @field_validator("protocols", "profiles", "workloads", "conditions", "published")
+    @classmethod
+    def _some(cls, value: Any, info: ValidationInfo) -> Any:
+        if not value:
+            raise Mistake(f"`{info.field_name}` is empty", "at least one is needed")
+        return value
+
+    @field_validator("protocols")
+    @classmethod
+    def _each_once(cls, protocols: list[Protocol]) -> list[Protocol]:
+        slips = [
+            Slip((index,), Mistake(f"`{protocol}` is there twice", "a block runs each protocol once"))
+            for index, protocol in enumerate(protocols)
+            if protocol in protocols[:index]
+        ]
+        raise_any(slips)
+        return protocols
+
+    @model_validator(mode="after")
+    def _sane(self) -> Self:
+        entries = self.conditions or [WrittenPairs()]
+        count = sum(len(pairs.profiles or self.profiles) * len(pairs.workloads or self.workloads) for pairs in entries)
+        blocks = self.repeat.max if self.repeat.budget is None else self.repeat.min  # a budget bounds the others
+        trials = count * blocks * len(self.protocols)
+        if trials > MOST_TRIALS:  # counted, not listed: two long lists make very many pairs
+            product_ = f"{count} conditions x {blocks} blocks x {len(self.protocols)} protocols"
+            raise Slips(
+                [Slip(("repeat",), Mistake(f"{product_} = {trials} trials", f"a run has at most {MOST_TRIALS}"))]
+            )
+        slips, seen = [], set()
+        for entry, *condition in self._pairs():
+            if tuple(condition) in seen:
+                message = f"the condition {quoted('/'.join(condition))} is there twice"
+                slips.append(Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`")))
+            seen.add(tuple(condition))
+        slips += published_slips(self.published or {}, Conditions(self._conditions()))
+        raise_any(slips + self._selfcheck_slips() + self._window_slips())
+        return self
+
+    def _window_slips(self) -> list[Slip]:
+        """Networks over which a window would be what is measured."""
+        if self.settings != WrittenSettings():
+            return []
+        slips = []
+        for name, profile in self.profiles.items():
+            under_way = largest_bdp_bytes(profile.noun(name))
+            if under_way > LARGEST_BDP_BYTES:
+                message = f"the rate of {quoted(name)} times its round trip is {under_way / 1e6:.3g} MB"
+                hint = (
+                    f"above {LARGEST_BDP_BYTES / 1e6:g} MB the windows of client and server would be measured, "
+                    "not the protocols: lower `rate` or `delay`"
+                )
+                slips.append(Slip(("profiles", name), Mistake(message, hint)))
+        return slips
+
+    def _selfcheck_slips(self) -> list[Slip]:
+        """What a self-check cannot do in this matrix."""
+        if self.selfcheck is None:
+            return []
+        slips = []
+        if self.selfcheck.protocol not in self.protocols:
+            message = f"`{self.selfcheck.protocol}` is not one of the protocols of this file"
+            slips.append(Slip(("selfcheck", "protocol"), Mistake(message, "a twin is compared with its protocol")))
+        for index, name in enumerate(self.selfcheck.slower):
+            links = [self.profiles[name].link(direction) for direction in Direction]
+            if not any(link.delay and link.delay.delay_s > 0 for link in links):
+                message = f"{quoted(name)} has no delay that could be longer"
+                slips.append(Slip(("selfcheck", "slower", index), Mistake(message, "choose a profile with a delay")))
+        return slips
+
+    def _pairs(self) -> list[tuple[int, str, str]]:
+        """Entry of `conditions`, profile and workload of every condition, in the order of the file."""
+        return [
+            (entry, profile, workload)
+            for entry, pairs in enumerate(self.conditions or [WrittenPairs()])
+            for profile, workload in product(pairs.profiles or self.profiles, pairs.workloads or self.workloads)
+        ]
+
+    def _conditions(self) -> tuple[Condition, ...]:
+        profiles = {name: written.noun(name) for name, written in self.profiles.items()}
+        workloads = {name: written.noun(name) for name, written in self.workloads.items()}
+        return tuple(Condition(profiles[profile], workloads[load]) for _, profile, load in self._pairs())
+
+    def noun(self, source: str, path: str) -> Matrix:
+        """The experiment that was written in `source`, the text of the file at `path`."""
+        conditions = self._conditions()
+        called = Conditions(conditions)
+        return Matrix(
+            protocols=tuple(self.protocols),
+            conditions=conditions,
+            repeat=self.repeat.noun(),
+            timeout_s=self.timeout,
+            seed=self.seed,
+            congestion=Congestion(self.congestion.tcp, self.congestion.quic),
+            settings=Settings(self.settings.server, self.settings.client),
+            title=self.title,
+            source=source,
+            path=path,
+            selfcheck=self.selfcheck.noun() if self.selfcheck else None,
+            published=tuple(
+                written.noun(name, called, self.protocols) for name, written in (self.published or {}).items()
+            ),
+        )
+
+
+def parse(tree: dict[str, Any]) -> WrittenMatrix:
+    """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong."""
+    names = {
+        field: list(tree[field]) if isinstance(tree.get(field), dict) else [] for field in ("profiles", "workloads")
+    }
+    try:
+        return WrittenMatrix.model_validate(tree, context=names)
+    except ValidationError as error:
+        raise Slips(from_pydantic(error, WrittenMatrix)) from None
+
+
+class _Schema(GenerateJsonSchema):
+    """Without the titles and nulls that pydantic derives from Python: YAML leaves an absent key out."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the signature is pydantic's
+        return False
+
+    def nullable_schema(self, schema: Any) -> dict[str, Any]:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        if isinstance(schema.get("default"), str | int) and not isinstance(schema["default"], float):
+            return super().default_schema(schema)
+        return self.generate_inner(schema["schema"])
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema (2020-12) of matrix.yaml, for editors."""
+    dialect = {"$schema": GenerateJsonSchema.schema_dialect}
+    return dialect | WrittenMatrix.model_json_schema(schema_generator=_Schema)

@@ -1,0 +1,287 @@
+"""matrix.yaml -> Matrix. The only file that reads YAML.
+
+Every complaint carries file:line:column, and a broken file gives all of them at once. Values are taken as written:
+`no`, `1:30` and `010` are text, whatever YAML makes of them. Anchors, aliases and tags are refused: they hide what is
+measured, and aliases can grow without bound. `python -m headwind.matrix.reader` prints the JSON schema for editors.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from headwind.matrix.complaint import Complaint, MatrixError
+from headwind.matrix.document import WrittenMatrix, parse, schema
+from headwind.matrix.mistakes import Slips
+from headwind.matrix.units import harmless, nearest, quoted
+from headwind.model import Matrix
+
+__all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
+
+LARGEST_BYTES = 128 * 1024  # a thousand conditions with comments; PyYAML reads a quarter of a megabyte in a second
+DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
+
+Place = tuple[int, int]  # line and column, from 0
+Keys = tuple[str | int, ...]  # keys and indices from the top of the file to a value
+
+
+def load_matrix(path: Path) -> Matrix:
+    """The experiment in a file. Raises MatrixError, and nothing else, whatever is there."""
+    file = harmless(path)
+    text = _read(path, file)
+    return _Document(file, text).written().noun(text, str(path))
+
+
+def profiles_refused(matrix: Matrix, reasons: Mapping[str, str], hint: str) -> MatrixError:
+    """The error about profiles, by name, that are sound but cannot be had; each is shown where it was written."""
+    file = harmless(Path(matrix.path))
+    document = _Document(file, matrix.source)
+    complaints = document.about(
+        {("profiles", name): f"{quoted(name)} {reason}" for name, reason in reasons.items()}, hint
+    )
+    count = "1 profile" if len(reasons) == 1 else f"{len(reasons)} profiles"
+    return MatrixError(f"{file}: {count} beyond this host, nothing was measured", complaints)
+
+
+def _read(path: Path, file: str) -> str:
+    """The text of a file that can be a matrix at all."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise MatrixError(f"{file} is {kind}; a matrix is a YAML file, such as the matrix.yaml of this repository")
+        if status.st_size > LARGEST_BYTES:
+            raise MatrixError(f"{file} has {status.st_size} bytes; a matrix has at most {LARGEST_BYTES}")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise MatrixError(f"{file}: there is no such file{_neighbour(path)}") from None
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise MatrixError(f"{file} cannot be read: {reason}") from None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise MatrixError(f"{file} is UTF-16; save it as UTF-8")
+    if b"\0" in data:
+        raise MatrixError(f"{file} is a binary file; a matrix is YAML in UTF-8")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line, column = _place(data[: error.start].decode())
+        where = f"{file}:{line + 1}:{column + 1}"
+        raise MatrixError(f"{where}: byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+
+
+def _neighbour(path: Path) -> str:
+    try:
+        near = nearest(path.name, [each.name for each in path.parent.glob("*.y*ml")])
+    except (OSError, ValueError):
+        return ""
+    return f"; did you mean {harmless(path.parent / near)}?" if near else ""
+
+
+class _Unreadable(Exception):
+    """YAML after which reading cannot go on."""
+
+    def __init__(self, place: Place, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.place = place
+        self.hint = hint
+
+
+class _Document:
+    """The text of a matrix, the place of every key and value in it, and what there is to complain about."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self._file = file
+        self._text = text
+        self._lines = _split(text)
+        self._complaints: list[Complaint] = []
+        self._keys: dict[Keys, Place] = {}
+        self._values: dict[Keys, Place] = {}
+        self._empty: set[Keys] = set()  # keys without a value: already complained about
+
+    def written(self) -> WrittenMatrix:
+        """What the text says. Raises MatrixError with every complaint."""
+        try:
+            found = parse(self._tree())
+            if not self._complaints:
+                return found
+        except _Unreadable as error:
+            self._complain(error.place, str(error), error.hint)
+        except Slips as error:
+            for slip in error.slips:
+                if slip.path not in self._empty:
+                    self._complain(self._at(slip.path, at_key=slip.at_key), str(slip.mistake), slip.mistake.hint)
+        complaints = tuple(sorted(set(self._complaints)))
+        count = "1 mistake" if len(complaints) == 1 else f"{len(complaints)} mistakes"
+        raise MatrixError(f"{self._file}: {count}, nothing was started; docs/matrix.md explains every key", complaints)
+
+    def about(self, messages: Mapping[Keys, str], hint: str) -> tuple[Complaint, ...]:
+        """Complaints about keys of a matrix that is valid."""
+        self._tree()
+        for path, message in messages.items():
+            self._complain(self._at(path, at_key=True), message, hint)
+        return tuple(sorted(self._complaints))
+
+    def _complain(self, place: Place, message: str, hint: str = "") -> None:
+        line, column = place
+        source = self._lines[line] if line < len(self._lines) else ""
+        self._complaints.append(Complaint(line + 1, column + 1, message, hint, self._file, source))
+
+    def _at(self, path: Keys, *, at_key: bool) -> Place:
+        """Where a value (or its key) is; for what is not in the file, the nearest thing around it."""
+        places = self._keys if at_key else self._values
+        while path and path not in places:
+            path = path[:-1]
+        return places.get(path) or self._values[path]
+
+    def _tree(self) -> dict[str, Any]:
+        """Mappings, lists and text as written."""
+        events = _events(self._text)
+        top = next(events, None)
+        if top is None or _is_empty(top):
+            raise _Unreadable((0, 0), "the file is empty", "the matrix.yaml of this repository is a complete example")
+        if not isinstance(top, yaml.MappingStartEvent):
+            raise _Unreadable(_start(top), "a matrix is a mapping of keys such as `protocols:` and `profiles:`")
+        tree: dict[str, Any] = self._value(top, events, ())
+        for _ in events:
+            pass  # to the end of the text: nothing may follow
+        return tree
+
+    def _value(self, event: yaml.Event, events: Iterator[yaml.Event], path: Keys) -> Any:
+        self._values[path] = _start(event)
+        if len(path) > DEEPEST:
+            raise _Unreadable(_start(event), "this is nested too deeply", f"a matrix has at most {DEEPEST} levels")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(events, path)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._list(events, path)
+        assert isinstance(event, yaml.ScalarEvent)
+        return None if _is_empty(event) else event.value
+
+    def _mapping(self, events: Iterator[yaml.Event], path: Keys) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while not isinstance(event := next(events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent):
+                raise _Unreadable(_start(event), "a key is one word, not a mapping or a list", "quote it if it is text")
+            inner = (*path, event.value)
+            if inner in self._keys:
+                first = self._keys[inner][0] + 1
+                self._complain(_start(event), f"{quoted(event.value)} is there twice", f"the first is in line {first}")
+                self._value(
+                    next(events), events, (*path, -len(self._complaints))
+                )  # read under a name of its own, for its complaints
+                continue
+            self._keys[inner] = _start(event)
+            value = self._value(next(events), events, inner)
+            if value is None:
+                self._empty.add(inner)
+                self._complain(_start(event), f"{quoted(event.value)} has no value", _why_empty(event.value))
+            else:
+                found[event.value] = value
+        return found
+
+    def _list(self, events: Iterator[yaml.Event], path: Keys) -> list[Any]:
+        found: list[Any] = []
+        while not isinstance(event := next(events), yaml.SequenceEndEvent):
+            value = self._value(event, events, (*path, len(found)))
+            if value is None:
+                self._complain(_start(event), "this entry of the list is empty", "give it a value or remove it")
+            else:
+                found.append(value)
+        return found
+
+
+def _why_empty(key: str) -> str:
+    word, colon, value = key.partition(":")
+    if colon and value:
+        return f"is a space missing after the colon? {quoted(f'{word}: {value}')}"
+    return "write {} for an empty mapping, or remove the key"
+
+
+def _events(text: str) -> Iterator[yaml.Event]:
+    """What the text is made of. Raises _Unreadable for text that is not YAML, and for YAML that is not wanted here."""
+    try:
+        loader = yaml.SafeLoader(text)
+    except yaml.reader.ReaderError as error:
+        character = ascii(chr(error.character))
+        raise _Unreadable(_place(text[: error.position]), f"the character {character} is not text") from None
+    documents = 0
+    while (event := _next_event(loader, text)) is not None:
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        if documents > 1:
+            raise _Unreadable(_start(event), "a second document begins here", "a file holds one matrix")
+        if isinstance(event, yaml.NodeEvent):
+            _refuse_indirection(event)
+            yield event
+        elif isinstance(event, yaml.CollectionEndEvent):
+            yield event
+
+
+def _next_event(loader: yaml.SafeLoader, text: str) -> yaml.Event | None:
+    try:
+        event: yaml.Event | None = loader.get_event()  # type: ignore[no-untyped-call]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark or loader.get_mark()
+        raise _Unreadable((mark.line, mark.column), *_syntax(error, text[mark.index : mark.index + 1])) from None
+    except (ValueError, OverflowError):  # PyYAML's own, for escapes such as "\UFFFFFFFF"
+        mark = loader.get_mark()
+        raise _Unreadable((mark.line, mark.column), "this escape sequence names no character") from None
+    return event
+
+
+def _syntax(error: yaml.MarkedYAMLError, character: str) -> tuple[str, str]:
+    """PyYAML's complaint in words, and what may be the reason."""
+    if character == "\t" and error.problem and "cannot start any token" in error.problem:
+        return "a tab cannot indent YAML", "use spaces"
+    if error.problem and "mapping values are not allowed" in error.problem:
+        return "a colon is not expected here", "is a line break, a comma or a quote missing, or the indentation wrong?"
+    begun = f", which begins in line {error.context_mark.line + 1}" if error.context_mark else ""
+    words = f"{error.context}{begun}: {error.problem}" if error.context else error.problem
+    if character in "@`%":
+        return f"this is not valid YAML: {words}", f"a value that begins with {character} needs quotes"
+    return f"this is not valid YAML: {words}", "is a comma, a quote or a closing bracket missing?"
+
+
+def _refuse_indirection(event: yaml.NodeEvent) -> None:
+    if isinstance(event, yaml.AliasEvent):
+        raise _Unreadable(
+            _start(event), "aliases are not taken here", "write the value out, so that the report shows it"
+        )
+    if event.anchor is not None:
+        raise _Unreadable(_start(event), "anchors are not taken here", "write the value out where it is needed")
+    if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
+        raise _Unreadable(_start(event), f"the tag {quoted(event.tag)} is not taken here", "values need no tags")
+
+
+def _is_empty(event: yaml.Event) -> bool:
+    """True where nothing was written; '' with quotes is something."""
+    return isinstance(event, yaml.ScalarEvent) and event.value == "" and bool(event.implicit[0])
+
+
+def _start(event: yaml.Event) -> Place:
+    assert event.start_mark is not None
+    return event.start_mark.line, event.start_mark.column
+
+
+def _split(text: str) -> list[str]:
+    """Lines as PyYAML counts them."""
+    return re.split("\r\n|[\r\n\x85\u2028\u2029]", text)
+
+
+def _place(before: str) -> Place:
+    """Line and column behind a text."""
+    lines = _split(before)
+    return len(lines) - 1, len(lines[-1])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(schema(), indent=2) + "\n")

@@ -1,0 +1,86 @@
+"""How often, and with which self-checks: what a user may write under `repeat` and `selfcheck`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo, field_validator, model_validator
+from pydantic_core import CoreSchema, core_schema
+
+from headwind.matrix import units, values
+from headwind.matrix.direction import Keys, key
+from headwind.matrix.mistakes import Slip, Slips, raise_any
+from headwind.matrix.units import Mistake, choose
+from headwind.matrix.values import whole
+from headwind.model import Protocol, Repetition, SelfCheck
+
+MOST_BLOCKS = 1_000  # of one condition
+
+
+class WrittenRepeat(Keys):
+    """Blocks of each condition: until it is decided, within these bounds."""
+
+    min: Annotated[int, whole(1, MOST_BLOCKS)] = key("blocks that every condition gets first", Repetition().least)
+    max: Annotated[int, whole(1, MOST_BLOCKS)] = key("blocks after which a condition stays undecided", 60)
+    margin: values.Margin = key("times closer than this are a tie", 0.05, "5%")
+    confidence: values.Confidence = key("of each interval", 0.95, "95%")
+    budget: values.Budget | None = key("wall time for all blocks together", 900.0, "15min")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min > self.max:
+            raise Slips(
+                [Slip(("min",), Mistake(f"min {self.min} is above max {self.max}", "write them the other way"))]
+            )
+        return self
+
+    @classmethod
+    def fixed(cls, blocks: int) -> WrittenRepeat:
+        """What `repeat: 3` means."""
+        return cls.model_construct(min=blocks, max=blocks, margin=0.05, confidence=0.95, budget=None)
+
+    def noun(self) -> Repetition:
+        """Cannot fail."""
+        return Repetition(self.min, self.max, self.margin, self.confidence, self.budget)
+
+
+@dataclass(frozen=True, slots=True)
+class OrCount:
+    """Annotates a WrittenRepeat that may also be one whole number: so many blocks, whatever is seen."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._expand, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_BLOCKS}, handler(schema)]}
+
+    def _expand(self, value: Any) -> Any:
+        if isinstance(value, dict | WrittenRepeat):
+            return value
+        return WrittenRepeat.fixed(units.whole(value, 1, MOST_BLOCKS))
+
+
+class WrittenSelfCheck(Keys):
+    """A protocol that runs again under other names, in the blocks of some profiles."""
+
+    protocol: values.Protocol = key("which protocol has twins", Protocol.H2, "h2")
+    again: list[values.NameUsed] = key("profiles in which it runs twice alike: the lab must see a tie", [])
+    slower: list[values.NameUsed] = key("profiles in which it runs with delays 10 % longer: the lab must see it", [])
+
+    @field_validator("again", "slower")
+    @classmethod
+    def _known(cls, names: list[str], info: ValidationInfo) -> list[str]:
+        slips = []
+        defined: list[str] = (info.context or {}).get("profiles", [])
+        for index, name in enumerate(names):
+            try:
+                choose(name, defined, "one of the profiles of this file")
+            except Mistake as mistake:
+                slips.append(Slip((index,), mistake))
+        raise_any(slips)
+        return names
+
+    def noun(self) -> SelfCheck:
+        """Cannot fail."""
+        return SelfCheck(self.protocol, tuple(self.again), tuple(self.slower))

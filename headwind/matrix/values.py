@@ -1,0 +1,235 @@
+"""The single values of matrix.yaml as pydantic types: each knows how it is read and what the JSON schema says of it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from headwind.matrix import units
+from headwind.matrix.units import Mistake, choose, quoted, scalar
+from headwind.model import Protocol as Version
+from headwind.settings import Windows as Size
+from impair.profile import DISTRIBUTION_REACH
+
+LONGEST_NAME = 64  # characters
+LONGEST_TITLE = 200
+LONGEST_PATH = 2000
+TIMEOUT_S = (0.1, 86_400.0)
+BUDGET_S = (1.0, 7 * 86_400.0)
+LONGEST_NOTE = 500
+UNFINISHED = "unfinished"  # in the place of a published time
+PUBLISHED_S = (1e-6, 7 * 86_400.0)
+MARGIN = (0.001, 0.5)
+CONFIDENCE = (0.5, 0.9999)
+QUIC_CONGESTION = ["cubic"]  # all that nginx's QUIC has since 1.27.5; there is no directive to choose
+# Mainline's net/ipv4/tcp_*.c, and the later BBR versions that some kernels carry.
+TCP_CONGESTION = [
+    "cubic", "bbr", "reno", "bbr2", "bbr3", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv",
+    "scalable", "vegas", "veno", "westwood", "yeah",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Annotates a type with how its text is read (raising Mistake) and with its JSON schema."""
+
+    read: Callable[[Any], Any]
+    schema: dict[str, Any] = field(hash=False)
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return dict(self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """Annotates a mapping that may also be one value: `loss: 30%` is `loss: {random: 30%}`."""
+
+    keys: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._expand, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        mapping = handler(schema)
+        value = handler.resolve_ref_schema(mapping)["properties"][self.keys[-1]]
+        return {"anyOf": [value, mapping]}
+
+    def _expand(self, value: Any) -> Any:
+        return value if isinstance(value, dict) else dict.fromkeys(self.keys, value)
+
+
+def whole(low: int, high: int) -> Written:
+    """A whole number of a range."""
+    return Written(partial(units.whole, low=low, high=high), {"type": "integer", "minimum": low, "maximum": high})
+
+
+def choice(allowed: list[str], what: str) -> Written:
+    """One word of a list."""
+    return Written(lambda value: choose(scalar(value, f"`{allowed[0]}`"), allowed, what), {"enum": allowed})
+
+
+def _quantity(read: Callable[[Any], Any], unit: units.Unit) -> Written:
+    return Written(read, {"type": "string", "pattern": unit.pattern, "examples": [unit.example]})
+
+
+def _visible(value: Any, what: str, longest: int) -> str:
+    """A text that can be printed, compared and found again."""
+    text = scalar(value, "`a b`")
+    if not text or text != text.strip():
+        raise Mistake(f"{quoted(text)} begins or ends with a space, or is empty", f"{what} is visible text")
+    if len(text) > longest:
+        raise Mistake(f"{quoted(text)} has {len(text)} characters", f"{what} has at most {longest}")
+    hidden = next((letter for letter in text if not letter.isprintable()), None)
+    if hidden is not None:
+        raise Mistake(f"{quoted(text)} contains the unprintable character {hidden!a}", f"{what} is visible text")
+    if text != unicodedata.normalize("NFC", text):
+        raise Mistake(f"{quoted(text)} is not in Unicode's composed form (NFC)", "two such names could look the same")
+    return text
+
+
+def _name(value: Any) -> str:
+    text = _visible(value, "a name", LONGEST_NAME)
+    for separator in "/#":
+        if separator in text:
+            raise Mistake(
+                f"{quoted(text)} contains {quoted(separator)}",
+                "a trial is called profile/workload#block/protocol: names contain neither / nor #",
+            )
+    return text
+
+
+def _condition_name(value: Any) -> str:
+    text = scalar(value, "`clean/page`")
+    for part in text.split("/", 1):
+        _name(part)
+    return text
+
+
+def _title(value: Any) -> str:
+    return "" if value == "" else _visible(value, "a title", LONGEST_TITLE)
+
+
+def _url_path(value: Any) -> str:
+    text = scalar(value, "`/`")
+    if not text.startswith("/"):
+        raise Mistake(f"{quoted(text)} is not a path on the server", "it begins with a slash, such as `/`")
+    if len(text) > LONGEST_PATH or not all("!" <= letter <= "~" and letter != "#" for letter in text):
+        raise Mistake(
+            f"{quoted(text)} cannot be requested as written", f"up to {LONGEST_PATH} ASCII characters, others as %XX"
+        )
+    return text
+
+
+def _timeout(value: Any) -> float:
+    seconds = units.seconds(value)
+    low, high = TIMEOUT_S
+    if not low <= seconds <= high:
+        raise Mistake(f"{quoted(value)} is out of range", f"a timeout is from {low:g}s to {high:g}s")
+    return seconds
+
+
+def budget_s(value: Any) -> float:
+    """`15min` -> 900.0. Raises Mistake."""
+    return _between(units.duration_s(value), BUDGET_S, value, "a budget is from 1s to 168h")
+
+
+def _published_s(value: Any) -> float | None:
+    """The time, or None for one that was not reached."""
+    if value == UNFINISHED:
+        return None
+    otherwise = f"(`{UNFINISHED}` where there was no result)"
+    try:
+        time_s = units.seconds(value)
+    except Mistake as mistake:
+        raise Mistake(str(mistake), f"{mistake.hint} {otherwise}") from None
+    return _between(time_s, PUBLISHED_S, value, f"a published time is from 1us to 604800s {otherwise}")
+
+
+def _between(number: float, bounds: tuple[float, float], value: Any, hint: str) -> float:
+    if not bounds[0] <= number <= bounds[1]:
+        raise Mistake(f"{quoted(value)} is out of range", hint)
+    return number
+
+
+def _margin(value: Any) -> float:
+    return _between(units.ratio(value), MARGIN, value, "a margin is from 0.1% to 50%")
+
+
+def _confidence(value: Any) -> float:
+    return _between(units.ratio(value), CONFIDENCE, value, "a confidence is from 50% to 99.99%")
+
+
+def _quic(value: Any) -> str:
+    text = scalar(value, "`cubic`")
+    if text not in QUIC_CONGESTION:
+        raise Mistake(
+            f"nginx's QUIC cannot do {quoted(text)}: cubic is all it has (since 1.27.5)",
+            "to change TCP's alone write {tcp: bbr, quic: cubic}",
+        )
+    return text
+
+
+def _size(value: Any) -> Size:
+    return Size(choose(scalar(value, "`unbound`"), [size.value for size in Size], "`unbound` or `as-shipped`"))
+
+
+def _version(value: Any) -> Version:
+    return Version(choose(scalar(value, "`h1`"), [version.value for version in Version], "a protocol"))
+
+
+Seconds = Annotated[float, _quantity(units.seconds, units.TIME)]
+Timeout = Annotated[float, _quantity(_timeout, units.TIME)]
+Budget = Annotated[float, _quantity(budget_s, units.DURATION)]
+Margin = Annotated[float, _quantity(_margin, units.RATIO)]
+Confidence = Annotated[float, _quantity(_confidence, units.RATIO)]
+Ratio = Annotated[float, _quantity(units.ratio, units.RATIO)]
+BitsPerSecond = Annotated[int, _quantity(units.bits_per_second, units.RATE)]
+Truth = Annotated[bool, Written(units.truth, {"type": "boolean"})]
+Name = Annotated[
+    str, Written(_name, {"type": "string", "pattern": r"^[^/#]+$", "minLength": 1, "maxLength": LONGEST_NAME})
+]
+NameUsed = Annotated[str, Written(lambda value: scalar(value, "`clean`"), {"type": "string"})]
+ConditionName = Annotated[
+    str,
+    Written(
+        _condition_name,
+        {"type": "string", "pattern": r"^[^/#]+(/[^/#]+)?$", "minLength": 1, "maxLength": 2 * LONGEST_NAME + 1},
+    ),
+]
+PublishedTime = Annotated[
+    float | None,
+    Written(
+        _published_s,
+        {"type": "string", "pattern": f"{units.TIME.pattern}|^{UNFINISHED}$", "examples": ["406ms", UNFINISHED]},
+    ),
+]
+Heading = Annotated[
+    str,
+    Written(
+        partial(_visible, what="a title", longest=LONGEST_TITLE),
+        {"type": "string", "minLength": 1, "maxLength": LONGEST_TITLE},
+    ),
+]
+Note = Annotated[
+    str,
+    Written(
+        partial(_visible, what="a note", longest=LONGEST_NOTE),
+        {"type": "string", "minLength": 1, "maxLength": LONGEST_NOTE},
+    ),
+]
+Title = Annotated[str, Written(_title, {"type": "string", "maxLength": LONGEST_TITLE})]
+UrlPath = Annotated[str, Written(_url_path, {"type": "string", "pattern": r"^/[!-~]*$", "maxLength": LONGEST_PATH})]
+Protocol = Annotated[Version, Written(_version, {"enum": [version.value for version in Version]})]
+Distribution = Annotated[str, choice(list(DISTRIBUTION_REACH), "a distribution")]
+Windows = Annotated[Size, Written(_size, {"enum": [size.value for size in Size]})]
+TcpCongestion = Annotated[str, choice(TCP_CONGESTION, "a congestion control that Linux has")]
+QuicCongestion = Annotated[str, Written(_quic, {"enum": QUIC_CONGESTION})]

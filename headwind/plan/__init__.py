@@ -1,0 +1,1 @@
+"""Which block runs next, and how long it will take."""

@@ -1,0 +1,92 @@
+"""How long trials will take: learnt from trials that ran, guessed from the profile until then."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+
+from headwind.metric import Unfinished
+from headwind.model import Arm, Block, Condition, Outcome, Result, Trial
+from headwind.observed import observed
+from headwind.proof.netem_model import stationary_loss, vanishing_ratio
+from impair.profile import Direction
+from nginx.objects import INDEX_BYTES, SIZES_BYTES
+
+OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)
+SEGMENT_BYTES = 1448
+PATH_BPS = 300e6  # of a clean path through the user-mode kernel
+START_S = 8.0  # from nothing running to the first trial, images built
+
+
+class Forecast:
+    """Expected seconds of a trial, the better the more trials were learnt."""
+
+    def __init__(self, timeout_s: float, results: Iterable[Result] = ()) -> None:
+        self._timeout_s = timeout_s
+        self._seen: dict[tuple[str, Arm], list[float]] = {}
+        for result in results:
+            self.learn(result)
+
+    def learn(self, result: Result) -> None:
+        """Remember how long a trial took, whatever came of it; what the lab itself broke teaches nothing."""
+        if result.outcome is Outcome.LAB_ERROR:
+            return
+        wall_s = sum(result.phases_s.values()) or _client_s(result)
+        if wall_s:
+            trial = result.trial
+            self._seen.setdefault((trial.block.condition.id, trial.arm), []).append(wall_s)
+
+    def trial_s(self, trial: Trial) -> float:
+        """Expected wall time of one trial, overhead included."""
+        seen = self._seen.get((trial.block.condition.id, trial.arm))
+        return statistics.fmean(seen) if seen else OVERHEAD_S + min(self._timeout_s, guess_s(trial.block.condition))
+
+    def trials_s(self, trials: Iterable[Trial]) -> float:
+        """Expected wall time of many trials, one after another."""
+        return sum(self.trial_s(trial) for trial in trials)
+
+    def block_s(self, block: Block) -> float:
+        """Expected wall time of a whole block."""
+        return self.trials_s(block.trials())
+
+    @property
+    def learnt(self) -> Mapping[tuple[str, Arm], int]:
+        """How many trials are known of each condition and protocol."""
+        return {key: len(values) for key, values in self._seen.items()}
+
+
+def _client_s(result: Result) -> float:
+    """The wall time of a trial that noted no phases, from a metric that runs from its start to its end; or 0."""
+    metric = result.trial.block.condition.workload.primary()
+    value = observed(result, metric) if metric.unfinished is Unfinished.ABOVE_TIMEOUT else None
+    return value.low + OVERHEAD_S if value and value.low else 0.0
+
+
+def guess_s(condition: Condition) -> float:
+    """A rough first guess, to be replaced by measurement: round trips, retransmission timeouts, the transfer itself.
+
+    Fitted by eye to the eight default profiles on a two-core machine; it decides nothing but the time shown.
+    """
+    links = [condition.profile.link(direction) for direction in Direction]
+    delay_s = sum(link.delay.delay_s for link in links if link.delay)
+    bad = sum(stationary_loss(link.loss)[0] + (link.corrupt.ratio if link.corrupt else 0.0) for link in links)
+    requests = condition.workload.size()
+    waiting_s = 4 * delay_s + math.sqrt(requests / 1000) * 40 * math.pow(min(bad, 1.0), 1.5)
+    return 0.2 + requests / 5000 + waiting_s + _transfer_s(condition, delay_s)
+
+
+def _transfer_s(condition: Condition, delay_s: float) -> float:
+    """All bodies at the slowest of the path, its rate, and what TCP may send over a path with loss.
+
+    The last: 1.22 segments a round trip and connection, over the root of the loss (Mathis et al., "The macroscopic
+    behavior of the TCP congestion avoidance algorithm", 1997).
+    """
+    workload, link = condition.workload, condition.profile.downlink
+    rates_bps = [PATH_BPS]
+    if link.rate:
+        rates_bps.append(link.rate.rate_bps)
+    loss = vanishing_ratio(link)
+    if loss and delay_s:
+        rates_bps.append(1.22 * SEGMENT_BYTES * 8 * workload.at_once()[0] / (delay_s * math.sqrt(loss)))
+    return workload.size() * SIZES_BYTES.get(workload.object_path()[1:], INDEX_BYTES) * 8 / min(rates_bps)

@@ -1,0 +1,1 @@
+"""Was the network of a trial the requested one?"""

@@ -1,0 +1,55 @@
+"""What the one-way delays of probes say about a link: their middle, and how far it may be from what was asked. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headwind.proof.netem_model import overtaking_ratio, wire_bytes
+from impair.profile import Delay, Link
+
+LARGEST_DRAW = 4.0  # jitters above the mean: the largest entry of each of these tables, 32767/8192
+PROBE_BYTES = 64 + 42  # payload of a probe, and its UDP, IPv4 and Ethernet headers
+
+
+@dataclass(frozen=True, slots=True)
+class DelaySeen:
+    """The middle of one-way delays beside what the request predicts for it."""
+
+    middle: str  # "median" or "mean"
+    measured_s: float
+    expected_s: float
+    spread_s: float  # standard deviation of the middle
+    slack_s: float  # how far the prediction may be off on the side where the measured value is, the machine apart
+
+
+def delay_seen(link: Link, delays: Sequence[float]) -> DelaySeen:
+    """What one or more one-way delays say about a link."""
+    delay, skipping = link.delay or Delay(0.0), overtaking_ratio(link)
+    held_s, count = delay.delay_s + sending_s(link), len(delays)
+    expected_s = held_s * (1 - skipping)
+    robust = skipping == 0 and delay.distribution in ("uniform", "normal")
+    measured_s = statistics.median(delays) if robust else statistics.fmean(delays)
+    late = measured_s > expected_s
+    # The median of n uniform values over +-j has a standard deviation of j/sqrt(n), that of n normal ones of
+    # sqrt(pi/2)*j/sqrt(n); a mean spreads less than the first.
+    spread_s = delay.jitter_s * (math.sqrt(math.pi / 2) if delay.distribution == "normal" else 1.0)
+    spread_s += held_s * math.sqrt(skipping * (1 - skipping))
+    slack_s = added_s(link)
+    if skipping and not late:  # of few that overtake, two more are likelier than the normal law says
+        slack_s += 2 * held_s / count
+    if link.rate and late:  # a rate keeps the order: who drew little waits for who drew much
+        slack_s += delay.jitter_s * (1.0 if delay.distribution == "uniform" else LARGEST_DRAW)
+    return DelaySeen("median" if robust else "mean", measured_s, expected_s, spread_s / math.sqrt(count), slack_s)
+
+
+def added_s(link: Link) -> float:
+    """The longest that a probe waits for a slot, and for a copy before it to be sent."""
+    return (link.slot.max_delay_s if link.slot else 0.0) + (sending_s(link) if link.duplicate else 0.0)
+
+
+def sending_s(link: Link) -> float:
+    """How long a probe takes at the link's rate."""
+    return wire_bytes(link, PROBE_BYTES) * 8 / link.rate.rate_bps if link.rate else 0.0

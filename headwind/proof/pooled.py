@@ -1,0 +1,261 @@
+"""Was the network of a whole run the requested one? All trials of a condition together tell what one is too short for.
+
+Pure: results in, one `Pooled` for each question out. The rules are written here, before any run. A question is one
+quantity in one direction of a condition: of each arm, of all arms together (what is wrong for everybody), and of each
+arm against the others (what is wrong for one). Quantities are those that were asked for: loss, duplication, corruption
+and reordering by netem's decisions, delay by all probes, rate by the trains of all trials.
+
+The more is asked, the more comes out wrong by chance. So the questions of a run share FALSE_ALARM_PER_RUN (S. Holm, A
+simple sequentially rejective multiple test procedure, Scand. J. Statist. 6, 1979): where the network was as requested,
+one run in twenty has a finding. Arms of a block share netem's seeds, and with them many of its decisions: k arms of n
+packets each are taken for n packets and not for k*n, which is true at worst. Trials that are no data are left out.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from scipy.special import betainc, ndtr, ndtri
+
+from headwind.format import measured, quantity_name, setting
+from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Result, Role, Twin
+from headwind.proof.delay import delay_seen
+from headwind.proof.netem_model import full_frame_rate_bps, stationary_loss
+from headwind.proof.tally import (
+    Tally,
+    asked_ratio,
+    ratio_p_value,
+    same_ratio_p_value,
+    tally_of,
+    total,
+    unmodelled,
+    variance,
+)
+from impair.profile import Direction, Link
+
+FALSE_ALARM_PER_RUN = 0.05
+DELAY_ALLOWANCE_S = 0.002  # what a busy two-core machine adds to the middle of all probes of a run
+RATE_ALLOWANCE = 0.02
+DECISIONS = ("loss", "duplicate", "corrupt", "reorder")
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """One question about the network of a run, and the answer; figures in the quantity's SI unit."""
+
+    condition: Condition
+    direction: Direction
+    quantity: str  # as in proof.py: "loss_ratio", "delay_s", "rate_bps"
+    arms: tuple[Arm, ...]  # whose trials were pooled
+    between: bool  # whether the arms are compared with each other instead of with the request
+    requested: float
+    measured: float  # between arms: the largest difference of two
+    count: int
+    of: str  # what was counted: "packets", "probes", "trials"
+    p_value: float  # how often chance alone does as much
+    spread: float  # standard deviation of `measured` where the network is as requested
+    allowance: float  # what is never a finding, for the machine and the model
+    least_p_value: float = 0.0  # that so few could have
+    resolution: float = math.inf  # a deviation of this size would be a finding; infinite: none would
+    passed: bool = True
+
+    @property
+    def text(self) -> str:
+        """As in `downlink loss 2.2 % instead of 2 % (h3: 40,000 packets can tell +- 0.17 %)`."""
+        arms = ", ".join(arm.value for arm in self.arms)
+        figure = measured(self.quantity, self.measured)
+        can_tell = f"{self.count:,} {self.of} can tell \N{PLUS-MINUS SIGN} {measured(self.quantity, self.resolution)}"
+        what = f"{self.direction.value} {quantity_name(self.quantity)}"
+        if self.between:
+            return f"{what} differs by {figure} between {arms} ({can_tell})"
+        return f"{what} {figure} instead of {setting(self.quantity, self.requested)} ({arms}: {can_tell})"
+
+
+def pooled(matrix: Matrix, results: Iterable[Result]) -> tuple[Pooled, ...]:
+    """Every question that can be asked of a run's latest results, in the matrix's order, answered together."""
+    seen: dict[str, dict[Arm, list[Result]]] = {}
+    for result in results:
+        arm = result.trial.arm
+        slower = isinstance(arm, Twin) and arm.role is Role.SLOWER  # its network is another one
+        if result.outcome in DATA_OUTCOMES and result.proof.counters and not slower:
+            seen.setdefault(result.trial.block.condition.id, {}).setdefault(arm, []).append(result)
+    asked = [
+        question
+        for condition in matrix.conditions
+        for direction in Direction
+        for question in _questions(condition, direction, seen.get(condition.id, {}))
+    ]
+    return _answered(asked)
+
+
+def _answered(asked: Sequence[Pooled]) -> tuple[Pooled, ...]:
+    """Holm's procedure: the smallest of m probabilities must be below alpha/m, the next one below alpha/(m - 1), ..."""
+    order = sorted(range(len(asked)), key=lambda index: asked[index].p_value)
+    failed: set[int] = set()
+    for rank, index in enumerate(order):
+        if asked[index].p_value > FALSE_ALARM_PER_RUN / (len(asked) - rank):
+            break
+        failed.add(index)
+    level = FALSE_ALARM_PER_RUN / max(1, len(asked))
+    sigmas = -float(ndtri(level / 2))
+
+    def resolution(question: Pooled) -> float:
+        return question.allowance + sigmas * question.spread if question.least_p_value <= level else math.inf
+
+    return tuple(
+        replace(question, passed=index not in failed, resolution=resolution(question))
+        for index, question in enumerate(asked)
+    )
+
+
+def _questions(condition: Condition, direction: Direction, arms: Mapping[Arm, Sequence[Result]]) -> Iterator[Pooled]:
+    link = condition.profile.link(direction)
+    for name in DECISIONS:
+        ratio = asked_ratio(link, name)
+        if ratio > 0:
+            tallies = {arm: tally_of(direction, link, name, results) for arm, results in arms.items()}
+            kept = {arm: tally for arm, tally in tallies.items() if tally.effective > 0}
+            yield from _of_ratio(condition, direction, name, link, kept)
+    if link.delay:
+        probes = {
+            arm: {result.trial.block.index: seen for result in results if (seen := _delays(direction, result))}
+            for arm, results in arms.items()
+        }
+        yield from _of_delay(condition, direction, link, {arm: seen for arm, seen in probes.items() if seen})
+    if link.rate:
+        rates = {arm: list(_rates(direction, results)) for arm, results in arms.items()}
+        yield from _of_rate(condition, direction, link, {arm: each for arm, each in rates.items() if each})
+
+
+def _each_and_all(arms: Iterable[Arm]) -> list[tuple[Arm, ...]]:
+    """Every arm by itself, then all together where there are several."""
+    names = tuple(arms)
+    return [*((arm,) for arm in names), *([names] if len(names) > 1 else [])]
+
+
+# Ratios of packets
+
+
+def _of_ratio(
+    condition: Condition, direction: Direction, name: str, link: Link, tallies: Mapping[Arm, Tally]
+) -> Iterator[Pooled]:
+    ratio, inflation = asked_ratio(link, name), stationary_loss(link.loss)[1] if name == "loss" else 1.0
+
+    def off_by(tally: Tally, arms: int) -> tuple[float, float]:
+        """(standard deviation, allowance) of a measured share."""
+        squared = tally.decisions * variance(ratio * tally.share) * inflation * arms
+        return math.sqrt(squared) / tally.effective, unmodelled(tally, ratio, inflation) / tally.effective
+
+    def question(arms: tuple[Arm, ...], measured: float, p_value: float, spread: float, slack: float, *,
+                 between: bool = False) -> Pooled:  # fmt: skip
+        packets = sum(tallies[arm].decisions for arm in arms)
+        return Pooled(condition, direction, f"{name}_ratio", arms, between, ratio, measured, packets, "packets",
+                      p_value, spread, slack)  # fmt: skip
+
+    for arms in _each_and_all(tallies):
+        tally = total(tallies[arm] for arm in arms)
+        p_value = ratio_p_value(tally, ratio, inflation, len(arms))
+        yield question(arms, tally.events / tally.effective, p_value, *off_by(tally, len(arms)))
+    if len(tallies) > 1:
+        every = sorted(tallies.values(), key=lambda tally: tally.effective)
+        shares = [tally.events / tally.effective for tally in every]
+        (one, its_slack), (other, other_slack) = (off_by(tally, 1) for tally in every[:2])  # who can tell least
+        p_value = same_ratio_p_value(every, inflation)
+        yield question(tuple(tallies), max(shares) - min(shares), p_value, math.hypot(one, other),
+                       its_slack + other_slack, between=True)  # fmt: skip
+
+
+# Delay
+
+
+Probes = Mapping[int, Sequence[float]]  # one-way delays by the block whose trial saw them
+
+
+def _delays(direction: Direction, result: Result) -> Sequence[float]:
+    train = result.proof.counters.get("trains", {}).get(direction.value, {}).get("probe") or {}
+    delays: Sequence[float] = train.get("delays_s", ())
+    return delays
+
+
+def _of_delay(condition: Condition, direction: Direction, link: Link, probes: Mapping[Arm, Probes]) -> Iterator[Pooled]:
+    """By the middle of all probes, and by how many trials are off on its side: a busy moment makes one trial late."""
+    assert link.delay
+    requested = link.delay.delay_s
+
+    def question(arms: tuple[Arm, ...], off: float, spread: float, slack: float, trials: Sequence[float],
+                 **more: Any) -> Pooled:  # fmt: skip
+        allowance, count = DELAY_ALLOWANCE_S + slack, sum(len(seen) for arm in arms for seen in probes[arm].values())
+        alike = 1 if more["between"] else len(arms)
+        by_probes = min(1.0, more.pop("tries", 1) * normal_p_value(abs(off) - allowance, spread))
+        by_trials = sign_p_value([math.copysign(1.0, off) * one > allowance / 2 for one in trials], alike)
+        return Pooled(condition, direction, "delay_s", arms, requested=requested, count=count, of="probes",
+                      p_value=max(by_probes, by_trials), spread=spread, allowance=allowance,
+                      least_p_value=2 * 0.5 ** (len(trials) / alike), **more)  # fmt: skip
+
+    trials = {arm: {block: delay_seen(link, seen) for block, seen in each.items()} for arm, each in probes.items()}
+    whole = {
+        arms: delay_seen(link, [delay for arm in arms for seen in probes[arm].values() for delay in seen])
+        for arms in _each_and_all(probes)
+    }
+    for arms, one in whole.items():
+        offs = [each.measured_s - each.expected_s for arm in arms for each in trials[arm].values()]
+        yield question(arms, one.measured_s - one.expected_s, one.spread_s * math.sqrt(len(arms)), one.slack_s, offs,
+                       between=False, measured=one.measured_s)  # fmt: skip
+    pairs = list(combinations(probes, 2))
+    if pairs:
+        first, second = max(pairs, key=lambda pair: abs(whole[pair[:1]].measured_s - whole[pair[1:]].measured_s))
+        off = whole[first,].measured_s - whole[second,].measured_s
+        both = trials[first].keys() & trials[second].keys()
+        offs = [trials[first][block].measured_s - trials[second][block].measured_s for block in both]
+        spread = math.hypot(whole[first,].spread_s, whole[second,].spread_s)
+        yield question(tuple(probes), off, spread, 0.0, offs, between=True, measured=abs(off), tries=len(pairs))
+
+
+def sign_p_value(hits: Sequence[bool], alike: int = 1) -> float:
+    """How often so many of the trials or more are hits, if at most half of them should be; of either side.
+
+    Where `alike` arms share seeds, n trials are worth n/alike.
+    """
+    count, n = sum(hits) / alike, len(hits) / alike
+    return min(1.0, 2 * float(betainc(count, n - count + 1, 0.5))) if count else 1.0
+
+
+def normal_p_value(off: float, spread: float) -> float:
+    """How often chance is `off` or more to either side, with this standard deviation; 1 where nothing is off."""
+    if off <= 0:
+        return 1.0
+    return 2 * float(ndtr(-off / spread)) if spread > 0 else 0.0
+
+
+# Rate
+
+
+def _rates(direction: Direction, results: Iterable[Result]) -> Iterator[float]:
+    for result in results:
+        for check in result.proof.checks:
+            if (check.direction, check.quantity) == (direction, "rate_bps") and check.measured is not None:
+                yield check.measured
+
+
+def _of_rate(
+    condition: Condition, direction: Direction, link: Link, rates: Mapping[Arm, Sequence[float]]
+) -> Iterator[Pooled]:
+    """By how many trials are beyond the allowance on one side: the sign test knows nothing of how trains scatter."""
+    assert link.rate
+    requested = float(link.rate.rate_bps)
+    expected = full_frame_rate_bps(link)
+    allowance = RATE_ALLOWANCE * expected
+    for arms in _each_and_all(rates):
+        values = [rate for arm in arms for rate in rates[arm]]
+        n = len(values)
+        side = math.copysign(1.0, statistics.median(values) - expected)
+        p_value = sign_p_value([side * (value - expected) > allowance for value in values])
+        # of the median, where values scatter normally
+        spread = statistics.stdev(values) * math.sqrt(math.pi / 2 / n) if n > 1 else math.inf
+        yield Pooled(condition, direction, "rate_bps", arms, False, requested, statistics.median(values), n, "trials",
+                     p_value, spread, allowance, 2 * 0.5**n)  # fmt: skip

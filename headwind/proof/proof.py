@@ -1,0 +1,212 @@
+"""Was the network of a trial the requested one? Pure: requests, read-backs, counters and probes in, a Proof out.
+
+The rules are written here, before any run, and are the same for every protocol. A quantity passes when it lies within
+`SIGMAS` standard deviations of what the request predicts for the packets that were really sent, plus a stated allowance
+for the machine. Nothing is judged by what the client made of it.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from headwind.model import Check, Proof
+from headwind.proof.delay import added_s, delay_seen, sending_s
+from headwind.proof.netem_model import (
+    chance_of_no_pair,
+    chance_of_none,
+    full_frame_rate_bps,
+    overtaking_ratio,
+    stationary_loss,
+    vanishing_ratio,
+)
+from headwind.proof.passage import SIDES, SIGMAS, UNEXPLAINED_FRAMES, Events, Evidence, Passage, gain, passage_of
+from headwind.proof.stability import check_hosts, check_settings
+from headwind.proof.uncounted import check_contents, check_probes_known
+from impair.profile import Direction, Link, Profile
+
+FALSE_ALARM = 1e-6  # ... and that chance, where it can be computed
+DELAY_ALLOWANCE_S = 0.003  # what a busy two-core machine adds to a one-way probe
+RATE_ALLOWANCE = 0.05  # trains of 400 frames spread by 1 % here, and by 3 % while other work keeps both cores busy
+UNEXPLAINED_ALLOWANCE = 0.001  # frames that vanish outside netem
+# Bursts make far counts likelier than the normal law says: by so many frames for each unit of variance inflation. By
+# simulation of 3 million trials for each of eight Gilbert-Elliott links; without it up to 0.6 % of them were accused.
+BURST_FRAMES = 6
+# Standard deviation in units of jitter: of a uniform +-j, and of iproute2's tables (/usr/lib/tc/*.dist).
+SPREAD_PER_JITTER = {"uniform": 1 / math.sqrt(3), "normal": 1.0, "pareto": 0.8197, "paretonormal": 0.8339}
+
+
+def prove(profile: Profile, evidence: Evidence) -> Proof:
+    """Check both directions of a trial's network; see the module's docstring for the rule."""
+    configured, before, after = evidence.configured, evidence.before, evidence.after
+    counters = {"before": before, "after": after, "trains": evidence.trains, "configured": configured,
+                "joined": evidence.joined, "windows": evidence.windows, "missed": list(evidence.missed)}  # fmt: skip
+    checks = [check_settings(direction, configured[direction], before, after) for direction in Direction]
+    checks += check_hosts(before, after, evidence.joined)
+    if not all(moment["router"].get(direction) for moment in (before, after) for direction in Direction):
+        return Proof(tuple(checks), counters)  # somebody took netem away: there is nothing to count
+    passages = {direction: passage_of(direction, profile.link(direction), evidence) for direction in Direction}
+    for direction, passage in passages.items():
+        checks += _check_direction(direction, profile.link(direction), passage, evidence)
+    return Proof(tuple(checks), counters, tuple(_warnings(profile, passages, evidence)))
+
+
+def _check_direction(direction: Direction, link: Link, passage: Passage, evidence: Evidence) -> Iterator[Check]:
+    read = Link.from_json(evidence.configured[direction]["link"])
+    trains = evidence.trains.get(direction, {})
+    yield from check_delay(direction, link, read, trains.get("probe"))
+    if train := trains.get("probe"):
+        yield check_contents(direction, train)
+        if "dropped" not in evidence.before["router"][direction]["counters"]:
+            yield from check_probes_known(direction, link, train)
+    yield from _check_decisions(direction, link, read, passage)
+    if link.rate:
+        yield _check_rate(direction, link, read, trains.get("bulk"))
+    yield _check_unexplained(direction, link, passage, evidence)
+
+
+def check_delay(direction: Direction, link: Link, read: Link, train: Mapping[str, Any] | None) -> Iterator[Check]:
+    """One-way delay, its spread, and how many probes arrived: what the probe train of a direction shows."""
+    wanted = link.delay.delay_s if link.delay else 0.0
+    configured = read.delay.delay_s if read.delay else 0.0
+    delays = list(train["delays_s"]) if train else []
+    if not delays:
+        expected_so = train is not None and chance_of_none(link, train["sent"]) > FALSE_ALARM
+        note = "no probe arrived" + (", which so much loss explains" if expected_so else "")
+        yield Check(direction, "delay_s", wanted, configured, None, None, expected_so, note)
+        return
+    seen = delay_seen(link, delays)
+    tolerance = DELAY_ALLOWANCE_S + SIGMAS * seen.spread_s + seen.slack_s
+    yield Check(
+        direction, "delay_s", wanted, configured, seen.measured_s, tolerance,
+        abs(seen.measured_s - seen.expected_s) <= tolerance, f"{seen.middle} one-way delay of {len(delays)} probes",
+    )  # fmt: skip
+    yield _check_probes(direction, link, train)
+    if link.delay and link.delay.jitter_s and len(delays) > 2:
+        yield _check_jitter(direction, link, read, delays)
+
+
+def _check_probes(direction: Direction, link: Link, train: Mapping[str, Any] | None) -> Check:
+    """No more probes are missing than netem takes: what vanishes inside a host is in no counter of frames."""
+    assert train
+    expected, (_, inflation) = vanishing_ratio(link), stationary_loss(link.loss)
+    sent, unique = train["sent"], train["unique"]
+    measured = (sent - unique) / sent
+    # Of few probes, and in bursts, more are missing at times than the normal law says (Bernstein's inequality adds a
+    # term of that form). Where nothing may be missing, one may be the machine's.
+    strays = 1 + SIGMAS**2 / 4 * inflation if expected else 1.0
+    tolerance = SIGMAS * math.sqrt(expected * (1 - expected) * inflation / sent) + strays / sent
+    return Check(
+        direction, "probe_loss_ratio", expected, None, measured, tolerance, measured <= expected + tolerance,
+        f"{unique} of {sent} probes arrived; fewer are missing where packets are doubled",
+    )  # fmt: skip
+
+
+def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence[float]) -> Check:
+    assert link.delay
+    jitter, shape = link.delay.jitter_s, link.delay.distribution
+    measured = statistics.stdev(delays) / SPREAD_PER_JITTER[shape]
+    configured = read.delay.jitter_s if read.delay else 0.0
+    relative = SIGMAS / math.sqrt(2 * (len(delays) - 1))  # of a standard deviation, normal theory
+    if shape.startswith("pareto"):
+        relative *= 2  # a few far outliers carry most of the spread
+    if link.rate:
+        relative *= 2  # a rate keeps the order, which makes neighbours alike
+    tolerance = jitter * relative
+    skipped_s = link.delay.delay_s + sending_s(link) if overtaking_ratio(link) else 0.0
+    if measured > jitter or skipped_s or link.rate or link.slot:  # a busy machine adds to a spread; it takes nothing
+        tolerance += DELAY_ALLOWANCE_S + skipped_s + added_s(link)
+    return Check(
+        direction, "jitter_s", jitter, configured, measured, tolerance,
+        abs(measured - jitter) <= tolerance and measured > 0, f"spread of {len(delays)} probes",
+    )  # fmt: skip
+
+
+def _check_decisions(direction: Direction, link: Link, read: Link, passage: Passage) -> Iterator[Check]:
+    """Loss, duplication, corruption and reordering: what netem counted against what the request predicts."""
+    loss, inflation = stationary_loss(link.loss)
+    wanted = {"loss": loss} | {name: _ratio(link, name) for name in ("duplicate", "corrupt", "reorder")}
+    kept = {"loss": stationary_loss(read.loss)[0]} | {name: _ratio(read, name) for name in wanted if name != "loss"}
+    for name, ratio in wanted.items():
+        events: Events = getattr(passage, name)
+        if getattr(link, name) is not None or events.count:
+            spread = inflation if name == "loss" else 1.0
+            yield _check_ratio(direction, f"{name}_ratio", ratio, kept[name], events, spread)
+
+
+def _ratio(link: Link, name: str) -> float:
+    impairment = getattr(link, name)
+    return float(impairment.ratio) if impairment else 0.0
+
+
+def _check_ratio(
+    direction: Direction, quantity: str, ratio: float, configured: float, events: Events, inflation: float
+) -> Check:
+    effective = events.decisions * events.share
+    note = f"{events.count} of {events.decisions} packets"
+    if events.doubt:  # not netem's own count
+        note += f", by the receiver's counters, which show {events.share:.0%} +- {events.share * events.doubt:.0%}"
+    if effective == 0:  # nothing came, such as answers to requests that were all lost; or nothing can show
+        nothing_to_do = events.decisions == 0 or ratio == 0
+        return Check(direction, quantity, ratio, configured, None, None, nothing_to_do, note)
+    measured = events.count / effective
+    # A frame or two that netem saw is not the endpoints' (the bridges' own): they cannot fail a ratio of 100 %.
+    tolerance = SIGMAS * math.sqrt(ratio * (1 - ratio * events.share) * inflation / effective)
+    tolerance += ((UNEXPLAINED_FRAMES if ratio else 0) + events.slack) / effective + events.doubt * ratio
+    tolerance += BURST_FRAMES * (inflation - 1) / effective
+    passed = abs(measured - ratio) <= tolerance
+    return Check(direction, quantity, ratio, configured, measured, tolerance, passed, note)
+
+
+def _check_rate(direction: Direction, link: Link, read: Link, train: Mapping[str, Any] | None) -> Check:
+    assert link.rate
+    wanted, configured = float(link.rate.rate_bps), float(read.rate.rate_bps) if read.rate else None
+    measured = train["rate"].get("rate_bps") if train else None
+    if measured is None:
+        expected_so = train is not None and chance_of_no_pair(link, train["sent"]) > FALSE_ALARM
+        note = "too few of the train arrived" + (", which so much loss explains" if expected_so else "")
+        return Check(direction, "rate_bps", wanted, configured, None, None, expected_so, note)
+    trains = len(train.get("rates_bps", ())) if train else 0
+    note = f"dispersion of {train['received'] if train else 0} back-to-back frames"
+    return Check(
+        direction, "rate_bps", wanted, configured, measured, RATE_ALLOWANCE * full_frame_rate_bps(link),
+        shows_rate(link, measured), note + (f", the middle one of {trains} trains" if trains > 1 else ""),
+    )  # fmt: skip
+
+
+def shows_rate(link: Link, measured_bps: float | None) -> bool:
+    """A train through a link with a rate shows that rate, within the allowance."""
+    expected = full_frame_rate_bps(link)
+    return measured_bps is not None and abs(measured_bps - expected) <= RATE_ALLOWANCE * expected
+
+
+def _check_unexplained(direction: Direction, link: Link, passage: Passage, evidence: Evidence) -> Check:
+    """Frames that vanished before or after netem: sender to router, and router to receiver."""
+    sender, receiver = SIDES[direction]
+    sent, entered = gain(evidence, sender, "", "tx_frames"), gain(evidence, "router", sender, "rx_frames")
+    left, arrived = gain(evidence, "router", receiver, "tx_frames"), gain(evidence, receiver, "", "rx_frames")
+    vanished = max(0, sent - entered) + max(0, left - arrived)
+    corrupted = passage.corrupted  # a frame with a broken address or IP header is dropped by the host's bridge
+    limit = UNEXPLAINED_ALLOWANCE * max(sent, left) + UNEXPLAINED_FRAMES
+    may_overflow = link.rate is not None or link.limit_packets is not None  # as asked: a read-back has every limit
+    share = vanished / sent if sent else 0.0
+    return Check(
+        direction, "unexplained_loss_ratio", 0.0, None, share, (limit + corrupted) / sent if sent else None,
+        vanished <= limit + corrupted and (passage.queue_drops == 0 or may_overflow),
+        f"{sent} sent, {entered} into the router, {left} out of it, {arrived} arrived"
+        + (f"; {passage.queue_drops} dropped by a full queue" if passage.queue_drops else ""),
+    )  # fmt: skip
+
+
+def _warnings(profile: Profile, passages: Mapping[Direction, Passage], evidence: Evidence) -> Iterator[str]:
+    for direction, passage in passages.items():
+        if passage.queue_drops:
+            dropped, limit = passage.queue_drops, profile.link(direction).limit
+            yield f"{direction}: {dropped} packets dropped by a full queue (limit {limit}), as a slow link does"
+    for side in ("client", "server"):
+        if lost := gain(evidence, side, "", "udp_rcvbuf_errors"):
+            size = evidence.windows.get(side, {}).get("udp_rcvbuf_bytes")
+            room = f" of {size / 1024:.0f} KB" if size else ""
+            yield f"{side}: {lost} datagrams lost in a full UDP receive buffer{room} (docs/windows.md)"

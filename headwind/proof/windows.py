@@ -1,0 +1,97 @@
+"""Windows and buffers: what a trial had, and whether one of them is what it measured. Pure; see docs/windows.md.
+
+A window of W bytes allows W bytes in a round trip. Nobody sees the window bind, but a transfer that moves just that
+much in a round trip has met it, where nothing else of the network stops it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from headwind.model import Protocol, Trial
+from headwind.proof.passage import Evidence
+from impair.profile import Direction, Profile
+
+FRAME_OVERHEAD_BYTES = 70  # Ethernet, IPv4 and TCP with timestamps, or UDP and QUIC; what TLS adds is less than 1 %
+TCP_SHARE = 0.5  # of a socket's buffer that is payload: the kernel counts its own structures, too (tcp_adv_win_scale)
+FILLED = (0.75, 1.25)  # a round trip that carries this share of a window has met it: slow start is below, jitter above
+RATE_FILLED = 0.9  # of the profile's rate: above it the rate is what limits
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What may be under way at once, by one program's wish."""
+
+    name: str  # for people: whose it is, and the setting's name
+    bytes: int
+    per_stream: bool  # else per connection
+
+
+def windows(protocol: Protocol, server: Mapping[str, Any], client: Mapping[str, Any]) -> Iterator[Window]:
+    """Every window on the way of an answer, out of what both agents read back; what is not known is left out."""
+    if protocol is Protocol.H3:
+        known = [("nginx's http3_stream_buffer_size", server.get("http3_stream_buffer_bytes"), True)]
+    else:
+        known = [
+            (f"{who} TCP buffer ({name})", int(side[f"{name}_max_bytes"] * TCP_SHARE), False)
+            for who, side, name in (("the server's", server, "tcp_wmem"), ("the client's", client, "tcp_rmem"))
+            if f"{name}_max_bytes" in side
+        ]
+    known.append(("h2load's --window-bits", client.get("window_bytes"), True))
+    known.append(("h2load's --connection-window-bits", client.get("connection_window_bytes"), False))
+    yield from (Window(name, size, each) for name, size, each in known if size is not None)
+
+
+def limiting(
+    payload_bps: float, rtt_s: float, found: Iterator[Window], connections: int, streams: int
+) -> Window | None:
+    """The window that a transfer over `connections`, with `streams` on each, has met; None where it met none."""
+    under_way = payload_bps * rtt_s / 8
+    allowed = {window: window.bytes * connections * (streams if window.per_stream else 1) for window in found}
+    tightest = min(allowed, key=lambda window: allowed[window], default=None)
+    if tightest is None or not FILLED[0] <= under_way / allowed[tightest] <= FILLED[1]:
+        return None
+    return tightest
+
+
+def window_warnings(trial: Trial, evidence: Evidence, wall_s: float) -> Iterator[str]:
+    """What a trial says of its windows: the one that limited it, if any.
+
+    `wall_s` is how long the client ran; `evidence.windows` holds what "server" and "client" read back.
+    """
+    before, after, had = evidence.before, evidence.after, evidence.windows
+    if wall_s <= 0:
+        return
+    payload_bps = _payload_bps(before["client"], after["client"], wall_s)
+    rate = trial.profile.link(Direction.DOWNLINK).rate
+    if rate and payload_bps > RATE_FILLED * rate.rate_bps:
+        return
+    connections, streams = trial.block.condition.workload.at_once()
+    found = windows(trial.protocol, had["server"], had["client"])
+    rtt_s = _rtt_s(trial.profile, evidence.trains)
+    window = limiting(payload_bps, rtt_s, found, connections, streams)
+    if window:
+        yield (
+            f"limited by a window of {window.bytes / 1024:.0f} KB ({window.name}): "
+            f"{payload_bps / 1e6:.3g} Mbit/s over a round trip of {rtt_s * 1000:.3g} ms"
+        )
+
+
+def _payload_bps(before: Mapping[str, Any], after: Mapping[str, Any], wall_s: float) -> float:
+    """What the client received, less headers; counted by its interface, so that it is known of a killed client, too."""
+    frames = after["rx_frames"] - before["rx_frames"]
+    received = after["rx_bytes"] - before["rx_bytes"]
+    return max(0.0, float(received - frames * FRAME_OVERHEAD_BYTES) * 8 / wall_s)
+
+
+def _rtt_s(profile: Profile, trains: Mapping[str, Any]) -> float:
+    """The round trip as the probes measured it on an idle path; what was asked for where none of them arrived."""
+    rtt_s = 0.0
+    for direction in Direction:
+        delays = trains.get(direction, {}).get("probe", {}).get("delays_s")
+        delay = profile.link(direction).delay
+        rtt_s += median(delays) if delays else delay.delay_s if delay else 0.0
+    return rtt_s

@@ -1,0 +1,96 @@
+"""What differs between runs besides their results: settings, environment, and networks that share only a name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from headwind.format import as_written, blocks_text, counted, duration, link_settings, protocol_name
+from headwind.model import Condition, Matrix
+from headwind.report.compare.terminal import lasting
+from headwind.report.data import RunData
+from headwind.report.html.page import facts_of
+from headwind.report.words import ARROWS
+
+NOT_NOTED = "not noted"
+NAMED_CONDITIONS = 12  # of those that not every run has; the others are counted
+ARROW = "\N{RIGHTWARDS ARROW}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A setting or a fact of the environment that is not the same in all runs; one value for each, in their order."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Conditions of one name that are not the same: each with its description and the places of its runs."""
+
+    condition_id: str
+    kinds: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def differing_facts(runs: Sequence[RunData]) -> list[Fact]:
+    """Settings first, then the environment as far as it lasts beyond a run; only what differs."""
+    settings = [dict(_settings(data.matrix)) for data in runs]
+    environments = [
+        {f"environment {ARROW} {name}": value for name, value in facts_of(lasting(data.environment))} for data in runs
+    ]
+    facts = [{**one, **other} for one, other in zip(settings, environments, strict=True)]
+    for data, known in zip(runs, facts, strict=True):
+        known["conditions not in all runs"] = _own_conditions(data, runs)
+    names = dict.fromkeys([name for known in (*settings, *facts) for name in known])
+    found = [Fact(name, tuple(known.get(name, NOT_NOTED) for known in facts)) for name in names]
+    return [fact for fact in found if len(set(fact.values)) > 1]
+
+
+def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
+    """Everything that a matrix says besides its conditions, each to the last digit."""
+    repeat, check = matrix.repeat, matrix.selfcheck
+    yield "protocols", ", ".join(protocol_name(protocol) for protocol in matrix.protocols)
+    yield "blocks", blocks_text(repeat)
+    yield "budget", "none" if repeat.budget_s is None else duration(repeat.budget_s)
+    yield "margin", as_written("margin_ratio", repeat.margin_ratio)
+    yield "confidence", as_written("confidence_ratio", repeat.confidence)
+    yield "timeout", as_written("timeout_s", matrix.timeout_s)
+    yield "seed", str(matrix.seed)
+    yield "congestion control of TCP", matrix.congestion.tcp
+    yield "congestion control of QUIC", matrix.congestion.quic
+    yield "windows and buffers of nginx", matrix.settings.server.value
+    yield "windows and buffers of h2load", matrix.settings.client.value
+    yield "self-check", f"{check.protocol.value} again and slower" if check else "none"
+    for role in ("again", "slower"):
+        yield f"self-check {ARROW} {role}", ", ".join(getattr(check, role) if check else ()) or "none"
+
+
+def _own_conditions(data: RunData, runs: Sequence[RunData]) -> str:
+    others = [set(run.matrix.conditions) for run in runs]
+    own = [item.id for item in data.matrix.conditions if not all(item in conditions for conditions in others)]
+    more = f" and {len(own) - NAMED_CONDITIONS} more" if len(own) > NAMED_CONDITIONS else ""
+    return f"{counted(len(own), 'condition')}: {', '.join(own[:NAMED_CONDITIONS])}{more}" if own else "none"
+
+
+def conditions_apart(runs: Sequence[RunData]) -> list[Apart]:
+    """Every name that stands for more than one condition: their results cannot be compared."""
+    found: dict[str, dict[Condition, list[int]]] = {}
+    for place, data in enumerate(runs):
+        for condition in data.matrix.conditions:
+            found.setdefault(condition.id, {}).setdefault(condition, []).append(place)
+    return [
+        Apart(name, tuple((describe(condition), tuple(places)) for condition, places in kinds.items()))
+        for name, kinds in found.items()
+        if len(kinds) > 1
+    ]
+
+
+def describe(condition: Condition) -> str:
+    """Network and workload of a condition, each value to the last digit."""
+    network = [
+        f"{arrow} {key} {value}"
+        for direction, arrow in ARROWS.items()
+        for key, value in link_settings(condition.profile.link(direction), as_written).items()
+    ]
+    return f"{', '.join(network) or 'nothing impaired'}; {condition.workload.brief()}"

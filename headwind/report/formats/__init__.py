@@ -1,0 +1,1 @@
+"""The result for other readers: terminals, pull requests, CI systems, programs."""

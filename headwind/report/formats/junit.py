@@ -1,0 +1,119 @@
+"""junit.xml: may the figures of this run be believed? In the form that CI systems read.
+
+A test suite is a condition, a test case an arm of it or a self-check:
+
+- an arm passes when its network was proven in every trial. It fails when the network of a trial was not, errs when the
+  lab broke a trial for good, and is skipped when nothing ran;
+- a self-check fails when the lab found what is not there, or missed what is, and is skipped while that is open;
+- the first suite has the run itself: an error when it was interrupted or failed, skipped while it goes on.
+
+What a protocol does is data and no fault: trials that failed, timed out or spoke another protocol are counted in the
+case's output and fail nothing. Whether a protocol got worse from one run to the next says `lab.py compare`.
+`clean` leaves of any text only what XML 1.0 can hold (section 2.2).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from xml.etree import ElementTree as ET
+
+from headwind.format import arm_name, clean, counted
+from headwind.model import DATA_OUTCOMES, Arm, Condition, Outcome, Result
+from headwind.report.data import RunData, latest_of
+from headwind.report.verdicts import check_text
+from headwind.report.words import headline
+from headwind.run.codec import State
+from headwind.verdicts.findings import SelfCheckFinding
+from headwind.verdicts.judgement import Judgement
+
+ERROR, FAILURE, SKIPPED = "error", "failure", "skipped"
+NAMED = 20  # trials in the text of a failure; the others are counted
+
+
+def junit_xml(data: RunData, verdicts: Judgement) -> bytes:
+    """The whole file, as UTF-8."""
+    root = ET.Element("testsuites", name=clean(f"Headwind {data.id}"))
+    _run(root, data)
+    for condition in data.matrix.conditions:
+        suite = _suite(root, condition.id, data)
+        for arm in data.matrix.arms(condition):
+            _arm(suite, data, condition, arm)
+        for check in verdicts.checks:
+            if check.finding.condition == condition:
+                _self_check(suite, check)
+    for suite in root:
+        _count(suite, [suite])
+    _count(root, list(root))
+    ET.indent(root)
+    return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _suite(root: ET.Element, name: str, data: RunData) -> ET.Element:
+    started = datetime.fromtimestamp(data.status.started_at, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return ET.SubElement(root, "testsuite", name=clean(name), timestamp=started)
+
+
+def _case(suite: ET.Element, name: str, took_s: float = 0.0) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=suite.get("name", ""), name=name, time=f"{took_s:.3f}")
+
+
+def _say(case: ET.Element, kind: str, message: str, lines: Sequence[str] = ()) -> None:
+    """Let a case fail, err or be skipped; without any of them it passes."""
+    ET.SubElement(case, kind, message=clean(message)).text = clean("\n".join(lines)) or None
+
+
+def _run(root: ET.Element, data: RunData) -> None:
+    case = _case(_suite(root, "run", data), "the run went to its end")
+    state = data.status.state
+    if state is State.RUNNING:
+        _say(case, SKIPPED, headline(data))
+    elif state is not State.FINISHED:
+        _say(case, ERROR, headline(data))
+    ET.SubElement(case, "system-out").text = clean(headline(data))
+
+
+def _arm(suite: ET.Element, data: RunData, condition: Condition, arm: Arm) -> None:
+    attempts = data.attempts(condition, arm)
+    results = latest_of(attempts)
+    took_s = sum(sum(result.phases_s.values()) for result in attempts)
+    case = _case(suite, f"{arm.value}: the network was the requested one", took_s)
+    broken, unproven, never = (_of(results, kind) for kind in (Outcome.LAB_ERROR, Outcome.INVALID, Outcome.SKIPPED))
+    if broken:
+        _say(case, ERROR, f"the lab broke {len(broken)} of {counted(len(results), 'trial')}", _lines(broken + unproven))
+    elif unproven:
+        message = f"the network of {len(unproven)} of {counted(len(results), 'trial')} was not proven"
+        _say(case, FAILURE, message, _lines(unproven))
+    elif len(never) == len(results):
+        _say(case, SKIPPED, "no trial ran")
+    tally = Counter(result.outcome.value for result in results)
+    told = ", ".join(f"{tally[outcome]} {outcome.value}" for outcome in Outcome if tally[outcome])
+    unfinished = [result for result in results if result.outcome in DATA_OUTCOMES - {Outcome.OK}]
+    lines = [f"{arm_name(arm)}: {told or 'no trial ran'}", *_lines(unfinished)]
+    ET.SubElement(case, "system-out").text = clean("\n".join(lines))
+
+
+def _of(results: Sequence[Result], outcome: Outcome) -> list[Result]:
+    return [result for result in results if result.outcome is outcome]
+
+
+def _lines(results: Sequence[Result]) -> list[str]:
+    lines = [f"{result.trial.id}: {result.outcome.value}: {result.reason}" for result in results[:NAMED]]
+    return lines + ([f"and {len(results) - NAMED} more"] if len(results) > NAMED else [])
+
+
+def _self_check(suite: ET.Element, check: SelfCheckFinding) -> None:
+    case = _case(suite, f"self-check: {check.finding.pair}")
+    if check.passed is not True:
+        _say(case, SKIPPED if check.passed is None else FAILURE, check.message)
+    ET.SubElement(case, "system-out").text = clean(check_text(check))
+
+
+def _count(element: ET.Element, suites: Sequence[ET.Element]) -> None:
+    """Put the sums into an element's attributes."""
+    cases = [case for suite in suites for case in suite.findall("testcase")]
+    element.set("tests", str(len(cases)))
+    for attribute, kind in (("failures", FAILURE), ("errors", ERROR), ("skipped", SKIPPED)):
+        element.set(attribute, str(sum(case.find(kind) is not None for case in cases)))
+    element.set("time", f"{sum(float(case.get('time', 0)) for case in cases):.3f}")

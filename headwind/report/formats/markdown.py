@@ -1,0 +1,109 @@
+"""summary.md: the run on one screen of GitHub flavoured Markdown, to be pasted into a pull request.
+
+Names and messages are text and nothing else: what Markdown, HTML or GitHub would obey is written as a character
+reference, which no parser takes for syntax (CommonMark 0.31, section 2.5) and no table splits at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from headwind.format import arm_name, clean, counted, moment, setting
+from headwind.report import verdicts as told
+from headwind.report import words
+from headwind.report.data import RunData
+from headwind.report.summary import notices
+from headwind.verdicts.findings import Pair
+from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.verdict import Rule
+
+# Marks of Markdown and HTML, where they are not between letters or figures; what GitHub makes a link, a formula or a
+# picture of by itself (a host, a user, an issue, $x$, :x:); what would begin a list.
+_OBEYED = re.compile(
+    r"[\\`*{}<>&|~#@$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|://|www\.|:(?=[\w+-]+:)|\A[-+]|\A\d+[.)]", re.IGNORECASE
+)
+_PLAIN = re.compile(r"[\w./+-]+(?: [\w./+-]+)*", re.ASCII)
+_MARKS = re.compile(r"[^\w ]|_")
+MOST_NAMED = 20  # open conditions; the others are counted
+
+
+def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
+    """The whole file; `report` is the address of the page, as seen from this file."""
+    failed, others = ([check for check in verdicts.checks if (check.passed is False) is so] for so in (True, False))
+    run = f"Run {code(data.id)}, {moment(data.status.started_at)}."
+    parts = (
+        f"## {text(data.matrix.title) or 'Headwind'}",
+        "\n>\n".join(f"> **⚠ {text(told.check_text(check))}**" for check in failed),
+        f"**{told.sentence(verdicts)}** {text(words.headline(data))}",
+        _list(f"⚠ {counted(len(notice.trials), 'trial')}: {text(notice.text)}" for notice in notices(data)),
+        "\n".join(_table(verdicts)),
+        _legend(verdicts.rule) if verdicts.compared else "",
+        _list(text(told.check_text(check)) for check in others),
+        _list(_open(verdicts)),
+        f"{run} All figures with their evidence: [{report}]({report})",
+    )
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def text(value: str) -> str:
+    """Any text on one line, so that it is shown and never obeyed."""
+    line = " ".join(clean(value).split())
+    return _OBEYED.sub(lambda match: "".join(map(_reference, match[0])), line)
+
+
+def _reference(character: str) -> str:
+    reference = f"&#{ord(character)};"
+    # GitHub looks for @user and #1 in the finished page: a comment between parts the sign from what follows.
+    return f"{reference}<!-- -->" if character in "@#" else reference
+
+
+def code(name: str) -> str:
+    """A name as code; GitHub looks for no users, issues and hosts in that."""
+    line = " ".join(clean(name).split())
+    if _PLAIN.fullmatch(line):
+        return f"`{line}`"
+    return f"<code>{_MARKS.sub(lambda match: _reference(match[0]), line)}</code>"
+
+
+def _table(verdicts: Judgement) -> Iterator[str]:
+    """A row for each condition, a column for each pair, by the primary metric; nothing for a single protocol."""
+    rows: dict[str, dict[Pair, Line]] = {}
+    for line in verdicts.compared:
+        rows.setdefault(line.condition.id, {})[line.pair] = line
+    pairs = verdicts.pairs
+    if pairs:
+        metric = words.primaries(line.condition for line in verdicts.compared)
+        yield _row(metric, *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
+        yield _row(*["---"] * (len(pairs) + 1))
+    for condition, lines in rows.items():
+        yield _row(code(condition), *(_cell(lines[pair]) for pair in pairs))
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(line: Line) -> str:
+    unfinished = told.unfinished_text(line)
+    verdict = f"{told.finding_text(line.primary)} n={line.blocks}"
+    return f"{verdict}<br>unfinished: {unfinished}" if unfinished else verdict
+
+
+def _legend(rule: Rule) -> str:
+    margin, confidence = setting("margin_ratio", rule.margin_ratio), setting("confidence_ratio", rule.confidence)
+    return (
+        f"▲ faster, ▼ slower, △ ▽ slightly, = tie within {margin}, ? not decided, … not decided yet; &#126; would not "
+        "survive the correction for many comparisons. Above 1x the first is faster; in brackets the "
+        f"{confidence} interval; n blocks."
+    )
+
+
+def _open(verdicts: Judgement) -> Iterator[str]:
+    yield from (text(told.open_text(item)) for item in verdicts.open[:MOST_NAMED])
+    if (left := len(verdicts.open) - MOST_NAMED) > 0:
+        yield f"{counted(left, 'more condition')} not decided"
+
+
+def _list(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items)

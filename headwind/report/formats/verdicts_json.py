@@ -1,0 +1,167 @@
+"""verdicts.json: what was decided, for other programs. docs/verdicts.schema.json describes every key of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from headwind.model import Outcome
+from headwind.proof.pooled import Pooled
+from headwind.report.data import RunData
+from headwind.report.summary import notices
+from headwind.report.verdicts import sentence, tops
+from headwind.report.words import headline
+from headwind.verdicts.assumptions import Caveat
+from headwind.verdicts.findings import FALSE_SHARE, Finding, SelfCheckFinding
+from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.pending import Open
+from headwind.verdicts.stats import Interval
+from headwind.verdicts.verdict import Outlook
+
+VERSION = 2  # raised when a program that reads this would have to change
+
+
+def verdicts_text(data: RunData, verdicts: Judgement) -> str:
+    """The file's content: pure ASCII, and nothing that JSON does not know."""
+    return json.dumps(verdicts_json(data, verdicts), indent=2, allow_nan=False) + "\n"
+
+
+def verdicts_json(data: RunData, verdicts: Judgement) -> dict[str, Any]:
+    """Everything of it as one JSON object; ratios are of times, above 1: the candidate is faster. Infinity is null."""
+    rule = verdicts.rule
+    return {
+        "version": VERSION,
+        "run": _run(data),
+        "trials": _trials(data),
+        "sentence": sentence(verdicts),
+        "network": [_network(question) for question in data.pooled],
+        "warnings": [{"message": notice.text, "trials": len(notice.trials)} for notice in notices(data)],
+        "rule": {
+            "confidence": rule.confidence,
+            "margin_ratio": rule.margin_ratio,
+            "anytime": rule.anytime,
+            "stall_ratio": rule.stall_ratio,
+            "false_discovery_ratio": FALSE_SHARE,
+        },
+        "best": {
+            name: {"protocols": list(top.protocols), "standing": top.standing.value}
+            for name, top in tops(verdicts, data.matrix.protocols).items()
+        },
+        "comparisons": [_comparison(line) for line in verdicts.lines],
+        "self_checks": [_self_check(check) for check in verdicts.checks],
+        "undecided": [_open(item) for item in verdicts.open],
+    }
+
+
+def _network(question: Pooled) -> dict[str, Any]:
+    return {
+        "condition": question.condition.id,
+        "direction": question.direction.value,
+        "quantity": question.quantity,
+        "arms": [arm.value for arm in question.arms],
+        "between": question.between,
+        "requested": question.requested,
+        "measured": question.measured,
+        "count": question.count,
+        "of": question.of,
+        "can_tell": _finite(question.resolution),
+        "p_value": question.p_value,
+        "passed": question.passed,
+        "message": question.text,
+    }
+
+
+def _run(data: RunData) -> dict[str, Any]:
+    return {
+        "id": data.id,
+        "title": data.matrix.title,
+        "engine": str(data.environment.get("engine", "")),
+        "state": data.status.state.value,
+        "reason": data.status.reason,
+        "headline": headline(data),
+        "started_at_s": data.status.started_at,
+        "ended_at_s": data.status.ended_at,
+    }
+
+
+def _trials(data: RunData) -> dict[str, Any]:
+    return {
+        "planned": data.planned,
+        "ran": len(data.latest),
+        "attempts": len(data.results),
+        "outcomes": {outcome.value: data.count(outcome) for outcome in Outcome},
+    }
+
+
+def _comparison(line: Line) -> dict[str, Any]:
+    new, base = line.unfinished
+    return {
+        "condition": line.condition.id,
+        "profile": line.condition.profile.name,
+        "workload": line.condition.workload.name,
+        "candidate": line.pair.new.value,
+        "baseline": line.pair.base.value,
+        "self_check": line.pair.is_check,
+        "decided": line.is_decided,
+        "network_held": line.network_held,
+        "blocks": line.blocks,
+        "unfinished": {"candidate": new, "baseline": base},
+        "metrics": {metric.key: _finding(finding) for metric, finding in line.findings.items()}
+        | {metric.key: {"ratio": _ratio(interval)} for metric, interval in line.intervals.items()},
+        "warnings": _caveats(line.caveats),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    comparison = finding.comparison
+    return {
+        "verdict": finding.verdict.value,
+        "decided": finding.is_decided,
+        "ratio": _ratio(comparison.interval),
+        "survives_e_bh": finding.survives,
+        "ln_e_value": _finite(comparison.log_e_value),
+        "withheld": comparison.withheld.value if comparison.withheld else None,
+    }
+
+
+def _ratio(interval: Interval) -> dict[str, float | int | None]:
+    estimate, low, high = interval.ratios
+    shown = None if estimate is None else _finite(estimate)
+    return {"estimate": shown, "low": _finite(low), "high": _finite(high), "blocks": interval.n}
+
+
+def _self_check(check: SelfCheckFinding) -> dict[str, Any]:
+    finding, floor = check.finding, check.noise_floor_ratio
+    return {
+        "condition": finding.condition.id,
+        "candidate": finding.pair.new.value,
+        "baseline": finding.pair.base.value,
+        "passed": check.passed,
+        "message": check.message,
+        "noise_floor_ratio": None if floor is None else _finite(floor),
+    }
+
+
+def _caveats(caveats: Sequence[Caveat]) -> list[dict[str, str]]:
+    return [{"concern": caveat.concern.value, "message": caveat.message} for caveat in caveats]
+
+
+def _open(item: Open) -> dict[str, Any]:
+    return {
+        "condition": item.condition.id,
+        "undecided": [str(pair) for pair in item.undecided],
+        "unconfirmed": [str(pair) for pair in item.unconfirmed],
+        "blocks": item.n,
+        "more_blocks": _outlook(item.outlook),
+        "block_s": item.block_s,
+    }
+
+
+def _outlook(outlook: Outlook) -> dict[str, int | None]:
+    return {"median": outlook.blocks, "low": outlook.low, "high": outlook.high}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

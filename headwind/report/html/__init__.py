@@ -1,0 +1,1 @@
+"""report.html: one file that needs nothing else."""

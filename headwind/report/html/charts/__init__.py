@@ -1,0 +1,29 @@
+"""The charts of a report, as inline SVG: they need no script, scale with the page, and follow its colours.
+
+Each function gives one svg element whose ids begin with the `id` it is given (no spaces; unique in the page). Its
+colours and dashes are classes of templates/charts.css; data-x and data-y say "lin|log LOW HIGH PIXEL_LOW PIXEL_HIGH".
+The same values give the same bytes.
+"""
+
+from headwind.report.html.charts.dots import dots
+from headwind.report.html.charts.ecdf import ecdf
+from headwind.report.html.charts.interval import interval
+from headwind.report.html.charts.marks import DotSeries
+from headwind.report.html.charts.running import RunningPoint, running
+from headwind.report.html.charts.sweep import SweepPoint, sweep
+from headwind.report.html.charts.timeline import Bar, timeline
+from headwind.report.html.charts.violin import violin
+
+__all__ = [
+    "Bar",
+    "DotSeries",
+    "RunningPoint",
+    "SweepPoint",
+    "dots",
+    "ecdf",
+    "interval",
+    "running",
+    "sweep",
+    "timeline",
+    "violin",
+]

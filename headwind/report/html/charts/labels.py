@@ -1,0 +1,77 @@
+"""Labels beside what they name: in a column at the right end of the lines, pushed apart where they would overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from headwind.report.html.charts.marks import stamp
+from headwind.report.html.charts.svg import LINE, text, text_width
+
+ROOM = 152.0  # for the texts of the widest column
+_ICON = 16.0  # for the shape before each
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What to call an arm or a curve, the wished height of the text, and a quiet second line or none."""
+
+    name: str  # the class of the arm or curve, which is its shape and colour
+    text: str
+    y: float
+    note: str = ""
+
+    @property
+    def height(self) -> float:
+        """Of its one or two lines."""
+        return 2 * LINE if self.note else LINE
+
+
+def spread(wishes: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
+    """Middles for things of these sizes: as near to the wishes (by squares) as they can be without overlapping.
+
+    Things keep the order of their wishes and lie between low and high, or begin at low where there is too little room.
+    The best places are an isotonic regression: by pooling adjacent violators (Ayer et al., Ann. Math. Stat. 26, 1955).
+    """
+    order = sorted(range(len(wishes)), key=lambda index: wishes[index])
+    before, filled = {}, 0.0
+    for index in order:
+        before[index] = filled + sizes[index] / 2
+        filled += sizes[index]
+    pools: list[tuple[float, int]] = []  # mean wish for where the whole stack would begin, and of how many
+    for index in order:
+        mean, count = wishes[index] - before[index], 1
+        while pools and pools[-1][0] > mean:
+            more, others = pools.pop()
+            mean, count = (mean * count + more * others) / (count + others), count + others
+        pools.append((mean, count))
+    begins = [max(low, min(mean, high - filled)) for mean, count in pools for _ in range(count)]
+    places = {index: begin + before[index] for index, begin in zip(order, begins, strict=True)}
+    return [places[index] for index in range(len(wishes))]
+
+
+def column_width(texts: Iterable[str]) -> float:
+    """The room that a column with these lines needs, as much as it may have."""
+    return _ICON + min(max(map(text_width, texts), default=0.0), ROOM) + 1
+
+
+def lines_of(labels: Iterable[Label]) -> list[str]:
+    """All their lines."""
+    return [line for label in labels for line in (label.text, label.note)]
+
+
+def column(labels: Sequence[Label], x: float, low: float, high: float) -> Markup:
+    """The labels from x on, each with its shape, between the heights low and high."""
+    wishes = [label.y + (label.height - LINE) / 2 for label in labels]
+    middles = spread(wishes, [label.height for label in labels], low, high)
+    rows = [middle - (label.height - LINE) / 2 for label, middle in zip(labels, middles, strict=True)]
+    return Markup().join(_drawn(label, x, row) for label, row in zip(labels, rows, strict=True))
+
+
+def _drawn(label: Label, x: float, y: float) -> Markup:
+    parts = [stamp(label.name, [(x + 6, y)], 4), text(x + _ICON, y, label.text, room=ROOM)]
+    if label.note:
+        parts.append(text(x + _ICON, y + LINE, label.note, room=ROOM, class_="quiet"))
+    return Markup().join(parts)

@@ -1,0 +1,103 @@
+"""What stands for a trial: a shape for every arm, an arrow where it was stopped, a cross where it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from headwind import format as units
+from headwind.metric import Better
+from headwind.observed import Kind, Observed, from_best
+from headwind.report.html.charts.svg import Point, joined, number, path, stamps
+
+
+@dataclass(frozen=True, slots=True)
+class DotSeries:
+    """The trials of one arm in block order; None for a block in which it gave no data."""
+
+    arm: str
+    label: str
+    marks: Sequence[Observed | None]
+    better: Better = Better.LESS
+
+    def values(self, kind: Kind = Kind.FINISHED) -> list[float]:
+        """Of the marks of this kind, in block order."""
+        return [mark.known for mark in self.marks if mark and mark.kind is kind]
+
+    @property
+    def ordered(self) -> list[Observed]:
+        """All marks, from the best to the worst."""
+        return from_best((mark for mark in self.marks if mark), self.better)
+
+    @property
+    def trials(self) -> int:
+        """How many marks there are."""
+        return sum(mark is not None for mark in self.marks)
+
+    @property
+    def unfinished(self) -> int:
+        """How many of them have no time."""
+        return self.trials - len(self.values())
+
+
+UNFINISHED = (Kind.NOTHING, Kind.BOUND)  # from the top
+
+
+def name_of(kind: Kind, series: Iterable[DotSeries], quantity: str) -> str:
+    """What a row of unfinished trials is called: "failed", or the bound that holds for all of them."""
+    if kind is Kind.NOTHING:
+        return "failed"
+    bounds = [mark for item in series for mark in item.ordered if mark.kind is kind]
+    widest = Observed(min(mark.low for mark in bounds), max(mark.high for mark in bounds))
+    return units.observed_text(quantity, widest)
+
+
+_SHAPES = {"h1": "circle", "h2": "square", "h3": "triangle", "c1": "circle", "c2": "square", "c3": "triangle"}
+
+
+def stamp(name: str, points: Iterable[Point], radius: float, *, hollow: bool | None = None) -> Markup:
+    """The shape of an arm or a curve at every point, as one path; hollow for twins, where nothing else is said.
+
+    Circle, square, triangle for h1, h2, h3 and for the curves c1, c2, c3; a diamond for every other curve and for the
+    slower twin.
+    """
+    family, _, role = name.partition("-")
+    shape = "diamond" if role == "slower" else _SHAPES.get(family, "diamond")
+    hollow = bool(role) if hollow is None else hollow
+    if shape in ("circle", "square") and not hollow:  # a line of no length with round or square ends: the shortest
+        look, width = ("round", 2 * radius) if shape == "circle" else ("square", 1.8 * radius)
+        return path(f"{name} {look}", stamps(points, "h0"), stroke_width=width)
+    (start_x, start_y), draw = _outline(shape, radius)
+    moved = ((x + start_x, y + start_y) for x, y in points)
+    return path(f"{name} {'hollow' if hollow else 'solid'}", stamps(moved, draw))
+
+
+def _outline(shape: str, radius: float) -> tuple[Point, str]:
+    """Where a shape begins, seen from its middle, and the commands that lead around it and back."""
+    if shape == "circle":
+        half = f"a{number(radius)} {number(radius)} 0 1 1 "
+        return (-radius, 0.0), f"{half}{number(2 * radius)} 0{half}{number(-2 * radius)} 0z"
+    if shape == "square":
+        side = 1.8 * radius
+        return (-side / 2, -side / 2), f"h{number(side)}v{number(side)}h{number(-side)}z"
+    if shape == "triangle":
+        return (0.0, -1.05 * radius), f"l{joined((1.2 * radius, 2.1 * radius))}h{number(-2.4 * radius)}z"
+    out = 1.25 * radius
+    return (0.0, -out), f"l{joined((out, out))} {joined((-out, out))} {joined((-out, -out))}z"
+
+
+def arrows(arm: str, points: Iterable[Point], size: float) -> Markup:
+    """An arrow up at every point: the trial was stopped, its time lies further up."""
+    wing = round(0.7 * size, 1)
+    draw = f"v{number(-2 * size)}l{joined((-wing, wing))} {joined((wing, -wing))} {joined((wing, wing))}"
+    moved = ((x, y + size) for x, y in points)
+    return path(f"{arm} stroke above", stamps(moved, draw, (wing, wing - 2 * size)))
+
+
+def crosses(arm: str, points: Iterable[Point], size: float) -> Markup:
+    """A cross at every point: the trial failed."""
+    out, across = joined((-size, -size)), joined((2 * size, 2 * size))
+    draw = f"l{out}l{across}l{out}l{joined((size, -size))}l{joined((-2 * size, 2 * size))}"
+    return path(f"{arm} stroke failed", stamps(points, draw, (-size, size)))

@@ -1,0 +1,133 @@
+"""What ran when, and whether anything drifted: each trial's time against the usual one of its like."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from headwind.format import arm_name, duration
+from headwind.model import arm_named
+from headwind.report.html.charts.axes import BELOW, Plot, Scale, clock_ticks, left_room, ticks, x_axis, y_axis
+from headwind.report.html.charts.empty import nothing
+from headwind.report.html.charts.labels import ROOM
+from headwind.report.html.charts.ratios import ratio_scale, tick_text
+from headwind.report.html.charts.svg import LINE, Point, chart, line, number, path, shortened, stamps, text, text_width
+from headwind.report.html.charts.svg import bars as bars_path
+
+_WIDTH = 600.0
+_TOP = 30.0  # below the key
+_ARM = 5.0  # the height of an arm's row in a lane
+_GAP = 4.0  # between lanes
+_DRIFT = 140.0  # the height of the panel below the lanes, with its heading
+_MOST = 80  # points of the running median
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A trial: which arm, in which lane, from when on (since the start of the run) and for how long, in seconds.
+
+    `relative` is its time divided by the median of its condition and arm; None where it has no time.
+    """
+
+    arm: str
+    lane: int
+    start_s: float
+    length_s: float
+    relative: float | None
+    finished: bool
+
+
+def timeline(
+    id: str,  # noqa: A002
+    bars: Sequence[Bar],
+    lanes: Sequence[str],
+    *,
+    title: str,
+    description: str,
+) -> Markup:
+    """Time along; a lane for each condition with a row for each arm, and below them the drift on a logarithmic axis.
+
+    A trial that did not finish ends with an upright. Raises IndexError for a bar in no lane.
+    """
+    if not bars:
+        return nothing("timeline", id, "Nothing has run yet.", title=title, description=description)
+    bars = sorted(bars, key=lambda bar: (bar.start_s, bar.lane, bar.arm))
+    arms = sorted({bar.arm for bar in bars})
+    lane = max(_ARM * len(arms) + _GAP, LINE)
+    edge = _TOP + lane * len(lanes)
+    told = [bar.relative for bar in bars if bar.relative is not None]
+    up = ratio_scale(told, 0.2, edge + (_DRIFT if told else 6), edge + (30 if told else 0))
+    marked = ticks(up, 5) if told else []
+    ends = [bar.start_s for bar in bars] + [bar.start_s + bar.length_s for bar in bars]
+    low, high = min(0.0, *ends), max(ends)
+    left = left_room([*(shortened(name, ROOM) for name in lanes), *map(tick_text, marked)])
+    plot = Plot(Scale("lin", low, high if high > low else low + 1, left, _WIDTH - 26), up)
+    rows = {arm: _TOP + (lane - _ARM * len(arms)) / 2 + _ARM * (index + 0.5) for index, arm in enumerate(arms)}
+    return chart(
+        "timeline",
+        id,
+        plot.bottom + BELOW,
+        _key(arms, stopped=any(not bar.finished for bar in bars)),
+        _lanes(plot, lanes, lane),
+        *_bars(plot, [(bar, rows[bar.arm] + lane * bar.lane) for bar in bars], arms),
+        y_axis(plot, marked, tick_text, ""),
+        _drift(plot, bars),
+        x_axis(plot, clock_ticks(plot.x), duration, "since the start"),
+        width=_WIDTH,
+        title=title,
+        description=description,
+        data_x=str(plot.x),
+        data_y=str(plot.y) if told else None,
+        data_lanes=f"{number(_TOP)} {number(lane)} {len(lanes)}",
+    )
+
+
+def _key(arms: Sequence[str], *, stopped: bool) -> Markup:
+    """The arms in the order of their rows, and what an upright means."""
+    parts, x = [], 0.0
+    for arm in arms:
+        name = arm_name(arm_named(arm))
+        parts += [path(f"{arm} bar", bars_path([(x, 9, 14)]), stroke_width=_ARM), text(x + 19, 9, name)]
+        x += 19 + text_width(name) + 14
+    if stopped:
+        parts += [path("stop", f"M{number(x + 2)} 4v10"), text(x + 9, 9, "not finished")]
+    return Markup().join(parts)
+
+
+def _lanes(plot: Plot, lanes: Sequence[str], height: float) -> Markup:
+    lines = "".join(f"M0 {number(_TOP + height * index)}H{number(plot.right)}" for index in range(len(lanes) + 1))
+    names = [text(0, _TOP + height * (index + 0.5), name, room=plot.left - 8) for index, name in enumerate(lanes)]
+    return path("grid", lines) + Markup().join(names)
+
+
+def _bars(plot: Plot, placed: Sequence[tuple[Bar, float]], arms: Sequence[str]) -> Iterator[Markup]:
+    """A path of bars for each arm; none is so short that it vanishes. And the uprights of those that did not finish."""
+    for arm in arms:
+        mine = sorted(((y, bar) for bar, y in placed if bar.arm == arm), key=lambda pair: pair[0])
+        pieces = ((plot.x(bar.start_s), y, max(1.0, _length(plot, bar))) for y, bar in mine)
+        yield path(f"{arm} bar", bars_path(pieces), stroke_width=_ARM - 0.8)
+    ends = [(plot.x(bar.start_s) + _length(plot, bar), y - 4) for bar, y in placed if not bar.finished]
+    yield path("stop", stamps(ends, "v8", (0, 8)))
+
+
+def _length(plot: Plot, bar: Bar) -> float:
+    return plot.x(bar.start_s + bar.length_s) - plot.x(bar.start_s)
+
+
+def _drift(plot: Plot, bars: Sequence[Bar]) -> Markup:
+    """A dot for each time, and the running median of all of them, whatever condition they are of."""
+    told = [(plot.x(bar.start_s), bar.relative) for bar in bars if bar.relative is not None]
+    dots = path("round drift", stamps(((round(x), round(plot.y(relative))) for x, relative in told), "h0"))
+    window = max(9, len(told) // 20)
+    line_: list[Point] = []
+    for begin in range(0, len(told) - window + 1, max(1, len(told) // _MOST)):
+        part = told[begin : begin + window]
+        line_.append((statistics.median(x for x, _ in part), plot.y(statistics.median(value for _, value in part))))
+    if not told:
+        return Markup()
+    heading = text(0, plot.top - 15, "time of each trial / median of its condition and protocol", class_="quiet")
+    level = path("one", f"M{number(plot.left)} {number(plot.y(1))}H{number(plot.right)}")
+    return heading + level + dots + path("median", line(line_) if len(line_) > 1 else "")

@@ -1,0 +1,161 @@
+"""How the trials of each arm are spread: density, quartiles, and every trial where there are few enough to see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from headwind import format as units
+from headwind.metric import Better, Metric
+from headwind.observed import Kind, median, quantile
+from headwind.report.html.charts.axes import Plot, Scale, left_room, scale, ticks, y_axis
+from headwind.report.html.charts.density import Floats, density, swarm
+from headwind.report.html.charts.empty import nothing
+from headwind.report.html.charts.marks import UNFINISHED, DotSeries, arrows, crosses, name_of
+from headwind.report.html.charts.svg import LINE, WIDTH, chart, line, number, path, stamps, text, text_width
+
+_TOP = 26.0
+_HEIGHT = 230.0
+_ROW = 18.0  # of the trials that were stopped, or failed
+_FEWEST = 5  # times with a density
+_MOST_DOTS = 30  # times that are shown one by one
+_BOX = 5.0  # half its width
+_RADIUS = 2.2
+
+
+@dataclass(frozen=True, slots=True)
+class _Violin:
+    """One arm's column: `places` are times, `heights` shares of all trials for each unit of the scale."""
+
+    series: DotSeries
+    places: Floats
+    heights: Floats
+
+    @classmethod
+    def of(cls, series: DotSeries, *, log: bool) -> _Violin:
+        times = series.values()
+        if len(times) < _FEWEST:
+            return cls(series, np.empty(0), np.empty(0))
+        places, heights = density([math.log(time) for time in times] if log else times)
+        return cls(series, np.exp(places) if log else places, heights * len(times) / series.trials)
+
+
+def violin(
+    id: str,  # noqa: A002
+    series: Sequence[DotSeries],
+    *,
+    title: str,
+    description: str,
+    metric: Metric,
+) -> Markup:
+    """A column for each arm, times up (SI units of `metric`): its trials, its quartiles, and half a violin.
+
+    Quartiles are those of all trials, of which an unfinished one is slower than any time: a box without a lid has its
+    upper quartile among them. Equal areas are equal shares of an arm's trials. Fewer than five times: only dots.
+    """
+    series = [item for item in series if item.trials]
+    if not series:
+        return nothing("violin", id, "No trial gave data yet.", title=title, description=description)
+    times = [value for item in series for value in item.values()]
+    log = bool(times) and min(times) > 0
+    violins = [_Violin.of(item, log=log) for item in series]
+    ends = [float(end) for item in violins for end in (*item.places[:1], *item.places[-1:])]
+    kinds = [kind for kind in UNFINISHED if any(item.values(kind) for item in series)]
+    top = _TOP + _ROW * len(kinds)
+    bottom = top + (_HEIGHT if times else 6)
+    up = scale([*times, *ends] or [1.0, 2.0], bottom, top + (10 if kinds else 0), kind="log" if log else "lin")
+    marked = ticks(up) if times else []
+    rows = {kind: (_TOP + _ROW * (index + 0.5), name_of(kind, series, metric.key)) for index, kind in enumerate(kinds)}
+    words = ["median", *(units.setting(metric.key, value) for value in marked), *(name for _, name in rows.values())]
+    plot = Plot(Scale("lin", -0.5, len(series) - 0.5, left_room(words), WIDTH - 4), up)
+    room = (plot.right - plot.left) / len(series)
+    widest = max((float(item.heights.max()) for item in violins if item.heights.size), default=1.0)
+    names = [_wrapped(item.label, room - 8) for item in series]
+    return chart(
+        "violin",
+        id,
+        bottom + 15 + LINE * (max(map(len, names)) + 0.5),
+        y_axis(plot, marked, lambda value: units.setting(metric.key, value), metric.label),
+        path("axis", f"M{number(plot.left)} {number(bottom)}H{number(plot.right)}"),
+        *(text(plot.left - 8, y, name, class_="end") for y, name in rows.values()),
+        *(_unfinished(item, kind, plot.x(index), rows[kind][0]) for index, item in enumerate(series) for kind in kinds),
+        *(part for index, item in enumerate(violins) for part in _drawn(item, plot, index, room / widest)),
+        *_written(names, [_median(item, metric.key) for item in series], plot, room - 8),
+        title=title,
+        description=description,
+        data_x=str(plot.x),
+        data_y=str(up) if times else None,
+    )
+
+
+def _unfinished(series: DotSeries, kind: Kind, x: float, y: float) -> Markup:
+    count = len(series.values(kind))
+    if not count:
+        return Markup()
+    mark = (arrows if kind is Kind.BOUND else crosses)(series.arm, [(x, y)], 4)
+    return mark + text(x + 9, y, f"{count} of {series.trials}", class_="quiet")
+
+
+def _drawn(violin: _Violin, plot: Plot, column: int, widest: float) -> Iterator[Markup]:
+    """Density at the right, box in the middle, dots at the left."""
+    arm, middle, times = violin.series.arm, plot.x(column), sorted(violin.series.values())
+    if violin.heights.size:
+        edge = middle + _BOX + 3
+        outline = [(edge, plot.y(violin.places[0]))]
+        outline += [
+            (edge + 0.36 * widest * height, plot.y(place))
+            for place, height in zip(violin.places, violin.heights, strict=True)
+        ]
+        outline.append((edge, plot.y(violin.places[-1])))
+        yield path(f"{arm} density", line(outline) + "z")
+    if len(times) <= _MOST_DOTS:
+        rows = [plot.y(time) for time in times]
+        aside = swarm(rows, 2 * _RADIUS, max(1, round((plot.right - plot.left) / plot.x.high / 2.6 / _RADIUS / 2)))
+        left = middle - (_BOX + 4 + _RADIUS if len(times) >= _FEWEST else 0)
+        points = [(left - 2 * _RADIUS * by, row) for by, row in zip(aside, rows, strict=True)]
+        yield path(f"{arm} round", stamps(points, "h0"), stroke_width=2 * _RADIUS)
+    if len(times) >= _FEWEST:
+        yield _box(violin.series, plot, middle)
+
+
+def _box(series: DotSeries, plot: Plot, x: float) -> Markup:
+    """Quartiles, a line from the first to the last time, and the median."""
+    low, middle, high = (quantile(series.ordered, share) for share in (0.25, 0.5, 0.75))
+    left = number(x - _BOX)
+    whisker = f"M{number(x)} {number(plot.y(min(series.values())))}V{number(plot.y(max(series.values())))}"
+    parts = [path(f"{series.arm} whisker", whisker)]
+    if low.is_finished:
+        beyond = math.inf if series.better is Better.LESS else -math.inf
+        right, top = number(x + _BOX), number(plot.y(high.known if high.is_finished else beyond))
+        lid = "z" if high.is_finished else ""
+        parts.append(path(f"{series.arm} box", f"M{left} {top}V{number(plot.y(low.known))}H{right}V{top}{lid}"))
+    if middle.is_finished:
+        parts.append(path("median", f"M{left} {number(plot.y(middle.known))}h{number(2 * _BOX)}"))
+    return Markup().join(parts)
+
+
+def _wrapped(label: str, room: float) -> list[str]:
+    """A label on one line, or on two where a space lets it."""
+    if text_width(label) <= room or " " not in label:
+        return [label]
+    return list(label.split(" ", 1))
+
+
+def _median(series: DotSeries, quantity: str) -> str:
+    """The median of all trials: a bound where it lies among those that were stopped, a dash among those that failed."""
+    middle = median(series.ordered)
+    return units.NOTHING if middle.kind is Kind.NOTHING else units.observed_text(quantity, middle)
+
+
+def _written(names: Sequence[Sequence[str]], medians: Sequence[str], plot: Plot, room: float) -> Iterator[Markup]:
+    """Under each column its name, and its median in a row of medians."""
+    first, last = plot.bottom + 13, plot.bottom + 13 + LINE * max(map(len, names))
+    yield text(plot.left - 8, last, "median", class_="quiet end")
+    for index, (lines, middle) in enumerate(zip(names, medians, strict=True)):
+        for row, words in enumerate(lines):
+            yield text(plot.x(index), first + LINE * row, words, room=room, class_="middle")
+        yield text(plot.x(index), last, middle, class_="strong middle")

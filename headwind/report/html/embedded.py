@@ -1,0 +1,69 @@
+"""The trials inside the page, for the script that shows them under the pointer and hands them out as files."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from headwind.format import clean
+from headwind.metric import Metric, Use
+from headwind.model import Result
+from headwind.report.condition import ConditionView
+from headwind.report.data import RunData
+from headwind.verdicts.findings import metrics_of
+
+ABOUT = ("condition", "arm", "block", "position", "attempt", "latest", "outcome")
+SHOWN = (Use.JUDGED, Use.COMPARED, Use.SHOWN)
+STOPPED = "timeout_s"  # when a trial was stopped
+
+
+def embedded(data: RunData, views: Sequence[ConditionView]) -> str:
+    """Every attempt as base64 of gzip of JSON, the same bytes for the same run.
+
+    The object has `trials`, an array for each column with a value for each attempt in the order in which they ran
+    (arrays of like values compress best); `conditions` and `commands`, texts to which those refer by number; and
+    `metrics`, what is shown of a trial, by condition, the primary metric first. All are in SI units, times to the
+    microsecond.
+    """
+    metrics = metrics_of(data.matrix, *SHOWN)
+    columns = (*ABOUT, *(metric.key for metric in metrics), STOPPED, "command")
+    numbers = {view.condition.id: number for number, view in enumerate(views)}
+    commands: dict[str, int] = {}
+    latest = {id(result) for result in data.latest}
+    rows = [_row(result, metrics, numbers, commands, latest=id(result) in latest) for result in data.results]
+    content = {
+        "run": data.id,
+        "conditions": [clean(view.condition.id) for view in views],
+        "commands": [clean(command) for command in commands],
+        "metrics": [[_about(metric) for metric in _shown(view)] for view in views],
+        "trials": dict(zip(columns, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(columns, ()),
+    }
+    text = json.dumps(content, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode("ascii"), 9, mtime=0)).decode("ascii")
+
+
+def _shown(view: ConditionView) -> tuple[Metric, ...]:
+    return view.condition.workload.with_use(*SHOWN)
+
+
+def _about(metric: Metric) -> dict[str, str]:
+    return {"key": metric.key, "heading": metric.heading, "unit": metric.unit}
+
+
+def _row(
+    result: Result, metrics: Sequence[Metric], numbers: dict[str, int], commands: dict[str, int], *, latest: bool
+) -> list[Any]:
+    trial = result.trial
+    return [
+        numbers[trial.block.condition.id], trial.arm.value, trial.block.index, trial.position, result.attempt,
+        int(latest), result.outcome.value, *(_to_microsecond(result.metrics.get(metric.key)) for metric in metrics),
+        _to_microsecond(result.metrics.get(STOPPED)),
+        commands.setdefault(result.command, len(commands)),
+    ]  # fmt: skip
+
+
+def _to_microsecond(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)

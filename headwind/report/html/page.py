@@ -1,0 +1,188 @@
+"""report.html: one file, drawn from the run folder alone, with nothing to fetch; readable without its script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headwind import format as units
+from headwind.metric import Use
+from headwind.model import Condition
+from headwind.report import words
+from headwind.report.commands import tc_command
+from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, condition_view, trial_text
+from headwind.report.data import RunData
+from headwind.report.highlights import doubts, highlights
+from headwind.report.html import templating
+from headwind.report.html.embedded import embedded
+from headwind.report.html.pictures import (
+    condition_pictures,
+    heading,
+    interval_pictures,
+    sweep_pictures,
+    timeline_picture,
+)
+from headwind.report.method import method
+from headwind.report.published import published_rows
+from headwind.report.summary import Row, compare_ranges, notices, summary_table
+from headwind.report.truth import Truth, truth_table
+from headwind.run.codec import State, matrix_to_json
+from headwind.verdicts.findings import metrics_of
+from headwind.verdicts.judgement import Judge, Line
+from impair.profile import Direction
+
+if TYPE_CHECKING:
+    from headwind.run.journal import Run
+
+REPORT = "report.html"
+REDRAW_SHARE = 0.05  # of the time of a run that goes into drawing the report, at most
+PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
+NAMED_TRIALS = 12  # of a notice; the others are counted
+
+
+def write_report(run: Run, data: RunData | None = None) -> Path:
+    """Draw the run as far as it went into its folder, whole or not at all, and return the file's path.
+
+    `data` is what the folder holds, where it has been read already.
+    """
+    return run.write(REPORT, render(data or RunData.of(run), time.time()))
+
+
+def redrawing(run: Run, judge: Judge | None = None) -> Callable[[], None]:
+    """A function to be called after every block: it draws the report again. `judge` is told all that the run records.
+
+    Of an adaptive run, whose blocks may be many and short, it skips some: drawing may take REDRAW_SHARE of the time.
+    """
+    due_s, share = 0.0, REDRAW_SHARE if run.matrix.repeat.is_adaptive else math.inf
+
+    def redraw() -> None:
+        nonlocal due_s
+        start = time.perf_counter()
+        if start >= due_s:
+            write_report(run, RunData.of(run, judge))
+            end = time.perf_counter()
+            due_s = end + (end - start) / share
+
+    return redraw
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What the tables of the whole run show of one condition."""
+
+    condition: Condition
+    network: Mapping[str, Sequence[str]]
+    rows: Sequence[Row]
+    ranges: str
+    truth: Sequence[Truth]
+
+
+def render(data: RunData, generated_at_s: float) -> str:
+    """The page as HTML5. The same run gives the same text but for the time of generation (seconds since the epoch)."""
+    script = templating.text_of("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return templating.page(
+        "report.html.j2",
+        GLOBALS,
+        **_verdicts(data),
+        data=data,
+        generated_at_s=generated_at_s,
+        script=script,
+        script_hash=f"sha256-{digest}",
+        running=data.status.state is State.RUNNING,
+        notices=notices(data),
+        named_trials=NAMED_TRIALS,
+        facts=list(facts_of(data.environment)),
+        resolved=json.dumps(matrix_to_json(data.matrix), indent=2, ensure_ascii=False),
+        method=list(method(data)),
+    )  # fmt: skip
+
+
+def _verdicts(data: RunData) -> dict[str, Any]:
+    """What the templates need of verdicts and conditions."""
+    matrix, verdicts = data.matrix, data.judgement
+    both_ways = words.uses_uplink(condition.profile for condition in matrix.conditions)
+    by_condition: dict[str, list[Line]] = {}
+    for line in verdicts.lines:
+        by_condition.setdefault(line.condition.id, []).append(line)
+    views = [
+        condition_view(data, item, f"c{number}", [line.pair for line in by_condition.get(item.id, [])], verdicts.rule)
+        for number, item in enumerate(matrix.conditions, 1)
+    ]
+    cells = list(_cells(data, both_ways=both_ways))
+    return {
+        "verdicts": verdicts,
+        "highlights": highlights(verdicts),
+        "doubts": doubts(verdicts),
+        "comparisons": verdicts.pairs,
+        "lines": {(line.condition.id, line.pair): line for line in verdicts.compared},
+        "by_condition": by_condition,
+        "intervals": interval_pictures(verdicts),
+        "views": views,
+        "anchors": {view.condition.id: view.anchor for view in views},
+        "places": {
+            result.trial.id: row.anchor for view in views for row in view.rows for result in row.results.values()
+        },
+        "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule) for view in views],
+        "timeline": timeline_picture(data, matrix.conditions),
+        "sweeps": sweep_pictures(matrix, verdicts),
+        "published": published_rows(data, verdicts),
+        "profiles": list(dict.fromkeys(item.profile.name for item in matrix.conditions)),
+        "workloads": list(dict.fromkeys(item.workload.name for item in matrix.conditions)),
+        "both_ways": both_ways,
+        "cells": cells,
+        "columns": [name for name in words.COLUMNS if any(cell.network[name] for cell in cells)],
+        "network_of": {cell.condition.id: words.network_text(cell.network) for cell in cells},
+        "trial_text": trial_text,
+        "metrics": metrics_of(matrix, Use.JUDGED, Use.COMPARED),
+        "rates": list(dict.fromkeys(rate for item in matrix.conditions for rate in item.workload.rates)),
+        "embedded": embedded(data, views),
+    }
+
+
+def _cells(data: RunData, *, both_ways: bool) -> Iterator[Cell]:
+    table = summary_table(data)
+    for condition in data.matrix.conditions:
+        rows = [row for row in table if row.condition is condition]
+        network = words.network(condition.profile, both_ways=both_ways)
+        yield Cell(condition, network, rows, compare_ranges(rows), truth_table(data, condition))
+
+
+def tc_commands(view: ConditionView) -> list[str]:
+    """What iproute2 would have to be told for the first block, each direction at the router's port to its receiver."""
+    block, seeded = view.rows[0].block, view.rows[0].seeded
+    seeds = block.seeds if seeded else dict.fromkeys(Direction)
+    return [tc_command(block.condition.profile.link(side), seeds[side], PORTS[side]) for side in Direction]
+
+
+def published_time(seconds: float | None) -> str:
+    """A published time, or that there is none."""
+    return units.measured("published_s", seconds) if seconds is not None else "no result"
+
+
+def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str, str]]:
+    """Every fact of a nested JSON object as (path, text): ("server openssl", "3.6.0")."""
+    for key, value in environment.items():
+        if isinstance(value, Mapping) and value:
+            yield from facts_of(value, *above, key)
+        else:
+            yield " \N{RIGHTWARDS ARROW} ".join((*above, key)), words.plain(value)
+
+
+GLOBALS = {
+    "directions": words.ARROWS,
+    "Direction": Direction,
+    "totals": TOTALS,
+    "enough": FEWEST_FOR_TAIL,
+    "infinity": math.inf,
+    "commands_of": tc_commands,
+    "published_time": published_time,
+    "heading": heading,
+}

@@ -1,0 +1,222 @@
+"""Which chart shows what: the data of a page turned into what headwind/report/html/charts draws."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from headwind.format import arm_name, counted, measured
+from headwind.metric import Metric, Unfinished
+from headwind.model import Arm, Condition, Matrix, Outcome, Result
+from headwind.observed import Observed, figure, observed
+from headwind.report.condition import ConditionView, Running
+from headwind.report.data import RunData, is_data
+from headwind.report.html import charts
+from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
+from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
+from headwind.report.verdicts import SYMBOLS, finding_text
+from headwind.report.words import primaries
+from headwind.verdicts.findings import Finding, Pair
+from headwind.verdicts.judgement import Judgement
+from headwind.verdicts.stats import Interval
+from headwind.verdicts.verdict import Rule
+
+MOST_STEPS = 30  # of a running interval that are drawn
+WIDEST = 8.0  # ratio at which the small intervals of the matrix are cut
+FEWEST_TYPICAL = 3  # trials of which the middle one is typical
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionPictures:
+    """The charts of one condition."""
+
+    dots: Markup
+    ecdf: Markup
+    violin: Markup
+    running: tuple[tuple[Running, Markup], ...]
+
+
+def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> ConditionPictures:
+    """Every trial, their distribution twice, and how the intervals closed."""
+    metric = view.condition.workload.primary()
+    series = [_series(view, arm) for arm in view.arms]
+    blocks = [row.block.index for row in view.rows]
+    name, many = view.condition.id, counted(len(blocks), "block")
+    said = "; ".join(f"{arm_name(each.arm)}: median {each.primary['median']}" for each in view.figures)
+    return ConditionPictures(
+        dots=charts.dots(
+            f"{view.anchor}-dots", series, blocks=blocks, metric=metric,
+            title=f"{heading(metric)} of every trial in {name}",
+            description=f"One mark for each trial, {many}; a line joins the trials of a block. {said}.",
+        ),
+        ecdf=charts.ecdf(
+            f"{view.anchor}-ecdf", series, metric=metric, timeout_s=limit(metric, timeout_s),
+            title=f"Share of trials finished in {name}",
+            description=f"By {metric.label}, up to the timeout; what is missing to 100 % did not finish. {said}.",
+        ),
+        violin=charts.violin(
+            f"{view.anchor}-violin", series, metric=metric, title=f"Distribution of {metric.label} in {name}",
+            description="Density of the trials that finished; quartiles and median of all, of which one that did not "
+            f"finish is worse than any. {said}.",
+        ),
+        running=tuple((running, _running(view, running, rule)) for running in view.running),
+    )  # fmt: skip
+
+
+def heading(metric: Metric) -> str:
+    """The metric over a column, or at the start of a title."""
+    return metric.heading[:1].upper() + metric.heading[1:]
+
+
+def limit(metric: Metric, timeout_s: float) -> float | None:
+    """The timeout, where a metric runs up to it."""
+    return timeout_s if metric.unfinished is Unfinished.ABOVE_TIMEOUT else None
+
+
+def _series(view: ConditionView, arm: Arm) -> DotSeries:
+    marks = [trial_mark(row.results.get(arm)) for row in view.rows]
+    return DotSeries(arm.value, arm_name(arm), marks, view.condition.workload.primary().better)
+
+
+def trial_mark(result: Result | None) -> Observed | None:
+    """A trial by its primary metric, as the charts take it; None for what is in no figure."""
+    if result is None or not is_data(result):
+        return None
+    return figure(result, result.trial.block.condition.workload.primary())
+
+
+def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
+    stride, steps = running.thinned(MOST_STEPS)
+    points = [RunningPoint(step.n, *step.ratios) for step in steps]
+    each = "each block" if stride == 1 else f"every {stride} blocks"
+    pair = running.pair
+    return charts.running(
+        f"{view.anchor}-{pair.new.value}-{pair.base.value}", points, margin_ratio=rule.margin_ratio,
+        title=f"{arm_name(pair.new)} against {arm_name(pair.base)} in {view.condition.id}, block by block",
+        description=f"Ratio of {view.condition.workload.primary().label} and its interval after {each}; "
+        "above 1 the first is faster.",
+    )  # fmt: skip
+
+
+def interval_pictures(verdicts: Judgement) -> dict[tuple[str, str], Markup]:
+    """The small interval of every comparison by the primary metric, by condition id and pair, all on one scale."""
+    findings = [line.primary for line in verdicts.compared if line.blocks]
+    domain = interval_domain(finding.comparison.interval for finding in findings)
+    pictures = {}
+    for number, finding in enumerate(findings, 1):
+        estimate, low, high = finding.comparison.interval.ratios
+        label = f"{finding.pair} in {finding.condition.id}: {finding.verdict.value}"
+        pictures[finding.condition.id, str(finding.pair)] = charts.interval(
+            f"interval-{number}", estimate, low, high,
+            margin_ratio=verdicts.rule.margin_ratio, domain=domain, label=label,
+        )  # fmt: skip
+    return pictures
+
+
+def interval_domain(intervals: Iterable[Interval]) -> tuple[float, float]:
+    """The ratios that small intervals show: symmetrical around 1, wide enough for what is known, within WIDEST."""
+    ends = [abs(end) for each in intervals for end in (each.low, each.high, each.estimate or 0.0)]
+    reach = min(math.log(WIDEST), max([math.log(1.25), *filter(math.isfinite, ends)]))
+    return math.exp(-reach), math.exp(reach)
+
+
+def timeline_picture(data: RunData, conditions: Sequence[Condition]) -> Markup:
+    """When every attempt ran, and how long beside its like: whether the machine drifted."""
+    lanes = {condition.id: lane for lane, condition in enumerate(conditions)}
+    start_s = min((result.started_at for result in data.results if result.started_at), default=0.0)
+    typical = {key: statistics.median(times) for key, times in _finished(data).items() if len(times) >= FEWEST_TYPICAL}
+    bars = [
+        Bar(
+            arm=result.trial.arm.value,
+            lane=lanes[result.trial.block.condition.id],
+            start_s=result.started_at - start_s,
+            length_s=sum(result.phases_s.values()),
+            relative=_relative(result, typical),
+            finished=result.outcome is Outcome.OK,
+        )
+        for result in data.results
+        if result.started_at
+    ]
+    return charts.timeline(
+        "timeline-chart", bars, list(lanes), title="The run over time",
+        description="Above, when each trial ran, in a lane for each condition; below, its "
+        f"{primaries(conditions)} over the median of the trials of its condition "
+        "and protocol that finished: a slope would be a drift of the machine.",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPicture:
+    """One sweep as a chart, and its values as the rows of a table."""
+
+    sweep: Sweep
+    chart: Markup
+    rows: tuple[tuple[Step, tuple[str, ...]], ...]  # a text for each of `pairs`
+    crossovers: tuple[str, ...]
+
+
+def sweep_pictures(matrix: Matrix, verdicts: Judgement) -> list[SweepPicture]:
+    """Every sweep in a matrix by the primary metric, where two protocols or more are compared."""
+    pairs = verdicts.pairs
+    return [
+        _sweep(f"sweep-{number}", sweep, verdicts, pairs) for number, sweep in enumerate(sweeps_of(matrix), 1) if pairs
+    ]
+
+
+def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) -> SweepPicture:
+    metric = sweep.steps[0].condition.workload.primary()
+    found = curves(sweep, verdicts, metric)
+    drawn = [
+        (f"{pair.new.value}:{pair.base.value}", str(pair),
+         [_sweep_point(step, finding) for step, finding in found[pair]])
+        for pair in pairs
+    ]  # fmt: skip
+    crossings = [
+        (f"{pair.new.value} and {pair.base.value}", value) for pair in pairs for value in crossovers(found[pair])
+    ]
+    chart = charts.sweep(
+        name, drawn, quantity=sweep.quantity, margin_ratio=verdicts.rule.margin_ratio,
+        crossovers=crossings,
+        title=f"Ratio of {metric.label} over {sweep.parameter}, {sweep.workload}",
+        description="Above 1 the first is faster. The ribbon is the interval; filled marks are clear differences.",
+    )  # fmt: skip
+    by_step = zip(*(found[pair] for pair in pairs), strict=True)
+    rows = tuple((row[0][0], tuple(finding_text(finding) for _, finding in row)) for row in by_step)
+    said = tuple(f"{names} are even at about {measured(sweep.quantity, value)}" for names, value in crossings)
+    return SweepPicture(sweep, chart, rows, said)
+
+
+def _sweep_point(step: Step, finding: Finding) -> SweepPoint:
+    estimate, low, high = finding.comparison.interval.ratios
+    return SweepPoint(step.value, estimate, low, high, SYMBOLS[finding.verdict], finding.counted.is_clear)
+
+
+Key = tuple[str, str]
+
+
+def _key(result: Result) -> Key:
+    return result.trial.block.condition.id, result.trial.arm.value
+
+
+def _finished(data: RunData) -> dict[Key, list[float]]:
+    times: dict[Key, list[float]] = {}
+    for result in data.latest:
+        value = _value(result)
+        if value is not None:
+            times.setdefault(_key(result), []).append(value)
+    return times
+
+
+def _relative(result: Result, typical: dict[Key, float]) -> float | None:
+    value, usual = _value(result), typical.get(_key(result))
+    return value / usual if value is not None and usual else None
+
+
+def _value(result: Result) -> float | None:
+    """Of the primary metric, where the trial finished."""
+    value = observed(result, result.trial.block.condition.workload.primary())
+    return value.known if value and value.is_finished else None

@@ -1,0 +1,330 @@
+"""The run folder, and the only file that touches SQLite.
+
+    reports/20261121-0935-3f0a/
+        matrix.yaml        as it was given
+        matrix.json        as it was resolved, SI units
+        environment.json   what the run ran on
+        journal.sqlite     every attempt at every trial, raw, committed before the next one starts
+        journal.lock       held by the lab that writes
+        trials.csv, requests.parquet, verdicts.json     for other programs: every attempt, request and decision
+        report.html, summary.md, junit.xml              for people, for a pull request, for CI on request
+
+A reader may look at any time, also while the lab writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from headwind.errors import HeadwindError, UsageError
+from headwind.model import DATA_OUTCOMES, Matrix, Outcome, Result, Trial
+from headwind.run import codec, disk
+from headwind.run.codec import State, Status
+from headwind.run.export import trials_csv
+
+JOURNAL, LOCK = "journal.sqlite", "journal.lock"
+MATRIX_AS_GIVEN, MATRIX_RESOLVED, ENVIRONMENT = "matrix.yaml", "matrix.json", "environment.json"
+TRIALS_CSV = "trials.csv"
+SCHEMA_VERSION = 1  # PRAGMA user_version
+DAMAGED = "the run folder is damaged"
+UNWRITABLE = "cannot write to the journal"
+STOPPED = "the lab stopped during this trial"
+KILLED = "the lab was stopped before it could say why"
+UNFINISHED = (Outcome.LAB_ERROR, Outcome.SKIPPED)  # what a resumed run does again
+BUSY_S = 10.0  # how long one waits while another writes
+COMPRESSION = 1  # of zlib: within a tenth of what level 6 makes of samples, in a quarter of the time
+
+_SCHEMA = f"""
+BEGIN;
+CREATE TABLE run (state TEXT NOT NULL, reason TEXT NOT NULL, started REAL NOT NULL, ended REAL);
+CREATE TABLE attempts (
+    sequence INTEGER PRIMARY KEY,  -- the order in which they began
+    trial    TEXT NOT NULL,        -- profile/workload#block/protocol
+    attempt  INTEGER NOT NULL,     -- 0, 1, ... of this trial
+    complete INTEGER NOT NULL,     -- 0: began; the record is what is true if nothing more comes
+    outcome  TEXT NOT NULL,
+    record   TEXT NOT NULL,        -- JSON: the result without its samples
+    samples  BLOB NOT NULL,        -- zlib of JSON: what the client printed
+    UNIQUE (trial, attempt)
+);
+PRAGMA user_version = {SCHEMA_VERSION};
+COMMIT;
+"""
+
+
+class JournalError(HeadwindError):
+    """The journal cannot be read or written as asked."""
+
+
+class NoRunFolder(UsageError):
+    """The folder is not that of a run, or was written by a newer Headwind."""
+
+
+class ResumeRefused(UsageError):
+    """The run cannot be gone on with: something changed, or another lab is at it."""
+
+
+class Run:
+    """One run on disk: everybody may read it, one lab at a time may write it."""
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection, lock: int | None) -> None:
+        self.folder = folder
+        self._connection = connection
+        self._lock = lock
+
+    @classmethod
+    def create(cls, reports: Path, matrix: Matrix, environment: Mapping[str, Any]) -> Run:
+        """A new folder in `reports`, named after the minute (UTC) and four random hex digits; it may be written.
+
+        `environment` is any JSON object; `check_resumable` reads its "engine" and "images". Raises JournalError.
+        """
+        with _told(reports, "cannot make a run folder here"):
+            folder = disk.new_folder(reports)
+            run = cls(folder, sqlite3.connect(folder / JOURNAL, isolation_level=None, timeout=BUSY_S), None)
+            run.write(MATRIX_AS_GIVEN, matrix.source)
+            run.write(MATRIX_RESOLVED, disk.object_text(codec.matrix_to_json(matrix)))
+            run.write(ENVIRONMENT, disk.object_text(environment))
+            run._connection.execute("PRAGMA journal_mode = WAL")
+            run._connection.executescript(_SCHEMA)
+            run._connection.execute("INSERT INTO run VALUES (?, '', ?, NULL)", (State.RUNNING, time.time()))
+            run._claim()
+            disk.sync_folder(reports)
+        return run
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        """The run in `folder`, for reading, or for `recording` more. Raises NoRunFolder or JournalError."""
+        with _told(folder, "cannot look for a run here"):
+            for name, loss in ((MATRIX_RESOLVED, "no run is here"), (JOURNAL, "the results of this run are gone")):
+                if not (folder / name).is_file():
+                    raise NoRunFolder(f"{folder}: {loss} (there is no {name}); give a folder such as reports/<run-id>")
+        with _told(folder, DAMAGED):
+            address = f"{(folder / JOURNAL).resolve().as_uri()}?mode=rw"
+            run = cls(folder, sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_S), None)
+            try:
+                run._check_version()
+            except BaseException:
+                run.close()
+                raise
+        return run
+
+    def _check_version(self) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise NoRunFolder(
+                f"{self.folder}: written by a newer Headwind (journal version {version}, this one reads "
+                f"{SCHEMA_VERSION}); update Headwind"
+            )
+        self._connection.execute("SELECT 1 FROM run, attempts LIMIT 1").fetchone()
+
+    @contextmanager
+    def recording(self) -> Iterator[Run]:
+        """Inside, this Run may write; how the run ended is noted on the way out.
+
+        Raises ResumeRefused when another lab is at it. Of a run that goes on, call `check_resumable` first.
+        """
+        self._claim()
+        try:
+            yield self
+        except (KeyboardInterrupt, SystemExit):
+            self.finish(State.INTERRUPTED, "stopped by the user")
+            raise
+        except BaseException as error:
+            self.finish(State.FAILED, str(error) or type(error).__name__)
+            raise
+        else:
+            self.finish(State.FINISHED)
+
+    def _claim(self) -> None:
+        """Become the one that writes."""
+        if self._lock is None:
+            self._lock = disk.take_lock(self.folder / LOCK)
+        if self._lock is None:
+            raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
+        with _told(self.folder, UNWRITABLE):
+            # FULL: each commit ends with an fsync of the write-ahead log; NORMAL leaves that to checkpoints.
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("UPDATE run SET state = ?, reason = '', ended = NULL", (State.RUNNING,))
+            self._connection.execute("UPDATE attempts SET complete = 1")  # what had begun is over: its lab is gone
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the journal and of the lock. A run that was not finished then reads as interrupted."""
+        self._connection.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def id(self) -> str:
+        """The name of the folder."""
+        return self.folder.resolve().name
+
+    @property
+    def matrix(self) -> Matrix:
+        """The matrix as resolved, with the text it was given as."""
+        path = self.folder / MATRIX_AS_GIVEN
+        with _told(self.folder, DAMAGED):
+            return codec.matrix_from_json(self._json(MATRIX_RESOLVED), path.read_text(encoding="utf-8"), str(path))
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """What the run ran on, as it was noted."""
+        return self._json(ENVIRONMENT)
+
+    def note_environment(self, **more: Any) -> None:
+        """Add to the environment what became known later, or became different."""
+        self.write(ENVIRONMENT, disk.object_text({**self.environment, **more}))
+
+    @property
+    def status(self) -> Status:
+        """What became of the run so far. A lab that was killed leaves it interrupted."""
+        with _told(self.folder, DAMAGED):
+            state, reason, *times = self._connection.execute("SELECT * FROM run").fetchone()
+            started_at, ended_at = (None if time_s is None else float(time_s) for time_s in times)
+            noted, is_live = Status(State(state), str(reason), started_at or 0.0, ended_at), self.is_live
+        if is_live:
+            return replace(noted, state=State.RUNNING, reason="", ended_at=None)
+        if noted.state is State.RUNNING:
+            return replace(noted, state=State.INTERRUPTED, reason=KILLED, ended_at=None)
+        return noted
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a lab, this one or another, may still write to the run."""
+        if self._lock is not None:
+            return True
+        lock = disk.take_lock(self.folder / LOCK, tries=1)
+        if lock is not None:
+            os.close(lock)
+        return lock is None
+
+    def begin(self, trial: Trial, attempt: int) -> None:
+        """Note that an attempt starts. If nothing follows, it reads as a lab error: the lab was killed in it.
+
+        Raises JournalError when the attempt is already on record.
+        """
+        self._put(Result(trial, Outcome.LAB_ERROR, STOPPED, attempt=attempt, started_at=time.time()), complete=False)
+
+    def append(self, result: Result) -> None:
+        """Keep a result: when this returns, it survives the death of the lab and of the machine.
+
+        Raises JournalError when the attempt already has a result; nothing on record is ever written over.
+        """
+        self._put(result, complete=True)
+
+    def _put(self, result: Result, *, complete: bool) -> None:
+        if self._lock is None:
+            raise JournalError(f"{self.folder}: this run is open for reading; results are kept inside `recording`")
+        row = json.dumps(codec.result_to_json(result))
+        samples = zlib.compress(json.dumps(dict(result.samples)).encode(), COMPRESSION)
+        with _told(self.folder, UNWRITABLE):
+            # One statement, so one transaction: a Ctrl-C comes before it or after it.
+            written = self._connection.execute(
+                "INSERT INTO attempts (trial, attempt, complete, outcome, record, samples) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (trial, attempt) DO UPDATE SET complete = 1, outcome = excluded.outcome, "
+                "record = excluded.record, samples = excluded.samples WHERE NOT complete AND excluded.complete",
+                (result.trial.id, result.attempt, complete, result.outcome, row, samples),
+            )
+        if written.rowcount != 1:
+            raise JournalError(f"{self.folder}: attempt {result.attempt} of {result.trial.id} is already on record")
+
+    def results(self, *, samples: bool = False) -> list[Result]:
+        """Every attempt, in the order in which they began; without `samples`, theirs stay on disk (much faster).
+
+        An attempt that goes on at this moment is not among them.
+        """
+        return list(self.each_result(samples=samples))
+
+    def each_result(self, *, samples: bool = False) -> Iterator[Result]:
+        """What `results` gives, one by one: the samples of a long run need not fit into memory."""
+        query = "SELECT record, CASE WHEN ? THEN samples END FROM attempts WHERE complete OR NOT ? ORDER BY sequence"
+        with _told(self.folder, DAMAGED):
+            for row, packed in self._connection.execute(query, (samples, self.is_live)):
+                unpacked = json.loads(zlib.decompress(packed)) if packed else {}
+                yield codec.result_from_json(json.loads(row), unpacked)
+
+    def attempts(self, trial: Trial) -> int:
+        """How many attempts at a trial are on record, which is the number of the next one."""
+        with _told(self.folder, DAMAGED):
+            row = self._connection.execute("SELECT max(attempt) + 1 FROM attempts WHERE trial = ?", (trial.id,))
+            return int(row.fetchone()[0] or 0)
+
+    def finished_ids(self) -> set[str]:
+        """The trials that need no further attempt: whose latest one is neither a lab error nor skipped."""
+        return {trial for trial, outcome in self._latest().items() if outcome not in UNFINISHED}
+
+    def every_trial_is_data(self) -> bool:
+        """Whether each trial gave something to analyse: none is invalid or a lab error, or is missing where planned."""
+        latest = self._latest()
+        return len(latest) >= codec.fewest_trials(self.matrix) and DATA_OUTCOMES.issuperset(latest.values())
+
+    def _latest(self) -> dict[str, Outcome]:
+        """The outcome of every trial's latest attempt."""
+        with _told(self.folder, DAMAGED):
+            # SQLite takes the other columns of such a query from the row that has the maximum.
+            rows = self._connection.execute("SELECT trial, outcome, max(attempt) FROM attempts GROUP BY trial")
+            return {trial: Outcome(outcome) for trial, outcome, _ in rows}
+
+    def finish(self, state: State, reason: str = "") -> None:
+        """Note how the run ended, and let other labs have it. The Run still reads."""
+        with _told(self.folder, UNWRITABLE):
+            self._connection.execute("UPDATE run SET state = ?, reason = ?, ended = ?", (state, reason, time.time()))
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file is then whole without its log
+        self._unlock()
+
+    def check_resumable(
+        self, matrix: Matrix, images: Mapping[str, str], engine: str, host: Mapping[str, Any] | None = None
+    ) -> None:
+        """Raise ResumeRefused, naming every difference, unless this run can be gone on with as it began."""
+        if self._lock is None and self.is_live:
+            raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
+        changes = [
+            f"matrix: {line}" for line in codec.differences(self._json(MATRIX_RESOLVED), codec.matrix_to_json(matrix))
+        ]
+        changes += codec.setup_differences(self.environment, images, engine, host or {})
+        if changes:
+            lines = "".join(f"\n  {change}" for change in changes)
+            raise ResumeRefused(
+                f"{self.folder}: cannot go on with this run, its trials would not be comparable. What changed:{lines}\n"
+                "Undo that, or start a new run."
+            )
+
+    def export(self) -> Path:
+        """Write trials.csv, one row for every attempt, for other programs to read; returns its path."""
+        return self.write(TRIALS_CSV, trials_csv(self.results()))
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        """Put a file into the folder, whole or not at all: a reader never sees half of it. Returns its path."""
+        with _told(self.folder, f"cannot write {name}"):
+            return disk.write_whole(self.folder / name, content)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        with _told(self.folder, DAMAGED):
+            return disk.read_object(self.folder / name)
+
+
+@contextmanager
+def _told(folder: Path, trouble: str) -> Iterator[None]:
+    """Turn what the disk, SQLite and the parsers say into an error for people."""
+    try:
+        yield
+    except (OSError, sqlite3.Error, zlib.error, ValueError, KeyError, TypeError) as error:
+        raise JournalError(f"{folder}: {trouble}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,111 @@
+"""Running docker and its Compose: the only file that does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from headwind.errors import HeadwindError
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+Say = Callable[[str], None]
+
+
+class DockerError(HeadwindError):
+    """A docker command failed; the message holds the command, its last lines and what to try."""
+
+
+def docker(
+    *arguments: str,
+    check: bool = True,
+    stream: Say | None = None,
+    environment: Mapping[str, str] | None = None,
+    silence_s: float | None = None,
+) -> str:
+    """Run `docker ARGUMENTS` and return its standard output.
+
+    `stream` gets every line as it comes, standard error too. A command that prints no line for `silence_s` is killed.
+    Raises DockerError when docker is missing or, with `check`, fails.
+    """
+    return _run(["docker", *arguments], check, stream, environment, silence_s)
+
+
+def compose(*arguments: str, environment: Mapping[str, str]) -> str:
+    """Run Compose, whichever this host has, and return its standard output. Raises DockerError."""
+    return _run([*compose_command(), *arguments], environment=environment)
+
+
+def python_in(container: str, module: str, *arguments: str) -> list[str]:
+    """The command that runs a Python module in a container, with our standard input and output as its own."""
+    return ["docker", "exec", "-i", container, "python3", "-m", module, *arguments]
+
+
+def _run(
+    command: list[str],
+    check: bool = True,
+    stream: Say | None = None,
+    environment: Mapping[str, str] | None = None,
+    silence_s: float | None = None,
+) -> str:
+    with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=ROOT, text=True, errors="replace",
+                stderr=subprocess.STDOUT if stream else complaints, start_new_session=True,
+                env={**os.environ, **(environment or {})},
+            )  # fmt: skip
+        except FileNotFoundError as error:
+            raise DockerError(f"{command[0]} is not installed; `make lab-doctor` says how to get it") from error
+        lines = _lines_of(process, stream, silence_s)
+        complaints.seek(0)
+        tail = [*lines, *complaints][-12:]
+    if check and process.returncode:
+        said = "".join(f"  {line}" for line in tail).rstrip()
+        raise DockerError(f"`{' '.join(command)}` failed with status {process.returncode}:\n{said}")
+    return "".join(lines)
+
+
+def _lines_of(process: subprocess.Popen[str], stream: Say | None, silence_s: float | None) -> list[str]:
+    """Everything that the process prints until it ends; it is killed when it falls silent, or when we are stopped."""
+    lines: list[str] = []
+    with process:
+        watchdog = _kill_after(process, silence_s)
+        try:
+            for line in process.stdout or ():
+                watchdog.cancel()
+                watchdog = _kill_after(process, silence_s)
+                lines.append(line)
+                if stream:
+                    stream(line.rstrip())
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            watchdog.cancel()
+    return lines
+
+
+def _kill_after(process: subprocess.Popen[str], silence_s: float | None) -> threading.Timer:
+    timer = threading.Timer(silence_s or 0.0, process.kill)
+    timer.daemon = True
+    if silence_s:
+        timer.start()
+    return timer
+
+
+@cache
+def compose_command() -> tuple[str, ...]:
+    """`docker compose` (v2) or `docker-compose` (v1), whichever this host has. Raises DockerError when neither is."""
+    for command in (("docker", "compose"), ("docker-compose",)):
+        if shutil.which(command[0]):
+            with suppress(DockerError):
+                _run([*command, "version"])
+                return command
+    raise DockerError("Docker Compose is missing: install docker-compose-plugin or docker-compose")

@@ -1,0 +1,249 @@
+"""The three images: found again in a moment when nothing in them has changed, built with visible progress when it has.
+
+The tag is a hash of everything that goes into them, so a run can say exactly what it ran, and old code never runs by
+accident. The base is Debian's image from whatever registry Docker uses; where none answers it is made from the Debian
+mirror that apt is configured with. The name of a registry or mirror is the user's setting and appears nowhere here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from headwind.errors import HeadwindError
+from headwind.testbed.docker import ROOT, DockerError, docker
+
+DOCKERFILES = {"server": "nginx/Dockerfile", "client": "client/Dockerfile", "impair": "impair/Dockerfile"}
+# Two lanes side by side: compiling h2load takes as long as all the rest. The first layers are shared, so the other
+# lane has built those by the time that the client needs them.
+BUILD_LANES = (("client",), ("server", "impair"))
+CONTEXT = (".dockerignore", "client", "impair", "nginx")
+DISTFILES = "client/distfiles"
+BASE = "debian:forky-slim"
+BASE_LABEL = "headwind.base"  # set on a base that was made here, and inherited by the images
+SUITE = "forky"
+PULL_SILENCE_S = 20.0  # without a line from docker, the registry is out of reach
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+# What Debian's own slim images do, too: no caches, no manuals, no waiting for the disk.
+APT_OPTIONS = ('Acquire::Check-Valid-Until "false"', 'Acquire::Languages "none"')  # a mirror of testing can lag behind
+DPKG_OPTIONS = (
+    "force-unsafe-io", "path-exclude=/usr/share/doc/*", "path-include=/usr/share/doc/*/copyright",
+    "path-exclude=/usr/share/man/*", "path-exclude=/usr/share/locale/*",
+)  # fmt: skip
+NO_CACHE_HOOK = (
+    """printf '%s\\n' 'APT::Keep-Downloaded-Packages "false";' 'Dir::Cache::pkgcache "";' """
+    """'Dir::Cache::srcpkgcache "";' > "$1/etc/apt/apt.conf.d/99clean"; rm -f "$1"/var/cache/apt/*.bin"""
+)
+
+_STEP = re.compile(r"(?:Step (\d+/\d+) : |#\d+ \[(?:\S+ +)?(\d+/\d+)\] )(.+)")  # the classic builder's; BuildKit's
+_STEP_WIDTH = 90
+
+Say = Callable[[str], None]
+
+
+class ImageError(HeadwindError):
+    """There is no way to an image; the message says what was tried and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """The images of this source tree: `headwind-<name>:<tag>`."""
+
+    tag: str
+    ids: Mapping[str, str]  # server, client, impair -> image id
+    base: str  # "mmdebstrap" when the base was made here, else "docker": pulled, or already there
+    built: bool  # False when all three were there
+    seconds: float  # that it took to make sure
+
+
+def ensure_images(say: Say) -> Images:
+    """The images of this source tree, built where they are missing; every step is told to `say`.
+
+    Raises ImageError, or DockerError with the last lines of a build that failed.
+    """
+    start, tag = time.monotonic(), content_tag(ROOT)
+    found = _find(tag)
+    if found:
+        return Images(tag, *found, built=False, seconds=time.monotonic() - start)
+    say(f"building the images {tag} (first time: a minute or two)")
+    ensure_base(BASE, say)
+    copy_distfiles(os.environ.get("HEADWIND_DISTFILES"), ROOT / DISTFILES, say)
+    _build_all(tag, say)
+    if content_tag(ROOT) != tag:
+        say("files that go into the images changed meanwhile: once more")
+        docker("image", "rm", *_names(tag), check=False)  # the tag would lie
+        return ensure_images(say)
+    found = _find(tag)
+    if not found:
+        raise ImageError(
+            f"docker built the images {tag} without complaint, but does not have them; "
+            "where buildx uses a builder of its own, `docker buildx use default` goes back to Docker's"
+        )
+    say(f"the images are built ({time.monotonic() - start:.0f} s)")
+    return Images(tag, *found, built=True, seconds=time.monotonic() - start)
+
+
+def router_image() -> str | None:
+    """The name of this source tree's router image, or None when it is not built."""
+    tag = content_tag(ROOT)
+    return f"headwind-impair:{tag}" if _find(tag) else None
+
+
+def _names(tag: str) -> list[str]:
+    return [f"headwind-{name}:{tag}" for name in DOCKERFILES]
+
+
+def content_tag(root: Path) -> str:
+    """12 hex digits that change with the name, the mode or a byte of any file that goes into an image.
+
+    The source of nghttp2 is left out: its hash is in the script that checks it.
+    """
+    digest = hashlib.sha256(BASE.encode())
+    for file in _context_files(root):
+        mode = "x" if os.access(file, os.X_OK) else "-"
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"\n{file.relative_to(root).as_posix()} {mode} {content}".encode())
+    return digest.hexdigest()[:12]
+
+
+def _context_files(root: Path) -> Iterator[Path]:
+    for name in CONTEXT:
+        for file in sorted((root / name).rglob("*")) if (root / name).is_dir() else [root / name]:
+            ignored = "__pycache__" in file.parts or file.suffix == ".pyc" or root / DISTFILES in file.parents
+            if file.is_file() and not ignored:
+                yield file
+
+
+def _find(tag: str) -> tuple[dict[str, str], str] | None:
+    """({name: image id}, base) when all three exist, else None."""
+    told = docker("image", "inspect", "--format", "{{.Id}} {{json .Config.Labels}}", *_names(tag), check=False)
+    lines = re.findall(r"^(sha256:[0-9a-f]+) (.*)$", told, re.MULTILINE)
+    if len(lines) != len(DOCKERFILES):
+        return None
+    base = (json.loads(lines[0][1]) or {}).get(BASE_LABEL)
+    return {name: identity for name, (identity, _) in zip(DOCKERFILES, lines, strict=True)}, base or "docker"
+
+
+def _build_all(tag: str, say: Say) -> None:
+    """Build the lanes side by side. When one fails, or on Ctrl-C, the other ends with its next line of output."""
+    stop, lock = threading.Event(), threading.Lock()
+
+    def build(lane: tuple[str, ...]) -> None:
+        for name in lane:
+            docker(
+                "build", "--tag", f"headwind-{name}:{tag}", "--file", DOCKERFILES[name],
+                "--build-arg", f"BASE={BASE}", "--force-rm", ".",
+                stream=partial(told, name), environment={"BUILDKIT_PROGRESS": "plain"},
+            )  # fmt: skip
+
+    def told(name: str, line: str) -> None:
+        if stop.is_set():
+            raise ImageError("stopped, because the other build failed")
+        step = build_step(line)
+        if step:
+            with lock:
+                say(f"  {name:6} {step}")
+
+    with ThreadPoolExecutor(len(BUILD_LANES)) as pool:
+        builds = [pool.submit(build, lane) for lane in BUILD_LANES]
+        try:
+            for done in as_completed(builds):
+                done.result()
+        except BaseException:
+            stop.set()
+            raise
+
+
+def build_step(line: str) -> str | None:
+    """`3/16 RUN apt-get ...` for a line in which a builder announces a step, None for any other."""
+    match = _STEP.match(line)
+    if not match:
+        return None
+    text = f"{match[1] or match[2]:>5} {' '.join(match[3].split())}"
+    return text if len(text) <= _STEP_WIDTH else text[: _STEP_WIDTH - 3] + "..."
+
+
+def copy_distfiles(source: str | None, target: Path, say: Say) -> None:
+    """Copy nghttp2's tarballs from the directory `source` into the build context, where there is a `source`."""
+    if not source:
+        return
+    tarballs = sorted(Path(source).glob("nghttp2-*.tar.gz"))
+    if not tarballs:
+        say(f"HEADWIND_DISTFILES={source} holds no nghttp2-*.tar.gz: the build fetches it")
+    for tarball in tarballs:
+        shutil.copyfile(tarball, target / tarball.name)
+
+
+def ensure_base(base: str, say: Say) -> None:
+    """Make sure that Docker has the image `base`: as it is, pulled, or made from the Debian mirror.
+
+    Raises ImageError when none of it works.
+    """
+    if docker("image", "inspect", "--format", "{{.Id}}", base, check=False).startswith("sha256:"):
+        return
+    try:
+        say(f"pulling {base}")
+        docker("pull", base, silence_s=PULL_SILENCE_S)
+    except DockerError as error:
+        reason = str(error).splitlines()[-1].strip()
+        say(f"no registry has {base} for us ({reason}); making it from the Debian mirror with mmdebstrap, about 15 s")
+        make_base(base, say)
+
+
+def make_base(base: str, say: Say) -> None:
+    """Make Debian's minimal system and import it as `base`. Raises ImageError, DockerError."""
+    if not shutil.which("mmdebstrap") or not Path(KEYRING).exists():
+        _install_mmdebstrap(base, say)
+    with tempfile.TemporaryDirectory(prefix="headwind-base-") as directory:
+        tarball = Path(directory) / "base.tar"
+        options = [f"--aptopt={option}" for option in APT_OPTIONS] + [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
+        _command(
+            "mmdebstrap", "--quiet", "--variant=minbase", *options, f"--customize-hook={NO_CACHE_HOOK}",
+            f"--keyring={KEYRING}", SUITE, str(tarball), *debian_mirror(),
+        )  # fmt: skip
+        docker("import", "--change", f"LABEL {BASE_LABEL}=mmdebstrap", str(tarball), base)
+
+
+def debian_mirror() -> list[str]:
+    """The URI of the Debian mirror that apt is configured with; empty where there is none: mmdebstrap has a default."""
+    told = _command("apt-get", "indextargets", "--format", "$(LABEL) $(SITE)", "Created-By: Packages")
+    return [line.partition(" ")[2] for line in told.splitlines() if line.startswith("Debian ")][:1]
+
+
+def _install_mmdebstrap(base: str, say: Say) -> None:
+    wanted = ("mmdebstrap", "debian-archive-keyring")
+    if not shutil.which("apt-get") or os.geteuid() != 0:
+        raise ImageError(
+            f"Docker cannot pull {base}, and what makes it from a Debian mirror is not installed.\n"
+            f"Either let Docker reach a registry (`docker pull {base}` must work), or run as root:\n"
+            f"  apt-get install {' '.join(wanted)}"
+        )
+    say(f"installing {' and '.join(wanted)}")
+    _command("apt-get", "update")
+    _command("apt-get", "install", "--yes", "--no-install-recommends", *wanted)
+
+
+def _command(*command: str) -> str:
+    """The standard output of a command; raises ImageError with its last words when it fails."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    except FileNotFoundError as error:
+        raise ImageError(f"{command[0]} is not installed") from error
+    if done.returncode:
+        tail = "\n".join(f"  {line}" for line in (done.stderr or done.stdout).splitlines()[-8:])
+        raise ImageError(f"{command[0]} failed with status {done.returncode}:\n{tail}")
+    return done.stdout

@@ -1,0 +1,320 @@
+"""The testbed: three containers and two networks, up for as long as a `with` block."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headwind.errors import HeadwindError
+from headwind.model import Congestion
+from headwind.testbed.addresses import Addresses
+from headwind.testbed.agent import Agent, AgentDied, AgentError
+from headwind.testbed.docker import DockerError, Say, compose, docker, python_in
+from headwind.testbed.engine import Choice, chosen, wants_uml
+from headwind.testbed.far_ends import on_this_host
+from impair.ability import Ability
+from impair.fingerprint import interfaces
+from impair.profile import Profile
+
+__all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "projects", "remove_project", "sweep"]
+
+LABEL = "headwind.project"
+OWNER_LABEL = "headwind.owner"
+HERE = "this host"
+OUTSIDE = "router's container"  # around a router that is a kernel of its own
+# RFC 1918, the least used first; then what RFC 2544 sets aside for measuring networks, where a VPN has all the others.
+POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15")
+POOL_TRIES = 1000
+START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
+
+
+def _owner() -> str:
+    return f"{os.uname().nodename}:{os.getpid()}:{_start_time(os.getpid())}"
+
+
+def _start_time(pid: int) -> str:
+    """The kernel's start time of a process, so that a reused pid is not mistaken for its owner; empty when unknown."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
+
+
+def _is_alive(owner: str) -> bool:
+    host, _, rest = owner.partition(":")
+    pid, _, start = rest.partition(":")
+    if host != os.uname().nodename or not pid.isdigit():
+        return host != os.uname().nodename and bool(owner)  # another host's lab on the same daemon: leave it alone
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not start or _start_time(int(pid)) in (start, "")
+
+
+def _labelled(kind: str) -> list[tuple[str, str, str]]:
+    """(id, project, owner) of every container or network that a lab made."""
+    listing = ("ps", "-aq") if kind == "container" else ("network", "ls", "-q")
+    identities = docker(*listing, "--filter", f"label={LABEL}").split()
+    if not identities:
+        return []
+    found = json.loads(docker(kind, "inspect", *identities, check=False) or "[]")  # one may have gone by now
+    labels = [(item, (item["Config"] if kind == "container" else item).get("Labels") or {}) for item in found]
+    return [(item["Id"], label.get(LABEL, ""), label.get(OWNER_LABEL, "")) for item, label in labels]
+
+
+def remove_project(project: str) -> None:
+    """Remove every container and network of one testbed, at once and whatever state they are in."""
+    for kind, remove in (("container", ("rm", "-f", "-v")), ("network", ("network", "rm"))):
+        ours = [identity for identity, name, _ in _labelled(kind) if name == project]
+        if ours:
+            docker(*remove, *ours, check=False)
+
+
+def projects() -> dict[str, bool]:
+    """Every testbed that exists, and whether its lab still runs."""
+    return {project: _is_alive(owner) for kind in ("container", "network") for _, project, owner in _labelled(kind)}
+
+
+def sweep(say: Say, include_living: bool = False) -> int:
+    """Remove the testbeds whose lab no longer runs (all of them with `include_living`); returns how many went."""
+    found = projects()
+    gone = [project for project, alive in found.items() if include_living or not alive]
+    for project in gone:
+        say(f"removing {project}, left by an earlier run")
+        remove_project(project)
+    for project in found.keys() - set(gone):
+        say(f"leaving {project} alone: its lab is still running")
+    return len(gone)
+
+
+def pick_addresses(rng: random.Random, taken: list[str]) -> Addresses:
+    """Two free private /24 networks that overlap none of `taken` (CIDR texts). Raises HeadwindError when all are taken.
+
+    A route as wide as half the Internet is a VPN's way to be the default route, and takes nothing.
+    """
+    used = [net for net in (ipaddress.ip_network(text, strict=False) for text in taken) if net.prefixlen >= 8]
+    free: list[str] = []
+    for pool in map(ipaddress.IPv4Network, POOLS):
+        for _ in range(POOL_TRIES):
+            candidate = ipaddress.ip_network((rng.randrange(int(pool[0]), int(pool[-1])) & ~0xFF, 24))
+            if str(candidate) not in free and not any(candidate.overlaps(net) for net in used if net.version == 4):
+                free.append(str(candidate))
+            if len(free) == 2:
+                return Addresses(*free)
+    widest = sorted({net for net in used if net.version == 4}, key=lambda net: net.prefixlen)[:6]
+    raise HeadwindError(
+        f"no two free /24 networks in {', '.join(POOLS)}: the host's routes and Docker's networks take them all, the "
+        f"widest are {', '.join(map(str, widest))}. Where `ip route` shows them as a VPN's, disconnect it while the "
+        "lab runs, or let it route less; `docker network prune` frees networks that nobody uses"
+    )
+
+
+def taken_subnets() -> list[str]:
+    """Every subnet that Docker or the host's routing table uses."""
+    identities = docker("network", "ls", "-q").split()
+    networks = json.loads(docker("network", "inspect", *identities, check=False) or "[]")
+    subnets = [pool["Subnet"] for net in networks for pool in net["IPAM"]["Config"] or [] if "Subnet" in pool]
+    if shutil.which("ip"):
+        routes = subprocess.run(["ip", "-json", "-4", "route"], capture_output=True, text=True, check=False).stdout
+        subnets += [route["dst"] for route in json.loads(routes or "[]") if route["dst"] != "default"]
+    return subnets
+
+
+@dataclass(slots=True)
+class Testbed:
+    """client -- router -- server, joined and ready. Made by `Testbed.up` (or by a test, with agents of its own)."""
+
+    client: Agent
+    server: Agent
+    router: Agent
+    addresses: Addresses
+    engine: str
+    facts: dict[str, Any] = field(default_factory=dict)  # what the agents said of themselves when they joined
+    containers: dict[str, str] = field(default_factory=dict)
+    fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)  # of all hosts, once joined
+    far_ends: tuple[int, ...] = ()  # of the containers' interfaces, on this very machine; empty if Docker is elsewhere
+    outside: Agent | None = None  # in the router's container, where the router is a kernel of its own inside it
+
+    @property
+    def agents(self) -> tuple[Agent, Agent, Agent]:
+        """The three agents; a call that waits on one watches the others."""
+        return self.client, self.server, self.router
+
+    def netem_seeds(self, wanted: Mapping[str, int]) -> Mapping[str, int | None]:
+        """What netem is asked for, of the seeds that a block has: nothing where the router's kernel cannot be seeded.
+
+        netem then draws the kernel's own random numbers, and a trial cannot be repeated packet by packet.
+        """
+        can_seed = self.facts.get("router", {}).get("netem_seed", True)
+        return wanted if can_seed else dict.fromkeys(wanted)
+
+    def ask_endpoints(self, op: str, /, **arguments: Any) -> tuple[Any, Any]:
+        """Ask client and server for the same thing at once; the client's answer and the server's."""
+        client, server = self.client.start(op, **arguments), self.server.start(op, **arguments)
+        return self.client.wait(client, 10.0, self.agents), self.server.wait(server, 10.0, self.agents)
+
+    @property
+    def hosts(self) -> dict[str, Agent]:
+        """Whoever can look at a host, by the host's name: what packets pass through on their way."""
+        outside = {OUTSIDE: self.outside} if self.outside else {}
+        return {"client": self.client, "server": self.server, "router": self.router, **outside}
+
+    def ask_hosts(self, ops: Mapping[str, str], /, **arguments: Any) -> dict[str, Any]:
+        """Ask the hosts that `ops` names, each for its operation, at once; their answers."""
+        hosts = self.hosts
+        asked = {host: hosts[host].start(op, **arguments) for host, op in ops.items() if host in hosts}
+        return {host: hosts[host].wait(request, 10.0, self.agents) for host, request in asked.items()}
+
+    def read_fingerprints(self) -> dict[str, dict[str, str]]:
+        """What decides which way packets take on each of the hosts (impair/fingerprint.py)."""
+        told = self.ask_hosts({"client": "counters", "server": "counters", "router": "show", OUTSIDE: "counters"},
+                              whole=True)  # fmt: skip
+        here = {HERE: interfaces(self.far_ends)} if self.far_ends else {}
+        return {**{host: found["fingerprint"] for host, found in told.items()}, **here}
+
+    @classmethod
+    @contextmanager
+    def up(
+        cls, tag: str, congestion: Congestion, engine: str, say: Say = print, profiles: Collection[Profile] = ()
+    ) -> Iterator[Testbed]:
+        """Start the containers of images `tag`, join them through `engine` (auto, kernel, uml or plain), take all down.
+
+        `profiles` are the networks that the engine must be able to make. `plain` forwards without netem and is for
+        benchmarks. Raises HeadwindError; whatever happens, nothing stays.
+        """
+        project = f"headwind-{os.getpid()}-{random.SystemRandom().randrange(16**6):06x}"
+        try:
+            with ExitStack() as stack:
+                logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwind-")))
+                addresses = _start_containers(project, tag)
+                containers = {name: _container(project, name) for name in ("client", "server", "impair")}
+                testbed = _start_agents(stack, containers, addresses, engine, logs, say, profiles)
+                testbed.join(congestion)
+                looking = ("client", "server", OUTSIDE if testbed.outside else "router")
+                testbed.far_ends = on_this_host(testbed.ask_hosts(dict.fromkeys(looking, "far_ends")).values())
+                testbed.fingerprints = testbed.read_fingerprints()
+                yield testbed
+        finally:
+            remove_project(project)
+
+    def join(self, congestion: Congestion) -> None:
+        """Connect both endpoints through the router, and keep what everybody said of themselves."""
+        client, server = self.ask_endpoints("hello")
+        neighbours = {"client": _neighbour(client), "server": _neighbour(server)}
+        router = self.router.call(
+            "setup", client_gateway=self.addresses.gateway("client"), server_gateway=self.addresses.gateway("server"),
+            neighbours=neighbours,
+        )  # fmt: skip
+        joined = {}
+        for side, peer, agent in (("client", "server", self.client), ("server", "client", self.server)):
+            joined[side] = agent.call(
+                "join", gateway=self.addresses.host(side, 254), gateway_mac=router["ports"][side]["mac"],
+                peer_network=getattr(self.addresses, f"{peer}_subnet"), peer_ip=neighbours[peer]["ip"],
+                congestion=congestion.tcp,
+            )  # fmt: skip
+        self.facts |= {"client": {**client, **joined["client"]}, "server": {**server, **joined["server"]}}
+        self.facts |= {"router": router, "nginx": self.server.call("info"), "h2load": self.client.call("info")}
+
+
+def _neighbour(hello: Mapping[str, Any]) -> dict[str, str]:
+    return {"ip": hello["ip"].partition("/")[0], "mac": hello["mac"]}
+
+
+def _start_containers(project: str, tag: str) -> Addresses:
+    """`compose up` with free subnets; another pair is tried when somebody else was quicker."""
+    rng = random.SystemRandom()
+    taken, failure = taken_subnets(), DockerError("no attempt was made")
+    for _ in range(4):
+        addresses = pick_addresses(rng, taken)
+        try:
+            environment = _compose_environment(project, tag, addresses)
+            compose("-p", project, "-f", "compose.yaml", "up", "-d", "--no-build", environment=environment)
+            return addresses
+        except DockerError as error:
+            remove_project(project)
+            if "overlap" not in str(error).lower():
+                raise
+            failure = error
+    raise failure
+
+
+def _compose_environment(project: str, tag: str, addresses: Addresses) -> dict[str, str]:
+    names = {"HEADWIND_PROJECT": project, "HEADWIND_OWNER": _owner(), "HEADWIND_TAG": tag}
+    for side in ("client", "server"):
+        subnet = addresses.client_subnet if side == "client" else addresses.server_subnet
+        names[f"HEADWIND_{side.upper()}_SUBNET"] = subnet
+        names[f"HEADWIND_{side.upper()}_ADDRESS"] = addresses.host(side, 10)
+        names[f"HEADWIND_ROUTER_{side.upper()}_ADDRESS"] = addresses.host(side, 253)
+        names[f"HEADWIND_{side.upper()}_BRIDGE_ADDRESS"] = addresses.host(side, 1)
+    return names
+
+
+def _container(project: str, service: str) -> str:
+    found = docker("ps", "-aq", "--filter", f"label={LABEL}={project}",
+                   "--filter", f"label=com.docker.compose.service={service}").split()  # fmt: skip
+    if len(found) != 1:
+        raise DockerError(f"{len(found)} containers of service {service} in {project}: there should be one")
+    return found[0]
+
+
+def _start_agents(
+    stack: ExitStack, containers: dict[str, str], addresses: Addresses, engine: str, logs: Path, say: Say,
+    profiles: Collection[Profile],
+) -> Testbed:  # fmt: skip
+    def start(name: str, service: str, *command: str) -> Agent:
+        agent = Agent(name, python_in(containers[service], *command), logs / f"{name}.log")
+        stack.callback(agent.close)
+        return agent
+
+    subnets = ("--client-subnet", addresses.client_subnet, "--server-subnet", addresses.server_subnet)
+
+    def start_router(module: str) -> Agent:
+        return start("router", "impair", module, *subnets)
+
+    client = start("client", "client", "client.agent")
+    server = start("server", "server", "nginx.agent")
+    router = start_router("impair.router.uml" if engine == "uml" else "impair.router.agent")
+    for agent in (client, server, router):
+        agent.wait_ready(START_TIMEOUT_S)
+    choice = Choice(engine, f"engine {engine}, as asked")
+    if engine in ("auto", "kernel"):
+        router, choice = _choose(engine, router, lambda: start_router("impair.router.uml"), profiles)
+        if not choice.is_plain:
+            say(choice.reason)
+    outside = start(OUTSIDE, "impair", "impair.router.outside", *subnets) if choice.engine == "uml" else None
+    if outside:
+        outside.wait_ready(START_TIMEOUT_S)
+    facts = {"choice": asdict(choice)}
+    return Testbed(client, server, router, addresses, choice.engine, facts, containers, outside=outside)
+
+
+def _choose(
+    asked: str, router: Agent, start_uml: Callable[[], Agent], profiles: Collection[Profile]
+) -> tuple[Agent, Choice]:
+    """The router's agent on the engine of choice; `router` is the one of the host's kernel. Raises EngineError."""
+    told = router.call("probe", 30.0, profiles=[profile.to_json() for profile in profiles])
+    ability, refusal = Ability(**told), None
+    if asked == "auto" and wants_uml(ability, profiles):
+        uml = start_uml()
+        try:
+            uml.wait_ready(START_TIMEOUT_S)
+        except (AgentError, AgentDied) as error:
+            refusal = str(error).splitlines()[0]
+            uml.close()
+        else:
+            router.close()
+            router = uml
+    return router, chosen(asked, ability, profiles, refusal)

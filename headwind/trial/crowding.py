@@ -1,0 +1,22 @@
+"""Did a trial come near to what the path itself can carry?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headwind.proof.passage import SIDES
+from headwind.testbed.testbed import Testbed
+from impair.profile import Direction
+
+HEADROOM = 1.5  # a trial may use the path up to its measured ceiling divided by this
+
+
+def crowding(testbed: Testbed, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> Iterator[str]:
+    """Warnings where the trial's frames came too near to the packet rate that the path can carry."""
+    for direction, ceiling in testbed.facts.get("ceiling", {}).items():
+        side = SIDES[Direction(direction)][0]
+        frames = after[side]["tx_frames"] - before[side]["tx_frames"]
+        limit = ceiling["frames_per_s"] / HEADROOM
+        if seconds > 0 and frames / seconds > limit:
+            yield f"{direction}: {frames / seconds:.0f} frames/s, above {limit:.0f} which the path carries with reserve"

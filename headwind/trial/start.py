@@ -1,0 +1,137 @@
+"""A testbed is checked against what it must be, not only against itself: when it starts, and again when it ends.
+
+Everything here looks at hosts or sends datagrams of its own; nothing depends on a protocol.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from headwind.errors import HeadwindError
+from headwind.proof.proof import DELAY_ALLOWANCE_S
+from headwind.testbed.docker import docker
+from headwind.testbed.testbed import HERE, OUTSIDE, Testbed
+from headwind.trial.probes import send
+from impair.plain import odd_interfaces
+from impair.profile import FRAME_BYTES, Direction, Link, Profile
+
+TRAIN_PACKETS = 2000  # each way
+TRAIN_INTERVAL_S = 0.0003  # full frames: 40 Mbit/s, more than a shaper lets pass and less than any path here carries
+TRAIN_PAYLOAD_BYTES = FRAME_BYTES - 42
+TRAIN_PATIENCE_S = 0.5
+TRAIN_LOSS = 0.001  # of a train inside hosts: less is the machine's
+TRAIN_TRIES = 3  # what costs one train some datagrams and spares the next is no property of the path
+PROGRAMS = ("/usr/", "/opt/", "/srv/", "/lib", "/bin", "/sbin", "/etc/ld.so")  # what no container changes by itself
+OWN_CHANGES = ("/usr/sbin/docker-init", "/__pycache__")
+
+
+class NotPlain(HeadwindError):
+    """The testbed has something in the path, or lost something on it, that no plain testbed has or loses."""
+
+
+def examine_start(testbed: Testbed) -> dict[str, Any]:
+    """Look at every host, and send a long train each way; what came of it, to be kept with the run.
+
+    Returns {"train": see `long_train`}. Raises NotPlain with every difference, by host and with what to do.
+    """
+    told = testbed.ask_hosts(dict.fromkeys(("client", "server", "router", OUTSIDE), "examine"))
+    odd = [f"{host}: {what}" for host, found in told.items() for what in found]
+    odd += [f"{host}: {what}" for host, identity in testbed.containers.items() for what in changed_programs(identity)]
+    odd += [f"{HERE}: {what}" for what in (odd_interfaces(testbed.far_ends) if testbed.far_ends else ())]
+    odd += _unlike(testbed.fingerprints)
+    if odd:
+        listed = "".join(f"\n  {what}" for what in odd)
+        raise NotPlain(
+            f"the testbed is not as it must be, so no trial was run on it. What is there and should not be:{listed}\n"
+            "Whatever sets this on this host or in these images has to go; `lab.py down` removes old testbeds."
+        )
+    train = long_train(testbed)
+    if any(seen["lost"] == seen["sent"] for seen in train.values()):
+        raise NotPlain(_nothing_passes(testbed, train))
+    if trouble := list(troubles(train)):
+        raise NotPlain(
+            f"the path between the hosts is not clean, so no trial was run on it: {'; '.join(trouble)}. Something on "
+            "the way delays, limits or drops packets: look for queueing disciplines, filters and firewall rules on the "
+            "host's side of the containers' interfaces (`tc qdisc`, `nft list ruleset`), or free the processors"
+        )
+    return {"train": train}
+
+
+def _nothing_passes(testbed: Testbed, train: Mapping[str, Mapping[str, float]]) -> str:
+    """What to do where a direction lets nothing through: mostly the host's firewall, which sees bridged frames too."""
+    silent = " and ".join(way for way, seen in train.items() if seen["lost"] == seen["sent"])
+    subnets = testbed.addresses.client_subnet, testbed.addresses.server_subnet
+    return (
+        f"nothing passes between client and server ({silent}: not one of {TRAIN_PACKETS} datagrams), so no trial was "
+        f"run. The containers' networks are {' and '.join(subnets)}. Mostly a firewall of this host drops what it "
+        "forwards, also between containers: look at `iptables -S FORWARD` and `nft list ruleset`. Either allow it for "
+        "Docker's networks (`iptables -I DOCKER-USER -i br-+ -o br-+ -j ACCEPT`; a firewall that has rules of its own "
+        "needs the like), or keep bridged frames from it (`sysctl -w net.bridge.bridge-nf-call-iptables=0`)"
+    )
+
+
+def _unlike(fingerprints: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """The containers are alike in all that nobody sets for one of them: what differs was set by somebody."""
+    client, server = (fingerprints.get(side, {}) for side in ("client", "server"))
+    if client.get("sysctls") != server.get("sysctls"):
+        yield (f"client and server: different settings of the network (`sysctl -a`): {client.get('sysctls')} and "
+               f"{server.get('sysctls')}")  # fmt: skip
+    pinned = any(os.environ.get(f"HEADWIND_{name}_CPUS") for name in ("CLIENT", "SERVER", "ROUTER"))
+    router = OUTSIDE if OUTSIDE in fingerprints else "router"
+    found = {host: fingerprints.get(host, {}).get("limits", "") for host in ("client", "server", router)}
+    if not pinned and len(set(found.values())) > 1:
+        told = "; ".join(f"{host}: {limits}" for host, limits in found.items())
+        yield f"client, server and router: different shares of the machine (`docker update`): {told}"
+
+
+def changed_programs(container: str) -> list[str]:
+    """Programs and configurations that are not those of the container's image, in words."""
+    return [f"{path} is not the image's" for path in changed_paths(docker("diff", container, check=False).splitlines())]
+
+
+def changed_paths(lines: Iterable[str]) -> Iterator[str]:
+    """The files among PROGRAMS in lines of `docker diff`, such as `A /usr/bin/x`; what is in a folder tells of it."""
+    paths = sorted(line.partition(" ")[2] for line in lines)
+    folders = {path.rpartition("/")[0] for path in paths}
+    for path in paths:
+        if path.startswith(PROGRAMS) and path not in folders and not any(own in path for own in OWN_CHANGES):
+            yield path
+
+
+def long_train(testbed: Testbed) -> dict[str, dict[str, float]]:
+    """TRAIN_PACKETS full frames each way over a clean path; {direction: {"sent", "lost", "delay_s", "tries"}}.
+
+    `delay_s` is the median of one way. A train that lost too much is sent again; the last one counts.
+    """
+    if testbed.engine != "plain":
+        testbed.router.call(
+            "apply", profile=Profile("clean").to_json(), seeds=testbed.netem_seeds({"uplink": 1, "downlink": 1})
+        )
+    plan = dict.fromkeys(Direction, (TRAIN_PACKETS, TRAIN_INTERVAL_S, TRAIN_PAYLOAD_BYTES))
+    found: dict[str, dict[str, float]] = {}
+    for tries in range(1, TRAIN_TRIES + 1):
+        seen = send(testbed, dict.fromkeys(Direction, Link()), plan, TRAIN_PATIENCE_S)
+        found = {
+            direction.value: {
+                "sent": train["sent"],
+                "lost": train["sent"] - train["unique"],
+                "delay_s": statistics.median(train["delays_s"] or [float("inf")]),
+                "tries": tries,
+            }
+            for direction, train in seen.items()
+        }
+        if not list(troubles(found)):
+            break
+    return found
+
+
+def troubles(train: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """What a long train shows that a clean path does not do, in words."""
+    for direction, seen in train.items():
+        if seen["lost"] >= TRAIN_LOSS * seen["sent"]:
+            yield f"{direction} lost {seen['lost']:.0f} of {seen['sent']:.0f} datagrams, {seen['tries']:.0f} times"
+        elif seen["delay_s"] > DELAY_ALLOWANCE_S:
+            yield f"{direction} held datagrams back for {seen['delay_s'] * 1000:.1f} ms"

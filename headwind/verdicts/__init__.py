@@ -1,0 +1,1 @@
+"""From samples to words: when a difference is a difference."""

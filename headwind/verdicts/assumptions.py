@@ -1,0 +1,216 @@
+"""Is the ground sound? What verdicts take for granted, checked; a doubt is a warning that travels with its data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from headwind.observed import Observed
+from headwind.verdicts.stats import Floats, Interval, fewest_blocks, paired_bounds
+from headwind.verdicts.verdict import Rule
+
+ALARM_PROBABILITY = (
+    0.001  # of a false alarm in one check: 24 comparisons by 2 metrics with 3 checks each give one in 7 runs
+)
+IMBALANCE_SHARE = 0.1  # of the blocks: how much more often one position may meet a protocol than another
+
+
+class Concern(StrEnum):
+    """What a warning is about."""
+
+    NETWORK = "network not as requested"
+    FEW_BLOCKS = "few blocks"
+    UNFINISHED = "unfinished"
+    LEFT_OUT = "left out"
+    DRIFT = "drift"
+    RATIO_DRIFT = "ratio drift"
+    IMBALANCE = "imbalance"
+    CORRELATION = "correlation"
+    PROCESSORS = "processor-bound"
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """A warning as data: what it is about, and a sentence for people."""
+
+    concern: Concern
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How often every protocol ran at every position of its block: counts[protocol][position]."""
+
+    counts: Mapping[str, tuple[int, ...]]
+
+    @property
+    def spread(self) -> int:
+        """Largest difference between two positions of one protocol: 0 after whole squares, at most 1 in between."""
+        return max((max(row) - min(row) for row in self.counts.values()), default=0)
+
+
+def latin_balance(orders: Sequence[Sequence[str]]) -> Balance:
+    """Count positions over the blocks that were analysed: one sequence of protocols per block, first to last.
+
+    A cyclic Latin square puts every protocol at every position once (Fisher, The Design of Experiments, 1935), which
+    cancels whatever it costs to run first or last.
+    """
+    names = sorted({name for order in orders for name in order})
+    positions = range(max((len(order) for order in orders), default=0))
+    placed = [(name, position) for order in orders for position, name in enumerate(order)]
+    return Balance({name: tuple(placed.count((name, position)) for position in positions) for name in names})
+
+
+def lag1_correlation(differences: ArrayLike) -> float:
+    """Rank correlation of every difference with the next one, shape (blocks,) in run order; 0 without any spread.
+
+    Verdicts take blocks as independent: a value well above 0 means that neighbours share something (the machine, the
+    hour), so that n blocks carry less than n blocks. Infinite differences are fine. Expected -1/n, spread about
+    1/sqrt(n) when independent. Source: serial correlation of ranks, Wald and Wolfowitz, Ann. Math. Statist. 14, 1943.
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    # the rank among equals is their mean rank, counted from the middle
+    ranks = (values[:, None] > values).sum(axis=1) - (values[:, None] < values).sum(axis=1).astype(np.float64)
+    power = float(ranks @ ranks)
+    return float(ranks[:-1] @ ranks[1:]) / power if power else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A trend over the run: its change from first to last block in ln units, and how probable it is by chance."""
+
+    change: float
+    p_value: float
+
+
+def drift(values: ArrayLike) -> Drift:
+    """Look for a trend in ln times or in differences, shape (blocks,) in run order; infinite ones are left out.
+
+    Change: the median slope of all pairs times the length of the run (Theil 1950; Sen, JASA 63, 1968).
+    Probability: two-sided, from the signs of the same slopes (Mann, Econometrica 13, 1945; Kendall 1975) with the
+    normal approximation and continuity correction, good from about 8 blocks. Fewer than 3 values show no trend.
+    """
+    series = np.asarray(values, dtype=np.float64)
+    index = np.flatnonzero(np.isfinite(series))
+    n = len(index)
+    if n < 3:
+        return Drift(0.0, 1.0)
+    first, second = _pairs(n)
+    rise = series[index[second]] - series[index[first]]
+    slope = float(np.median(rise / (index[second] - index[first])))
+    score = abs(float(np.sign(rise).sum()))
+    deviation = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    return Drift(slope * (len(series) - 1), math.erfc(max(score - 1, 0.0) / deviation / math.sqrt(2)))
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[NDArray[np.intp], ...]:
+    """Every pair of different indices below n, the smaller first."""
+    return tuple(np.triu_indices(n, k=1))
+
+
+def noise_floor(same_against_same: Interval) -> float:
+    """The smallest |ln ratio| that this lab tells from nothing: the far end of an A/A interval, infinite if open."""
+    return max(abs(same_against_same.low), abs(same_against_same.high))
+
+
+def caveats(
+    base: Sequence[Observed],
+    new: Sequence[Observed],
+    orders: Sequence[Sequence[str]],
+    rule: Rule,
+    bounds: tuple[ArrayLike, ArrayLike] | None = None,
+) -> tuple[Caveat, ...]:
+    """Every warning about one comparison: both protocols' times and the orders of the same blocks, in run order.
+
+    `bounds` are those of stats.paired_bounds, where they are known or are not those of times.
+
+    Drift, ratio drift and correlation each cry wolf with ALARM_PROBABILITY at most on sound data.
+    """
+    lows, highs = (np.asarray(side, dtype=np.float64) for side in bounds or paired_bounds(base, new))
+    with np.errstate(divide="ignore"):
+        level = np.log([_level(b, c) for b, c in zip(base, new, strict=True)])
+    found = (
+        _few_blocks(len(lows), rule),
+        _unfinished(base, new),
+        _drift(level),
+        _ratio_drift(lows, highs),
+        _imbalance(latin_balance(orders), len(orders)),
+        _correlation(lows, highs),
+    )
+    return tuple(caveat for caveat in found if caveat is not None)
+
+
+def _level(base: Observed, new: Observed) -> float:
+    """The geometric mean of both, infinite where one of them is not known."""
+    return math.sqrt(base.high * new.high) if base.is_finished and new.is_finished else math.inf
+
+
+def _few_blocks(n: int, rule: Rule) -> Caveat | None:
+    fewest = fewest_blocks(rule.confidence, rule.anytime)
+    if n >= fewest:
+        return None
+    return Caveat(Concern.FEW_BLOCKS, f"need >= {fewest} blocks for a {rule.confidence:.0%} interval, have {n}")
+
+
+def _unfinished(base: Sequence[Observed], new: Sequence[Observed]) -> Caveat | None:
+    stalled = [sum(not time.is_finished for time in times) for times in (base, new)]
+    if not any(stalled):
+        return None
+    return Caveat(
+        Concern.UNFINISHED,
+        f"did not finish: baseline {stalled[0]}, candidate {stalled[1]} of {len(base)}; counted as bounds, not dropped",
+    )
+
+
+def _drift(level: Floats) -> Caveat | None:
+    trend = drift(level)
+    if trend.p_value >= ALARM_PROBABILITY:
+        return None
+    return Caveat(
+        Concern.DRIFT,
+        f"drift over the run: both times changed by {math.expm1(trend.change):+.1%}; "
+        "the protocols of a block ran side by side, so the ratio stands",
+    )
+
+
+def _ratio_drift(lows: Floats, highs: Floats) -> Caveat | None:
+    trend = drift(np.where(lows == highs, lows, np.inf))
+    if trend.p_value >= ALARM_PROBABILITY:
+        return None
+    return Caveat(
+        Concern.RATIO_DRIFT,
+        f"the ratio itself changed by {math.expm1(trend.change):+.1%} over the run: the verdict mixes different states",
+    )
+
+
+def _imbalance(balance: Balance, blocks: int) -> Caveat | None:
+    if balance.spread <= max(1, IMBALANCE_SHARE * blocks):
+        return None
+    name, row = max(balance.counts.items(), key=lambda item: max(item[1]) - min(item[1]))
+    return Caveat(
+        Concern.IMBALANCE,
+        f"positions are not balanced: of {blocks} blocks {name} ran "
+        + ", ".join(f"{count} at position {position}" for position, count in enumerate(row, start=1)),
+    )
+
+
+def _correlation(lows: Floats, highs: Floats) -> Caveat | None:
+    known: NDArray[np.bool_] = np.isfinite(lows) | np.isfinite(highs) | (lows == highs)
+    differences = np.where(np.isfinite(lows), highs, lows)[known]  # a bound counts as the infinite end it leaves open
+    n = len(differences)
+    correlation = lag1_correlation(differences)
+    if n < 3 or (correlation + 1 / n) * math.sqrt(n) <= -float(ndtri(ALARM_PROBABILITY)):
+        return None
+    return Caveat(
+        Concern.CORRELATION,
+        f"neighbouring blocks resemble each other (lag-1 rank correlation {correlation:.2f}): "
+        f"{n} blocks carry less than {n} independent ones",
+    )

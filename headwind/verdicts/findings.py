@@ -1,0 +1,277 @@
+"""Results -> findings: who is compared with whom, by which metric, and what the blocks say. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import expm1, log1p
+
+from headwind.metric import Metric, Use
+from headwind.model import CONTROL_RATIO, Arm, Block, Condition, Matrix, Result, Role, Twin
+from headwind.observed import Observed, observed
+from headwind.verdicts.assumptions import Caveat, Concern, caveats, noise_floor
+from headwind.verdicts.stats import e_bh, fewest_blocks, paired_bounds
+from headwind.verdicts.verdict import Comparison, Rule, Verdict, completion, ended, judge_bounds
+
+BOUND_SHARE = 0.5  # of the blocks: where processors limited so many, they decide the comparison
+FALSE_SHARE = 0.10  # of the differences that the headline counts, at most (e-BH)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Who is compared with whom: `new` is the candidate, `base` the baseline."""
+
+    base: Arm
+    new: Arm
+
+    def __str__(self) -> str:
+        return f"{self.new.value} against {self.base.value}"
+
+    @property
+    def is_check(self) -> bool:
+        """Whether the lab checks itself with it."""
+        return isinstance(self.new, Twin)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether a difference is there to be found, of whatever size."""
+        return isinstance(self.new, Twin) and self.new.role is Role.SLOWER
+
+    def deciding(self, condition: Condition) -> tuple[Metric, ...]:
+        """Which metrics can decide it. The control's longer delays are sure to show in the primary one alone."""
+        workload = condition.workload
+        return (workload.primary(),) if self.is_check else workload.with_use(Use.JUDGED)
+
+
+def pairs_of(matrix: Matrix, condition: Condition) -> list[Pair]:
+    """Every comparison in a condition: h3:h1, h3:h2, h2:h1, then the twins with their protocol."""
+    arms = matrix.protocols
+    protocols = [Pair(base, arms[index]) for index in range(len(arms) - 1, 0, -1) for base in arms[:index]]
+    twins = [Pair(arm.protocol, arm) for arm in matrix.arms(condition) if isinstance(arm, Twin)]
+    return protocols + twins
+
+
+def rule_of(matrix: Matrix, *, complete: bool) -> Rule:
+    """What counts as a difference. Intervals for a fixed number of blocks hold only once all of them have run."""
+    repeat = matrix.repeat
+    return Rule(repeat.confidence, repeat.margin_ratio, anytime=repeat.is_adaptive or not complete)
+
+
+Rows = Mapping[int, Mapping[Arm, Result]]  # by block: the latest result of every arm
+
+
+def rows_of(results: Iterable[Result]) -> dict[str, dict[int, dict[Arm, Result]]]:
+    """Condition id -> block -> arm -> its latest result; blocks in the order of their number."""
+    found: dict[str, dict[int, dict[Arm, Result]]] = {}
+    for result in results:
+        block = result.trial.block
+        found.setdefault(block.condition.id, {}).setdefault(block.index, {})[result.trial.arm] = result
+    return {condition: dict(sorted(blocks.items())) for condition, blocks in found.items()}
+
+
+def metrics_of(matrix: Matrix, *uses: Use) -> tuple[Metric, ...]:
+    """Every metric of its workloads that is used so, once, in their order."""
+    kinds = dict.fromkeys(type(condition.workload) for condition in matrix.conditions)
+    return tuple(dict.fromkeys(metric for kind in kinds for metric in kind.with_use(*uses)))
+
+
+Bounds = tuple[tuple[float, ...], tuple[float, ...]]  # lowest and highest possible ln ratio of every block
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The blocks in which both arms of a pair gave data, in the order in which they ran."""
+
+    metric: Metric
+    base: tuple[Observed, ...]
+    new: tuple[Observed, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def bounds(self) -> Bounds:
+        """Lowest and highest possible ln ratio of every block."""
+        lows, highs = paired_bounds(self.base, self.new, self.metric.better)
+        return tuple(lows.tolist()), tuple(highs.tolist())
+
+
+def columns_of(rows: Rows, pair: Pair, metric: Metric) -> Columns:
+    """What the blocks of one condition say about a pair."""
+    kept = []
+    for row in rows.values():
+        base, new = observed(row.get(pair.base), metric), observed(row.get(pair.new), metric)
+        if base and new:
+            kept.append((base, new, row[pair.new].trial.block))
+    base_values, new_values, blocks = zip(*kept, strict=True) if kept else ((), (), ())
+    return Columns(metric, base_values, new_values, blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One comparison in one condition by one metric."""
+
+    condition: Condition
+    pair: Pair
+    metric: Metric
+    comparison: Comparison
+    caveats: tuple[Caveat, ...] = ()
+    survives: bool = False  # e-BH over the matrix lets the headline count it, and no processor was the limit
+    bounds: Bounds = ((), ())
+
+    @property
+    def verdict(self) -> Verdict:
+        """The comparison's."""
+        return self.comparison.verdict
+
+    @property
+    def counted(self) -> Verdict:
+        """The verdict as far as it stands among all comparisons of the matrix; inconclusive where it does not."""
+        return self.verdict if self.survives else Verdict.INCONCLUSIVE
+
+    @property
+    def is_processor_bound(self) -> bool:
+        """Whether the machine was the limit, so that no verdict is a protocol's."""
+        return any(caveat.concern is Concern.PROCESSORS for caveat in self.caveats)
+
+    @property
+    def network_held(self) -> bool:
+        """False where all trials together say that the network was not the requested one."""
+        return all(caveat.concern is not Concern.NETWORK for caveat in self.caveats)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there is a verdict that more blocks would not be run for, on the network that was asked for."""
+        return self.network_held and is_decided(self.pair, self.comparison)
+
+
+def is_found(pair: Pair, comparison: Comparison) -> bool:
+    """Whether this is a control of which the difference shows."""
+    return pair.is_control and comparison.interval.high < 0
+
+
+def is_decided(pair: Pair, comparison: Comparison) -> bool:
+    """Whether a comparison has a verdict that more blocks would not be run for."""
+    return comparison.verdict is Verdict.TIE or comparison.verdict.is_clear or is_found(pair, comparison)
+
+
+def find_in(matrix: Matrix, condition: Condition, rows: Rows, rule: Rule) -> list[Finding]:
+    """What the blocks of one condition say while more can come, by pair and judged metric, in their order."""
+    return [
+        _finding(condition, pair, metric, rows, rule)
+        for pair in pairs_of(matrix, condition)
+        for metric in condition.workload.with_use(Use.JUDGED)
+    ]
+
+
+def surviving(findings: Iterable[Finding], rule: Rule, *, exhausted: bool) -> list[Finding]:
+    """The findings of a whole matrix as they stand among each other: e-BH over those of protocols.
+
+    `exhausted`: no more blocks will come, so what is open is inconclusive.
+    """
+    found = list(findings)
+    protocols = [finding for finding in found if not finding.pair.is_check]
+    survivors = e_bh([finding.comparison.log_e_value for finding in protocols], FALSE_SHARE)
+    alive = {id(finding) for finding, survives in zip(protocols, survivors, strict=True) if survives}
+    return [
+        replace(
+            finding,
+            survives=id(finding) in alive and not finding.is_processor_bound,
+            comparison=ended(finding.comparison, rule) if exhausted else finding.comparison,
+        )
+        for finding in found
+    ]
+
+
+def doubted(findings: Iterable[Finding], doubts: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """The findings, but none of a condition whose network did not hold is decided or counted: it says why.
+
+    `doubts` are sentences by the condition's id (headwind/proof/pooled.py). The verdict stays: it is of another
+    network.
+    """
+    return [
+        replace(
+            finding,
+            survives=False,
+            caveats=(*(Caveat(Concern.NETWORK, doubt) for doubt in doubts[finding.condition.id]), *finding.caveats),
+        )
+        if finding.condition.id in doubts
+        else finding
+        for finding in findings
+    ]
+
+
+def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, rule: Rule) -> Finding:
+    columns = columns_of(rows, pair, metric)
+    bounds = columns.bounds
+    finishing = completion(
+        [value.is_finished for value in columns.base], [value.is_finished for value in columns.new], rule
+    )
+    comparison = judge_bounds(*bounds, finishing, rule, exhausted=False)
+    orders = [[arm.value for arm in block.order] for block in columns.blocks]
+    doubts = (
+        *_processor_bound(rows, pair),
+        *_left_out(rows, pair, metric),
+        *caveats(columns.base, columns.new, orders, rule, bounds),
+    )
+    return Finding(condition, pair, metric, comparison, doubts, bounds=bounds)
+
+
+def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
+    """A warning where the processors were the limit: how fast the machine is says nothing of the protocols."""
+    ran = [(row[pair.base], row[pair.new]) for row in rows.values() if pair.base in row and pair.new in row]
+    bound = sum(any(result.is_processor_bound for result in results) for results in ran)
+    if ran and bound >= BOUND_SHARE * len(ran):
+        yield Caveat(
+            Concern.PROCESSORS, f"processors were the limit in {bound} of {len(ran)} blocks: the headline counts none"
+        )
+
+
+def _left_out(rows: Rows, pair: Pair, metric: Metric) -> Iterator[Caveat]:
+    """A warning where blocks are missing: what keeps a trial from being data may have to do with how slow it was."""
+    ran = [row for row in rows.values() if pair.base in row and pair.new in row]
+    counts = {arm: sum(observed(row[arm], metric) is None for row in ran) for arm in (pair.new, pair.base)}
+    if any(counts.values()):
+        said = ", ".join(f"{arm.value} {count}" for arm, count in counts.items())
+        yield Caveat(Concern.LEFT_OUT, f"blocks left out, because a trial was no data: {said} of {len(ran)}")
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheckFinding:
+    """One self-check in one condition: whether it passed (None: too little was measured), and a sentence about it."""
+
+    finding: Finding
+    passed: bool | None
+    message: str
+
+    @property
+    def noise_floor_ratio(self) -> float | None:
+        """How far from 1 an A/A interval reaches, infinite while it is open; None for a control."""
+        return None if self.finding.pair.is_control else expm1(noise_floor(self.finding.comparison.interval))
+
+
+def self_checks(findings: Iterable[Finding], rule: Rule) -> list[SelfCheckFinding]:
+    """What the lab found when it compared a protocol with itself, by the primary metric."""
+    return [
+        _check(finding, rule)
+        for finding in findings
+        if finding.pair.is_check and finding.metric == finding.condition.workload.primary()
+    ]
+
+
+def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
+    assert isinstance(finding.pair.new, Twin)
+    verdict, n = finding.verdict, finding.comparison.interval.n
+    if n < fewest_blocks(rule.confidence, rule.anytime):
+        return SelfCheckFinding(finding, None, f"too few blocks ({n}) to tell")
+    if finding.pair.new.role is Role.AGAIN:
+        if verdict.favours:
+            return SelfCheckFinding(finding, False, "the lab sees a difference where there is none: trust no verdict")
+        if verdict is Verdict.TIE:
+            return SelfCheckFinding(finding, True, "a tie, as it must be")
+        return SelfCheckFinding(finding, None, "no difference seen, but the noise is wider than the margin")
+    if is_found(finding.pair, finding.comparison):
+        return SelfCheckFinding(finding, True, "delays that are 10 % longer were found")
+    if verdict is Verdict.TIE or finding.comparison.interval.low > -log1p(CONTROL_RATIO):
+        return SelfCheckFinding(
+            finding, False, "delays that are 10 % longer were not found: the lab is too coarse here"
+        )
+    return SelfCheckFinding(finding, None, "delays that are 10 % longer were not found, the noise is too wide")

@@ -1,0 +1,181 @@
+"""All that a run's results say so far, computed once: every comparison, what is open, and the self-checks. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from headwind.metric import Metric, Use
+from headwind.model import Arm, Condition, Matrix, Result
+from headwind.verdicts.assumptions import Caveat
+from headwind.verdicts.findings import (
+    Finding,
+    Pair,
+    SelfCheckFinding,
+    columns_of,
+    doubted,
+    find_in,
+    pairs_of,
+    rule_of,
+    self_checks,
+    surviving,
+)
+from headwind.verdicts.pending import Open, still_open
+from headwind.verdicts.stats import Interval, ratio_interval
+from headwind.verdicts.verdict import Rule
+
+BlockSeconds = Callable[[Condition], float]  # what one more block of a condition costs
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One comparison in one condition: its judged findings, and what is compared beside them."""
+
+    condition: Condition
+    pair: Pair
+    findings: Mapping[Metric, Finding]  # the primary metric's first
+    intervals: Mapping[Metric, Interval]  # of metrics that are compared and not judged
+
+    @property
+    def primary(self) -> Finding:
+        """The finding by the primary metric."""
+        return self.findings[self.condition.workload.primary()]
+
+    @property
+    def others(self) -> list[Finding]:
+        """The other findings."""
+        return [finding for finding in self.findings.values() if finding is not self.primary]
+
+    @property
+    def blocks(self) -> int:
+        """In which both arms gave data."""
+        return self.primary.comparison.completion.n
+
+    @property
+    def unfinished(self) -> tuple[int, int]:
+        """Trials of the candidate and of the baseline, of `blocks` each, that did not do their work."""
+        completion = self.primary.comparison.completion
+        return completion.n - completion.new_finished, completion.n - completion.base_finished
+
+    @property
+    def is_decided(self) -> bool:
+        """By one of the metrics."""
+        return any(self.findings[metric].is_decided for metric in self.pair.deciding(self.condition))
+
+    @property
+    def network_held(self) -> bool:
+        """False where all trials together say that the network was not the requested one."""
+        return all(finding.network_held for finding in self.findings.values())
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """Every warning once; one that holds for a single metric names it."""
+        said = Counter(caveat for finding in self.findings.values() for caveat in finding.caveats)
+        named = (
+            caveat if said[caveat] > 1 else replace(caveat, message=f"{metric.label}: {caveat.message}")
+            for metric, finding in self.findings.items()
+            for caveat in finding.caveats
+        )
+        return tuple(dict.fromkeys(named))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Everything that a run decided, and what it left open."""
+
+    rule: Rule
+    lines: tuple[Line, ...]  # in the matrix's order
+    checks: tuple[SelfCheckFinding, ...]
+    open: tuple[Open, ...]
+
+    @property
+    def compared(self) -> list[Line]:
+        """The lines that compare protocols."""
+        return [line for line in self.lines if not line.pair.is_check]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Every comparison of protocols once, in the matrix's order."""
+        return list(dict.fromkeys(line.pair for line in self.compared))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What is known of one condition by one rule."""
+
+    findings: list[Finding]
+    intervals: Mapping[Pair, Mapping[Metric, Interval]]
+
+
+class Judge:
+    """Is told results as they come and says what they mean; what got no new result is not judged again."""
+
+    def __init__(self, matrix: Matrix, results: Iterable[Result] = ()) -> None:
+        self.matrix = matrix
+        self.told = 0  # results
+        self._rows: dict[str, dict[int, dict[Arm, Result]]] = {}  # by condition id and block, the latest of each arm
+        self._cells: dict[str, dict[Rule, _Cell]] = {}
+        self.tell(results)
+
+    def tell(self, results: Iterable[Result]) -> None:
+        """Take in what came of trials, in the order in which they ran: a later attempt replaces an earlier one."""
+        for result in results:
+            block = result.trial.block
+            self._rows.setdefault(block.condition.id, {}).setdefault(block.index, {})[result.trial.arm] = result
+            self._cells.pop(block.condition.id, None)
+            self.told += 1
+
+    def judgement(
+        self,
+        block_s: BlockSeconds,
+        *,
+        complete: bool,
+        exhausted: bool,
+        doubts: Mapping[str, Sequence[str]] | None = None,
+    ) -> Judgement:
+        """What the results say now. `complete`: all planned blocks have run; `exhausted`: no more will come.
+
+        Intervals of a matrix with a fixed number of blocks hold only once it is complete; what is open is undecided
+        until it is exhausted, and inconclusive then. `block_s` tells what more blocks would cost, `doubts` by condition
+        id what was wrong with its network.
+        """
+        rule = rule_of(self.matrix, complete=complete)
+        cells = self._judged(rule)
+        every = (finding for cell in cells.values() for finding in cell.findings)
+        findings = doubted(surviving(every, rule, exhausted=exhausted), doubts or {})
+        lines = []
+        for (name, pair), group in groupby(findings, key=lambda finding: (finding.condition.id, finding.pair)):
+            by_metric = {finding.metric: finding for finding in group}
+            condition = next(iter(by_metric.values())).condition
+            lines.append(Line(condition, pair, by_metric, cells[name].intervals[pair]))
+        left = self._open(cells, rule, block_s) if self.matrix.repeat.is_adaptive else []
+        return Judgement(rule, tuple(lines), tuple(self_checks(findings, rule)), tuple(left))
+
+    def open(self, block_s: BlockSeconds) -> list[Open]:
+        """Every condition with comparisons that are not settled, in the matrix's order, while more blocks can come."""
+        rule = rule_of(self.matrix, complete=False)
+        return self._open(self._judged(rule), rule, block_s)
+
+    def _open(self, cells: Mapping[str, _Cell], rule: Rule, block_s: BlockSeconds) -> list[Open]:
+        blocks = {name: len(rows) for name, rows in self._rows.items()}
+        return still_open(self.matrix, {name: cell.findings for name, cell in cells.items()}, blocks, rule, block_s)
+
+    def _judged(self, rule: Rule) -> dict[str, _Cell]:
+        """Every condition of the matrix by its id, in its order."""
+        for condition in self.matrix.conditions:
+            known = self._cells.setdefault(condition.id, {})
+            if rule not in known:
+                known[rule] = self._cell(condition, rule)
+        return {condition.id: self._cells[condition.id][rule] for condition in self.matrix.conditions}
+
+    def _cell(self, condition: Condition, rule: Rule) -> _Cell:
+        rows = dict(sorted(self._rows.get(condition.id, {}).items()))
+        beside = condition.workload.with_use(Use.COMPARED)
+        intervals = {
+            pair: {metric: ratio_interval(*columns_of(rows, pair, metric).bounds, rule.confidence, rule.anytime)
+                   for metric in beside}
+            for pair in pairs_of(self.matrix, condition)
+        }  # fmt: skip
+        return _Cell(find_in(self.matrix, condition, rows, rule), intervals)

@@ -1,0 +1,210 @@
+"""One end of the path, client or server: joins it to the router, counts its frames, makes it forget, probes.
+
+Runs inside the endpoint's container with the capabilities NET_ADMIN and NET_RAW. `OPERATIONS` is what an agent answers;
+`python3 -m impair.endpoint.agent` is an agent with nothing else.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import struct
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from impair.endpoint.pattern import send_pattern, serve_pattern
+from impair.endpoint.probe import Listener, attach_filter, send_train
+from impair.endpoint.tcp_state import destroy_sockets, flush_metrics
+from impair.fingerprint import fingerprint
+from impair.interface import EndpointError, Interface
+from impair.plain import oddities
+from impair.ports import far_ends, frame_counters
+from impair.processors import kept_waiting
+from impair.profile import FRAME_BYTES
+from impair.pulse import Pulse
+from impair.wire import serve
+
+FRAME_COUNTERS = ("rx_frames", "tx_frames", "rx_bytes", "tx_bytes")
+SNMP_COUNTERS = {  # group and column of /proc/net/snmp
+    "ip_in_receives": ("Ip", "InReceives"),
+    "ip_in_hdr_errors": ("Ip", "InHdrErrors"),
+    "udp_in_datagrams": ("Udp", "InDatagrams"),
+    "udp_rcvbuf_errors": ("Udp", "RcvbufErrors"),
+    "udp_sndbuf_errors": ("Udp", "SndbufErrors"),
+    "udp_in_csum_errors": ("Udp", "InCsumErrors"),
+    "tcp_in_csum_errors": ("Tcp", "InCsumErrors"),
+    "tcp_retrans_segs": ("Tcp", "RetransSegs"),
+}
+SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
+ETH_P_ALL = 3
+
+
+class OversizeCounter:
+    """Counts the frames above FRAME_BYTES that arrive on an interface: with all offloads off there are none."""
+
+    def __init__(self, interface: str) -> None:
+        try:
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        except PermissionError as error:
+            raise EndpointError("cannot watch for oversize frames: a packet socket needs CAP_NET_RAW") from error
+        self._socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        # ld len; jgt FRAME_BYTES -> ret 1 (count it, keep one byte); ret 0. Nothing is ever read from the socket.
+        attach_filter(self._socket, [(0x80, 0, 0, 0), (0x25, 0, 1, FRAME_BYTES), (0x06, 0, 0, 1), (0x06, 0, 0, 0)])
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)  # a full buffer counts all the same
+        self._socket.bind((interface, ETH_P_ALL))
+        self._total = 0
+
+    def read(self) -> int:
+        """How many there were since the counter was made (the kernel's own count starts anew with every reading)."""
+        packets, _ = struct.unpack("@II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+        self._total += packets  # includes those that the full buffer dropped
+        return self._total
+
+
+class Endpoint:
+    """An end of the path; its methods are the agent's operations. `hello` opens its instruments."""
+
+    def __init__(self) -> None:
+        self._peer_network: ipaddress.IPv4Network | None = None
+
+    @cached_property
+    def interface(self) -> Interface:
+        """The link to the router."""
+        return Interface.find()
+
+    @cached_property
+    def listener(self) -> Listener:
+        """Where the peer's trains arrive."""
+        return Listener()
+
+    @cached_property
+    def oversize(self) -> OversizeCounter:
+        """The watch for frames that are too long."""
+        return OversizeCounter(self.interface.name)
+
+    @cached_property
+    def pulse(self) -> Pulse:
+        """The watch for times in which nothing ran here."""
+        return Pulse()
+
+    def hello(self) -> dict[str, Any]:
+        """Who this is: {"ip", "network", "mac", "interface", "mtu", "kernel"}, and "probe": see `listen`.
+
+        Raises EndpointError or ProbeError when an instrument cannot be opened.
+        """
+        link = self.interface
+        self.oversize.read()
+        self.pulse.largest_gap_s()
+        return {
+            "ip": link.ip, "network": str(link.network), "mac": link.mac, "interface": link.name, "mtu": link.mtu,
+            "kernel": os.uname().release, "probe": self.listen(),
+        }  # fmt: skip
+
+    def join(self, gateway: str, gateway_mac: str, peer_network: str, peer_ip: str, congestion: str) -> dict[str, Any]:
+        """Make the router the only way out, TCP use `congestion`, and every packet leave as one plain frame.
+
+        Returns what was read back: {"congestion", "route" to the peer, "routes" (all), "neighbour", "offloads", "ipv6",
+        "tcp_no_metrics_save"}. Raises EndpointError on any difference.
+        """
+        link = self.interface
+        link.check_mtu()
+        self.hello()
+        joined = {
+            "ipv6": link.turn_ipv6_off(),
+            "offloads": link.turn_offloads_off(),
+            "neighbour": link.set_neighbour(gateway, gateway_mac),
+            "routes": link.set_routes(gateway, peer_network, congestion),
+            "route": link.route_to(peer_ip, gateway, congestion),
+            "congestion": congestion,  # as route_to has found it
+            "tcp_no_metrics_save": Path("/proc/sys/net/ipv4/tcp_no_metrics_save").read_text().strip() == "1",
+        }
+        self._peer_network = ipaddress.IPv4Network(peer_network)
+        return joined
+
+    def counters(self, whole: bool = True) -> dict[str, Any]:
+        """Counters since the network was made: the interface's frames and bytes, errors of IP, UDP and TCP.
+
+        `oversize_frames` counts from `hello` on. A datagram counts in udp_in_datagrams when it is read. And what is no
+        count: "fingerprint" (see there; it takes longest, and is left out unless `whole`), "processors" (see
+        impair/processors.py), and "largest_gap_s", the longest time since the last call in which this host did not run.
+        """
+        frames = frame_counters()[self.interface.name]
+        return {
+            **{name: frames[name] for name in FRAME_COUNTERS},
+            **snmp_counters(Path("/proc/net/snmp").read_text()),
+            "oversize_frames": self.oversize.read(),
+            **({"fingerprint": fingerprint()} if whole else {}),
+            "processors": kept_waiting(),
+            "largest_gap_s": self.pulse.largest_gap_s(),
+        }
+
+    def examine(self) -> list[str]:
+        """What this host has that a plain testbed has not, in words (impair/plain.py)."""
+        link = self.interface
+        networks = [str(network) for network in (link.network, self._peer_network) if network]
+        return [*oddities([link.name], networks, endpoint=True), *link.glueing_offloads()]
+
+    def far_ends(self) -> dict[str, Any]:
+        """Where the link ends on the host (impair/ports.py)."""
+        return far_ends([self.interface.name])
+
+    def forget(self) -> dict[str, Any]:
+        """Destroy the TCP sockets to the peer's network, and flush what TCP remembers of its peers.
+
+        Returns {"sockets_destroyed": count, or None where the kernel cannot, "sockets_left": count, or None where the
+        kernel does not tell}. Raises EndpointError.
+        """
+        if self._peer_network is None:
+            raise EndpointError("cannot forget the peer before `join` has said who it is")
+        try:
+            leftovers = destroy_sockets(self._peer_network)
+            flush_metrics()
+        except OSError as error:
+            raise EndpointError(f"the kernel would not forget {self._peer_network}: {error.strerror}") from error
+        return {"sockets_destroyed": leftovers.destroyed, "sockets_left": leftovers.left}
+
+    def listen(self) -> dict[str, int]:
+        """Open the listener, if it is not yet: {"port", "buffer_bytes"}. Raises ProbeError."""
+        return {"port": self.listener.port, "buffer_bytes": self.listener.receive_buffer_bytes}
+
+    def train_seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> dict[str, Any]:
+        """What has arrived of a train: `Listener.seen`."""
+        return self.listener.seen(nonce, expect, timeout_s, missing_took_time)
+
+
+def snmp_counters(text: str) -> dict[str, int]:
+    """The counters of SNMP_COUNTERS out of the text of /proc/net/snmp. Raises KeyError when one is missing."""
+    groups: dict[str, dict[str, str]] = {}
+    lines = text.splitlines()
+    for names, numbers in zip(lines[::2], lines[1::2], strict=True):
+        group, *columns = names.split()
+        groups[group.rstrip(":")] = dict(zip(columns, numbers.split()[1:], strict=True))
+    return {name: int(groups[group][column]) for name, (group, column) in SNMP_COUNTERS.items()}
+
+
+_HERE = Endpoint()
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "hello": _HERE.hello,
+    "join": _HERE.join,
+    "counters": _HERE.counters,
+    "examine": _HERE.examine,
+    "far_ends": _HERE.far_ends,
+    "forget": _HERE.forget,
+    "listen": _HERE.listen,
+    "train_seen": _HERE.train_seen,
+    "send_train": send_train,
+    "send_pattern": send_pattern,
+    "serve_pattern": serve_pattern,
+}
+
+
+def main() -> None:
+    """Answer on standard input and output until the input ends."""
+    serve(OPERATIONS)
+
+
+if __name__ == "__main__":
+    main()

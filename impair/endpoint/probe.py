@@ -1,0 +1,267 @@
+"""The instruments that prove an impairment: trains of datagrams, what a listener saw of them, and the rate they show.
+
+Each direction is an independent train: the sender stamps every datagram just before it leaves, and the listener at the
+other end is asked afterwards what it saw, so that a lost direction never hides the other one. One-way delays are true
+ones, not half a round trip: both endpoints are containers on one kernel and share its clocks. The kernel stamps each
+arrival and keeps the datagram in the socket until somebody asks: nobody wakes up while a train is on its way, and a
+delay does not include the time until a reader gets a core.
+"""
+
+from __future__ import annotations
+
+import array
+import errno
+import hashlib
+import select
+import socket
+import struct
+import time
+import zlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from impair.endpoint.dispersion import estimate_rate
+
+PORT = 4777  # of every listener; below the range that the kernel gives to clients
+HEADER_BYTES = 14 + 20 + 8  # Ethernet, IPv4 and UDP around a payload
+RECEIVE_BUFFER_BYTES = 16 << 20
+KEPT_TRAINS = 8  # a listener forgets the oldest
+SHORTEST_SLEEP_S = 2e-4  # a sleep ends about 0.1 ms late: shorter waits are spent looking at the clock
+
+# Numbers of asm-generic/socket.h and linux/in.h that Python's socket module does not name.
+SO_ATTACH_FILTER, SO_RCVBUFFORCE, SO_TIMESTAMPNS = 26, 33, 35
+IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
+
+# A datagram is filler, then nonce, sequence number and send time (ns of CLOCK_MONOTONIC), then the CRC-32 of all that.
+# The filler comes first so that its share of the CRC is computed once for a whole train.
+_STAMP = struct.Struct("!QIQ")
+_CHECK = struct.Struct("!I")
+SMALLEST_PAYLOAD_BYTES = _STAMP.size + _CHECK.size
+LARGEST_PAYLOAD_BYTES = 65507
+_FILLER = hashlib.shake_128(b"headwind").digest(LARGEST_PAYLOAD_BYTES)
+_TIMESPEC = struct.Struct("@qq")
+
+
+class ProbeError(Exception):
+    """A probe could not be sent or received for a reason that is not the impairment."""
+
+
+def attach_filter(sock: socket.socket, instructions: Sequence[tuple[int, int, int, int]]) -> None:
+    """Attach a classic BPF program of (code, jt, jf, k) to a socket (linux/filter.h)."""
+    program = array.array("B", b"".join(struct.pack("@HBBI", *instruction) for instruction in instructions))
+    address, _ = program.buffer_info()
+    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", len(instructions), address))
+
+
+@dataclass(slots=True)
+class Train:
+    """What has arrived of one train, in order of arrival; copies of a datagram are arrivals of their own."""
+
+    frame_bytes: int = 0
+    sequences: list[int] = field(default_factory=list)
+    sent_ns: list[int] = field(default_factory=list)
+    arrived_ns: list[int] = field(default_factory=list)
+    distinct: set[int] = field(default_factory=set)
+
+    def summary(self, missing_took_time: bool = True) -> dict[str, Any]:
+        """A JSON object; `Listener.seen` describes it."""
+        start_ns = self.arrived_ns[0] if self.arrived_ns else 0
+        arrivals_s = [(stamp - start_ns) / 1e9 for stamp in self.arrived_ns]
+        firsts = list(dict.fromkeys(self.sequences))
+        return {
+            "received": len(self.sequences),
+            "unique": len(firsts),
+            "inversions": sum(after < before for before, after in pairwise(firsts)),
+            "sequences": self.sequences,
+            "delays_s": [(end - start) / 1e9 for start, end in zip(self.sent_ns, self.arrived_ns, strict=True)],
+            "arrivals_s": arrivals_s,
+            "rate": asdict(
+                estimate_rate(arrivals_s, self.sequences, self.frame_bytes, missing_took_time=missing_took_time)
+            ),
+        }
+
+
+class Listener:
+    """A UDP socket that collects trains. Raises ProbeError when it cannot be opened as it must be."""
+
+    def __init__(self, port: int = PORT) -> None:
+        self._trains: OrderedDict[int, Train] = OrderedDict()
+        self._bad_payloads = 0
+        self._buffer = bytearray(65536)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._open(port)
+        except OSError as error:
+            self.close()
+            raise ProbeError(
+                f"cannot listen for probes on UDP port {port} with a buffer of {RECEIVE_BUFFER_BYTES >> 20} MiB: "
+                f"{error.strerror or error} (it needs CAP_NET_ADMIN, and the loopback interface up)"
+            ) from error
+        self.port: int = self._socket.getsockname()[1]
+
+    @property
+    def receive_buffer_bytes(self) -> int:
+        """What may wait in the socket, in the kernel's accounting of memory."""
+        return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2  # the kernel tells twice the request
+
+    def _open(self, port: int) -> None:
+        sock = self._socket
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        # With any filter the kernel checks the UDP checksum on arrival instead of at recv(): a corrupted datagram is
+        # counted when it comes, and never waits in the socket.
+        attach_filter(sock, [(0x06, 0, 0, 0xFFFFFFFF)])  # ret: keep everything
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
+        if self.receive_buffer_bytes < RECEIVE_BUFFER_BYTES:
+            raise OSError(f"got a buffer of {self.receive_buffer_bytes} bytes only")
+        sock.bind(("", port))
+        if not any(_is_stamped(sock) for _ in range(200)):
+            raise OSError("the kernel does not stamp what arrives")
+
+    def seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> dict[str, Any]:
+        """What has arrived of train `nonce`, as soon as `expect` different datagrams have, else after `timeout_s`.
+
+        Returns {"received": arrivals with copies, "unique": different datagrams, "inversions": neighbours that arrived
+        in the wrong order (copies apart), "sequences", "delays_s" (one way) and "arrivals_s" (since the first one): one
+        entry per arrival, in order of arrival, "rate": RateEstimate (`missing_took_time`: see estimate_rate),
+        "bad_payloads": datagrams whose content was wrong although their UDP checksum was right, of any train, since the
+        last call}. To wait for late copies as well, expect more than was sent. The buffer holds about 14,000 full
+        frames, or 40,000 of 106 bytes: ask for a longer train while it is on its way.
+        """
+        deadline = time.monotonic() + timeout_s
+        self._drain()
+        while len(self._train(nonce).distinct) < expect:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not select.select([self._socket], [], [], left_s)[0]:
+                break
+            self._drain()
+        bad, self._bad_payloads = self._bad_payloads, 0
+        return {**self._train(nonce).summary(missing_took_time), "bad_payloads": bad}
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._socket.close()
+
+    def _train(self, nonce: int) -> Train:
+        return self._trains.get(nonce) or Train()
+
+    def _drain(self) -> None:
+        """Take everything that waits in the socket."""
+        offset_ns = _realtime_minus_monotonic_ns()  # the kernel's stamps are CLOCK_REALTIME, which may be set any time
+        receive, buffer, into = self._socket.recvmsg_into, self._buffer, [self._buffer]
+        while True:
+            try:
+                size, ancillary, _, _ = receive(into, 64)
+            except BlockingIOError:
+                return
+            datagram = memoryview(buffer)[:size]
+            if size < SMALLEST_PAYLOAD_BYTES or not _is_intact(datagram):
+                self._bad_payloads += 1
+                continue
+            nonce, sequence, sent_ns = _STAMP.unpack_from(datagram, size - SMALLEST_PAYLOAD_BYTES)
+            train = self._trains.get(nonce) or self._begin(nonce, size)
+            train.sequences.append(sequence)
+            train.distinct.add(sequence)
+            train.sent_ns.append(sent_ns)
+            train.arrived_ns.append(_stamp_ns(ancillary) - offset_ns)
+
+    def _begin(self, nonce: int, size_bytes: int) -> Train:
+        train = self._trains[nonce] = Train(frame_bytes=size_bytes + HEADER_BYTES)
+        if len(self._trains) > KEPT_TRAINS:
+            self._trains.popitem(last=False)
+        return train
+
+
+def _is_intact(datagram: memoryview) -> bool:
+    content = datagram[: -_CHECK.size]
+    return bool(_CHECK.unpack_from(datagram, len(content))[0] == zlib.crc32(content))
+
+
+def _is_stamped(sock: socket.socket) -> bool:
+    """Send the socket a datagram, and look whether its stamp is from when it came and not from when it was read.
+
+    The kernel begins to stamp a moment after it was asked to; until then recvmsg() makes the stamp up.
+    """
+    sock.sendto(b"", ("127.0.0.1", sock.getsockname()[1]))
+    sent_ns = time.time_ns()
+    time.sleep(0.005)
+    came = select.select([sock], [], [], 1.0)[0]
+    return bool(came) and _stamp_ns(sock.recvmsg(1, 64)[1]) < sent_ns + 2_000_000
+
+
+def _stamp_ns(ancillary: Sequence[tuple[int, int, bytes]]) -> int:
+    """The kernel's time of arrival, in ns of CLOCK_REALTIME, out of what recvmsg() returned."""
+    seconds, nanoseconds = _TIMESPEC.unpack(ancillary[0][2])
+    return int(seconds * 1_000_000_000 + nanoseconds)
+
+
+def _realtime_minus_monotonic_ns() -> int:
+    """The distance of the two clocks, from the reading that was disturbed least."""
+    readings = []
+    for _ in range(3):
+        before, realtime, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        readings.append((after - before, realtime - (before + after) // 2))
+    return min(readings)[1]
+
+
+def send_train(peer_ip: str, nonce: int, count: int, interval_s: float, size_bytes: int) -> dict[str, Any]:
+    """Send `count` datagrams of `size_bytes` payload to the peer's listener, `interval_s` apart (0: back to back).
+
+    `nonce` (below 2^64) names the train: a straggler of an earlier one is never counted for it. A datagram that is late
+    shifts the ones behind it, so that two are never less than half an interval apart. Returns {"sent": count,
+    "seconds": from the first to the last, "latest_s": how far the schedule was missed at worst}. Raises ProbeError when
+    a datagram cannot leave or nobody listens.
+    """
+    if not SMALLEST_PAYLOAD_BYTES <= size_bytes <= LARGEST_PAYLOAD_BYTES or count < 1:
+        raise ProbeError(f"cannot send {count} datagrams of {size_bytes} bytes: at least 1 of "
+                         f"{SMALLEST_PAYLOAD_BYTES} to {LARGEST_PAYLOAD_BYTES} bytes")  # fmt: skip
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)  # refuse rather than send fragments
+        try:
+            sock.connect((peer_ip, PORT))
+            return _send_paced(sock, nonce, count, interval_s, size_bytes)
+        except OSError as error:
+            raise ProbeError(f"cannot send {count} datagrams of {size_bytes} bytes to {peer_ip}, UDP port {PORT}: "
+                             f"{_why(error)}") from error  # fmt: skip
+
+
+def _why(error: OSError) -> str:
+    hints = {
+        errno.ECONNREFUSED: "nobody listens there (the peer's agent opens its listener with `hello`)",
+        errno.EMSGSIZE: "larger than the interface's MTU",
+        errno.ENETUNREACH: "no route (`join` makes it)",
+    }
+    return hints.get(error.errno or 0, str(error.strerror or error))
+
+
+def _send_paced(sock: socket.socket, nonce: int, count: int, interval_s: float, size_bytes: int) -> dict[str, Any]:
+    filler = _FILLER[: size_bytes - SMALLEST_PAYLOAD_BYTES]
+    datagram, filler_check = bytearray(filler) + bytearray(SMALLEST_PAYLOAD_BYTES), zlib.crc32(filler)
+    stamp_at, check_at = len(filler), size_bytes - _CHECK.size
+    stamp = memoryview(datagram)[stamp_at:check_at]
+    first_ns = now_ns = 0
+    due_s, latest_s = time.monotonic(), 0.0
+    for sequence in range(count):
+        if interval_s:
+            due_s, late_s = _wait(due_s, interval_s)
+            latest_s = max(latest_s, late_s)
+        now_ns = time.monotonic_ns()
+        _STAMP.pack_into(datagram, stamp_at, nonce, sequence, now_ns)
+        _CHECK.pack_into(datagram, check_at, zlib.crc32(stamp, filler_check))
+        sock.send(datagram)
+        first_ns = first_ns or now_ns
+    return {"sent": count, "seconds": (now_ns - first_ns) / 1e9, "latest_s": latest_s}
+
+
+def _wait(due_s: float, interval_s: float) -> tuple[float, float]:
+    """Wait until `due_s`; returns the next deadline, and by how much this one was missed."""
+    now_s = time.monotonic()
+    if due_s - now_s > SHORTEST_SLEEP_S:
+        time.sleep(due_s - now_s)
+        now_s = time.monotonic()
+    while now_s < due_s:
+        now_s = time.monotonic()
+    return max(due_s + interval_s, now_s + interval_s / 2), max(0.0, now_s - due_s)

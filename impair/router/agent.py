@@ -1,0 +1,242 @@
+"""The router's agent: impairs what passes between its two ports. The same in every engine; spoken to by impair/wire.py.
+
+uplink's netem sits on the port towards the server, downlink's on the port towards the client: where packets leave.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from impair import ports
+from impair.ability import Ability
+from impair.fingerprint import fingerprint
+from impair.plain import oddities
+from impair.processors import kept_waiting
+from impair.profile import Delay, Direction, Link, Profile
+from impair.pulse import Pulse
+from impair.router import mailbox
+from impair.router.netem import Netem, Reading
+from impair.router.tryout import try_netem
+from impair.wire import serve
+
+SIDES = ("client", "server")
+READ_TRIES = 5
+Frames = dict[str, dict[str, int]]  # as impair/ports.py counts them
+EGRESS = {Direction.UPLINK: "server", Direction.DOWNLINK: "client"}  # the side towards which a direction leaves
+
+
+class Launcher:
+    """What a user-mode kernel's launcher sees of it, as it says with each request (impair/router/uml.py)."""
+
+    def __init__(self) -> None:
+        self._largest_s = 0.0
+        self._seen: dict[str, Any] = {}
+
+    def heed(self, note: str) -> None:
+        """Take {"largest_gap_s", "processors"} as JSON."""
+        self._seen = json.loads(note)
+        self._largest_s = max(self._largest_s, self._seen["largest_gap_s"])
+
+    def largest_gap_s(self) -> float | None:
+        """The longest silence since the last call; None when nobody looks from outside."""
+        largest_s, self._largest_s = self._largest_s, 0.0
+        return largest_s if self._seen else None
+
+    @property
+    def processors(self) -> dict[str, Any] | None:
+        """The last that was told of the processors."""
+        return self._seen.get("processors")
+
+
+class Router:
+    """Two ports and a netem on each; every public method is an operation that the lab may ask for."""
+
+    def __init__(
+        self, engine: str, interfaces: Mapping[str, str], facts: Mapping[str, Any], launcher: Launcher | None = None
+    ) -> None:
+        self._engine = engine
+        self._ports = dict(interfaces)  # side -> interface
+        self._facts = dict(facts)
+        self._launcher = launcher or Launcher()
+        self._netem = Netem()
+        self._applied: dict[Direction, Link] = {}
+        self._networks: list[str] = []
+
+    def operations(self) -> dict[str, Callable[..., Any]]:
+        """Name -> operation, as `serve` takes them."""
+        names = ("hello", "setup", "examine", "far_ends", "apply", "clear", "show", "probe")
+        return {name: getattr(self, name) for name in names}
+
+    @cached_property
+    def _ability(self) -> Ability:
+        return try_netem(())
+
+    @cached_property
+    def _pulse(self) -> Pulse:
+        return Pulse()
+
+    def probe(self, profiles: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+        """What the kernel's netem can do, found by trying, and which of `profiles` it refuses: an Ability as JSON."""
+        return asdict(try_netem(Profile.from_json(profile) for profile in profiles))
+
+    def hello(self) -> dict[str, Any]:
+        """{"kernel", "engine", "netem_counters", "netem_seed", "ports": {side: {"name", "mac", "mtu"}}} and more.
+
+        The first two of netem say what it can, the rest is what the engine adds.
+        """
+        self._largest_gap_s()
+        return {
+            **self._facts,
+            "kernel": os.uname().release,
+            "engine": self._engine,
+            "netem_counters": self._ability.counters,
+            "netem_seed": self._ability.seed,
+            "ports": {side: ports.describe(name) for side, name in self._ports.items()},
+        }
+
+    def setup(
+        self, client_gateway: str, server_gateway: str, neighbours: Mapping[str, Mapping[str, str]]
+    ) -> dict[str, Any]:
+        """Make this a router between two networks; returns what `hello` returns.
+
+        The gateways are addresses with a prefix length, `neighbours` {side: {"ip", "mac"}} the two endpoints.
+        Everything is read back; raises PortError where it is not as asked.
+        """
+        ports.forward()
+        for side, gateway in (("client", client_gateway), ("server", server_gateway)):
+            ports.set_up(self._ports[side], gateway, neighbours[side]["ip"], neighbours[side]["mac"])
+            self._networks.append(str(ipaddress.ip_interface(gateway).network))
+        return self.hello()
+
+    def examine(self) -> list[str]:
+        """What this router has that a plain testbed has not, in words (impair/plain.py)."""
+        return [
+            *oddities(self._ports.values(), self._networks, endpoint=False),
+            *(
+                f"{name} with {', '.join(on)} on"
+                for name in self._ports.values()
+                if (on := ports.active_offloads(name))
+            ),
+        ]
+
+    def far_ends(self) -> dict[str, Any]:
+        """Where the ports end on the host (impair/ports.py)."""
+        return ports.far_ends(self._ports.values())
+
+    def apply(self, profile: Mapping[str, Any], seeds: Mapping[str, int | None]) -> dict[str, Any]:
+        """Give both directions a fresh netem and read it back; {direction: as in `show`}.
+
+        `profile` is Profile.to_json(), `seeds` {direction: seed, or None for the kernel's choice}. Raises NetemRefused
+        when the kernel reads back anything else, OSError when it refuses.
+        """
+        wanted = Profile.from_json(profile)
+        readings = {}
+        for direction, side in EGRESS.items():
+            link = wanted.link(direction)
+            reading = self._netem.apply(self._ports[side], link, seeds[direction])
+            self._applied[direction] = link
+            readings[direction.value] = _shown(reading, link.delay)
+        return readings
+
+    def clear(self) -> None:
+        """Take netem off both ports."""
+        for side in SIDES:
+            self._netem.clear(self._ports[side])
+        self._applied.clear()
+
+    def show(self, whole: bool = True) -> dict[str, Any]:
+        """{direction: {"link", "seed", "limit", "unverified", "counters"} or None, "ports": {side: frame counters}}.
+
+        `link` is read back, but for what `unverified` names: the kernel does not tell it, so it is what was written.
+        Also "rx_while_read", {side: frames that came in after those counters were read and before netem's were}, and
+        "fingerprint" (see there; the queueing disciplines are the directions themselves, new with every `apply`;
+        it takes longest, and is left out unless `whole`), "processors" (impair/processors.py; of a user-mode kernel
+        also its own time as "cpu_s", and "working_s": see Watch in impair/pulse.py), and "largest_gap_s", the longest
+        time since the last `show` in which this host did not run.
+        """
+        counters, readings, later = self._read_together()
+        directions: dict[str, Any] = {}
+        for direction, reading in readings.items():
+            applied = self._applied.get(direction)
+            directions[direction.value] = _shown(reading, applied.delay if applied else None) if reading else None
+        return {
+            **directions,
+            "ports": {side: counters[name] for side, name in self._ports.items()},
+            "rx_while_read": {
+                side: later[name]["rx_frames"] - counters[name]["rx_frames"] for side, name in self._ports.items()
+            },
+            **({"fingerprint": fingerprint(roots=False, transport=False)} if whole else {}),
+            "processors": self._launcher.processors or kept_waiting(),
+            "largest_gap_s": self._largest_gap_s(),
+        }
+
+    def _largest_gap_s(self) -> float:
+        """The shorter of what was seen inside and outside.
+
+        A kernel that is busy with frames lets no program of its own run, and a busy host none of the launcher's, so
+        either alone takes for a standstill what was none; a real one is seen by both.
+        """
+        inside_s, outside_s = self._pulse.largest_gap_s(), self._launcher.largest_gap_s()
+        return inside_s if outside_s is None else min(inside_s, outside_s)
+
+    def _read_together(self) -> tuple[Frames, dict[Direction, Reading | None], Frames]:
+        """The ports' counters, netem's, and the ports' again.
+
+        What came in by the first is in netem's by then. Where netem does not count its own decisions they follow from
+        both, so there it is tried a few times to read them while nothing comes in.
+        """
+        for attempt in count(1):
+            before = ports.frame_counters()
+            readings = {direction: self._netem.read(self._ports[side]) for direction, side in EGRESS.items()}
+            after = ports.frame_counters()
+            quiet = all(after[name]["rx_frames"] == before[name]["rx_frames"] for name in self._ports.values())
+            if quiet or self._ability.counters or attempt == READ_TRIES:
+                return before, readings, after
+        raise AssertionError("counting has an end")
+
+
+def _shown(reading: Reading, written: Delay | None) -> dict[str, Any]:
+    distribution = written.distribution if written else "uniform"
+    return {
+        "link": reading.options.link(distribution).to_json(),
+        "seed": reading.options.seed,
+        "limit": reading.options.limit,
+        "unverified": [] if distribution == "uniform" else ["delay.distribution"],
+        "counters": reading.counters,
+    }
+
+
+def main() -> None:
+    """Serve a router: `--client-subnet CIDR --server-subnet CIDR`, or `--client-port NAME --server-port NAME`."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    for side in SIDES:
+        group = parser.add_mutually_exclusive_group(required=True)
+        group.add_argument(f"--{side}-subnet", metavar="CIDR")
+        group.add_argument(f"--{side}-port", metavar="INTERFACE")
+    parser.add_argument("--engine", choices=("kernel", "uml"), default="kernel")
+    parser.add_argument("--facts", type=json.loads, default={}, help="a JSON object to add to what `hello` answers")
+    parser.add_argument("--mailbox", type=Path, help="where requests are, if standard input only rings for them")
+    given = vars(parser.parse_args())
+    try:
+        interfaces = {side: given[f"{side}_port"] or ports.interface_in(given[f"{side}_subnet"]) for side in SIDES}
+    except ports.PortError as error:
+        print(json.dumps({"error": str(error)}), flush=True)  # noqa: T201 - the wire
+        raise SystemExit(1) from error
+    launcher = Launcher()
+    box, bell = given["mailbox"], sys.stdin.fileno()
+    lines = mailbox.collect(box, bell, launcher.heed) if box else sys.stdin
+    serve(Router(given["engine"], interfaces, given["facts"], launcher).operations(), lines)
+
+
+if __name__ == "__main__":
+    main()

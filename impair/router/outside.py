@@ -1,0 +1,41 @@
+"""A look at the router's container from beside the user-mode kernel in it: its interfaces are in the path too.
+
+It is started as `python3 -m impair.router.outside --client-subnet CIDR --server-subnet CIDR`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from impair import ports
+from impair.fingerprint import fingerprint
+from impair.plain import oddities
+from impair.processors import kept_waiting
+from impair.wire import serve
+
+
+def counters(*, whole: bool = True) -> dict[str, Any]:
+    """{"processors": see impair/processors.py, and "fingerprint" where `whole`}."""
+    return {"processors": kept_waiting(), **({"fingerprint": fingerprint(transport=False)} if whole else {})}
+
+
+def examine(names: Sequence[str], subnets: Sequence[str]) -> list[str]:
+    """What this container has that a plain testbed has not, in words; TCP's settings and its way out do not matter."""
+    glueing = [f"{name} with {', '.join(on)} on" for name in names if (on := ports.active_offloads(name))]
+    return [*oddities(names, [*subnets, "0.0.0.0/0"], endpoint=True), *glueing]
+
+
+def main() -> None:
+    """Answer on standard input and output until the input ends."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    for side in ("client", "server"):
+        parser.add_argument(f"--{side}-subnet", metavar="CIDR", required=True)
+    subnets = list(vars(parser.parse_args()).values())
+    names = [ports.interface_in(subnet) for subnet in subnets]
+    serve({"counters": counters, "examine": lambda: examine(names, subnets), "far_ends": lambda: ports.far_ends(names)})
+
+
+if __name__ == "__main__":
+    main()

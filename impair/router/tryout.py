@@ -1,0 +1,84 @@
+"""What the running kernel's netem can do, found by trying: where it can hurt nobody, with the networks to be made.
+
+    python3 -m impair.router.tryout
+
+prints it as a JSON object, each kind of impairment tried once. Versions and configurations say what was meant, not what
+works: kernels are built without netem, and distributions carry repairs into old versions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict
+
+from impair.ability import EVERY_KIND, Ability
+from impair.profile import Direction, Link, Profile
+from impair.router.netem import Netem, NetemRefused
+
+CLONE_NEWNET = 0x40000000
+DEVICE = "lo"
+TRIED_SEED = 0x4845414457494E44  # any number that the kernel would not choose
+
+
+def try_netem(profiles: Iterable[Profile] = EVERY_KIND) -> Ability:
+    """Try netem, and each of `profiles`, on the loopback interface of a throw-away network namespace.
+
+    A container may not make one (that takes CAP_SYS_ADMIN); there its own loopback serves, which carries nothing.
+    """
+    found: list[Ability] = []
+
+    def try_apart() -> None:
+        apart = ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0  # of this thread only; gone when it ends
+        found.append(_try_loopback("a throw-away namespace" if apart else "the container's loopback", profiles))
+
+    thread = threading.Thread(target=try_apart)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def _try_loopback(where: str, profiles: Iterable[Profile]) -> Ability:
+    netem, kernel = Netem(), os.uname().release
+    try:
+        reading = netem.apply(DEVICE, Link(), seed=None)
+        refused = _refused(netem, profiles)
+        return Ability(True, f"tried in {where}", kernel, _takes_seeds(netem), "delayed" in reading.counters, refused)
+    except (OSError, NetemRefused) as error:
+        return Ability(False, f"{error} (tried in {where})", kernel)
+    finally:
+        with suppress(OSError):
+            netem.clear(DEVICE)
+        netem.close()
+
+
+def _refused(netem: Netem, profiles: Iterable[Profile]) -> dict[str, str]:
+    """{profile: what the kernel said} of those with a direction that it does not take as it was written."""
+    refused = {}
+    for profile in profiles:
+        try:
+            for direction in Direction:
+                netem.apply(DEVICE, profile.link(direction), seed=None)
+        except (OSError, NetemRefused) as error:
+            refused[profile.name] = str(error)
+    return refused
+
+
+def _takes_seeds(netem: Netem) -> bool:
+    try:
+        return netem.apply(DEVICE, Link(), TRIED_SEED).options.seed == TRIED_SEED
+    except NetemRefused:
+        return False
+
+
+def main() -> None:
+    """Print what the kernel here can do."""
+    print(json.dumps(asdict(try_netem())))  # noqa: T201 - the answer
+
+
+if __name__ == "__main__":
+    main()

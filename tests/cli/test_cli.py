@@ -1,0 +1,339 @@
+"""The command line: every command says how it went by its exit code, and a mistake is 2 before anything starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import lab
+from headwind.cli import commands, doctor
+from headwind.errors import HeadwindError, UsageError
+from headwind.report.compare import terminal
+from headwind.run import disk
+from headwind.testbed import testbed
+from impair.profile import Profile
+from tests import fake
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MATRIX = """
+protocols: [h1, h3]
+repeat: 2
+profiles: {clean: {}, loss: {downlink: {loss: 20%}}}
+workloads: {page: {requests: 10, connections: 2}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    """The lab takes over signals; the tests' own come back."""
+    before = {number: signal.getsignal(number) for number in lab.STOPS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    (tmp_path / "matrix.yaml").write_text(MATRIX)
+    return tmp_path / "matrix.yaml"
+
+
+def exit_code(*arguments: str) -> int:
+    """As the shell sees it, however the program ends."""
+    try:
+        return lab.main(list(arguments))
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ([], "COMMAND"),
+        (["fly"], "fly"),
+        (["run", "--engine", "tc"], "tc"),
+        (["run", "a.yaml", "b.yaml"], "b.yaml"),
+        (["run", "--resume"], "--resume"),
+        (["report"], "RUN"),
+        (["report", "x", "--output"], "--output"),
+        (["doctor", "--verbose"], "--verbose"),
+        (["down", "everything"], "everything"),
+        (["compare", "one"], "RUN_B"),
+        (["run", "--budget", "soon"], "soon"),
+        (["validate", "--reports", "x"], "--reports"),
+    ],
+)
+def test_a_wrong_command_line_is_2_and_is_told(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], word: str
+) -> None:
+    assert exit_code(*arguments) == 2
+    said = capsys.readouterr()
+    assert "usage: lab.py" in said.err
+    assert word in said.err
+    assert said.out == ""
+
+
+def test_help_names_every_command_with_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("--help") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for name, command in lab.COMMANDS.items():
+        assert command.__doc__
+        assert f"{name} {command.__doc__.rstrip('.')}" in shown
+
+
+@pytest.mark.parametrize("name", lab.COMMANDS)
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert exit_code(name, "--help") == 0
+    assert f"usage: lab.py {name}" in capsys.readouterr().out
+
+
+def test_a_valid_matrix_is_counted(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("validate", str(matrix)) == 0
+    assert capsys.readouterr().out == f"{matrix}: valid, 2 conditions, 2 protocols, 2 blocks each\n"
+
+
+@pytest.mark.parametrize("command", ["validate", "plan", "run"])
+def test_a_bad_matrix_is_2_with_its_place(matrix: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    matrix.write_text(MATRIX.replace("20%", "120%"))
+    assert exit_code(command, str(matrix)) == 2
+    assert f"{matrix}:4:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["validate", "plan", "run"])
+def test_a_matrix_that_is_not_there_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert exit_code(command, str(tmp_path / "none.yaml")) == 2
+    assert "there is no such file" in capsys.readouterr().err
+
+
+def test_without_a_name_it_is_the_repositorys_matrix(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert exit_code("validate") == 0
+    assert capsys.readouterr().out.startswith(f"{ROOT / 'matrix.yaml'}: valid")
+
+
+def test_a_plan_starts_nothing(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("plan", str(matrix), "--reports", str(matrix.parent / "reports")) == 0
+    assert "8 trials, about" in capsys.readouterr().out
+    assert [path.name for path in matrix.parent.iterdir()] == ["matrix.yaml"]
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_doctors_verdict_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    monkeypatch.setattr(doctor, "print_findings", lambda _: code)
+    assert exit_code("doctor") == code
+
+
+@pytest.mark.parametrize(("arguments", "include_living"), [([], False), (["--all"], True)])
+def test_down_spares_living_labs_unless_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], include_living: bool
+) -> None:
+    asked: list[bool] = []
+
+    def sweep(say: object, include_living: bool = False) -> int:
+        assert callable(say)
+        asked.append(include_living)
+        return 3
+
+    monkeypatch.setattr(testbed, "sweep", sweep)
+    assert exit_code("down", *arguments) == 0
+    assert asked == [include_living]
+    assert "3 testbeds removed" in capsys.readouterr().out
+
+
+def test_a_report_is_drawn_again_from_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    matrix = fake.example_matrix(Profile("clean"), repeat=2)
+    with fake.recorded(tmp_path, matrix, fake.ok_results(matrix)) as run:
+        folder = run.folder
+    assert exit_code("report", str(folder)) == 0
+    assert f"report: {folder / 'report.html'}" in capsys.readouterr().out
+    assert (folder / "report.html").stat().st_size > 1000
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    """The folders of two small runs."""
+    matrix = fake.example_matrix(Profile("clean"), repeat=1)
+    folders = []
+    for _ in range(2):
+        with fake.recorded(tmp_path / "reports", matrix, fake.ok_results(matrix)) as run:
+            folders.append(run.folder)
+    return folders
+
+
+def contents(*folders: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for folder in folders for file in sorted(folder.iterdir()) if file.is_file()}
+
+
+def test_a_report_can_be_put_elsewhere_as_well(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert exit_code("report", str(runs[0]), "--output", str(page)) == 0
+    assert page.read_bytes() == (runs[0] / "report.html").read_bytes()
+    assert str(page) in capsys.readouterr().out
+
+
+def test_junit_is_written_on_request(runs: list[Path]) -> None:
+    assert exit_code("report", str(runs[0]), "--junit") == 0
+    assert (runs[0] / "junit.xml").read_text().startswith("<?xml")
+
+
+def test_several_runs_are_one_page_beside_them_and_stay_as_they_are(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(*runs)
+    assert exit_code("report", *map(str, runs)) == 0
+    page = runs[0].parent / f"{runs[0].name}+{runs[1].name}.html"
+    assert f"report: {page}" in capsys.readouterr().out
+    assert all(folder.name in page.read_text() for folder in runs)
+    assert contents(*runs) == before
+    page.unlink()
+    assert exit_code("report", *map(str, runs), "--output", str(page.with_name("both.html"))) == 0
+    assert page.with_name("both.html").exists()
+    assert not page.exists()
+
+
+def test_the_same_run_is_given_once(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    again, copied = runs[0].parent / "again", runs[0].parent / "copied"
+    again.symlink_to(runs[0])
+    shutil.copytree(runs[0], copied)
+    for same in (runs[0], again, copied, Path(f"{runs[0]}/../{runs[0].name}")):
+        assert exit_code("report", str(runs[0]), str(runs[1]), str(same)) == 2
+        assert "give each run once" in capsys.readouterr().err
+    assert exit_code("report", *map(str, runs), "--junit") == 2
+    assert "--junit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["{run}", "{run}/matrix.yaml", "{run}/page.html", "{file}/page.html", "{run}/../x/y"])
+@pytest.mark.parametrize("several", [False, True])
+def test_an_output_that_cannot_be_is_an_error_for_people(
+    runs: list[Path], capsys: pytest.CaptureFixture[str], place: str, several: bool
+) -> None:
+    before = (runs[0] / "matrix.yaml").read_bytes()
+    output = place.format(run=runs[0], file=runs[0] / "matrix.yaml")
+    given = runs if several else runs[:1]
+    assert exit_code("report", *map(str, given), "--output", output) in (1, 2)
+    assert f"lab.py: {output}: " in capsys.readouterr().err
+    assert (runs[0] / "matrix.yaml").read_bytes() == before
+
+
+def test_a_folder_that_may_not_be_written_is_an_error_for_people(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(path: Path, content: object) -> Path:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(disk, "write_whole", refuse)
+    assert exit_code("report", str(runs[0])) == 1
+    assert f"lab.py: {runs[0]}: cannot write " in capsys.readouterr().err
+    assert exit_code("report", *map(str, runs)) == 1
+    assert "Permission denied" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["{file}", "{empty}", "{empty}/none", "{long}"])
+@pytest.mark.parametrize("command", [["report"], ["report", "{run}"], ["run", "--resume"], ["compare", "{run}"]])
+def test_what_is_no_run_is_an_error_for_people(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str, command: list[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    places = {"file": runs[0] / "matrix.yaml", "empty": tmp_path / "empty", "long": "x" * 300, "run": runs[0]}
+    arguments = [word.format(**places) for word in (*command, path)]
+    assert exit_code(*arguments) in (1, 2)
+    assert f"lab.py: {arguments[-1]}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "nonsense", ["state = 'gone'", "state = NULL", "started = 'noon'", "ended = x'00ff'", "reason = x'ff'"]
+)
+def test_nonsense_in_a_journal_is_never_a_traceback(
+    runs: list[Path], capsys: pytest.CaptureFixture[str], nonsense: str
+) -> None:
+    connection = sqlite3.connect(runs[0] / "journal.sqlite")
+    connection.execute("PRAGMA ignore_check_constraints = 1")
+    with suppress(sqlite3.IntegrityError), connection:  # NULL is refused by the journal itself
+        connection.execute(f"UPDATE run SET {nonsense}")  # noqa: S608
+    connection.close()
+    code = exit_code("report", str(runs[0]))
+    said = capsys.readouterr().err
+    assert (code, said) == (0, "") or (code == 1 and f"lab.py: {runs[0]}: the run folder is damaged" in said)
+    assert (code == 1) == (nonsense.split(maxsplit=1)[0] in ("started", "ended") or "gone" in nonsense)
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/none", "x" * 300])
+def test_reports_that_cannot_be_kept_are_2_before_anything_starts(
+    matrix: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    (matrix.parent / "file").write_text("")
+    monkeypatch.setattr(lab, "run_matrix", lambda *_, **__: pytest.fail("it began"))
+    reports = matrix.parent / place
+    assert exit_code("run", str(matrix), "--reports", str(reports)) == 2
+    assert f"lab.py: --reports {reports}: run folders cannot be made here: " in capsys.readouterr().err
+    assert exit_code("plan", str(matrix), "--reports", str(reports)) == 0, "a plan keeps nothing"
+
+
+def test_reports_that_may_not_be_written_are_2(
+    matrix: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert exit_code("run", str(matrix), "--reports", str(matrix.parent)) == 2
+    assert "it may not be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["report", "none"], ["run", "--resume", "none"]])
+def test_a_run_that_is_not_there_is_2(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(*arguments) == 2
+    assert "none: no run is here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code", "words"),
+    [
+        (HeadwindError("the lab broke"), 1, "lab.py: the lab broke\n"),
+        (UsageError("say it differently"), 2, "lab.py: say it differently\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_every_end_has_its_exit_code_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], trouble: BaseException, code: int, words: str
+) -> None:
+    def fail(_: object) -> int:
+        raise trouble
+
+    monkeypatch.setitem(lab.COMMANDS, "validate", fail)
+    assert exit_code("validate") == code
+    assert capsys.readouterr().err == words
+
+
+def test_a_budget_for_a_fixed_number_of_blocks_is_2(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("run", str(matrix), "--budget", "15min") == 2
+    assert "--budget" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("worse", "code"), [(True, 3), (False, 0)])
+def test_a_regression_is_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worse: bool, code: int) -> None:
+    matrix = fake.example_matrix(Profile("clean"), repeat=1)
+    with fake.recorded(tmp_path, matrix, fake.ok_results(matrix)) as run:
+        monkeypatch.setattr(terminal, "print_changes", lambda *_: worse)
+        assert exit_code("compare", str(run.folder), str(run.folder)) == code
+
+
+def test_a_second_ctrl_c_does_not_disturb_the_clean_up() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        lab.interrupt(signal.SIGINT, None)
+    assert {signal.getsignal(number) for number in lab.STOPS} == {signal.SIG_IGN}
+
+
+def test_the_engines_offered_are_those_that_exist() -> None:
+    assert commands.ENGINES == ("auto", "kernel", "uml")

@@ -1,0 +1,261 @@
+"""The check-up: what is fine, what is worth a warning and what stops a run, each with the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from rich.console import Console
+
+from headwind.cli import doctor
+from headwind.cli.doctor import Finding, examine, host_facts, print_findings
+from headwind.testbed import images
+from headwind.testbed.docker import DockerError, compose_command
+
+SYSCTLS = {
+    "net.core.rmem_max": "4194304",
+    "net.ipv4.tcp_available_congestion_control": "reno cubic bbr",
+    "net.ipv4.tcp_congestion_control": "bbr",
+    "net.bridge.bridge-nf-call-iptables": "1",
+}
+DOCKER = """#!/bin/sh
+case "$1" in
+version) echo "28.1 linux/amd64" ;;
+info) echo 7.2.7 ;;
+run) case "$*" in *tryout*) echo '{"netem": true, "why": "tried", "kernel": "7.2.7", "seed": true, "counters": true}' ;;
+    *) echo yes ;; esac ;;
+esac
+"""
+
+
+class Usage(NamedTuple):
+    """What shutil.disk_usage answers."""
+
+    total: int
+    used: int
+    free: int
+
+
+@pytest.fixture(autouse=True)
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A host on which everything is fine; tests break one thing. The folder is its PATH."""
+    compose_command.cache_clear()
+    program(tmp_path, DOCKER)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 40, 0, 50 << 30))
+    monkeypatch.setattr(doctor, "_sysctl", SYSCTLS.__getitem__)
+    monkeypatch.setattr(images, "router_image", lambda: "headwind-impair:tag")
+    yield tmp_path
+    compose_command.cache_clear()
+
+
+def program(folder: Path, script: str) -> None:
+    (folder / "docker").write_text(script)
+    (folder / "docker").chmod(0o755)
+
+
+def sysctl(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    readings = SYSCTLS | {name.replace("__", "."): value for name, value in values.items()}
+    monkeypatch.setattr(doctor, "_sysctl", readings.__getitem__)
+
+
+def finding(name: str) -> Finding:
+    (found,) = [each for each in examine() if each.name == name]
+    return found
+
+
+def test_a_good_host_needs_nothing_mended() -> None:
+    findings = list(examine())
+    assert {each.status for each in findings} == {"ok"}
+    assert [each.fix for each in findings] == [""] * len(findings)
+    assert len({each.name for each in findings}) == len(findings)
+
+
+@pytest.mark.parametrize("cores", [1, None])
+def test_one_core_is_too_few(monkeypatch: pytest.MonkeyPatch, cores: int | None) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert finding("processor") == Finding(
+        "processor", "warning", "1 core: client, router and server compete", "use two or more"
+    )
+
+
+@pytest.mark.parametrize(("free_mib", "status"), [(3 << 10, "ok"), ((3 << 10) - 1, "warning")])
+def test_images_need_three_gibibytes(monkeypatch: pytest.MonkeyPatch, free_mib: int, status: str) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 40, 0, free_mib << 20))
+    assert finding("disk").status == status
+
+
+def test_a_missing_docker_stops_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    found = finding("docker")
+    assert (found.status, found.detail) == ("failed", "not installed")
+    assert "apt-get install" in found.fix
+
+
+def test_an_engine_that_does_not_answer_stops_a_run_and_is_quoted(host: Path) -> None:
+    program(host, "#!/bin/sh\necho 'permission denied: /var/run/docker.sock' >&2; exit 1")
+    found = finding("docker")
+    assert (found.status, found.detail) == ("failed", "permission denied: /var/run/docker.sock")
+    assert "docker group" in found.fix
+
+
+def test_a_missing_compose_stops_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> tuple[str, ...]:
+        raise DockerError("Docker Compose is missing")
+
+    monkeypatch.setattr(doctor, "compose_command", missing)
+    assert finding("compose").status == "failed"
+    assert finding("netem").status == "ok"
+
+
+def test_a_docker_that_breaks_in_the_middle_is_a_finding(host: Path) -> None:
+    program(host, DOCKER.replace("run)", "ps) echo 'database is locked' >&2; exit 1 ;;\nrun)"))
+    failed = [each for each in examine() if each.status == "failed"]
+    assert [each.name for each in failed] == ["docker"]
+    assert "database is locked" in failed[0].detail
+
+
+@pytest.mark.parametrize(
+    ("projects", "status", "words"),
+    [
+        ({}, "ok", "none is left"),
+        ({"headwind-1": True}, "ok", "1 testbeds in use"),
+        ({"headwind-1": True, "headwind-2": False}, "warning", "headwind-2"),
+    ],
+)
+def test_only_what_nobody_uses_is_left_over(
+    monkeypatch: pytest.MonkeyPatch, projects: dict[str, bool], status: str, words: str
+) -> None:
+    monkeypatch.setattr(doctor, "projects", lambda: projects)
+    found = finding("earlier runs")
+    assert found.status == status
+    assert words in found.detail
+    assert (found.fix == "make lab-down") == (status == "warning")
+
+
+NO_NETEM = 'echo \'{"netem": false, "why": "no such qdisc", "kernel": "6.18"}\''
+OLD = 'echo \'{"netem": true, "why": "tried", "kernel": "6.1"}\''
+
+
+@pytest.mark.parametrize(
+    ("found", "uml", "status", "words"),
+    [
+        (None, "echo yes", "ok", "can do, repeat and prove all"),
+        (NO_NETEM, "echo yes", "warning", "engine uml, because this kernel (6.18) has no netem: no such qdisc"),
+        (NO_NETEM, "echo no tmpfs", "failed", "engine uml does not run here: no tmpfs"),
+        (OLD, "echo yes", "warning", "engine uml, because this kernel (6.1) has no seeds"),
+        (OLD, "echo only x86_64", "warning", "engine kernel, although this kernel (6.1) has no seeds"),
+        ("exit 125", "echo yes", "warning", "not tried: no answer"),
+    ],
+)
+def test_netem_is_tried_and_not_read_about(host: Path, found: str | None, uml: str, status: str, words: str) -> None:
+    script = DOCKER.replace("*) echo yes", f"*) {uml}")
+    if found:
+        script = re.sub(r"(?<=tryout\*\) ).*(?= ;;)", lambda _: found, script)
+    program(host, script)
+    netem = finding("netem")
+    assert netem.status == status
+    assert words in netem.detail
+    assert finding("engine uml").status == ("ok" if uml == "echo yes" else "warning")
+
+
+def test_the_row_of_the_hosts_kernel_is_told(host: Path) -> None:
+    program(host, DOCKER.replace("7.2.7 ;;", "6.1.0-13-amd64 ;;"))
+    detail = finding("kernel").detail
+    assert detail.startswith("6.1.0-13-amd64 (before 6.6)")
+    assert "no seeds" in detail
+
+
+def test_netem_is_not_tried_without_its_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "router_image", lambda: None)
+    assert finding("netem").status == "ok"
+    assert "not tried" in finding("netem").detail
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "words"),
+    [("4194304", "ok", "4096 KiB"), ("212992", "warning", "208 KiB"), ("", "warning", "cannot be read")],
+)
+def test_small_udp_buffers_are_named_with_their_cure(
+    monkeypatch: pytest.MonkeyPatch, value: str, status: str, words: str
+) -> None:
+    sysctl(monkeypatch, net__core__rmem_max=value)
+    found = finding("UDP buffers")
+    assert found.status == status
+    assert words in found.detail
+    assert (found.fix == "sysctl -w net.core.rmem_max=4194304") == (value == "212992")
+
+
+@pytest.mark.parametrize(
+    ("available", "status", "fix"),
+    [
+        ("reno cubic", "ok", ""),
+        ("reno bbr", "warning", "modprobe tcp_cubic"),
+        ("", "warning", "look inside the Docker VM"),
+    ],
+)
+def test_the_wanted_congestion_control_must_be_there(
+    monkeypatch: pytest.MonkeyPatch, available: str, status: str, fix: str
+) -> None:
+    sysctl(monkeypatch, net__ipv4__tcp_available_congestion_control=available)
+    assert (finding("congestion control").status, finding("congestion control").fix) == (status, fix)
+
+
+@pytest.mark.parametrize(("value", "words"), [("1", "sees bridged frames"), ("0", "do not pass"), ("", "do not pass")])
+def test_the_bridge_firewall_is_told(monkeypatch: pytest.MonkeyPatch, value: str, words: str) -> None:
+    sysctl(monkeypatch, **{"net__bridge__bridge-nf-call-iptables": value})
+    assert words in finding("bridge firewall").detail
+
+
+def test_a_host_without_anything_is_examined_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_sysctl", lambda _: "")
+    monkeypatch.setattr(platform, "machine", lambda: "")
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    monkeypatch.setenv("PATH", "")
+    findings = {each.name: each.status for each in examine()}
+    assert findings["docker"] == "failed"
+    assert findings["bridge firewall"] == "ok"
+    assert all(each.fix for each in examine() if each.status != "ok")
+
+
+@pytest.mark.parametrize(("statuses", "code"), [(["ok", "warning"], 0), (["ok", "failed", "ok"], 1), ([], 0)])
+def test_only_a_failure_stops_a_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], statuses: list[doctor.Status], code: int
+) -> None:
+    found = [Finding(f"thing {n}", status, "[b]so[/b]", "mend [it]") for n, status in enumerate(statuses)]
+    monkeypatch.setattr(doctor, "examine", lambda: iter(found))
+    assert print_findings(Console(width=140)) == code
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 2 * len(statuses)
+    for line, status in zip(shown[::2], statuses, strict=True):
+        assert line.startswith(status)
+        assert line.endswith("[b]so[/b]")
+
+
+def test_what_is_fine_needs_no_line_about_mending(capsys: pytest.CaptureFixture[str]) -> None:
+    assert print_findings(Console(width=140)) == 0
+    assert "mend:" not in capsys.readouterr().out
+
+
+def test_a_reader_learns_of_the_host() -> None:
+    facts = host_facts()
+    assert facts["cores"] == 4
+    assert facts["docker"] == "28.1 linux/amd64"
+    assert facts["rmem_max_bytes"] == 4194304
+    assert facts["tcp_congestion_default"] == "bbr"
+    assert facts["compose"] == "docker compose"
+    assert facts["memory_bytes"] > 1 << 20
+
+
+def test_a_sysctl_that_is_not_there_reads_as_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert doctor._sysctl("net.core.no_such_thing") == ""
+    assert doctor._sysctl("kernel.ostype") in ("Linux", "")

@@ -1,0 +1,182 @@
+"""Whole runs on a fake testbed: what a user sees, what stays on disk, and with which exit code the lab ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+import lab
+from headwind.model import Outcome
+from headwind.run.codec import State
+from headwind.run.journal import Run
+from headwind.testbed import images, testbed
+from headwind.testbed.images import Images
+from tests.fake_testbed import Sabotage, World, fake_testbed
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MATRIX = """
+protocols: [h1, h2, h3]
+timeout: 60s
+repeat: 2
+seed: 7
+profiles:
+  clean: {}
+  loss: {downlink: {loss: 20%}}
+workloads:
+  small: {requests: 500, connections: 5, streams: 5}
+"""
+TRIALS = 12
+
+
+class Lab:
+    """The lab with a fake testbed under it and a folder of its own."""
+
+    def __init__(self, folder: Path, world: World) -> None:
+        self.folder, self.world = folder, world
+        self.matrix = folder / "matrix.yaml"
+        self.matrix.write_text(MATRIX)
+
+    def run(self, *arguments: str) -> int:
+        return lab.main(["run", str(self.matrix), "--reports", str(self.folder / "reports"), *arguments])
+
+    @property
+    def folders(self) -> list[Path]:
+        return [folder for folder in sorted((self.folder / "reports").glob("*/")) if (folder / "matrix.json").exists()]
+
+    def outcomes(self) -> list[Outcome]:
+        with Run.open(self.folders[-1]) as run:
+            return [result.outcome for result in run.results()]
+
+
+@pytest.fixture
+def fake_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    world = World()
+
+    def up(*_: object) -> AbstractContextManager[testbed.Testbed]:
+        return fake_testbed(world)
+
+    built = Images("tag", {"server": "sha256:1", "client": "sha256:2", "impair": "sha256:3"}, "docker", False, 0.0)
+    monkeypatch.setattr(images, "ensure_images", lambda _: built)
+    monkeypatch.setattr(testbed.Testbed, "up", up)
+    monkeypatch.setattr(testbed, "sweep", lambda *_: 0)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield Lab(tmp_path, world)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def test_a_good_run_ends_with_0_and_leaves_report_and_data(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fake_lab.run() == 0
+    assert fake_lab.outcomes() == [Outcome.OK] * TRIALS
+    folder = fake_lab.folders[-1]
+    assert f"report: {folder / 'report.html'}" in capsys.readouterr().out.replace("\n", "")
+    assert len((folder / "trials.csv").read_text().splitlines()) == TRIALS + 1
+
+
+def test_an_invalid_trial_is_kept_and_counted_and_the_run_ends_with_1(fake_lab: Lab) -> None:
+    fake_lab.world.sabotage = Sabotage(late=True, at=[4])
+    assert fake_lab.run() == 1
+    assert sorted(fake_lab.outcomes()).count(Outcome.INVALID) == 1
+    assert "invalid" in (fake_lab.folders[-1] / "report.html").read_text()
+
+
+def test_a_broken_trial_is_written_down_as_what_it_was_and_run_again(fake_lab: Lab) -> None:
+    fake_lab.world.sabotage = Sabotage(dies="router", at=[5])
+    assert fake_lab.run() == 0
+    assert fake_lab.outcomes() == [*[Outcome.OK] * 5, Outcome.LAB_ERROR, *[Outcome.OK] * (TRIALS - 5)]
+
+
+def test_a_bad_matrix_starts_nothing_and_ends_with_2(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_lab.matrix.write_text(MATRIX.replace("20%", "20"))
+    assert fake_lab.run() == 2
+    assert fake_lab.world.order == []
+    assert f"{fake_lab.matrix}:8" in capsys.readouterr().err
+    assert fake_lab.folders == []
+
+
+def test_a_rate_above_what_this_host_can_show_is_refused_where_it_was_written(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_lab.matrix.write_text(MATRIX.replace("loss: {", "fast: {both: {rate: 900mbit}}\n  loss: {"))
+    fake_lab.world.frame_s = 1514 * 8 / 500e6
+    assert fake_lab.run() == 2
+    said = capsys.readouterr().err
+    assert f"{fake_lab.matrix}:8:3" in said
+    assert "900mbit" in said
+    assert "500 Mbit/s" in said  # what the path carries
+    assert "400 Mbit/s" in said  # what it shows, with a reserve
+    assert (fake_lab.world.runs, fake_lab.folders) == (0, [])
+    fake_lab.matrix.write_text(MATRIX.replace("loss: {", "fast: {both: {rate: 400mbit}}\n  loss: {"))
+    assert fake_lab.run() == 0
+
+
+def test_a_path_far_below_what_this_host_gave_before_is_refused(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fake_lab.run() == 0
+    fake_lab.world.frame_s *= 3  # such as other work beside the lab
+    assert fake_lab.run() == 0
+    fake_lab.world.frame_s *= 4
+    assert fake_lab.run() == 1
+    assert "in 2 runs before" in capsys.readouterr().err
+    assert len(fake_lab.folders) == 2
+
+
+def test_ctrl_c_keeps_everything_and_resume_goes_on_to_the_same_end(fake_lab: Lab) -> None:
+    fake_lab.world.sabotage = Interrupting(at=[5])
+    assert fake_lab.run() == 130
+    with Run.open(fake_lab.folders[-1]) as run:
+        assert run.status.state is State.INTERRUPTED
+        finished = len(run.finished_ids())
+    assert 0 < finished < TRIALS
+    assert (fake_lab.folders[-1] / "report.html").exists()
+
+    fake_lab.world.sabotage = Sabotage()
+    assert fake_lab.run("--resume", str(fake_lab.folders[-1])) == 0
+    with Run.open(fake_lab.folders[-1]) as run:
+        assert len(run.finished_ids()) == TRIALS
+        assert run.status.state is State.FINISHED
+
+
+class Interrupting(Sabotage):
+    """Ctrl-C in the middle of a trial."""
+
+    def hits(self, run: int) -> bool:
+        if run in self.at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+
+def test_resume_refuses_another_matrix_and_says_what_changed(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fake_lab.run() == 0
+    fake_lab.matrix.write_text(MATRIX.replace("20%", "30%"))
+    assert fake_lab.run("--resume", str(fake_lab.folders[-1])) == 2
+    said = capsys.readouterr().err
+    assert "20" in said
+    assert "30" in said
+
+
+def test_a_wrong_run_folder_is_a_usage_error(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lab.main(["report", str(fake_lab.folder / "nothing")]) == 2
+    assert "nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["validate"]])
+def test_light_commands_do_not_load_the_heavy_libraries(arguments: list[str]) -> None:
+    code = (
+        "import sys, lab\n"
+        "try: lab.main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('pandas', 'numpy', 'scipy', 'rich', 'jinja2', 'pyroute2') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

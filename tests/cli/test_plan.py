@@ -1,0 +1,90 @@
+"""The plan: what would run and how long it takes; nothing is started, and no earlier run is needed or changed."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from headwind.cli.plan import earlier_results, print_plan
+from headwind.model import Matrix
+from headwind.plan.schedule import plan_blocks
+from impair.profile import Link, Loss, Profile
+from tests import fake
+
+CLEAN, LOSS, OTHER = Profile("clean"), Profile("loss [b]", downlink=Link(loss=Loss(0.3))), Profile("other")
+MATRIX = fake.example_matrix(CLEAN, LOSS, repeat=3, title="Two [networks]")
+
+
+def plan_of(matrix: Matrix, reports: Path) -> str:
+    out = io.StringIO()
+    print_plan(matrix, reports, Console(file=out, width=140))
+    return out.getvalue()
+
+
+def test_every_condition_has_a_line_with_its_blocks_and_where_the_time_comes_from(tmp_path: Path) -> None:
+    shown = plan_of(MATRIX, tmp_path / "nothing")
+    assert "Two [networks]" in shown
+    for name in ("clean/article", "loss [b]/article"):
+        (line,) = [line for line in shown.splitlines() if name in line and "#" not in line]
+        assert "3" in line
+        assert "a guess" in line
+
+
+def test_the_order_shown_is_the_order_that_runs(tmp_path: Path) -> None:
+    shown = [line.strip() for line in plan_of(MATRIX, tmp_path).splitlines() if "#" in line]
+    first = plan_blocks(MATRIX)[:2]
+    assert shown == [
+        f"{block.condition.id}#{block.index}: {' '.join(arm.value for arm in block.order)}" for block in first
+    ]
+
+
+def test_the_time_has_an_upper_end(tmp_path: Path) -> None:
+    matrix = fake.example_matrix(CLEAN, repeat=10, timeout_s=120.0)
+    assert "30 trials, about" in plan_of(matrix, tmp_path)
+    assert "never more than 60 min plus repairs" in plan_of(matrix, tmp_path)
+
+
+def test_an_earlier_run_of_the_same_conditions_teaches(tmp_path: Path) -> None:
+    earlier = fake.example_matrix(CLEAN, OTHER, repeat=2)
+    with fake.recorded(tmp_path, earlier, fake.ok_results(earlier)):
+        pass
+    known = earlier_results(MATRIX, tmp_path)
+    assert len(known) == 6
+    assert {result.trial.block.condition.id for result in known} == {"clean/article"}
+    shown = plan_of(MATRIX, tmp_path).splitlines()
+    assert any("clean/article" in line and "6 earlier trials" in line for line in shown)
+    assert any("loss [b]/article" in line and "a guess" in line for line in shown)
+
+
+def test_a_condition_that_only_has_the_same_name_teaches_nothing(tmp_path: Path) -> None:
+    earlier = fake.example_matrix(Profile("clean", downlink=Link(loss=Loss(0.01))), repeat=1)
+    with fake.recorded(tmp_path, earlier, fake.ok_results(earlier)):
+        pass
+    assert earlier_results(fake.example_matrix(CLEAN), tmp_path) == []
+
+
+def test_the_latest_run_counts(tmp_path: Path) -> None:
+    for name, repeat in (("20260101-0000-aaaa", 1), ("20260102-0000-aaaa", 2)):
+        matrix = fake.example_matrix(CLEAN, repeat=repeat)
+        with fake.recorded(tmp_path / "new", matrix, fake.ok_results(matrix)) as run:
+            folder = run.folder
+        folder.rename(tmp_path / name)
+    assert len(earlier_results(MATRIX, tmp_path)) == 6
+
+
+def test_folders_that_are_no_run_or_a_broken_one_are_passed_over(tmp_path: Path) -> None:
+    matrix = fake.example_matrix(CLEAN, repeat=1)
+    with fake.recorded(tmp_path, matrix, fake.ok_results(matrix)):
+        pass
+    (tmp_path / "zzz-something-else").mkdir()
+    (tmp_path / "zzz-broken").mkdir()
+    (tmp_path / "zzz-broken" / "matrix.json").write_text("{}")
+    (tmp_path / "zzz-broken" / "journal.sqlite").write_text("this is no database")
+    assert len(earlier_results(matrix, tmp_path)) == 3
+
+
+def test_nothing_is_written(tmp_path: Path) -> None:
+    plan_of(MATRIX, tmp_path / "reports")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,99 @@
+"""What an endpoint makes of what the kernel's tools say. The real interface is in net/test_endpoint.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from impair import interface
+from impair.endpoint.agent import OPERATIONS, SNMP_COUNTERS, Endpoint, snmp_counters
+from impair.interface import MUST_BE_OFF, EndpointError, Interface, check_offloads
+from impair.wire import answer
+
+SNMP = """\
+Ip: Forwarding DefaultTTL InReceives InHdrErrors InAddrErrors
+Ip: 1 64 5023 3 0
+Icmp: InMsgs InErrors
+Icmp: 4 0
+Tcp: RtoAlgorithm MaxConn ActiveOpens RetransSegs InErrs OutRsts InCsumErrors
+Tcp: 1 -1 12 17 0 5 9
+Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors IgnoredMulti MemErrors
+Udp: 100 1 2 90 6 7 8 0 0
+"""
+
+
+def features(**changed: dict[str, Any]) -> dict[str, Any]:
+    """What `ethtool --json -k` says when everything is off."""
+    plain = {name: {"active": False, "fixed": False, "requested": False} for name in MUST_BE_OFF}
+    return {"ifname": "eth0", **plain, "highdma": {"active": True, "fixed": True, "requested": None}, **changed}
+
+
+def test_counters_are_found_by_their_names() -> None:
+    assert snmp_counters(SNMP) == {
+        "ip_in_receives": 5023, "ip_in_hdr_errors": 3, "udp_in_datagrams": 100, "udp_rcvbuf_errors": 6,
+        "udp_sndbuf_errors": 7, "udp_in_csum_errors": 8, "tcp_in_csum_errors": 9, "tcp_retrans_segs": 17,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("column", [column for _, column in SNMP_COUNTERS.values()])
+def test_a_counter_that_is_missing_is_not_zero(column: str) -> None:
+    with pytest.raises(KeyError, match=column):
+        snmp_counters(SNMP.replace(column, "Other"))
+
+
+@pytest.mark.parametrize("name", [name for name in MUST_BE_OFF if name != "rx-checksumming"])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_an_offload_that_stays_on_is_refused(name: str, fixed: bool) -> None:
+    with pytest.raises(EndpointError, match=f"left on: {name};"):
+        check_offloads("eth0", features(**{name: {"active": True, "fixed": fixed}}))
+
+
+def test_a_receiver_that_always_checks_is_fine_and_said() -> None:
+    found = check_offloads("eth0", features(**{"rx-checksumming": {"active": True, "fixed": True}}))
+    assert found.pop("rx-checksumming") == "on [fixed]"
+    assert set(found.values()) == {"off"}
+    with pytest.raises(EndpointError, match="rx-checksumming"):
+        check_offloads("eth0", features(**{"rx-checksumming": {"active": True, "fixed": False}}))
+
+
+def test_an_answer_without_segmentation_proves_nothing() -> None:
+    with pytest.raises(EndpointError, match="tells nothing of segmentation"):
+        check_offloads("eth0", {"ifname": "eth0", "highdma": {"active": True, "fixed": True}})
+
+
+def test_a_tool_that_is_missing_or_fails_is_named() -> None:
+    with pytest.raises(EndpointError, match="no-such-tool is not installed"):
+        interface._run("no-such-tool", "-x")
+    with pytest.raises(EndpointError, match="`false` failed"):
+        interface._run("false")
+
+
+@pytest.mark.parametrize(
+    ("addresses", "words"),
+    [
+        ([], "there is: none"),
+        (["10.0.0.1 eth0", "10.0.1.1 eth1"], "there is: 10.0.0.1 on eth0, 10.0.1.1 on eth1"),
+    ],
+)
+def test_an_endpoint_has_exactly_one_address(monkeypatch: pytest.MonkeyPatch, addresses: list[str], words: str) -> None:
+    links = [{"ifname": "lo", "addr_info": [{"local": "127.0.0.1", "scope": "host"}]}] + [
+        {"ifname": text.split()[1], "addr_info": [{"local": text.split()[0], "scope": "global"}]} for text in addresses
+    ]
+    monkeypatch.setattr(interface, "_ip", lambda *_: links)
+    with pytest.raises(EndpointError, match=words):
+        Interface.find()
+
+
+def test_what_needs_join_says_so() -> None:
+    with pytest.raises(EndpointError, match="before `join`"):
+        Endpoint().forget()
+
+
+def test_the_agent_answers_the_operations_of_an_endpoint_and_outlives_bad_arguments() -> None:
+    assert {"hello", "join", "counters", "forget", "send_train", "train_seen", "send_pattern", "serve_pattern"} <= set(
+        OPERATIONS
+    )
+    refused = answer(OPERATIONS, '{"id": 3, "op": "send_train", "peer_ip": "127.0.0.1", "nonce": 1, "count": 0,'
+                     '"interval_s": 0, "size_bytes": 64}')  # fmt: skip
+    assert (refused["id"], refused["kind"]) == (3, "ProbeError")

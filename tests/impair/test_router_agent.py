@@ -1,0 +1,181 @@
+"""The router's agent: which direction is impaired where, what it tells, and how it answers on its wire."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from impair import ports
+from impair.ability import Ability
+from impair.options import Options
+from impair.profile import Delay, Direction, Link, Loss, Profile
+from impair.router import agent
+from impair.router.agent import Router
+from impair.router.netem import NetemRefused, Reading
+from impair.wire import serve
+
+INTERFACES = {"client": "eth-c", "server": "eth-s"}
+PROFILE = Profile("test", uplink=Link(loss=Loss(0.25)), downlink=Link(delay=Delay(0.1, 0.01, "normal")))
+SEEDS = {"uplink": 1, "downlink": 2}
+
+
+@dataclass
+class FakeNetem:
+    """Takes everything, and remembers it."""
+
+    held: dict[str, Options] = field(default_factory=dict)
+    refuses: str = ""
+
+    def apply(self, device: str, link: Link, seed: int | None) -> Reading:
+        if device == self.refuses:
+            raise NetemRefused(device, "seed", seed, None)
+        self.held[device] = Options.of(link, seed)
+        return Reading(self.held[device], {"packets": 0})
+
+    def clear(self, device: str) -> None:
+        self.held.pop(device, None)
+
+    def read(self, device: str) -> Reading | None:
+        return Reading(self.held[device], {"packets": 7}) if device in self.held else None
+
+
+@pytest.fixture
+def netem(monkeypatch: pytest.MonkeyPatch) -> FakeNetem:
+    fake = FakeNetem()
+    monkeypatch.setattr(agent, "Netem", lambda: fake)
+    monkeypatch.setattr(
+        agent, "try_netem", lambda profiles: Ability(True, "tried", "7.2", True, True, {p.name: "no" for p in profiles})
+    )
+    monkeypatch.setattr(ports, "describe", lambda name: {"name": name, "mac": f"mac of {name}", "mtu": 1500})
+    monkeypatch.setattr(agent, "fingerprint", lambda *, roots, transport: {"asked": f"{roots} {transport}"})
+    frames = dict.fromkeys(ports.FRAME_COUNTERS, 3)
+    monkeypatch.setattr(
+        ports, "frame_counters", lambda: {"lo": {}, "eth-c": frames, "eth-s": {**frames, "rx_frames": 4}}
+    )
+    return fake
+
+
+@pytest.fixture
+def router(netem: FakeNetem) -> Router:
+    return Router("kernel", INTERFACES, {"boot_s": 1.5})
+
+
+def test_uplink_is_impaired_towards_the_server_and_downlink_towards_the_client(
+    router: Router, netem: FakeNetem
+) -> None:
+    told = router.apply(PROFILE.to_json(), SEEDS)
+    assert netem.held == {"eth-s": Options.of(PROFILE.uplink, 1), "eth-c": Options.of(PROFILE.downlink, 2)}
+    assert [told[direction]["seed"] for direction in Direction] == [1, 2]
+
+
+def test_the_read_back_can_be_asked_for_again(router: Router) -> None:
+    told = router.apply(PROFILE.to_json(), SEEDS)
+    shown = router.show()
+    for direction in Direction:
+        again = Link.from_json(shown[direction]["link"])
+        assert Options.of(again, None) == Options.of(PROFILE.link(direction), None)
+        assert {**shown[direction], "counters": 0} == {**told[direction], "counters": 0}
+        assert shown[direction]["limit"] == PROFILE.link(direction).limit
+        assert shown[direction]["counters"] == {"packets": 7}
+    assert shown["ports"]["client"]["rx_frames"] == 3
+    assert shown["ports"]["server"]["rx_frames"] == 4
+
+
+def test_what_the_kernel_does_not_tell_is_said_to_be_unverified(router: Router) -> None:
+    router.apply(PROFILE.to_json(), SEEDS)
+    shown = router.show()
+    assert shown["downlink"]["link"]["delay"]["distribution"] == "normal"
+    assert shown["downlink"]["unverified"] == ["delay.distribution"]
+    assert shown["uplink"]["unverified"] == []
+
+
+def test_the_router_shows_its_fingerprint_without_what_every_trial_replaces_and_whether_it_kept_running(
+    router: Router,
+) -> None:
+    router.hello()
+    time.sleep(0.1)
+    shown = router.show()
+    assert shown["fingerprint"] == {"asked": "False False"}
+    assert 0 < shown["largest_gap_s"] < 5.0
+
+
+@pytest.mark.parametrize(("outside_s", "least_s", "most_s"), [(0.001, 0.0, 0.002), (9.0, 0.1, 5.0)])
+def test_a_router_stood_still_only_as_long_as_it_was_silent_inside_and_outside(
+    netem: FakeNetem, outside_s: float, least_s: float, most_s: float
+) -> None:
+    launcher = agent.Launcher()
+    router = Router("uml", INTERFACES, {}, launcher)
+    router.hello()
+    router._pulse._last_s -= 0.1  # its own programs did not run for so long
+    for gap_s in (outside_s, 0.0):
+        launcher.heed(json.dumps({"largest_gap_s": gap_s, "processors": {"cpu_s": 3.0, "working_s": 0.5}}))
+    shown = router.show(whole=False)
+    assert least_s <= shown["largest_gap_s"] < most_s
+    assert shown["processors"] == {"cpu_s": 3.0, "working_s": 0.5}
+    assert netem.held == {}
+
+
+def test_a_cleared_router_has_no_netem(router: Router, netem: FakeNetem) -> None:
+    router.apply(PROFILE.to_json(), SEEDS)
+    router.clear()
+    shown = router.show()
+    assert (shown["uplink"], shown["downlink"], netem.held) == (None, None, {})
+
+
+def test_hello_says_who_and_with_which_ports(router: Router) -> None:
+    told = router.hello()
+    assert told["engine"] == "kernel"
+    assert told["netem_counters"] is True
+    assert told["boot_s"] == 1.5
+    assert told["ports"]["client"] == {"name": "eth-c", "mac": "mac of eth-c", "mtu": 1500}
+
+
+def test_setup_gives_each_port_its_gateway_and_neighbour(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(ports, "forward", lambda: done.append(("forward",)))
+    monkeypatch.setattr(ports, "set_up", lambda *arguments: done.append(arguments))
+    neighbours = {"client": {"ip": "10.1.0.10", "mac": "c"}, "server": {"ip": "10.2.0.10", "mac": "s"}}
+    told = router.setup("10.1.0.254/24", "10.2.0.254/24", neighbours)
+    assert done == [("forward",), ("eth-c", "10.1.0.254/24", "10.1.0.10", "c"),
+                    ("eth-s", "10.2.0.254/24", "10.2.0.10", "s")]  # fmt: skip
+    assert told == router.hello()
+
+
+def test_a_refusal_is_an_answer_and_the_agent_goes_on(router: Router, netem: FakeNetem) -> None:
+    netem.refuses = "eth-c"
+    unknown = {**PROFILE.to_json(), "downlink": {"loss": {"model": "none"}}}
+    requests = [
+        {"id": 1, "op": "apply", "profile": PROFILE.to_json(), "seeds": SEEDS},
+        {"id": 2, "op": "apply", "profile": unknown, "seeds": SEEDS},
+        {"id": 3, "op": "probe", "profiles": [Profile("far").to_json()]},
+    ]
+    said = io.StringIO()
+    serve(router.operations(), io.StringIO("".join(json.dumps(request) + "\n" for request in requests)), said)
+    ready, refused, impossible, probed = (json.loads(line) for line in said.getvalue().splitlines())
+    assert ready == {"ready": True}
+    assert "asked for seed = 2, the kernel reads back None; this kernel cannot seed netem" in refused["error"]
+    assert refused["kind"] == "NetemRefused"
+    assert impossible["kind"] == "KeyError"
+    assert probed["ok"] == {
+        "netem": True, "why": "tried", "kernel": "7.2", "seed": True, "counters": True, "refused": {"far": "no"},
+    }  # fmt: skip
+
+
+def test_a_missing_interface_is_said_on_the_wire(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nowhere(subnet: str) -> str:
+        raise ports.PortError(f"0 interfaces have an address in {subnet}")
+
+    monkeypatch.setattr(ports, "interface_in", nowhere)
+    words = ["agent", "--client-subnet", "10.9.0.0/24", "--server-port", "eth1"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit):
+        agent.main()
+    assert json.loads(capsys.readouterr().out) == {"error": "0 interfaces have an address in 10.9.0.0/24"}

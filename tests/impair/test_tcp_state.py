@@ -1,0 +1,82 @@
+"""What a kernel that can less than others is made of. Real sockets are destroyed in net/test_endpoint.py."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+from dataclasses import dataclass, field
+
+import pytest
+
+from impair.endpoint import tcp_state
+from impair.endpoint.tcp_state import SOCK_DESTROY, Leftovers, destroy_sockets
+
+PEERS = ipaddress.IPv4Network("10.77.2.0/24")
+
+
+def message(family: int, peer: str) -> bytes:
+    """An inet_diag_msg: family and state, then ports, own address, peer's address, interface and cookie."""
+    address = ipaddress.ip_address(peer).packed.ljust(16, b"\0")
+    return bytes([family, 1, 0, 0]) + bytes(4) + bytes(16) + address + bytes(12) + bytes(20)
+
+
+@dataclass(slots=True)
+class Kernel:
+    """Answers netlink requests: has `sockets`, and refuses to destroy them with `refusal` (0: does it)."""
+
+    sockets: dict[int, list[bytes]] = field(default_factory=dict)
+    refusal: int = 0
+    silent: bool = False
+    destroyed: list[bytes] = field(default_factory=list)
+
+    def ask(self, sock: socket.socket, kind: int, flags: int, payload: bytes) -> list[bytes]:
+        assert sock.family == socket.AF_NETLINK
+        assert flags
+        if self.silent:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if kind != SOCK_DESTROY:
+            return self.sockets.get(payload[0], [])
+        identity = payload[8:]
+        if self.refusal or identity not in [known[4:52] for group in self.sockets.values() for known in group]:
+            raise OSError(self.refusal or errno.ENOENT, "no")
+        self.destroyed.append(identity)
+        return []
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    kernel = Kernel({
+        socket.AF_INET: [message(socket.AF_INET, peer) for peer in ("10.77.2.10", "10.77.1.10", "127.0.0.1")],
+        socket.AF_INET6: [message(socket.AF_INET6, peer) for peer in ("::ffff:10.77.2.11", "::1", "::10.77.2.12")],
+    })  # fmt: skip
+    monkeypatch.setattr(tcp_state, "ask", kernel.ask)
+    return kernel
+
+
+def test_sockets_to_the_peer_go_whatever_their_family_and_no_others(kernel: Kernel) -> None:
+    assert destroy_sockets(PEERS) == Leftovers(destroyed=2, left=0)
+    peers = [identity[20:36].rstrip(b"\0") for identity in kernel.destroyed]
+    assert peers == [ipaddress.ip_address("10.77.2.10").packed, ipaddress.ip_address("::ffff:10.77.2.11").packed]
+
+
+def test_a_kernel_that_cannot_destroy_says_what_is_left(kernel: Kernel) -> None:
+    kernel.refusal = errno.EOPNOTSUPP
+    assert destroy_sockets(PEERS) == Leftovers(destroyed=None, left=2)
+
+
+def test_a_kernel_that_tells_nothing_is_not_taken_for_an_empty_one(kernel: Kernel) -> None:
+    kernel.silent = True
+    assert destroy_sockets(PEERS) == Leftovers(destroyed=None, left=None)
+
+
+def test_a_socket_that_stays_is_counted(kernel: Kernel) -> None:
+    kernel.refusal = errno.EBUSY
+    assert destroy_sockets(PEERS) == Leftovers(destroyed=0, left=2)
+
+
+def test_a_missing_capability_is_an_error(kernel: Kernel) -> None:
+    kernel.refusal = errno.EPERM
+    with pytest.raises(PermissionError):
+        destroy_sockets(PEERS)

@@ -1,0 +1,97 @@
+"""The user-mode kernel's launcher: what it asks of a host, and what it tells the kernel."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import platform
+import shutil
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from impair import ports
+from impair.router import uml
+from impair.router.uml import BootError, check_host, kernel_arguments
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine that could boot it; returns its place for the kernel's memory."""
+    module = tmp_path / "modules/7.2.7/kernel/net/sched/sch_netem.ko"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    place = tmp_path / "run"
+    place.mkdir()
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=400 << 20))
+    monkeypatch.setattr(uml, "MODULES", tmp_path / "modules")
+    monkeypatch.setattr(uml, "WORKPLACE", place)
+    return place
+
+
+def test_a_fitting_host_gives_the_kernels_path(host: Path) -> None:
+    assert check_host() == "/usr/bin/linux.uml"
+    assert not list(host.iterdir())
+
+
+def test_another_processor_is_refused(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    with pytest.raises(BootError, match="x86_64 only, and this is aarch64: use a host whose kernel has sch_netem"):
+        check_host()
+
+
+def test_a_missing_module_is_refused(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uml, "MODULES", host)
+    with pytest.raises(BootError, match="install the package user-mode-linux"):
+        check_host()
+
+
+def test_a_missing_place_is_refused(host: Path) -> None:
+    host.rmdir()
+    with pytest.raises(BootError, match="mount it as a tmpfs with exec"):
+        check_host()
+
+
+def test_a_small_place_is_refused(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100 << 20))
+    with pytest.raises(BootError, match=f"100 MB free, the user-mode kernel needs {uml.MEMORY_MB}"):
+        check_host()
+
+
+def test_a_place_without_execution_is_refused(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    with pytest.raises(BootError, match="mounted noexec"):
+        check_host()
+
+
+def test_without_the_right_to_packet_sockets_it_is_said_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    with pytest.raises(BootError, match="needs NET_RAW and NET_ADMIN"):
+        uml.open_interface("lo")
+
+
+def test_a_small_buffer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = SimpleNamespace(setsockopt=lambda *_: None, bind=lambda _: None, getsockopt=lambda *_: 212_992)
+    monkeypatch.setattr(socket, "socket", lambda *_: small)
+    with pytest.raises(BootError, match="a buffer of 212992 bytes instead of 67108864"):
+        uml.open_interface("lo")
+
+
+def test_the_kernel_is_told_its_interfaces_and_its_program() -> None:
+    words = kernel_arguments({"client": 4, "server": 5}, ["python3", "-m", "impair.router.agent"])
+    assert f"vec0:transport=fd,fd=4,depth=128,mac=02:48:57:00:00:01,mtu={ports.MTU}" in words
+    assert f"vec1:transport=fd,fd=5,depth=128,mac=02:48:57:00:00:02,mtu={ports.MTU}" in words
+    assert words[words.index("--") + 1 :] == ["python3", "-m", "impair.router.agent"]
+    assert len(" ".join(words)) < 2000  # COMMAND_LINE_SIZE of arch/um is 2048
+    (init,) = (word.removeprefix("init=") for word in words if word.startswith("init="))
+    assert os.access(init, os.X_OK)

@@ -1,0 +1,277 @@
+"""A broken matrix says everything that is wrong with it, where, and what to write; whatever is in the file."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from headwind.errors import UsageError
+from headwind.matrix.complaint import excerpt
+from headwind.matrix.direction import Keys
+from headwind.matrix.reader import LARGEST_BYTES, MatrixError, load_matrix
+from tests.matrix_files import DEFAULT, MINIMAL, NAMED, ROOT, manual_example, models, refusal
+
+GOLDEN = ROOT / "tests" / "golden" / "matrix"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# What a broken file says
+
+
+@pytest.mark.parametrize("case", sorted(GOLDEN.glob("*.txt")), ids=lambda case: case.stem)
+def test_a_broken_matrix_is_explained(case: Path, here: Path) -> None:
+    """Each file of tests/golden/matrix is a matrix, `=====` and the answer; UPDATE_GOLDEN=1 writes the answers anew."""
+    text, _, expected = case.read_text().partition("=====\n")
+    (here / "matrix.yaml").write_text(text)
+    with pytest.raises(MatrixError) as caught:
+        load_matrix(Path("matrix.yaml"))
+    answer = f"{caught.value}\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        case.write_text(f"{text}=====\n{answer}")
+        expected = answer
+    assert answer == expected
+
+
+def test_the_error_is_one_of_usage_and_ends_with_2(here: Path) -> None:
+    error = refusal("", here)
+    assert isinstance(error, UsageError)
+    assert error.exit_code == 2
+
+
+def test_all_mistakes_come_at_once_in_the_order_of_the_file(here: Path) -> None:
+    text = DEFAULT.replace("60s", "60").replace("100ms", "100mz").replace("20%", "200%").replace("h3]", "h4]")
+    found = [(complaint.line, complaint.column) for complaint in refusal(text, here).complaints]
+    assert len(found) == 10
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "marked"),
+    [
+        ("jitter: 10ms}}\n  loss", "jitter: 10mz}}\n  loss", "10mz"),
+        ("[h1, h2, h3]", "[h1, h2, h4]", "h4"),
+        ("  article:", "  art/cle:", "art/cle"),
+        ("duplicate: 70%", "dupl: 70%", "dupl"),
+        ("max: 300", "max: [300]", "[300]"),
+        ("slower: [delay]", "slower: [delay, loss]", "loss"),
+        ("connections: 100", "connections: 5000", "5000"),
+        ("path: /", "path: {}", "{}"),
+        ("clean:          {}", "clean: [clean]", "[clean]"),
+        ("      loss/article: ", "      clean: ", "clean: "),
+        ("{h1: 14.46s, h3: 4.12s,", "{h3: 4.12s,", "{h3"),
+        ("33.64s", "33.64", "33.64,"),
+        ("unfinished", "never", "never"),
+    ],
+)
+def test_the_caret_is_under_the_mistake(here: Path, old: str, new: str, marked: str) -> None:
+    assert old in DEFAULT
+    (complaint,) = refusal(DEFAULT.replace(old, new, 1), here).complaints
+    assert complaint.source == DEFAULT.replace(old, new, 1).splitlines()[complaint.line - 1]
+    assert complaint.source[complaint.column - 1 :].startswith(marked)
+    text, caret = str(complaint).splitlines()[1:3]
+    assert text[caret.index("^") :].startswith(marked)
+
+
+def test_a_key_without_its_value_is_not_called_missing_too(here: Path) -> None:
+    (complaint,) = refusal(MINIMAL.replace("[h1, h3]", ""), here).complaints
+    assert complaint.message == "`protocols` has no value"
+
+
+def test_the_same_mistake_in_both_directions_is_said_once(here: Path) -> None:
+    error = refusal(MINIMAL.replace("clean: {}", "p: {both: {delay: 1ms, jitter: 2ms}}"), here)
+    assert len(error.complaints) == 1
+
+
+def test_very_many_mistakes_do_not_scroll_away(here: Path) -> None:
+    error = refusal(MINIMAL + "".join(f"key{index}: 1\n" for index in range(1000)), here)
+    assert len(error.complaints) == 1000
+    assert len(str(error).splitlines()) < 300
+    assert "... and 950 more" in str(error)
+
+
+def test_of_very_many_names_some_are_listed(here: Path) -> None:
+    profiles = ", ".join(f"p{index}: {{}}" for index in range(100))
+    text = MINIMAL.replace("clean: {}", profiles) + "conditions: [{profiles: [q]}]"
+    assert str(refusal(text, here)).splitlines()[3].strip().endswith("p18, p19 and 80 more")
+
+
+def test_a_long_line_is_shown_around_the_mistake() -> None:
+    text, caret = excerpt("x" * 500 + "HERE" + "y" * 500, 500)
+    assert len(text) <= 110
+    assert text[caret.index("^") :].startswith("HERE")
+
+
+def test_wide_letters_and_tabs_do_not_move_the_caret() -> None:
+    assert excerpt("網: \t5", 4)[1] == "    \t^"
+    assert excerpt("e\u0301: 5", 4)[1] == "   ^"
+
+
+# What cannot be a matrix at all
+
+
+def test_a_missing_file_names_its_neighbour(here: Path) -> None:
+    (here / "matrix.yaml").touch()
+    with pytest.raises(MatrixError, match=r"matrx\.yaml: there is no such file; did you mean matrix\.yaml\?"):
+        load_matrix(Path("matrx.yaml"))
+    with pytest.raises(MatrixError, match=r"no/such/place\.yaml: there is no such file$"):
+        load_matrix(Path("no/such/place.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "matrix.yaml:1:1: the file is empty"),
+        (b"   \n\n", "the file is empty"),
+        (b"\x7fELF\x02\x01\x01\0\0\0", "is a binary file"),
+        (DEFAULT.encode("utf-16"), "is UTF-16; save it as UTF-8"),
+        ("protocols: [h1]\ntitle: Größe".encode("latin-1"), "matrix.yaml:2:10: byte 0xf6 is not UTF-8"),
+        (b"\xef\xbb\xbf\xff", "matrix.yaml:1:1: byte 0xff is not UTF-8"),
+        (b"title: \x1b[31mred", r"matrix.yaml:1:8: the character '\x1b' is not text"),
+        (b"#" * (LARGEST_BYTES + 1), f"has {LARGEST_BYTES + 1} bytes; a matrix has at most {LARGEST_BYTES}"),
+        (b"just words", "a matrix is a mapping"),
+    ],
+)
+def test_a_file_that_is_no_matrix_says_why(here: Path, data: bytes, words: str) -> None:
+    (here / "matrix.yaml").write_bytes(data)
+    with pytest.raises(MatrixError, match=re.escape(words)):
+        load_matrix(Path("matrix.yaml"))
+
+
+def test_what_is_not_a_file_is_not_read(here: Path) -> None:
+    os.mkfifo(here / "pipe")  # reading it would wait for ever
+    for path, words in (
+        (here, "is a directory"),
+        (here / "pipe", "not a regular file"),
+        ("/dev/zero", "not a regular"),
+    ):
+        with pytest.raises(MatrixError, match=words):
+            load_matrix(Path(path))
+
+
+@pytest.mark.parametrize("name", ["\0", "x" * 5000, "a\nb.yaml", "\udcff.yaml"])
+def test_a_name_that_cannot_be_a_file_is_refused_in_one_printable_line(here: Path, name: str) -> None:
+    with pytest.raises(MatrixError) as caught:
+        load_matrix(Path(name))
+    assert_printable(str(caught.value))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_aliases_cannot_grow_without_bound(here: Path) -> None:
+    levels = [f"l{level}: &l{level} [{', '.join([f'*l{level - 1}'] * 9)}]" for level in range(1, 30)]
+    started = time.monotonic()
+    assert "anchors are not taken here" in str(refusal("\n".join(["l0: &l0 lol", *levels]), here))
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("bracket", ["[", "{a: ", "- ", "? ", "[{a: "])
+def test_a_deep_nest_ends_at_once(here: Path, bracket: str) -> None:
+    started = time.monotonic()
+    error = refusal("title: x\nprofiles:\n " + bracket * (LARGEST_BYTES // len(bracket) - 40), here)
+    assert time.monotonic() - started < 10
+    assert len(error.complaints) == 1
+
+
+def test_long_lists_of_names_are_counted_before_they_are_multiplied(here: Path) -> None:
+    twice = f"conditions: [{{profiles: [{'a, ' * 20_000}], workloads: [{'x, ' * 20_000}]}}]"
+    assert "400000000 conditions" in str(refusal(NAMED + twice, here))
+
+
+def test_a_huge_confusion_is_answered_within_seconds(here: Path) -> None:
+    names = [f"p{index}" for index in range(1500)]
+    profiles = ", ".join(f"{name}: {{}}" for name in names)
+    conditions = ", ".join(f"x{name}" for name in names)
+    text = MINIMAL.replace("clean: {}", profiles) + f"conditions: [{{profiles: [{conditions}]}}]"
+    started = time.monotonic()
+    assert len(refusal(text, here).complaints) == len(names)
+    assert time.monotonic() - started < 20
+
+
+# Whatever is in the file, it is a matrix or it is explained
+
+
+def assert_printable(text: str) -> None:
+    text.encode()
+    assert all(letter.isprintable() or letter in "\n\t" for letter in text), ascii(text)
+
+
+def matrix_or_complaint(data: bytes, folder: Path) -> None:
+    file = folder / "matrix.yaml"
+    file.write_bytes(data)
+    try:
+        matrix = load_matrix(file)
+    except MatrixError as error:
+        explanation = str(error)
+    else:
+        assert matrix.conditions
+        explanation = "".join(condition.id for condition in matrix.conditions)
+    assert explanation
+    assert_printable(explanation)
+
+
+many = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@many
+@given(st.binary() | ANY_TEXT.map(str.encode))
+def test_any_bytes(here: Path, data: bytes) -> None:
+    matrix_or_complaint(data, here)
+
+
+KEYS = sorted({name for model in models(Keys) for name in model.model_fields})
+VALUES = ["h1", "h2", "h3", "cubic", "bbr", "normal", "100ms", "10ms", "1ns", "30%", "0%", "100%", "10mbit", "8bit",
+          "0", "1", "3", "-1", "100", "2147483647", "true", "clean", "/", "<<", "~", "correlation"]  # fmt: skip
+WORDS = st.sampled_from(KEYS + VALUES)
+TREES = st.recursive(
+    WORDS | ANY_TEXT | st.none() | st.booleans() | st.integers() | st.floats(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS | ANY_TEXT, inner, max_size=6),
+    max_leaves=20,
+)
+
+
+@many
+@given(st.dictionaries(WORDS | ANY_TEXT, TREES, max_size=9))
+@example({"profiles": {"downlink": {"downlink": {"dellay": 1}}}})
+@example({"profiles": {"profiles": 1}, "conditions": [[[]], {"profiles": [{}]}]})
+def test_any_tree(here: Path, tree: Any) -> None:
+    matrix_or_complaint(yaml.safe_dump(tree, allow_unicode=True).encode(), here)
+
+
+def places(tree: Any) -> list[tuple[Any, Any]]:
+    """Every container of a tree with each of its keys or indices."""
+    keys = list(tree) if isinstance(tree, dict) else list(range(len(tree))) if isinstance(tree, list) else []
+    return [(tree, key) for key in keys] + [place for key in keys for place in places(tree[key])]
+
+
+@many
+@given(st.data())
+def test_any_value_in_any_place_of_a_large_matrix(here: Path, data: st.DataObject) -> None:
+    tree = copy.deepcopy(yaml.load(manual_example(), yaml.BaseLoader))  # noqa: S506 - text only
+    container, key = data.draw(st.sampled_from(places(tree)))
+    container[key] = data.draw(TREES)
+    matrix_or_complaint(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False).encode(), here)
+
+
+@many
+@given(
+    st.sampled_from([DEFAULT, manual_example()]), st.floats(0, 1), st.integers(0, 5),
+    ANY_TEXT
+    | st.sampled_from(["\t", "\0", "&a ", "*a", "!!int ", "{", "}", "[", ": ", "- ", "'", '"', "\n---\n", "\n  "]),
+)  # fmt: skip
+def test_any_slip_of_the_pen(here: Path, text: str, position: float, removed: int, inserted: str) -> None:
+    start = int(position * len(text))
+    matrix_or_complaint((text[:start] + inserted + text[start + removed :]).encode(), here)

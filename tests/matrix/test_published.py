@@ -1,0 +1,184 @@
+"""What articles published stands in matrix.yaml without binding whoever edits the experiment around it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from headwind.cli.commands import command_validate
+from headwind.matrix.reader import load_matrix
+from headwind.model import Matrix, Protocol, Published, PublishedRow
+from tests.matrix_files import DEFAULT, MINIMAL, ROOT, load, refusal
+
+H1, H2, H3 = Protocol
+NETWORKS = tuple(yaml.safe_load(DEFAULT)["profiles"])
+FAR = "both: {delay: 20ms}, uplink: {rate: 1mbit}"
+
+
+def with_published(times: str) -> str:
+    text = MINIMAL.replace("clean: {}", f"clean: {{}}, far: {{{FAR}}}")
+    return f"{text}published: {{a: {{title: An article, times: {{{times}}}}}}}\n"
+
+
+def gaps(matrix: Matrix) -> Mapping[str, list[str]]:
+    (source,) = matrix.published
+    return source.gaps
+
+
+@pytest.mark.parametrize("file", ["matrix.yaml", "experiments/nginx_quic.yaml"])
+def test_the_shipped_matrices_tell_what_the_article_found_in_its_eight_networks(file: str) -> None:
+    (source,) = load_matrix(ROOT / file).published
+    assert source.name == "nginx-quic"
+    assert "ngx_http_autoquic_module" in source.title
+    assert "10,000 requests" in source.note
+    assert "single runs" in source.note
+    assert {row.condition_id: tuple(row.times_s.values()) for row in source.rows} == {
+        "clean/article": (0.40649, 0.6119), "delay/article": (1.9, 3.65), "loss/article": (33.64, 19.82),
+        "duplicate/article": (0.44355, 0.41998), "corrupt/article": (14.46, 4.12), "delay-loss/article": (30.64, 17.16),
+        "loss-duplicate/article": (2.03, 3.06), "loss-corrupt/article": (None, 15.09),
+    }  # fmt: skip
+    assert {tuple(row.times_s) for row in source.rows} == {(H1, H3)}
+    assert source.gaps == {}
+
+
+def test_times_are_seconds_and_unfinished_is_no_time(tmp_path: Path) -> None:
+    text = with_published("clean: {h3: 1500us, h1: unfinished}")
+    (source,) = load(text, tmp_path).published
+    assert source == Published("a", "An article", (PublishedRow("clean/page", {H1: None, H3: 0.0015}),))
+
+
+@pytest.mark.parametrize("network", [FAR, "uplink: {delay: 20ms, rate: 1000kbit}, downlink: {delay: 0.02s}"])
+@pytest.mark.parametrize("name", ["far", "far/page"])
+def test_a_row_may_write_its_network_in_other_words_than_the_profile(tmp_path: Path, name: str, network: str) -> None:
+    (source,) = load(with_published(f"{name}: {{{network}, h1: 1s, h3: 2s}}"), tmp_path).published
+    assert source.rows == (PublishedRow("far/page", {H1: 1.0, H3: 2.0}),)
+
+
+# What has no counterpart is no mistake
+
+
+@pytest.mark.parametrize(
+    ("row", "condition_id", "gap"),
+    [
+        ("far: {both: {delay: 20ms}, h1: 1s, h3: 2s}", "far/page", "another network than the profile now is"),
+        ("far/page: {uplink: {rate: 2mbit}, h1: 1s, h3: 2s}", "far/page", "another network than the profile now is"),
+        ("clean: {downlink: {loss: 1%}, h1: 1s, h3: 2s}", "clean/page", "another network than the profile now is"),
+        ("far: {h1: 1s, h3: 2s}", "far/page", "no network written, so a clean one, which the profile is not"),
+        ("clan: {h1: 1s, h3: 2s}", "clan", "there is no such condition"),
+        ("clean/pages: {h1: 1s, h3: 2s}", "clean/pages", "there is no such condition"),
+        ("clean: {h1: 1s, h2: 2s}", "clean/page", "the matrix has no h2"),
+    ],
+)
+def test_a_row_that_nothing_can_be_set_beside_is_kept_with_the_reason(
+    tmp_path: Path, row: str, condition_id: str, gap: str
+) -> None:
+    matrix = load(with_published(row), tmp_path)
+    assert gaps(matrix) == {gap: [condition_id]}
+    assert len(matrix.published[0].rows[0].times_s) == 2
+
+
+def test_of_three_times_two_are_compared_where_the_third_protocol_is_not_there(tmp_path: Path) -> None:
+    matrix = load(with_published("clean: {h1: 1s, h2: 2s, h3: 3s}"), tmp_path)
+    assert matrix.published[0].rows == (PublishedRow("clean/page", {H1: 1.0, H2: 2.0, H3: 3.0}),)
+    alone = load(with_published("clean: {h1: 1s, h2: 2s, h3: 3s}").replace("[h1, h3]", "[h2]"), tmp_path)
+    assert gaps(alone) == {"the matrix has no h1 and no h3": ["clean/page"]}
+
+
+def test_a_profile_alone_names_its_only_condition_and_of_several_none(tmp_path: Path) -> None:
+    names = ("clean", "clean/feed", "loss", "loss/page")
+    rows = f"{{{', '.join(f'{name}: {{h1: 1s, h3: 2s}}' for name in names)}}}"
+    text = (
+        "protocols: [h1, h3]\nprofiles: {clean: {}, loss: {}}\n"
+        "workloads: {page: {requests: 10, connections: 2}, feed: {requests: 20, connections: 2}}\n"
+        "conditions: [{profiles: [clean], workloads: [page]}, {profiles: [loss]}]\n"
+        f"published: {{a: {{title: A, times: {rows}}}}}\n"
+    )
+    matrix = load(text, tmp_path)
+    assert [row.condition_id for row in matrix.published[0].rows if not row.gap] == ["clean/page", "loss/page"]
+    assert gaps(matrix) == {
+        "there is no such condition": ["clean/feed"],
+        "several workloads; profile/workload says which": ["loss"],
+    }
+
+
+def edited(profiles: list[str], delay: str, protocols: list[Protocol], *, second_workload: bool) -> dict[str, Any]:
+    """The default matrix as a newcomer may change it, without a look at `published`."""
+    tree: dict[str, Any] = yaml.safe_load(DEFAULT)
+    del tree["selfcheck"]  # this one does depend on profiles
+    tree["profiles"] = {name: tree["profiles"][name] for name in profiles}
+    if "delay" in profiles:
+        tree["profiles"]["delay"]["downlink"]["delay"] = delay
+    tree["protocols"] = [protocol.value for protocol in protocols]
+    if second_workload:
+        tree["workloads"]["another"] = {"requests": 10, "connections": 1}
+    return tree
+
+
+@given(
+    profiles=st.lists(st.sampled_from(NETWORKS), min_size=1, unique=True),
+    delay=st.sampled_from(["100ms", "0.1s", "50ms"]),
+    protocols=st.lists(st.sampled_from(Protocol), min_size=1, unique=True),
+    second_workload=st.booleans(),
+)
+@example(profiles=[*NETWORKS], delay="50ms", protocols=[H1, H2, H3], second_workload=True)
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whoever_edits_the_experiment_need_not_look_after_the_article(
+    tmp_path: Path, profiles: list[str], delay: str, protocols: list[Protocol], second_workload: bool
+) -> None:
+    tree = edited(profiles, delay, protocols, second_workload=second_workload)
+    matrix = load(yaml.safe_dump(tree, sort_keys=False), tmp_path)
+    compared = {row.condition_id for row in matrix.published[0].rows if not row.gap}
+    same = {f"{name}/article" for name in profiles if name != "delay" or delay != "50ms"}
+    assert compared == (same if {H1, H3} <= set(protocols) else set())
+    del tree["published"]
+    alone = load(yaml.safe_dump(tree, sort_keys=False), tmp_path)
+    assert replace(matrix, published=(), source="") == replace(alone, source="")
+
+
+def test_validating_names_what_is_not_compared_in_a_line_for_each_article(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "matrix.yaml"
+    rows = f"clan: {{h1: 1s, h3: 2s}}, far/pages: {{h1: 1s, h3: 2s}}, far: {{{FAR}, h1: 1s, h2: 2s}}"
+    other = "  b: {title: B, times: {far: {h1: 1s, h3: 2s}}}\n  c: {title: C, times: {clean: {h1: 1s, h3: 2s}}}\n"
+    head, article = with_published(rows).split("published: {a: ")
+    file.write_text(f"{head}published:\n  a: {article.strip()[:-1]}\n{other}")
+    assert command_validate(argparse.Namespace(matrix=str(file))) == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{file}: valid")
+    assert lines == [
+        "published a, not compared: clan, far/pages (there is no such condition); far/page (the matrix has no h2)",
+        "published b, not compared: far/page (no network written, so a clean one, which the profile is not)",
+    ]
+
+
+# What is a mistake
+
+
+@pytest.mark.parametrize(
+    ("times", "complaint"),
+    [
+        ("clean: {h1: 1s, h3: 2s}, clean/page: {h1: 1s, h3: 2s}", "is there twice"),
+        ("a/b/c: {h1: 1s, h3: 2s}", "`b/c` contains `/`"),
+        ("/page: {h1: 1s, h3: 2s}", "or is empty"),
+        ('"\\x1b[31m": {h1: 1s, h3: 2s}', "unprintable"),
+        ("clean: {h1: 1s, h4: 2s}", "unknown key `h4`"),
+        ("clean: {h1: 1s}", "the times of two protocols"),
+        ("clean: {h1: 1s, h3: 2}", "`2` has no unit"),
+        ("clean: {h1: 1s, h3: 0s}", "out of range"),
+        ("clean: {uplink: {delay: 1ms, jitter: 2ms}, h1: 1s, h3: 2s}", "netem would clip"),
+        ("clean: 1s", "a mapping of keys"),
+        ("", "`times` is empty"),
+    ],
+)
+def test_what_can_never_be_set_beside_a_measurement_is_refused(tmp_path: Path, times: str, complaint: str) -> None:
+    (found,) = refusal(with_published(times), tmp_path).complaints
+    assert complaint in str(found)

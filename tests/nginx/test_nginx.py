@@ -1,0 +1,252 @@
+"""The server: what it serves, how it is set up, and that a restart of its workers is told truthfully."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from headwind.settings import LARGEST_BDP_BYTES, PORTS, Windows
+from nginx import agent, objects
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CONFIGURATION = (ROOT / "nginx" / "nginx.conf").read_text()
+VERSION_NEGOTIATION = b"\x80" + bytes(4) + b"\x08" + bytes(8) + b"\x00" + bytes.fromhex("00000001")
+
+# A stand-in for nginx's master: two workers that sleep, each started again when it ends (at most `lives` times in all).
+MASTER = """
+import os, signal, sys, time
+lives, children = int(sys.argv[1]), set()
+while True:
+    while len(children) < 2 and lives:
+        pid, lives = os.fork(), lives - 1
+        if pid == 0:
+            signal.pause()
+        children.add(pid)
+    if not children:
+        time.sleep(60)
+    children.discard(os.wait()[0])
+"""
+
+
+def test_the_site_has_every_object_in_its_size(tmp_path: Path) -> None:
+    objects.write_site(tmp_path / "site")
+    sizes = {file.name: file.stat().st_size for file in (tmp_path / "site").iterdir()}
+    assert sizes == {
+        "index.html": 612,
+        "1k": 1024,
+        "10k": 10240,
+        "100k": 102400,
+        "1m": 1 << 20,
+        "10m": 10 << 20,
+        "100m": 100 << 20,
+    }
+
+
+def test_objects_are_the_same_at_every_build_and_do_not_compress() -> None:
+    import zlib
+
+    assert objects.object_bytes(10_000) == objects.object_bytes(10_000)
+    assert len(zlib.compress(objects.object_bytes(10_000))) > 9_900
+
+
+def test_the_index_is_a_whole_page() -> None:
+    page = objects.index_page().decode()
+    assert page.startswith("<!doctype html>")
+    assert page.endswith("</html>\n")
+
+
+def directive(name: str) -> list[str]:
+    return re.findall(rf"^\s*{name} +([^;]+);", CONFIGURATION, re.MULTILINE)
+
+
+def test_all_protocols_are_served_on_the_port_of_each_setting() -> None:
+    listeners = [words.split()[:2] for words in directive("listen")]
+    assert listeners == [[str(port), kind] for port in PORTS.values() for kind in ("ssl", "quic")]
+    assert directive("http2") == directive("http3") == ["on"]
+    assert len(directive("ssl_certificate")) == len(directive("root")) == 1
+
+
+def test_nothing_that_differs_between_protocols_is_left_to_a_default() -> None:
+    assert directive("ssl_protocols") == ["TLSv1.3"]
+    assert directive("ssl_session_tickets") == directive("ssl_session_cache") == directive("quic_gso") == ["off"]
+    assert directive("http2_max_concurrent_streams") == directive("http3_max_concurrent_streams")
+    assert int(directive("http3_max_concurrent_streams")[0]) >= 128
+    assert int(directive("keepalive_requests")[0]) >= 10**9
+    assert int(directive("worker_connections")[0]) > 100 * 128, "a QUIC stream takes a connection as well"
+
+
+@pytest.mark.parametrize(("text", "size"), [("4m", 4 << 20), ("208k", 208 << 10), ("65536", 65536)])
+def test_the_wanted_buffer_is_read_from_the_configuration(text: str, size: int) -> None:
+    assert agent._wanted_rcvbuf_bytes(f"listen 443 ssl;\nlisten 443 quic reuseport rcvbuf={text};") == size
+
+
+def test_no_window_of_the_server_binds_below_the_largest_product_and_a_fresh_one_is_as_shipped() -> None:
+    buffers = agent._stream_buffers(CONFIGURATION)
+    assert buffers[PORTS[Windows.UNBOUND]] >= 2 * LARGEST_BDP_BYTES
+    assert buffers[PORTS[Windows.AS_SHIPPED]] == 64 << 10
+    fresh = CONFIGURATION[CONFIGURATION.index("settings: as-shipped") :]
+    assert "buf" not in fresh, "a fresh nginx sets no buffer"
+
+
+@contextmanager
+def master(pid_file: Path, lives: int) -> Iterator[int]:
+    process = subprocess.Popen([sys.executable, "-c", MASTER, str(lives)], start_new_session=True)
+    pid_file.write_text(f"{process.pid}\n")
+    try:
+        deadline = time.monotonic() + 10
+        while len(agent._workers(process.pid)) < min(lives, 2):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        yield process.pid
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def pid_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(agent, "PID_FILE", tmp_path / "nginx.pid")
+    return tmp_path / "nginx.pid"
+
+
+@pytest.fixture
+def probes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The probes that `restart_workers` would send, in order."""
+    sent: list[object] = []
+    monkeypatch.setattr(agent, "_prove_tcp", lambda: sent.append("tcp"))
+    monkeypatch.setattr(agent, "_prove_quic", sent.append)
+    return sent
+
+
+def test_a_restart_gives_new_workers_under_the_same_master(pid_file: Path, probes: list[object]) -> None:
+    with master(pid_file, lives=4) as pid:
+        before = agent.health()
+        restarted = agent.restart_workers()
+        after = agent.health()
+    assert before["master"] == after["master"] == pid
+    assert before["master_started_s"] == after["master_started_s"]
+    assert len(before["workers"]) == len(after["workers"]) == 2
+    assert not set(before["workers"]) & set(after["workers"])
+    assert restarted["workers"] == after["workers"]
+    assert probes == ["tcp", 16]
+
+
+def test_workers_that_do_not_come_back_are_an_error(
+    pid_file: Path, probes: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "RESTART_TIMEOUT_S", 0.3)
+    with master(pid_file, lives=3), pytest.raises(agent.NginxIsGone, match="no new workers"):
+        agent.restart_workers()
+    assert probes == []
+
+
+def test_a_crash_of_a_worker_shows_in_the_health(pid_file: Path) -> None:
+    with master(pid_file, lives=3):
+        before = agent.health()["workers"]
+        os.kill(before[0], signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        while agent.health()["workers"] in (before, before[1:]):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert before[1] in agent.health()["workers"]
+
+
+@pytest.mark.parametrize("content", [None, "", "4194305"])
+def test_without_a_master_there_is_no_health(pid_file: Path, content: str | None) -> None:
+    if content is not None:
+        pid_file.write_text(content)
+    with pytest.raises(agent.NginxIsGone, match="nginx does not run here"):
+        agent.health()
+
+
+def test_the_first_datagram_asks_for_an_unknown_version() -> None:
+    datagram = agent._unknown_initial()
+    assert len(datagram) == 1200
+    assert datagram[0] & 0xC0 == 0xC0, "a long header with the fixed bit"
+    assert all(byte & 0x0F == 0x0A for byte in datagram[1:5]), "a version that is reserved for this"
+    assert (datagram[5], datagram[14]) == (8, 8), "lengths of the connection ids"
+    assert agent._unknown_initial()[6:14] != datagram[6:14]
+
+
+@contextmanager
+def listening(
+    monkeypatch: pytest.MonkeyPatch, kind: socket.SocketKind, serve: Callable[[socket.socket], None]
+) -> Iterator[None]:
+    """A server on the loopback, on the port that the agent probes."""
+    with closing(socket.socket(socket.AF_INET, kind)) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(5)
+        if kind == socket.SOCK_STREAM:
+            server.listen()
+        monkeypatch.setattr(agent, "PORT", server.getsockname()[1])
+        thread = threading.Thread(target=serve, args=(server,))
+        thread.start()
+        yield
+        thread.join()
+
+
+def udp(answer: bytes | None, count: int) -> Callable[[socket.socket], None]:
+    def serve(server: socket.socket) -> None:
+        for _ in range(count):
+            _, sender = server.recvfrom(2048)
+            if answer is not None:
+                server.sendto(answer, sender)
+
+    return serve
+
+
+def tcp(answer: bytes) -> Callable[[socket.socket], None]:
+    def serve(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1024)
+            connection.sendall(answer)
+
+    return serve
+
+
+def test_a_version_negotiation_proves_a_quic_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening(monkeypatch, socket.SOCK_DGRAM, udp(VERSION_NEGOTIATION, 8)):
+        agent._prove_quic(8)
+
+
+@pytest.mark.parametrize(("answer", "complaint"), [(None, "does not answer"), (b"hello, hello", "not a Version Neg")])
+def test_anything_else_does_not(monkeypatch: pytest.MonkeyPatch, answer: bytes | None, complaint: str) -> None:
+    monkeypatch.setattr(agent, "PROBE_TIMEOUT_S", 0.2)
+    with (
+        listening(monkeypatch, socket.SOCK_DGRAM, udp(answer, 1)),
+        pytest.raises(agent.NginxIsGone, match=complaint),
+    ):
+        agent._prove_quic(1)
+
+
+def test_a_refusal_of_plain_http_proves_a_tls_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening(monkeypatch, socket.SOCK_STREAM, tcp(b"HTTP/1.1 400 Bad Request\r\n\r\n")):
+        agent._prove_tcp()
+
+
+def test_a_server_that_takes_plain_http_is_the_wrong_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        listening(monkeypatch, socket.SOCK_STREAM, tcp(b"HTTP/1.1 200 OK\r\n\r\n")),
+        pytest.raises(agent.NginxIsGone, match="200 OK"),
+    ):
+        agent._prove_tcp()
+
+
+def test_a_closed_port_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(socket.socket()) as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(agent, "PORT", unused.getsockname()[1])
+        with pytest.raises(agent.NginxIsGone, match="TCP port"):
+            agent._prove_tcp()

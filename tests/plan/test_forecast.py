@@ -1,0 +1,88 @@
+"""Forecasts: a guess that nothing decides, replaced by what was learnt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from headwind.model import Condition, Protocol, Trial
+from headwind.plan.forecast import OVERHEAD_S, Forecast, guess_s
+from headwind.workloads.h2load import H2load
+from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
+from tests import fake
+
+CLEAN, LOSS = Profile("clean"), Profile("loss", downlink=Link(loss=Loss(0.3)))
+MATRIX = fake.example_matrix(CLEAN, LOSS)
+TRIALS = list(fake.trials_of(MATRIX))
+
+
+def one(protocol: Protocol, profile: Profile = CLEAN) -> Trial:
+    return next(each for each in TRIALS if each.protocol is protocol and each.block.condition.profile == profile)
+
+
+def test_what_was_learnt_replaces_the_guess() -> None:
+    forecast = Forecast(60.0)
+    trial = one(Protocol.H1)
+    assert forecast.trial_s(trial) == pytest.approx(OVERHEAD_S + guess_s(trial.block.condition))
+    for time_s in (2.0, 4.0):
+        forecast.learn(replace(fake.ok(trial, time_s), phases_s={"forget": 0.5, "client": time_s}))
+    assert forecast.trial_s(trial) == pytest.approx(3.5)
+
+
+def test_a_protocol_and_a_condition_are_learnt_for_themselves() -> None:
+    forecast = Forecast(60.0, [fake.ok(one(Protocol.H1), 7.0)])
+    for other in (one(Protocol.H2), one(Protocol.H1, LOSS)):
+        assert forecast.trial_s(other) == Forecast(60.0).trial_s(other)
+    assert forecast.learnt == {("clean/article", Protocol.H1): 1}
+
+
+def test_a_stopped_trial_teaches_how_long_it_took_and_a_broken_one_nothing() -> None:
+    trial = one(Protocol.H3)
+    forecast = Forecast(60.0, [replace(fake.timeout(trial, 60.0), phases_s={}), fake.lab_error(trial)])
+    assert forecast.trial_s(trial) == OVERHEAD_S + 60.0
+    assert sum(forecast.learnt.values()) == 1
+
+
+def test_many_trials_take_the_sum_of_their_times() -> None:
+    forecast = Forecast(60.0)
+    assert forecast.trials_s(TRIALS) == pytest.approx(sum(map(forecast.trial_s, TRIALS)))
+    assert forecast.block_s(TRIALS[0].block) == pytest.approx(forecast.trials_s(TRIALS[0].block.trials()))
+    assert forecast.trials_s([]) == 0
+
+
+def test_no_guess_is_longer_than_a_trial_may_take() -> None:
+    dead = Condition(Profile("dead", Link(loss=Loss(1.0)), Link(loss=Loss(1.0))), fake.ARTICLE)
+    trial = replace(TRIALS[0], block=replace(TRIALS[0].block, condition=dead))
+    assert guess_s(dead) > 20.0
+    assert Forecast(20.0).trial_s(trial) == 20.0 + OVERHEAD_S
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [
+        Link(delay=Delay(0.1)),
+        Link(loss=Loss(0.1)),
+        Link(loss=GilbertElliott(0.1, 0.3)),
+        Link(corrupt=Corrupt(0.1)),
+    ],
+    ids=str,
+)
+def test_a_worse_network_is_guessed_slower_in_either_direction(worse: Link) -> None:
+    clean = guess_s(Condition(CLEAN, fake.ARTICLE))
+    for profile in (Profile("worse", uplink=worse), Profile("worse", downlink=worse)):
+        assert guess_s(Condition(profile, fake.ARTICLE)) > clean
+
+
+def test_more_requests_are_guessed_slower() -> None:
+    more = replace(fake.ARTICLE, requests=100_000)
+    assert guess_s(Condition(CLEAN, more)) > guess_s(Condition(CLEAN, fake.ARTICLE)) > 0
+
+
+@pytest.mark.parametrize(("rate_bps", "seconds"), [(20_000_000, 41.9), (100_000_000, 8.4)])
+def test_a_large_object_is_guessed_to_take_what_the_rate_lets_through(rate_bps: int, seconds: float) -> None:
+    large = H2load("large", 1, 1, 1, path="/100m")
+    guess = guess_s(Condition(Profile("slow", downlink=Link(rate=Rate(rate_bps))), large))
+    assert guess == pytest.approx(seconds, abs=0.5)
+    lossy = Link(delay=Delay(0.1), loss=Loss(0.01), rate=Rate(rate_bps))
+    assert guess_s(Condition(Profile("lossy", downlink=lossy), large)) > 10 * guess  # TCP sends 1.4 Mbit/s there

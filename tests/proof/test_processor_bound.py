@@ -1,0 +1,63 @@
+"""Which trials the processors limited: whoever had work all the time is named, and nobody else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headwind.proof.processors import processor_limits
+
+IDLE = {"client": 0.2, "server": 0.3, "router": 0.3}
+
+
+def limits(
+    shares: dict[str, float] | None = None, busy: float = 0.6, *, threads: int = 1, workers: int = 1
+) -> list[str]:
+    """Of a trial of 2 s on two processors, where hosts were busy for such shares of the time."""
+    used = {host: 2.0 * share for host, share in (IDLE | (shares or {})).items()}
+    answer = {"wall_s": 2.0, "cpu_s": used["client"], "machine": {"cpus": 2, "busy_s": 2 * 2.0 * busy}}
+    before = {host: {"processors": {"clock_s": 50.0, "cpu_s": 7.0, "throttled_s": None}} for host in used}
+    before["router"]["processors"]["working_s"] = 9.0
+    after: dict[str, Any] = {
+        host: {"processors": {"clock_s": 52.0, "cpu_s": 7.0 + seconds, "throttled_s": None}}
+        for host, seconds in used.items()
+    }
+    after["router"]["processors"] |= {"cpu_s": 7.1, "working_s": 9.0 + used["router"]}
+    return list(processor_limits(answer, before, after, threads, workers))
+
+
+def test_a_trial_with_time_to_spare_is_limited_by_no_processor() -> None:
+    assert limits() == []
+
+
+@pytest.mark.parametrize("host", ["client", "server", "router"])
+def test_who_has_work_all_the_time_is_named(host: str) -> None:
+    assert limits({host: 0.97}) == [f"processor-bound: the {host} had work for 97% of the time"]
+    assert limits({host: 0.89}) == []
+
+
+def test_a_router_that_is_held_to_a_tenth_had_work_all_the_time_though_it_used_little() -> None:
+    (said,) = limits({"router": 1.0}, busy=0.2)  # its processor time grew by 0.1 s
+    assert said == "processor-bound: the router had work for 100% of the time"
+
+
+def test_a_client_of_two_threads_and_a_server_of_two_workers_have_two_processors_to_use() -> None:
+    assert limits({"client": 1.2, "server": 1.2}, threads=2, workers=2) == []
+    assert len(limits({"client": 1.9, "server": 1.9}, threads=2, workers=2)) == 2
+
+
+def test_a_machine_whose_every_processor_is_busy_is_named() -> None:
+    assert limits(busy=0.95) == ["processor-bound: the machine's 2 processors were busy for 95% of the time"]
+
+
+def test_a_busy_machine_does_not_limit_a_testbed_that_waits_for_its_network() -> None:
+    assert limits({"client": 0.01, "server": 0.01}, busy=1.0) == []
+
+
+def test_hosts_that_tell_nothing_limit_nothing() -> None:
+    nothing: dict[str, Any] = {"client": {}, "server": {"processors": None}, "router": {}}
+    assert list(processor_limits({"wall_s": 1.0}, nothing, nothing, 1, 1)) == []
+    kernel = {"router": {"processors": {"clock_s": 1.0, "cpu_s": 1.0}}}  # its own time is nobody's
+    later = {"router": {"processors": {"clock_s": 2.0, "cpu_s": 2.0}}}
+    assert list(processor_limits({"wall_s": 1.0}, kernel, later, 1, 1)) == []

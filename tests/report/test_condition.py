@@ -1,0 +1,189 @@
+"""What the page shows of one condition, where to look first, and the trials that travel in the page."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import math
+import statistics
+from dataclasses import replace
+
+import pytest
+
+from headwind.model import Condition, Protocol
+from headwind.report.condition import ConditionView, condition_view
+from headwind.report.data import RunData
+from headwind.report.highlights import doubts, highlights
+from headwind.report.html.embedded import ABOUT, STOPPED, embedded
+from headwind.report.html.page import render
+from headwind.report.html.pictures import condition_pictures, interval_pictures, timeline_picture
+from headwind.verdicts.assumptions import Concern
+from headwind.verdicts.findings import Pair
+from headwind.workloads.h2load import TOTAL
+from impair.profile import Direction
+from tests.golden.runs import LARGE, RUNS
+from tests.pages import parse, words
+
+H1, H2, H3 = Protocol
+
+
+def data_of(name: str) -> RunData:
+    return RUNS[name]().data(name)
+
+
+def condition_named(data: RunData, name: str) -> Condition:
+    return next(item for item in data.matrix.conditions if item.profile.name == name)
+
+
+def view_of(data: RunData, name: str, *pairs: Pair) -> ConditionView:
+    return condition_view(data, condition_named(data, name), "c1", pairs or [Pair(H1, H3)], data.judgement.rule)
+
+
+def test_figures_of_trials_that_all_finished_are_plain_statistics() -> None:
+    data = data_of("sweep")
+    view = view_of(data, "loss2%")
+    times = [r.metrics["total_s"] for r in data.attempts(view.condition, H2)]
+    (figures,) = [item for item in view.figures if item.arm is H2]
+    assert (figures.trials, figures.finished) == (12, 12)
+    for name, value in (("median", statistics.median(times)), ("mean", statistics.fmean(times)), ("max", max(times))):
+        assert float(figures.primary[name].split()[0]) == pytest.approx(value, rel=0.006)
+    assert figures.primary["p90"] == "—", "of 12 trials no 90th percentile can be bounded"
+
+
+def test_a_percentile_over_trials_is_given_where_it_can_be_bounded() -> None:
+    data = LARGE["large"]().data("large")
+    condition = condition_named(data, "delay10-loss0")
+    view = condition_view(data, condition, "c1", [Pair(H1, H3)], data.judgement.rule)
+    times = sorted(result.metrics["total_s"] for result in data.attempts(condition, H1))
+    shown = view.figures[0].primary["p90"]
+    assert float(shown.removesuffix(" ms")) / 1000 == pytest.approx(times[math.ceil(0.9 * 60) - 1], rel=0.006)
+
+
+def test_no_figure_is_an_average_over_survivors() -> None:
+    view = view_of(data_of("timeouts-half"), "loss-corrupt")
+    (h1, *_) = view.figures
+    assert (h1.finished, h1.trials) == (2, 4)
+    assert h1.primary == {"median": "> 36.5 s", "mean": "> 36 s", "p90": "—", "min": "11.0 s", "max": "> 60 s"}
+    assert set(h1.inside) == {"not completed"}, "nobody knows the times of requests that were never made"
+
+
+def test_what_did_not_go_well_is_listed_with_its_reason_and_its_blocks() -> None:
+    view = view_of(data_of("mixed"), "loss")
+    assert [(item.outcome, item.reason, item.trials) for item in view.otherwise] == [
+        ("invalid", "impairment not proven: loss", (("c1b2", "2/h1"),)),
+        ("failed", "49 of 1000 requests failed", (("c1b1", "1/h2"),)),
+    ]
+
+
+def test_without_seeds_no_seed_is_shown_as_if_it_had_been_applied() -> None:
+    data = data_of("small")
+    router = {"kernel": "6.1.176", "netem_seed": False}
+    unseeded = replace(data, environment={**data.environment, "testbed": {"router": router}})
+    for run, seeded in ((data, True), (unseeded, False)):
+        page = words(parse(render(run, 0.0)))
+        assert ("with the same seeds" in page) is seeded
+        assert (" seed 1" in page) is seeded, "of the tc commands"
+        assert ("cannot be repeated packet by packet" in page) is not seeded
+        (row, *_) = view_of(run, "loss").rows
+        assert row.seeds == (f"↓{row.block.seeds[Direction.DOWNLINK]}" if seeded else "the kernel's own")
+
+
+def test_the_running_interval_ends_at_the_verdicts_own() -> None:
+    data = data_of("checked")
+    verdicts = data.judgement
+    for line in verdicts.lines:
+        view = view_of(data, line.condition.profile.name, line.pair)
+        (running,) = view.running
+        final = line.findings[TOTAL].comparison.interval
+        assert running.steps[-1] == final
+        assert [step.n for step in running.steps] == list(range(1, line.blocks + 1))
+        assert running.shown[-1] == final
+        assert len(running.shown) <= 8
+
+
+def test_a_date_is_said_where_it_changes() -> None:
+    data = data_of("small")
+    late = [replace(result, started_at=result.started_at + 86_400 * (result.trial.block.index == 2))
+            for result in data.results]  # fmt: skip
+    view = view_of(replace(data, results=tuple(late)), "clean")
+    began = [row.began for row in view.rows]
+    assert [len(text.split()) for text in began] == [2, 1, 2]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_trial_in_a_figure_is_a_mark_of_its_chart(name: str) -> None:
+    data = data_of(name)
+    for condition in data.matrix.conditions:
+        view = condition_view(data, condition, "c1", [], data.judgement.rule)
+        pictures = condition_pictures(view, data.matrix.timeout_s, data.judgement.rule)
+        assert pictures.dots.count("<svg") == pictures.ecdf.count("<svg") == pictures.violin.count("<svg") == 1
+    assert timeline_picture(data, data.matrix.conditions).count("<svg") == 1
+    assert len(interval_pictures(data.judgement)) == sum(line.blocks > 0 for line in data.judgement.compared)
+
+
+def unpacked(data: RunData) -> dict[str, object]:
+    views = [
+        condition_view(data, condition, f"c{number}", [], data.judgement.rule)
+        for number, condition in enumerate(data.matrix.conditions, 1)
+    ]
+    assert embedded(data, views) == embedded(data, views)
+    found = json.loads(gzip.decompress(base64.b64decode(embedded(data, views))))
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_attempt_travels_in_the_page(name: str) -> None:
+    data = data_of(name)
+    whole = unpacked(data)
+    columns = whole["trials"]
+    assert isinstance(columns, dict)
+    measured = ("total_s", "request_p50_s", "request_p95_s", "request_p99_s", "ttfb_p50_s", "connect_p50_s")
+    assert tuple(columns) == (*ABOUT, *measured, STOPPED, "command")
+    shown = whole["metrics"]
+    assert isinstance(shown, list)
+    assert {metric["key"] for metrics in shown for metric in metrics} == set(measured)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    assert len(rows) == len(data.results)
+    assert sum(row["latest"] for row in rows) == len(data.latest)
+    for row, result in zip(rows, data.results, strict=True):
+        assert (row["outcome"], row["attempt"]) == (result.outcome.value, result.attempt)
+        assert row["total_s"] == (round(result.metrics["total_s"], 6) if "total_s" in result.metrics else None)
+
+
+def test_warnings_of_comparisons_are_said_before_any_figure() -> None:
+    """Three blocks of five conditions: too few for all fifteen comparisons."""
+    data = data_of("small")
+    (doubt,) = [item for item in doubts(data.judgement) if item.concern is Concern.FEW_BLOCKS]
+    assert doubt.comparisons == 15
+    assert doubt.condition_ids == tuple(condition.id for condition in data.matrix.conditions)
+    page = render(data, 0.0)
+    assert page.index("15 comparisons</strong> with a warning: few blocks") < page.index('class="matrix"')
+    assert "No warnings" not in page
+
+
+def test_where_to_look_first() -> None:
+    data = data_of("sweep")
+    found = highlights(data.judgement)
+    assert [(item.condition_id, item.text.split(":")[0]) for item in found][:2] == [
+        ("loss20%/article", "strongest, HTTP/3 against HTTP/1.1 is faster by total time"),
+        ("loss0%/article", "strongest, HTTP/3 against HTTP/1.1 is slower by total time"),
+    ]
+    assert not any("HTTP/2 against HTTP/1.1" in item.text for item in found), "ties are no differences"
+
+
+def test_what_is_unlike_the_rest_is_said() -> None:
+    """h3 is faster at four losses and slower without any."""
+    data = data_of("sweep")
+    four = replace(
+        data, matrix=replace(data.matrix, conditions=(*data.matrix.conditions[:1], *data.matrix.conditions[2:]))
+    )
+    found = [item for item in highlights(four.judgement) if item.text.startswith("unlike most conditions")]
+    assert {item.condition_id for item in found} == {"loss0%/article"}
+    assert len(found) == 2, "against h1 and against h2"
+
+
+@pytest.mark.parametrize("name", ["one-trial", "killed-at-once", "small"])
+def test_without_a_proven_difference_there_is_nothing_to_look_at(name: str) -> None:
+    assert highlights(data_of(name).judgement) == []

@@ -1,0 +1,116 @@
+"""junit.xml tells a CI system whether the figures can be believed, and calls nothing a fault that is data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from headwind.format import clean
+from headwind.model import Arm, Outcome, Protocol, Role, Twin
+from headwind.report.data import RunData
+from headwind.report.formats.junit import junit_xml
+from headwind.run.codec import State, Status
+from tests.fake import STARTED_AT, ok, trials_of
+from tests.golden.runs import HOSTILE, RUNS, Golden
+from tests.report.test_verdicts_json import checked_matrix, everything
+
+NETWORK = "the network was the requested one"
+
+
+def root_of(data: RunData) -> ET.Element:
+    return ET.fromstring(junit_xml(data, data.judgement))
+
+
+def state(case: ET.Element) -> str:
+    """`passed`, or what the case has instead."""
+    found = [part.tag for part in case if part.tag in ("failure", "error", "skipped")]
+    assert len(found) <= 1, "CI systems want one"
+    return found[0] if found else "passed"
+
+
+def cases(root: ET.Element) -> dict[tuple[str, str], ET.Element]:
+    """By suite and name, each of which is there once."""
+    listed = [
+        ((suite.get("name", ""), case.get("name", "")), case) for suite in root for case in suite.iter("testcase")
+    ]
+    assert len(dict(listed)) == len(listed)
+    return dict(listed)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_run_has_a_suite_for_each_condition_and_sums_that_are_right(name: str) -> None:
+    data = RUNS[name]().data(name)
+    root = root_of(data)
+    assert root.tag == "testsuites"
+    assert [suite.get("name") for suite in root] == ["run", *(clean(item.id) for item in data.matrix.conditions)]
+    for element in (root, *root):
+        states = [state(case) for case in element.iter("testcase")]
+        assert element.get("tests") == str(len(states))
+        for attribute, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            assert element.get(attribute) == str(states.count(kind))
+        assert float(element.get("time", "")) >= 0
+    for (suite, _), case in cases(root).items():
+        assert case.get("classname") == suite
+
+
+def test_a_network_that_was_not_proven_is_a_failure_and_what_protocols_do_is_not() -> None:
+    found = cases(root_of(RUNS["mixed"]().data("mixed")))
+    faults = {place: case for place, case in found.items() if state(case) != "passed"}
+    ((place, case),) = faults.items()
+    assert place == ("loss/article", f"h1: {NETWORK}")
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.get("message") == "the network of 1 of 3 trials was not proven"
+    assert failure.text == "loss/article#2/h1: invalid: impairment not proven: loss"
+    timeouts = found["loss-corrupt/article", f"h1: {NETWORK}"].findtext("system-out") or ""
+    assert "1 ok, 2 timeout" in timeouts
+    assert "loss-corrupt/article#0/h1: timeout: stopped after 60.0 s" in timeouts
+
+
+def test_what_the_lab_broke_for_good_is_an_error() -> None:
+    states = [state(case) for case in cases(root_of(RUNS["every-impairment"]().data("x"))).values()]
+    assert states == ["passed", "error", "error", "error"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [(State.FINISHED, "passed"), (State.RUNNING, "skipped"), (State.INTERRUPTED, "error"), (State.FAILED, "error")],
+)
+def test_a_run_that_did_not_go_to_its_end_is_an_error(ended: State, expected: str) -> None:
+    data = RUNS["small"]().data("small")
+    told = root_of(replace(data, status=Status(ended, "because", STARTED_AT, None)))
+    assert state(cases(told)["run", "the run went to its end"]) == expected
+
+
+@pytest.mark.parametrize("reason", HOSTILE)
+def test_a_reason_is_text_that_xml_can_hold(reason: str) -> None:
+    data = RUNS["small"]().data("small")
+    told = root_of(replace(data, status=Status(State.FAILED, reason, STARTED_AT, None)))
+    error = cases(told)["run", "the run went to its end"].find("error")
+    assert error is not None
+    assert clean(reason) in (error.get("message") or "")
+
+
+@pytest.mark.parametrize("skipped", [False, True])
+def test_what_never_ran_is_skipped(skipped: bool) -> None:
+    golden = RUNS["one-trial"]()
+    results = tuple(replace(result, outcome=Outcome.SKIPPED, reason="no time") for result in golden.results)
+    data = replace(golden, results=results if skipped else ()).data("x")
+    assert state(cases(root_of(data))["clean/article", f"h3: {NETWORK}"]) == "skipped"
+
+
+def test_self_checks_fail_pass_or_are_open() -> None:
+    matrix = checked_matrix()
+    slow: dict[Arm, float] = {Twin(Protocol.H2, Role.AGAIN): 1.0, Twin(Protocol.H2, Role.SLOWER): 1.0}
+    data = Golden(matrix, tuple(ok(trial, slow.get(trial.arm, 1.0)) for trial in trials_of(matrix))).data("x")
+    told = {place: state(case) for place, case in cases(root_of(data)).items() if place[1].startswith("self-check")}
+    assert told == {
+        ("clean/article", "self-check: h2-again against h2"): "passed",
+        ("delay/article", "self-check: h2-again against h2"): "passed",
+        ("delay/article", "self-check: h2-slower against h2"): "failure",
+    }
+    started = cases(root_of(everything()))
+    assert state(started["clean/article", "self-check: h2-again against h2"]) == "skipped"
+    assert ("delay/article", f"h2-slower: {NETWORK}") in started, "a twin is an arm like any other"

@@ -1,0 +1,142 @@
+"""summary.md: one screen for a pull request, in which every name is text and nothing else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree.ElementTree import Element
+
+import html5lib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from headwind.format import clean
+from headwind.model import Arm, Protocol, Repetition, Role, Twin
+from headwind.report.data import RunData
+from headwind.report.formats.markdown import code, summary_md, text
+from tests.fake import PROFILES, example_matrix, ok, trials_of
+from tests.golden.runs import HOSTILE, RUNS, Golden
+from tests.pages import words
+from tests.report.test_verdicts_json import checked_matrix, everything
+
+GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+OURS = {"h2", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code", "br", "a", "blockquote"}
+# Everything that has a meaning to Markdown, HTML or GitHub, more often than chance would bring it.
+NASTY = st.lists(
+    st.sampled_from(
+        [*"\\`*_{}[]<>&|~#@$^!():;-+=.\"'\n\t /", *"ab1", "www.x.test", "http://x.test", "<b>", "&lt;", "```", "\\|"]
+    )
+    | st.characters(),
+    max_size=20,
+).map("".join)
+
+
+def page(markdown: str) -> Element:
+    """What a reader gets to see."""
+    html = GITHUB.render(markdown).replace("<!-- -->", "")
+    body = html5lib.parse(html, namespaceHTMLElements=False).find("body")
+    assert isinstance(body, Element)
+    return body
+
+
+def tags(element: Element) -> list[str]:
+    return [item.tag for item in element.iter()][1:]
+
+
+def summary(data: RunData) -> str:
+    return summary_md(data, data.judgement, "report.html")
+
+
+def plain(value: str) -> str:
+    return " ".join(clean(value).split())
+
+
+@given(NASTY)
+def test_any_text_is_shown_as_it_is(value: str) -> None:
+    shown = page(f"- {text(value)} .\n")
+    assert tags(shown) == ["ul", "li"]
+    assert words(shown) == " ".join(f"{plain(value)} .".split())
+    if plain(value):
+        assert tags(page(f"- {text(value)}\n")) == ["ul", "li"]
+
+
+@given(NASTY, NASTY)
+def test_any_name_and_text_fit_into_a_cell(first: str, second: str) -> None:
+    shown = page(f"| a | b |\n| --- | --- |\n| {code(first)} | {text(second)} |\n")
+    cells = [words(cell) for cell in shown.iter("td")]
+    assert cells == [plain(first), plain(second)]
+    assert set(tags(shown)) <= OURS
+
+
+@given(NASTY)
+def test_nothing_becomes_a_link_a_person_or_an_issue(value: str) -> None:
+    for written in (text(value), code(value) if "<code>" in code(value) else ""):
+        left = written.replace("<!-- -->", "")
+        assert not re.search(r"@|://|www\.|(?<!&)#|\$", left, re.IGNORECASE)
+
+
+def test_github_finds_nobody_in_the_finished_page() -> None:
+    html = GITHUB.render(text("thanks @somebody, see owner/name#12"))
+    assert not re.search(r"@\w|#\d", html), "a comment stands between"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_summary_is_one_table_with_a_row_for_each_condition(name: str) -> None:
+    data = RUNS[name]().data(name)
+    shown = page(summary(data))
+    rows = [[words(cell) for cell in row] for row in shown.iter("tr")]
+    pairs = len(data.matrix.protocols) * (len(data.matrix.protocols) - 1) // 2
+    if pairs:
+        assert [row[0] for row in rows[1:]] == [plain(condition.id) for condition in data.matrix.conditions]
+    assert {len(row) for row in rows} == ({1 + pairs} if pairs else set())
+    assert set(tags(shown)) <= OURS
+    assert [item.get("href") for item in shown.iter("a")] == ["report.html"]
+
+
+def test_hostile_names_are_read_as_they_were_written() -> None:
+    shown = words(page(summary(RUNS["hostile"]().data("hostile"))))
+    for name in HOSTILE:
+        assert plain(name) in shown
+
+
+def test_a_cell_says_everything_about_a_comparison() -> None:
+    matrix = example_matrix(PROFILES[0], repeat=Repetition(least=24, most=24))
+    time_s = {Protocol.H1: 1.23, Protocol.H2: 1.0, Protocol.H3: 1.0}
+    results = tuple(ok(trial, time_s[trial.protocol]) for trial in trials_of(matrix))
+    said = summary(Golden(matrix, results).data("x"))
+    assert (
+        "| `clean/article` | ▲ 1.23x [1.23, 1.23] n=24 | = 1.00x [1.00, 1.00] n=24 | ▲ 1.23x [1.23, 1.23] n=24 |"
+        in said
+    )
+
+
+def test_warnings_come_before_the_table_and_trials_that_did_not_finish_are_in_it() -> None:
+    said = summary(RUNS["mixed"]().data("mixed"))
+    assert said.index("not proven to be the requested one") < said.index("| `clean/article` |")
+    (row,) = [line for line in said.splitlines() if line.startswith("| `loss-corrupt/article` |")]
+    assert "unfinished: h1 2 of 3" in row
+
+
+def test_a_self_check_that_failed_comes_before_everything_and_cannot_be_overlooked() -> None:
+    matrix = checked_matrix()
+    slow: dict[Arm, float] = {Twin(Protocol.H2, Role.AGAIN): 1.5}
+    results = tuple(ok(trial, slow.get(trial.arm, 1.0)) for trial in trials_of(matrix))
+    shown = page(summary(Golden(matrix, results).data("x")))
+    (alarm,) = shown.iter("blockquote")
+    assert list(shown).index(alarm) == 1, "after the heading"
+    assert words(alarm).count("self-check FAILED") == 3
+    assert not [item for item in shown.iter("li") if "FAILED" in words(item)]
+
+
+def test_what_is_open_has_a_price() -> None:
+    data = everything()
+    assert data.judgement.open
+    assert re.search(r"(clean|delay)/article is not decided after \d+ blocks? \(.*\): ", summary(data))
+    assert "self-check open: " in summary(data)
+
+
+def test_a_run_without_a_title_has_a_heading() -> None:
+    data = RUNS["small"]().data("small")
+    assert summary(replace(data, matrix=replace(data.matrix, title=""))).startswith("## Headwind\n")

@@ -1,0 +1,244 @@
+"""What articles published is kept with the run and set beside what was measured, and changes nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwind.model import Matrix, Protocol, Published, PublishedRow, Result
+from headwind.report.compare.terminal import warnings
+from headwind.report.data import RunData
+from headwind.report.html.page import render
+from headwind.report.published import Row, published_rows, published_verdict, word_for
+from headwind.run.codec import State, Status, differences, matrix_from_json, matrix_to_json
+from headwind.run.journal import Run
+from headwind.verdicts.verdict import Verdict
+from headwind.workloads.h2load import TOTAL
+from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, ok, timeout, trials_of
+
+H1, H2, H3 = Protocol
+MARGIN = 0.05
+ARTICLE = Published(
+    "nginx-quic",
+    "HTTP/1.1 against HTTP/3",
+    (
+        PublishedRow("clean/article", {H1: 0.4, H3: 0.6}),
+        PublishedRow("delay/article", {H1: 1.9, H3: 3.65}),
+        PublishedRow("loss/article", {H1: None, H3: 15.0}),
+    ),
+    "single runs",
+)
+GONE = PublishedRow("gone", {H1: 1.0, H3: 1.0}, "there is no such condition")
+
+
+# With the run
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]))
+ROWS = st.builds(
+    PublishedRow, NAMES, st.dictionaries(st.sampled_from(Protocol), st.none() | st.floats(1e-6, 1e5)), NAMES
+)
+
+
+def with_article(matrix: Matrix, *sources: Published) -> Matrix:
+    return replace(matrix, published=sources)
+
+
+def test_what_was_published_is_kept_with_the_run(tmp_path: Path) -> None:
+    matrix = with_article(example_matrix(), ARTICLE, replace(ARTICLE, name="other", note=""))
+    assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))) == replace(matrix, source="")
+    with Run.create(tmp_path, matrix, ENVIRONMENT) as run:
+        assert run.matrix.published == matrix.published
+
+
+@given(st.lists(st.builds(Published, NAMES, NAMES, st.lists(ROWS, max_size=3).map(tuple), NAMES), max_size=3))
+def test_whatever_was_published_comes_back_with_its_gaps(sources: list[Published]) -> None:
+    matrix = with_article(example_matrix(), *sources)
+    assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).published == tuple(sources)
+
+
+def test_the_matrix_of_a_run_from_before_there_was_the_key_is_read() -> None:
+    data = matrix_to_json(example_matrix())
+    assert "published" not in data
+    assert matrix_from_json(data).published == ()
+
+
+def test_a_row_of_a_run_from_before_there_were_gaps_has_none() -> None:
+    data = matrix_to_json(with_article(example_matrix(), ARTICLE))
+    assert [row.keys() for row in data["published"][0]["rows"]] == [{"condition", "times_s"}] * 3
+    assert matrix_from_json(data).published == (ARTICLE,)
+
+
+def test_a_run_goes_on_and_compares_whatever_was_published(tmp_path: Path) -> None:
+    before, after = example_matrix(), with_article(example_matrix(), ARTICLE)
+    apart = with_article(example_matrix(), replace(ARTICLE, rows=(GONE,)))
+    for old, new in permutations((before, after, apart), 2):
+        assert list(differences(matrix_to_json(old), matrix_to_json(new))) == []
+        assert list(warnings(run_data(old, []), run_data(new, []))) == []
+        with Run.create(tmp_path, old, ENVIRONMENT) as run:
+            run.check_resumable(new, ENVIRONMENT["images"], "uml")
+
+
+# In the report
+
+
+def run_data(matrix: Matrix, results: list[Result], state: State = State.FINISHED) -> RunData:
+    return RunData("run", matrix, tuple(results), ENVIRONMENT, Status(state, "", STARTED_AT, STARTED_AT + 60))
+
+
+def rows_of(matrix: Matrix, times_s: Mapping[str, Mapping[Protocol, float | None]]) -> list[Row]:
+    """The report's rows for a run in which each protocol took about so long by profile; None: it never finished."""
+    results = []
+    for trial in trials_of(matrix):
+        if trial.block.condition.profile.name in times_s:
+            time_s = times_s[trial.block.condition.profile.name][trial.protocol]
+            results.append(timeout(trial) if time_s is None else ok(trial, time_s * (1 + trial.block.index / 1000)))
+    data = run_data(matrix, results)
+    (source,) = published_rows(data, data.judgement)
+    assert (source.title, source.note) == (ARTICLE.title, ARTICLE.note)
+    return list(source.rows)
+
+
+NETWORKS = example_matrix(*PROFILES[:3], repeat=12)
+
+
+def test_each_published_comparison_stands_beside_the_measured_one() -> None:
+    times_s = {"clean": {H1: 1.0, H2: 1.0, H3: 2.0}, "delay": {H1: 2.0, H2: 1.0, H3: 1.0}}
+    clean, delay, loss = rows_of(with_article(NETWORKS, ARTICLE), times_s)
+    assert (clean.condition_id, clean.base, clean.new) == ("clean/article", H1, H3)
+    assert (clean.published_base_s, clean.published_new_s) == (0.4, 0.6)
+    assert clean.published_ratio == pytest.approx(0.4 / 0.6)
+    assert clean.finding is not None
+    assert clean.finding.metric == TOTAL
+    assert (clean.published_verdict, clean.finding.verdict, clean.word) == (
+        Verdict.SLOWER, Verdict.SLOWER, "reproduced",
+    )  # fmt: skip
+    assert (delay.published_verdict, delay.word) == (Verdict.SLOWER, "contradicted")
+    assert (loss.published_verdict, loss.published_ratio, loss.word) == (Verdict.COMPLETES_MORE, None, "no verdict")
+
+
+def test_who_alone_gave_a_result_is_reproduced_by_who_completes_more_often_or_is_faster() -> None:
+    matrix = with_article(NETWORKS, replace(ARTICLE, rows=ARTICLE.rows[2:]))
+    (stalled,) = rows_of(matrix, {"loss": {H1: None, H2: 1.0, H3: 2.0}})
+    (slow,) = rows_of(matrix, {"loss": {H1: 3.0, H2: 1.0, H3: 2.0}})
+    assert stalled.finding is not None
+    assert slow.finding is not None
+    assert (stalled.finding.verdict, stalled.word) == (Verdict.COMPLETES_MORE, "reproduced")
+    assert (slow.finding.verdict, slow.word) == (Verdict.FASTER, "reproduced")
+
+
+def test_the_candidate_is_the_later_protocol_of_the_matrix_in_whatever_order_an_article_tells() -> None:
+    rows = (PublishedRow("clean/article", {H3: 0.6, H2: 0.5, H1: 0.4}),)
+    forwards = with_article(NETWORKS, replace(ARTICLE, rows=rows))
+    pairs = [(row.base, row.new, row.published_verdict) for row in rows_of(forwards, {})]
+    assert pairs == [(H1, H3, Verdict.SLOWER), (H2, H3, Verdict.SLOWER), (H1, H2, Verdict.SLOWER)]
+    backwards = replace(forwards, protocols=(H3, H1))
+    assert [(row.base, row.new, row.published_verdict) for row in rows_of(backwards, {})] == [(H3, H1, Verdict.FASTER)]
+
+
+def test_a_row_of_a_condition_that_is_not_there_is_left_out() -> None:
+    rows = (*ARTICLE.rows, replace(GONE, gap=""))
+    assert len(rows_of(with_article(NETWORKS, replace(ARTICLE, rows=rows)), {})) == 3
+
+
+def test_a_row_with_a_gap_is_not_compared_even_if_its_condition_is_there() -> None:
+    rows = (replace(ARTICLE.rows[0], gap="another network"), *ARTICLE.rows[1:])
+    found = rows_of(with_article(NETWORKS, replace(ARTICLE, rows=rows)), {})
+    assert [row.condition_id for row in found] == ["delay/article", "loss/article"]
+
+
+def page(*sources: Published) -> str:
+    """The section of a report in words, one space between them."""
+    html = render(run_data(with_article(NETWORKS, *sources), []), 0.0)
+    return " ".join(html.partition('<section id="published">')[2].partition("</section>")[0].split())
+
+
+def test_the_page_tells_below_each_article_what_is_not_compared_and_why() -> None:
+    rows = (GONE, replace(ARTICLE.rows[0], gap="another network"), replace(GONE, condition_id="<b>"), *ARTICLE.rows[1:])
+    shown = page(ARTICLE, replace(ARTICLE, rows=rows))
+    assert shown.count("<table>") == 2
+    assert shown.count("Not compared") == 1
+    assert shown.endswith(
+        '<p class="quiet">Not compared: <bdi>gone</bdi>, <bdi>&lt;b&gt;</bdi> '
+        "(there is no such condition); <bdi>clean/article</bdi> (another network). </p>"
+    )
+
+
+def test_an_article_of_which_nothing_is_compared_stays_with_the_reason() -> None:
+    shown = page(replace(ARTICLE, rows=(GONE,)))
+    assert ARTICLE.title in shown
+    assert "<bdi>gone</bdi> (there is no such condition)." in shown
+    assert "<table>" not in shown
+
+
+def test_without_articles_there_is_nothing_to_show() -> None:
+    data = run_data(NETWORKS, [])
+    assert published_rows(data, data.judgement) == []
+
+
+# Verdicts and words
+
+
+@pytest.mark.parametrize(
+    ("base_s", "new_s", "verdict"),
+    [
+        (1.06, 1.0, Verdict.FASTER),
+        (1.05, 1.0, Verdict.TIE),
+        (1.0, 1.0, Verdict.TIE),
+        (1.0, 1.04, Verdict.TIE),
+        (1.0, 1.06, Verdict.SLOWER),
+        (None, 15.09, Verdict.COMPLETES_MORE),
+        (15.09, None, Verdict.COMPLETES_LESS),
+        (None, None, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_two_published_times_are_judged_by_the_margin(
+    base_s: float | None, new_s: float | None, verdict: Verdict
+) -> None:
+    assert published_verdict(base_s, new_s, MARGIN) is verdict
+
+
+@pytest.mark.parametrize(
+    ("published", "measured", "word"),
+    [
+        (Verdict.FASTER, Verdict.FASTER, "reproduced"),
+        (Verdict.FASTER, Verdict.SLIGHTLY_FASTER, "reproduced"),
+        (Verdict.FASTER, Verdict.COMPLETES_MORE, "reproduced"),
+        (Verdict.FASTER, Verdict.SLIGHTLY_SLOWER, "contradicted"),
+        (Verdict.FASTER, Verdict.TIE, "contradicted"),
+        (Verdict.FASTER, Verdict.COMPLETES_LESS, "contradicted"),
+        (Verdict.COMPLETES_MORE, Verdict.TIE, "contradicted"),
+        (Verdict.TIE, Verdict.TIE, "reproduced"),
+        (Verdict.TIE, Verdict.SLOWER, "contradicted"),
+        (Verdict.TIE, Verdict.SLIGHTLY_SLOWER, "no verdict"),
+        (Verdict.FASTER, Verdict.INCONCLUSIVE, "no verdict"),
+        (Verdict.FASTER, Verdict.UNDECIDED, "no verdict"),
+        (Verdict.TIE, Verdict.INCONCLUSIVE, "no verdict"),
+        (Verdict.INCONCLUSIVE, Verdict.TIE, "no verdict"),
+    ],
+)
+def test_a_word_compares_directions(published: Verdict, measured: Verdict, word: str) -> None:
+    assert word_for(published, measured) == word
+
+
+TIMES = st.none() | st.floats(1e-6, 1e5)
+
+
+@given(TIMES, TIMES, st.floats(0.001, 0.5))
+def test_exchanging_the_sides_exchanges_the_published_verdict(
+    base_s: float | None, new_s: float | None, margin_ratio: float
+) -> None:
+    swapped = published_verdict(new_s, base_s, margin_ratio)
+    assert published_verdict(base_s, new_s, margin_ratio) is swapped.opposite
+
+
+@given(st.sampled_from(Verdict), st.sampled_from(Verdict))
+def test_exchanging_the_sides_changes_no_word(published: Verdict, measured: Verdict) -> None:
+    assert word_for(published, measured) == word_for(published.opposite, measured.opposite)

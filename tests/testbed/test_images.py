@@ -1,0 +1,315 @@
+"""The images: when they are built, from what, and that what runs in them has no more rights than it needs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from headwind.testbed import images
+from headwind.testbed.docker import DockerError
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ID = "sha256:" + "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A source tree with one file in each part of the build context."""
+    for name in ("client/agent.py", "client/distfiles/README.md", "impair/wire.py", "nginx/nginx.conf", "lab.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"this is {name}\n")
+    (tmp_path / ".dockerignore").write_text("*\n!client\n")
+    return tmp_path
+
+
+def test_the_tag_is_twelve_hex_digits_and_stable(tree: Path) -> None:
+    assert re.fullmatch(r"[0-9a-f]{12}", images.content_tag(tree))
+    assert images.content_tag(tree) == images.content_tag(tree)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree: (tree / "client/agent.py").write_text("changed"),
+        lambda tree: (tree / "nginx/new.conf").write_text(""),
+        lambda tree: (tree / "impair/wire.py").unlink(),
+        lambda tree: (tree / "impair/wire.py").rename(tree / "impair/wires.py"),
+        lambda tree: (tree / "nginx/nginx.conf").chmod(0o755),
+        lambda tree: (tree / ".dockerignore").write_text("*\n"),
+    ],
+)
+def test_the_tag_changes_with_everything_that_goes_into_an_image(tree: Path, change: Callable[[Path], Any]) -> None:
+    before = images.content_tag(tree)
+    change(tree)
+    assert images.content_tag(tree) != before
+
+
+@pytest.mark.parametrize("name", ["lab.py", "client/__pycache__/agent.pyc", "client/distfiles/nghttp2-1.70.0.tar.gz"])
+def test_the_tag_stays_with_what_does_not(tree: Path, name: str) -> None:
+    before = images.content_tag(tree)
+    (tree / name).parent.mkdir(exist_ok=True)
+    (tree / name).write_text("changed")
+    assert images.content_tag(tree) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("Step 3/16 : RUN apt-get update     && apt-get install", " 3/16 RUN apt-get update && apt-get install"),
+        ("#7 [2/8] RUN apt-get update", "  2/8 RUN apt-get update"),
+        ("#9 [h2load 4/6] COPY client/distfiles ./", "  4/6 COPY client/distfiles ./"),
+        ("#9 [stage-1  4/6] WORKDIR /opt", "  4/6 WORKDIR /opt"),
+        ("#9 CACHED", None),
+        ("#1 [internal] load build definition from Dockerfile", None),
+        (" ---> Using cache", None),
+        ("Unpacking libc6 (2.43-7) ...", None),
+    ],
+)
+def test_a_step_of_either_builder_becomes_one_line(line: str, step: str | None) -> None:
+    assert images.build_step(line) == step
+
+
+def test_a_long_step_is_cut() -> None:
+    step = images.build_step("Step 1/2 : RUN " + "x" * 500)
+    assert step
+    assert len(step) == 90
+    assert step.endswith("...")
+
+
+class FakeDocker:
+    """Docker as far as images.py uses it: it knows what is `there`, and remembers every command."""
+
+    def __init__(self, *there: str, failing: str = "", registry: bool = True) -> None:
+        self.there, self.failing, self.registry = set(there), failing, registry
+        self.commands: list[tuple[str, ...]] = []
+
+    def __call__(self, *command: str, stream: Any = None, **_: Any) -> str:
+        self.commands.append(command)
+        match command:
+            case ("image", "inspect", "--format", template, *names):
+                labels = ' {"headwind.base":"mmdebstrap"}' if "Labels" in template else ""
+                return "".join(f"{ID}{labels}\n" if name in self.there else "Error: No such image\n" for name in names)
+            case ("build", "--tag", tag, *_):
+                stream("Step 1/2 : FROM base")
+                if self.failing and self.failing in tag:
+                    raise DockerError(f"{tag} cannot be built")
+                self.there.add(tag)
+            case ("pull", name):
+                if not self.registry:
+                    raise DockerError("`docker pull` failed with status 1:\n  dial tcp: no such host")
+                self.there.add(name)
+            case ("image", "rm", *names):
+                self.there -= set(names)
+            case ("import", *_, name):
+                self.there.add(name)
+            case _:
+                raise AssertionError(command)
+        return ""
+
+    def did(self, word: str) -> list[tuple[str, ...]]:
+        return [command for command in self.commands if command[0] == word]
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDocker], FakeDocker]:
+    def use(docker: FakeDocker) -> FakeDocker:
+        monkeypatch.setattr(images, "docker", docker)
+        return docker
+
+    monkeypatch.delenv("HEADWIND_DISTFILES", raising=False)
+    return use
+
+
+def names(tag: str) -> list[str]:
+    return [f"headwind-{name}:{tag}" for name in ("server", "client", "impair")]
+
+
+def test_images_that_are_there_are_taken_with_one_question(use: Callable[[FakeDocker], FakeDocker]) -> None:
+    tag = images.content_tag(ROOT)
+    docker, said = use(FakeDocker(*names(tag))), list[str]()
+    found = images.ensure_images(said.append)
+    assert (found.tag, found.built, found.base) == (tag, False, "mmdebstrap")
+    assert found.ids == {"server": ID, "client": ID, "impair": ID}
+    assert len(docker.commands) == 1
+    assert said == []
+    assert images.router_image() == f"headwind-impair:{tag}"
+
+
+def test_one_missing_image_has_all_of_them_built(use: Callable[[FakeDocker], FakeDocker]) -> None:
+    tag = images.content_tag(ROOT)
+    docker, said = use(FakeDocker(*names(tag)[:2], images.BASE)), list[str]()
+    found = images.ensure_images(said.append)
+    assert found.built
+    assert sorted((command[2], command[4]) for command in docker.did("build")) == [
+        (f"headwind-client:{tag}", "client/Dockerfile"),
+        (f"headwind-impair:{tag}", "impair/Dockerfile"),
+        (f"headwind-server:{tag}", "nginx/Dockerfile"),
+    ]
+    assert sum("1/2 FROM base" in line for line in said) == 3, "every step is told"
+    assert not docker.did("pull")
+
+
+def test_files_that_change_during_a_build_are_built_again(
+    use: Callable[[FakeDocker], FakeDocker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tags = iter(["old", "new", "new", "new"])  # before and after each of two builds
+    monkeypatch.setattr(images, "content_tag", lambda _: next(tags))
+    docker = use(FakeDocker(images.BASE))
+    assert images.ensure_images(lambda _: None).tag == "new"
+    assert docker.there == {images.BASE, *names("new")}, "no image keeps a tag that is not its own"
+
+
+@pytest.mark.parametrize("failing", ["headwind-client", "headwind-impair"])
+def test_a_build_that_fails_is_an_error_whatever_the_others_do(
+    use: Callable[[FakeDocker], FakeDocker], failing: str
+) -> None:
+    use(FakeDocker(images.BASE, failing=failing))
+    with pytest.raises(DockerError, match=f"{failing}:[0-9a-f]+ cannot be built"):
+        images.ensure_images(lambda _: None)
+
+
+def test_without_images_there_is_no_router_image(use: Callable[[FakeDocker], FakeDocker]) -> None:
+    use(FakeDocker())
+    assert images.router_image() is None
+
+
+def test_a_registry_that_answers_is_enough(
+    use: Callable[[FakeDocker], FakeDocker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker = use(FakeDocker())
+    monkeypatch.setattr(images, "make_base", lambda *_: pytest.fail("the registry had it"))
+    images.ensure_base(images.BASE, lambda _: None)
+    assert docker.there == {images.BASE}
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The commands that would be run besides docker; apt knows two mirrors."""
+    ran: list[tuple[str, ...]] = []
+
+    def run(*command: str) -> str:
+        ran.append(command)
+        listing = "Debian-Security http://mirror.example/security\nDebian http://mirror.example/debian\n"
+        return listing if "indextargets" in command else ""
+
+    monkeypatch.setattr(images, "_command", run)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(images, "KEYRING", __file__)
+    return ran
+
+
+def test_without_a_registry_the_base_comes_from_the_mirror_that_apt_uses(
+    use: Callable[[FakeDocker], FakeDocker], command: list[tuple[str, ...]]
+) -> None:
+    docker, said = use(FakeDocker(registry=False)), list[str]()
+    images.ensure_base("debian:other", said.append)
+    made = [words for words in command if words[0] == "mmdebstrap"]
+    assert [words[-1] for words in made] == ["http://mirror.example/debian"]
+    assert docker.did("import")[0][1:3] == ("--change", "LABEL headwind.base=mmdebstrap")
+    assert docker.there == {"debian:other"}
+    assert "no such host" in said[-1], "the reason is told"
+
+
+def test_a_host_without_a_debian_mirror_leaves_the_choice_to_mmdebstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "_command", lambda *_: "Ubuntu http://mirror.example/ubuntu\n")
+    assert images.debian_mirror() == []
+
+
+@pytest.mark.parametrize(("user", "missing"), [(1000, "mmdebstrap"), (0, "apt-get")])
+def test_who_cannot_install_mmdebstrap_is_told_what_to_do(
+    use: Callable[[FakeDocker], FakeDocker], command: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch,
+    user: int, missing: str,
+) -> None:  # fmt: skip
+    use(FakeDocker(registry=False))
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name in (missing, "mmdebstrap") else name)
+    with pytest.raises(images.ImageError, match="apt-get install mmdebstrap debian-archive-keyring"):
+        images.ensure_base(images.BASE, lambda _: None)
+    assert command == []
+
+
+def test_root_has_it_installed(
+    use: Callable[[FakeDocker], FakeDocker], command: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker = use(FakeDocker(registry=False))
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "mmdebstrap" else name)
+    images.ensure_base(images.BASE, lambda _: None)
+    assert [words[:2] for words in command[:2]] == [("apt-get", "update"), ("apt-get", "install")]
+    assert docker.there == {images.BASE}
+
+
+def test_a_command_that_fails_is_told_with_its_last_words() -> None:
+    with pytest.raises(images.ImageError, match=r"status 3:\n  the reason"):
+        images._command("sh", "-c", "echo the reason >&2; exit 3")
+    with pytest.raises(images.ImageError, match="not installed"):
+        images._command("no-such-command-at-all")
+
+
+def test_the_users_tarball_goes_into_the_build_context(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "nghttp2-1.70.0.tar.gz").write_bytes(b"source")
+    (tmp_path / "context").mkdir()
+    said: list[str] = []
+    images.copy_distfiles(str(tmp_path / "mine"), tmp_path / "context", said.append)
+    images.copy_distfiles(None, tmp_path / "context", said.append)
+    assert [file.name for file in (tmp_path / "context").iterdir()] == ["nghttp2-1.70.0.tar.gz"]
+    assert said == []
+    images.copy_distfiles(str(tmp_path / "context" / "nowhere"), tmp_path / "context", said.append)
+    assert "holds no nghttp2" in said[0]
+
+
+def test_a_tarball_in_the_build_context_is_not_committed() -> None:
+    ignored = subprocess.run(
+        ["git", "check-ignore", "client/distfiles/nghttp2-1.70.0.tar.gz"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert ignored.returncode == 0
+
+
+@pytest.mark.parametrize("file", sorted(images.DOCKERFILES.values()))
+def test_the_first_layer_of_every_image_is_the_same(file: str) -> None:
+    final_stage = (ROOT / file).read_text().rpartition("\nFROM ")[2]
+    first = re.search(r"^RUN (?:.*\\\n)*.*", final_stage, re.MULTILINE)
+    shared = re.search(r"^RUN (?:.*\\\n)*.*", (ROOT / "impair/Dockerfile").read_text(), re.MULTILINE)
+    assert first
+    assert shared
+    assert first.group() == shared.group()
+
+
+def test_the_build_context_is_what_the_tag_covers() -> None:
+    allowed = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    assert sorted([".dockerignore", *allowed]) == sorted(images.CONTEXT)
+
+
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+
+
+@pytest.mark.parametrize("service", ["client", "impair", "server"])
+def test_a_container_may_change_its_own_network_and_nothing_else(service: str) -> None:
+    container = COMPOSE["services"][service]
+    assert container["cap_add"] == ["NET_ADMIN"]
+    assert not {"privileged", "volumes", "network_mode", "pid", "devices", "security_opt", "ports"} & container.keys()
+    assert container["image"] == f"headwind-{service}:${{HEADWIND_TAG:-latest}}"
+    assert container["build"] == {"context": ".", "dockerfile": images.DOCKERFILES[service]}
+
+
+def test_the_router_is_the_only_container_on_both_networks() -> None:
+    attached = {name: sorted(container["networks"]) for name, container in COMPOSE["services"].items()}
+    assert attached == {"client": ["client-net"], "impair": ["client-net", "server-net"], "server": ["server-net"]}
+
+
+@pytest.mark.parametrize("network", ["client-net", "server-net"])
+def test_a_network_passes_routed_frames_unchanged(network: str) -> None:
+    settings = COMPOSE["networks"][network]
+    assert "internal" not in settings, "Docker drops routed frames there"
+    assert settings["driver_opts"] == {
+        "com.docker.network.bridge.enable_ip_masquerade": "false", "com.docker.network.driver.mtu": "1500",
+    }  # fmt: skip
+    assert set(settings["labels"]) == {"headwind.project", "headwind.owner"}

@@ -1,0 +1,98 @@
+"""A testbed that is wrong from the start runs no trial: it is refused with what is wrong, and nothing stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from headwind.testbed import testbed
+from headwind.trial import probes, start
+from headwind.trial.lane import Lane
+from headwind.trial.start import TRAIN_LOSS, TRAIN_PACKETS, NotPlain, changed_paths, examine_start
+from tests.fake_testbed import Sabotage, World, fake_testbed
+
+ALLOWED = int(TRAIN_LOSS * TRAIN_PACKETS) - 1
+
+
+def test_a_plain_testbed_is_taken_and_its_train_kept() -> None:
+    with fake_testbed(World()) as up:
+        found = examine_start(up)
+    assert {direction: seen["lost"] for direction, seen in found["train"].items()} == {"uplink": 0, "downlink": 0}
+
+
+def test_what_a_host_has_too_much_is_said_with_the_hosts_name() -> None:
+    bed = fake_testbed(World(Sabotage(odd="eth0 with the queueing discipline tbf")))
+    with bed as up, pytest.raises(NotPlain, match="server: eth0 with the queueing discipline tbf") as refusal:
+        examine_start(up)
+    assert refusal.value.exit_code == 1
+
+
+@pytest.mark.parametrize(("vanishing", "refused"), [(ALLOWED, False), (ALLOWED + 1, True)])
+def test_a_path_that_loses_a_thousandth_by_itself_is_refused(vanishing: int, refused: bool) -> None:
+    with fake_testbed(World(Sabotage(vanishing=vanishing))) as up:
+        if refused:
+            with pytest.raises(NotPlain, match=f"uplink lost {vanishing} of {TRAIN_PACKETS}"):
+                examine_start(up)
+        else:
+            assert examine_start(up)["train"]["uplink"]["lost"] == vanishing
+
+
+def test_a_path_that_lets_nothing_through_is_said_with_what_to_do() -> None:
+    with fake_testbed(World(Sabotage(vanishing=TRAIN_PACKETS))) as up:
+        with pytest.raises(NotPlain, match="nothing passes between client and server") as refused:
+            examine_start(up)
+        assert up.addresses.client_subnet in str(refused.value)
+
+
+def test_a_path_that_holds_packets_back_is_refused() -> None:
+    with fake_testbed(World(Sabotage(late=True))) as up, pytest.raises(NotPlain, match="held datagrams back"):
+        examine_start(up)
+
+
+def test_a_train_that_loses_is_sent_again_and_how_often_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(Sabotage(vanishing=9))
+
+    def send(*arguments: Any) -> Any:
+        seen = probes.send(*arguments)
+        world.sabotage = Sabotage()
+        return seen
+
+    monkeypatch.setattr(start, "send", send)
+    with fake_testbed(world) as up:
+        train = examine_start(up)["train"]
+    assert [(seen["lost"], seen["tries"]) for seen in train.values()] == [(0, 2), (0, 2)]
+
+
+def test_client_and_server_must_have_the_same_settings() -> None:
+    with fake_testbed(World()) as up:
+        up.fingerprints = {"client": {"sysctls": "ipv4.tcp_rmem=1"}, "server": {"sysctls": "ipv4.tcp_rmem=2"}}
+        with pytest.raises(NotPlain, match="tcp_rmem"):
+            examine_start(up)
+
+
+def test_after_a_refusal_nothing_stays() -> None:
+    down: list[bool] = []
+
+    @contextmanager
+    def up(_: str) -> Iterator[testbed.Testbed]:
+        try:
+            with fake_testbed(World(Sabotage(odd="eth0 with an XDP program"))) as bed:
+                yield bed
+        finally:
+            down.append(True)
+
+    with pytest.raises(NotPlain), Lane(up, 60.0):
+        pytest.fail("the lane was entered")
+    assert down == [True]
+
+
+def test_a_program_that_is_not_the_images_is_named_and_what_containers_write_is_not() -> None:
+    own = ["C /usr", "C /usr/sbin", "A /usr/sbin/docker-init", "C /run", "A /run/nginx.pid", "C /var/lib/nginx",
+           "C /opt", "C /opt/headwind", "C /opt/headwind/impair", "A /opt/headwind/impair/__pycache__",
+           "A /opt/headwind/impair/__pycache__/wire.cpython-314.pyc"]  # fmt: skip
+    assert list(changed_paths(own)) == []
+    foreign = ["C /usr/local", "C /usr/local/bin", "C /usr/local/bin/h2load", "A /etc/ld.so.preload"]
+    assert list(changed_paths([*own, *foreign])) == ["/etc/ld.so.preload", "/usr/local/bin/h2load"]

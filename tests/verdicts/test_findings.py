@@ -1,0 +1,401 @@
+"""From results to findings, and to the next block: pure, on results made by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headwind.metric import Metric
+from headwind.model import (
+    PROCESSOR_BOUND,
+    Arm,
+    Block,
+    Condition,
+    Matrix,
+    Outcome,
+    Protocol,
+    Repetition,
+    Result,
+    Role,
+    SelfCheck,
+    Trial,
+    Twin,
+    arm_named,
+    slowed,
+)
+from headwind.observed import Observed, observed
+from headwind.plan.adaptive import upcoming
+from headwind.plan.forecast import Forecast
+from headwind.plan.schedule import plan_block, plan_blocks
+from headwind.verdicts.assumptions import Concern
+from headwind.verdicts.changes import changes
+from headwind.verdicts.findings import Pair, columns_of, pairs_of, rows_of, rule_of, self_checks
+from headwind.verdicts.judgement import Judge
+from headwind.verdicts.stats import two_sample_completion, two_sample_interval
+from headwind.verdicts.verdict import Verdict
+from headwind.workloads.h2load import REQUEST, TOTAL
+from impair.profile import Delay, Direction, Link, Profile
+from tests.fake import PROFILES, example_matrix, failed, found, invalid, lab_error, next_block, ok, timeout
+
+AGAIN, SLOWER = Twin(Protocol.H2, Role.AGAIN), Twin(Protocol.H2, Role.SLOWER)
+ADAPTIVE = Repetition(least=9, most=60)
+CHECKED = example_matrix(
+    *PROFILES[:2], repeat=ADAPTIVE, selfcheck=SelfCheck(Protocol.H2, again=("clean", "delay"), slower=("delay",))
+)
+CLEAN, DELAY = CHECKED.conditions
+USUAL_S: dict[Arm, float] = {Protocol.H1: 1.0, Protocol.H2: 1.2, Protocol.H3: 1.0, AGAIN: 1.2, SLOWER: 1.32}
+
+TimeOf = Callable[[Trial], float]
+
+
+def usual(noise: float = 0.005) -> TimeOf:
+    """Times of every arm with a little noise, the same whenever they are asked for."""
+    return lambda trial: USUAL_S[trial.arm] * math.exp(random.Random(trial.id).uniform(-noise, noise))
+
+
+def run(matrix: Matrix, condition: Condition, blocks: int, time_s: TimeOf | None = None) -> list[Result]:
+    """Good results of the first blocks of a condition."""
+    time_s = time_s or usual()
+    plan = [plan_block(matrix, condition, index) for index in range(blocks)]
+    return [ok(trial, time_s(trial)) for block in plan for trial in block.trials()]
+
+
+def one_second(_: Condition) -> float:
+    return 1.0
+
+
+def test_the_comparisons_of_three_protocols_and_the_twins() -> None:
+    assert [str(pair) for pair in pairs_of(CHECKED, DELAY)] == [
+        "h3 against h1", "h3 against h2", "h2 against h1", "h2-again against h2", "h2-slower against h2",
+    ]  # fmt: skip
+    assert [str(pair) for pair in pairs_of(replace(CHECKED, protocols=(Protocol.H3,), selfcheck=None), CLEAN)] == []
+
+
+def test_twins_take_turns_like_every_arm() -> None:
+    size = len(CHECKED.arms(DELAY))
+    assert size == 5
+    for start in (0, size, 2 * size):
+        orders = [plan_block(CHECKED, DELAY, start + row).order for row in range(size)]
+        assert all({order[place] for order in orders} == set(CHECKED.arms(DELAY)) for place in range(size))
+    assert {trial.id.rpartition("/")[2] for trial in plan_block(CHECKED, DELAY, 0).trials()} == {
+        "h1", "h2", "h3", "h2-again", "h2-slower",
+    }  # fmt: skip
+
+
+def test_a_twin_speaks_its_protocol_over_its_network() -> None:
+    block = Block(DELAY, 0, CHECKED.arms(DELAY), dict.fromkeys(Direction, 1))
+    trials = {trial.arm: trial for trial in block.trials()}
+    assert {trials[arm].protocol for arm in (Protocol.H2, AGAIN, SLOWER)} == {Protocol.H2}
+    assert trials[AGAIN].profile == trials[Protocol.H2].profile == DELAY.profile
+    assert trials[SLOWER].profile.downlink == Link(delay=Delay(0.1 * 1.1, 0.01))
+    assert trials[SLOWER].profile.uplink == DELAY.profile.uplink
+    assert slowed(Profile("clean")) == Profile("clean")
+    assert [arm_named(arm.value) for arm in block.order] == list(block.order)
+    with pytest.raises(ValueError, match="faster"):
+        arm_named("h2-faster")
+
+
+# What a trial tells
+
+
+def test_what_a_trial_tells_of_a_metric() -> None:
+    trial = plan_block(CHECKED, CLEAN, 0).trials()[0]
+    assert observed(ok(trial, 2.0), TOTAL) == Observed.finished(2.0)
+    assert observed(timeout(trial, 60.0), TOTAL) == Observed.unfinished(60.0)
+    assert observed(timeout(trial, 60.0), REQUEST) == Observed.unfinished()
+    assert observed(failed(trial, 0.1, 5), TOTAL) == Observed.unfinished()
+    assert observed(ok(trial, 1.0, outcome=Outcome.WRONG_PROTOCOL), TOTAL) == Observed.unfinished()
+    assert (
+        observed(invalid(plan_block(CHECKED, Condition(PROFILES[2], CLEAN.workload), 0).trials()[0], 1.0), TOTAL)
+        is None
+    )
+    assert observed(lab_error(trial), TOTAL) is observed(None, TOTAL) is None
+    assert observed(ok(trial, 1.0, metrics={}), TOTAL) is None
+
+
+def test_only_blocks_in_which_both_gave_data_are_compared() -> None:
+    results = run(CHECKED, CLEAN, 9)
+    h1 = next(result for result in results if result.trial.id.endswith("#4/h1"))
+    changed = [lab_error(h1.trial) if result is h1 else result for result in results]
+    rows = rows_of(changed)[CLEAN.id]
+    assert [block.index for block in columns_of(rows, Pair(Protocol.H1, Protocol.H3), TOTAL).blocks] == [
+        0, 1, 2, 3, 5, 6, 7, 8,
+    ]  # fmt: skip
+    assert len(columns_of(rows, Pair(Protocol.H2, Protocol.H3), TOTAL).blocks) == 9
+    again = rows_of([*changed, replace(h1, attempt=1)])[CLEAN.id]
+    assert len(columns_of(again, Pair(Protocol.H1, Protocol.H3), TOTAL).blocks) == 9
+
+
+def test_blocks_that_are_missing_are_counted_for_each_side() -> None:
+    """What keeps a trial from being data may have to do with how slow it was."""
+    results = run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 12)
+    gone = [lab_error(r.trial) if r.trial.id in ("clean/article#4/h1", "clean/article#7/h1") else r for r in results]
+    findings = {
+        (finding.condition.id, str(finding.pair)): [
+            caveat.message for caveat in finding.caveats if caveat.concern is Concern.LEFT_OUT
+        ]
+        for finding in found(CHECKED, gone, complete=True, exhausted=True)
+    }
+    said = "blocks left out, because a trial was no data: h3 0, h1 2 of 12"
+    assert findings["clean/article", "h3 against h1"] == [said]
+    assert findings["clean/article", "h3 against h2"] == findings["delay/article", "h3 against h1"] == []
+
+
+@pytest.mark.parametrize(("bound", "counts"), [(9, True), (10, False), (20, False)])
+def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing(bound: int, counts: bool) -> None:
+    """The verdict stays what the times say, and carries the warning."""
+    slow = {**USUAL_S, Protocol.H1: 2.0}
+    results = [
+        replace(result, proof=replace(result.proof, warnings=(f"{PROCESSOR_BOUND}: the router",)))
+        if result.trial.arm is Protocol.H1 and result.trial.block.index < bound
+        else result
+        for result in run(CHECKED, CLEAN, 20, lambda trial: slow[trial.arm])
+    ]
+    findings = {
+        str(finding.pair): finding
+        for finding in found(CHECKED, results, complete=True, exhausted=True)
+        if finding.condition is CLEAN and finding.metric == TOTAL
+    }
+    finding, other = findings["h3 against h1"], findings["h3 against h2"]
+    assert finding.verdict is Verdict.FASTER
+    assert finding.counted is (Verdict.FASTER if counts else Verdict.INCONCLUSIVE)
+    said = [caveat.message for caveat in finding.caveats if caveat.concern is Concern.PROCESSORS]
+    assert said == ([] if counts else [f"processors were the limit in {bound} of 20 blocks: the headline counts none"])
+    assert not other.is_processor_bound
+
+
+def test_findings_are_what_was_put_in() -> None:
+    results = run(CHECKED, CLEAN, 9) + run(CHECKED, DELAY, 10)
+    findings = {
+        (finding.condition.id, str(finding.pair)): finding
+        for finding in found(CHECKED, results, complete=True, exhausted=True)
+        if finding.metric == TOTAL
+    }
+    for condition in (CLEAN, DELAY):
+        verdicts = {pair: finding.verdict for (name, pair), finding in findings.items() if name == condition.id}
+        assert verdicts["h3 against h1"] is Verdict.TIE
+        assert verdicts["h3 against h2"] is Verdict.FASTER
+        assert verdicts["h2 against h1"] is Verdict.SLOWER
+        assert verdicts["h2-again against h2"] is Verdict.TIE
+        assert all(
+            findings[condition.id, pair].survives for pair in ("h3 against h2", "h3 against h1", "h2 against h1")
+        )
+    assert findings[DELAY.id, "h2-slower against h2"].verdict is Verdict.SLOWER
+
+
+def test_intervals_of_a_fixed_number_hold_only_when_all_have_run() -> None:
+    fixed = replace(CHECKED, repeat=Repetition.fixed(6))
+    assert not rule_of(fixed, complete=True).anytime
+    assert rule_of(fixed, complete=False).anytime
+    assert rule_of(CHECKED, complete=True).anytime
+
+
+# Self-checks
+
+
+@pytest.mark.parametrize(
+    ("again_s", "slower_s", "passed"),
+    [(1.2, 1.32, [True, True]), (1.4, 1.32, [False, True]), (1.0, 1.32, [False, True]), (1.2, 1.2, [True, False]),
+     (1.2, 1.0, [True, False])],
+)  # fmt: skip
+def test_a_self_check_passes_or_fails(again_s: float, slower_s: float, passed: list[bool]) -> None:
+    times: dict[Arm, float] = {**USUAL_S, AGAIN: again_s, SLOWER: slower_s}
+    results = run(CHECKED, DELAY, 10, lambda trial: times[trial.arm] * random.Random(trial.id).uniform(0.99, 1.01))
+    findings = found(CHECKED, results, complete=True, exhausted=True)
+    checks = [
+        check for check in self_checks(findings, rule_of(CHECKED, complete=True)) if check.finding.condition is DELAY
+    ]
+    assert [check.passed for check in checks] == passed
+
+
+def test_with_few_blocks_a_self_check_is_open() -> None:
+    findings = found(CHECKED, run(CHECKED, DELAY, 7), complete=True, exhausted=True)
+    assert [check.passed for check in self_checks(findings, rule_of(CHECKED, complete=True))] == [None] * 3
+
+
+def test_noise_beyond_the_margin_leaves_a_and_a_open() -> None:
+    findings = found(CHECKED, run(CHECKED, DELAY, 12, usual(0.5)), complete=True, exhausted=True)
+    checks = self_checks(findings, rule_of(CHECKED, complete=True))
+    assert next(check.passed for check in checks if check.finding.condition is DELAY) is None
+
+
+# Where the next block goes
+
+
+def test_the_next_block_goes_where_it_costs_least_to_decide() -> None:
+    """Equal noise: the condition whose blocks take 10 s waits for the one whose blocks take 1 s."""
+    noisy = usual(0.15)
+    results = run(CHECKED, CLEAN, 12, noisy) + run(CHECKED, DELAY, 10, noisy)
+    for cheap, dear in ((CLEAN, DELAY), (DELAY, CLEAN)):
+        block = next_block(CHECKED, results, lambda condition, dear=dear: 10.0 if condition is dear else 1.0, 1e6)  # type: ignore[misc]
+        assert block is not None
+        assert block.condition is cheap
+
+
+def test_a_dear_condition_is_not_starved_by_a_cheap_one_that_cannot_be_decided() -> None:
+    """A true ratio at the margin itself keeps the cheap one open for ever; the dear one is nearly decided."""
+
+    def time_s(trial: Trial) -> float:
+        noise = random.Random(trial.id).uniform(-0.3, 0.3) if trial.block.condition is CLEAN else 0.03
+        return USUAL_S[trial.arm] * math.exp(noise * random.Random(trial.id + "?").uniform(-1, 1))
+
+    results = run(CHECKED, CLEAN, 56, time_s) + run(CHECKED, DELAY, 5, time_s)
+    block = next_block(CHECKED, results, lambda condition: 30.0 if condition is DELAY else 1.0, 1e6)
+    assert block is not None
+    assert block.condition is DELAY
+
+
+def test_nothing_is_chosen_when_all_is_decided_or_full_or_too_dear() -> None:
+    decided = run(CHECKED, CLEAN, 9) + run(CHECKED, DELAY, 10)
+    assert Judge(CHECKED, decided).open(one_second) == []
+    assert next_block(CHECKED, decided, one_second, 1e6) is None
+    open_ = run(CHECKED, CLEAN, 12, usual(0.3)) + run(CHECKED, DELAY, 10, usual(0.3))
+    assert next_block(CHECKED, open_, one_second, 1e6) is not None
+    assert next_block(CHECKED, open_, one_second, 0.5) is None
+    full = replace(CHECKED, repeat=replace(ADAPTIVE, most=10))
+    assert next_block(full, open_, one_second, 1e6) is None
+
+
+def test_a_square_that_was_begun_is_finished_first() -> None:
+    noisy = usual(0.3)
+    results = run(CHECKED, CLEAN, 12, noisy) + run(CHECKED, DELAY, 11, noisy)
+    block = next_block(CHECKED, results, lambda condition: 100.0 if condition is DELAY else 1.0, 1e6)
+    assert block is not None
+    assert (block.condition, block.index) == (DELAY, 11)
+
+
+def test_what_it_would_take_is_forecast() -> None:
+    (item,) = Judge(CHECKED, run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 7)).open(lambda _: 2.5)
+    assert item.condition is DELAY
+    assert (item.n, item.block_s, item.outlook.blocks) == (7, 2.5, 1)
+
+
+def test_stalls_that_hold_a_verdict_back_have_a_forecast_too() -> None:
+    """One of 15 h1 trials timed out: five blocks without another one make that 5 %."""
+    results = run(CHECKED, CLEAN, 15)
+    stalled = [timeout(r.trial) if r.trial.id.endswith("#3/h1") else r for r in results] + run(CHECKED, DELAY, 10)
+    (item,) = Judge(CHECKED, stalled).open(one_second)
+    assert item.condition is CLEAN
+    assert item.outlook.blocks == 5
+
+
+def simulate(matrix: Matrix, budget_s: float, block_s: dict[str, float], noise: dict[str, float]) -> list[Block]:
+    """The blocks that `upcoming` runs, on a clock that only blocks move."""
+    results: list[Result] = []
+    judge, forecast, clock = Judge(matrix), Forecast(matrix.timeout_s), [0.0]
+    blocks = []
+    for trials in upcoming(judge, results, forecast, lambda: budget_s - clock[0]):
+        block = trials[0].block
+        name = block.condition.id
+        blocks.append(block)
+        for trial in trials:
+            time_s = usual(noise[name])(trial)
+            each_s = block_s[name] / len(trials)
+            results.append(ok(trial, time_s, phases_s={"client": each_s}))
+            forecast.learn(results[-1])
+            judge.tell(results[-1:])
+        clock[0] += block_s[name]
+    assert clock[0] <= budget_s + max(block_s.values())
+    return blocks
+
+
+def test_every_condition_gets_its_minimum_first_and_then_the_open_ones_get_more() -> None:
+    blocks = simulate(CHECKED, 1e6, {CLEAN.id: 1.0, DELAY.id: 5.0}, {CLEAN.id: 0.1, DELAY.id: 0.005})
+    assert blocks[:18] == plan_blocks(CHECKED)
+    counts = {name: sum(block.condition.id == name for block in blocks) for name in (CLEAN.id, DELAY.id)}
+    assert counts[DELAY.id] in (9, 10)
+    assert counts[CLEAN.id] > 12
+
+
+def test_a_budget_stops_between_blocks() -> None:
+    blocks = simulate(CHECKED, 60.0, {CLEAN.id: 1.0, DELAY.id: 5.0}, {CLEAN.id: 0.5, DELAY.id: 0.5})
+    spent_s = sum({CLEAN.id: 1.0, DELAY.id: 5.0}[block.condition.id] for block in blocks)
+    assert 50 < spent_s <= 60
+
+
+# Two runs
+
+
+def lognormal(rng: np.random.Generator, count: int, sigma: float, median_s: float = 1.0) -> list[Observed]:
+    return [Observed.finished(float(value)) for value in median_s * np.exp(rng.normal(0, sigma, count))]
+
+
+def test_the_interval_between_two_samples_covers_the_truth() -> None:
+    """Different shapes and sizes, and a second run that stops when it likes what it sees: at least 95 % of 600."""
+    rng, runs, missed, naive = np.random.default_rng(5), 600, 0, 0
+    for _ in range(runs):
+        base = lognormal(rng, int(rng.integers(9, 30)), 0.05)
+        new = lognormal(rng, 40, 0.2, median_s=1 / 1.1)
+        stops = [two_sample_interval(base, new[:n], 0.95)[0] for n in (9, 15, 40)]
+        chosen = max(stops, key=lambda interval: interval.low)  # the most flattering look
+        missed += not chosen.low <= math.log(1.1) <= chosen.high
+        naive += not stops[0].low <= math.log(1.1) <= stops[0].high
+    assert naive <= missed <= 0.05 * runs
+
+
+def test_the_interval_between_two_samples_closes_and_finds_a_difference() -> None:
+    rng = np.random.default_rng(6)
+    interval, log_e = two_sample_interval(lognormal(rng, 15, 0.03), lognormal(rng, 15, 0.03, 0.8), 0.95)
+    assert 0.05 < interval.low < math.log(1.25) < interval.high < 0.4
+    assert log_e > math.log(20)
+    narrow = two_sample_interval(lognormal(rng, 60, 0.03), lognormal(rng, 60, 0.03), 0.95)[0]
+    assert -0.049 < narrow.low < 0 < narrow.high < 0.049
+
+
+def test_the_interval_between_two_samples_is_open_where_it_must_be() -> None:
+    few = [Observed.finished(1.0 + index / 100) for index in range(3)]
+    interval, log_e = two_sample_interval(few, few, 0.95)
+    assert (interval.low, interval.high) == (-math.inf, math.inf)
+    assert log_e <= 0
+    assert two_sample_interval([], few, 0.95)[0].estimate is None
+    stalled = [Observed.unfinished(60.0)] * 12
+    slower = two_sample_interval([Observed.finished(1.0)] * 12, stalled, 0.95)[0]
+    assert slower.high <= math.log(1 / 60)
+    assert slower.low == -math.inf
+
+
+def test_completion_of_two_samples_errs_rarely() -> None:
+    rng = np.random.default_rng(7)
+    alarms = sum(
+        two_sample_completion([int(rng.binomial(20, p)), int(rng.binomial(30, p))], [20, 30]) >= math.log(20)
+        for p in rng.uniform(0, 1, 3000)
+    )
+    assert alarms / 3000 <= 0.05
+    assert two_sample_completion([20, 5], [20, 20]) >= math.log(20)
+
+
+def both(matrix: Matrix, before: TimeOf, after: TimeOf, blocks: int = 15) -> Sequence[tuple[Metric, bool, bool]]:
+    """(metric, regression, improvement) of each change of h3 in the first condition."""
+    condition = matrix.conditions[0]
+    found = changes(matrix, run(matrix, condition, blocks, before), run(matrix, condition, blocks, after))
+    return [(c.metric, c.is_regression, c.is_improvement) for c in found if c.protocol is Protocol.H3]
+
+
+def test_between_runs_worse_better_and_the_same() -> None:
+    def scaled(factor: float, salt: str) -> TimeOf:
+        return lambda trial: factor * math.exp(random.Random(trial.id + salt).uniform(-0.02, 0.02))
+
+    same = scaled(1.0, "a")
+    assert both(CHECKED, same, scaled(1.0, "b")) == [(metric, False, False) for metric in (TOTAL, REQUEST)]
+    assert both(CHECKED, same, scaled(1.02, "b")) == [(metric, False, False) for metric in (TOTAL, REQUEST)]
+    assert both(CHECKED, same, scaled(1.2, "b")) == [(metric, True, False) for metric in (TOTAL, REQUEST)]
+    assert both(CHECKED, same, scaled(0.8, "b")) == [(metric, False, True) for metric in (TOTAL, REQUEST)]
+    assert both(CHECKED, same, scaled(2.0, "b"), blocks=3) == [(metric, False, False) for metric in (TOTAL, REQUEST)]
+
+
+def test_a_protocol_that_stops_finishing_is_a_regression_however_fast_it_is() -> None:
+    before = run(CHECKED, CLEAN, 12)
+    after = [
+        timeout(result.trial) if result.trial.arm is Protocol.H3 and result.trial.block.index else replace(
+            result, metrics={**result.metrics, "total_s": result.metrics["total_s"] / 3}
+        )
+        for result in run(CHECKED, CLEAN, 12)
+    ]  # fmt: skip
+    h3 = [change for change in changes(CHECKED, before, after) if change.protocol is Protocol.H3]
+    assert {change.verdict for change in h3} == {Verdict.COMPLETES_LESS}
+    assert all(change.is_regression for change in h3)

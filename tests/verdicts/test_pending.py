@@ -1,0 +1,103 @@
+"""A comparison is settled when its verdict counts in the whole matrix; until then blocks go where that costs least."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from headwind.model import Condition, Matrix, Protocol, Repetition, Result
+from headwind.report.verdicts import open_text
+from headwind.verdicts.findings import Pair
+from headwind.verdicts.judgement import Judge
+from headwind.verdicts.pending import Open
+from headwind.verdicts.stats import e_bh, e_bh_bar
+from impair.profile import Delay, Link, Profile
+from tests.fake import example_matrix, found, next_block
+from tests.verdicts.test_findings import one_second, run, usual
+
+H1, H2, H3 = Protocol
+MANY = [Profile(f"delay{number}", downlink=Link(delay=Delay(number / 1000))) for number in range(1, 9)]
+WIDE: Matrix = example_matrix(*MANY, repeat=Repetition(least=3, most=60))  # 24 comparisons, 48 e-values
+FIRST, *OTHERS = WIDE.conditions
+
+
+def opened(results: list[Result], condition: Condition = FIRST) -> Open | None:
+    return next((item for item in Judge(WIDE, results).open(one_second) if item.condition is condition), None)
+
+
+def with_noise(blocks: int) -> list[Result]:
+    """The first condition decides quickly, the others not at all."""
+    return [
+        *run(WIDE, FIRST, blocks),
+        *(result for other in OTHERS for result in run(WIDE, other, 9, usual(0.5))),
+    ]
+
+
+def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() -> None:
+    item = opened(with_noise(9))
+    assert item is not None
+    assert item.undecided == ()
+    assert set(item.unconfirmed) == {Pair(H1, H3), Pair(H2, H3), Pair(H1, H2)}, "a tie must stand as well"
+    assert item.pairs == item.unconfirmed
+    assert item.fewest is not None
+    assert 1 <= item.fewest <= item.n
+    assert item.rate == pytest.approx(3 / item.fewest)
+    said = "delay1/article is not yet sure among all comparisons after 9 blocks (h3 against h1, h3 against h2, h2 ag"
+    assert open_text(item).startswith(said)
+
+
+def test_the_blocks_that_were_forecast_settle_it() -> None:
+    item = opened(with_noise(9))
+    assert item is not None
+    assert item.outlook.blocks is not None
+    results = with_noise(9 + item.outlook.blocks)
+    assert opened(results) is None
+    survivors = {
+        finding.pair
+        for finding in found(WIDE, results, complete=False, exhausted=False)
+        if finding.condition is FIRST and finding.survives
+    }
+    assert {Pair(H2, H3), Pair(H1, H2)} <= survivors
+
+
+def test_the_next_block_goes_where_the_first_of_several_comparisons_is_settled_soonest() -> None:
+    """In the cheap condition one comparison is open for ever, but two want only confirmation."""
+    results = with_noise(9)
+    block = next_block(WIDE, results, lambda condition: 1.0 if condition is FIRST else 5.0, 1e6)
+    assert block is not None
+    assert (block.condition, block.index) == (FIRST, 9)
+
+
+def test_when_all_is_settled_no_block_is_chosen() -> None:
+    results = [result for condition in WIDE.conditions for result in run(WIDE, condition, 15)]
+    assert Judge(WIDE, results).open(one_second) == []
+    assert next_block(WIDE, results, one_second, 1e6) is None
+
+
+def test_one_decided_metric_is_enough() -> None:
+    """Total times are noise, and the time per request is a tenth of a time that tells protocols apart."""
+    results = []
+    for condition in WIDE.conditions:
+        for result, noisy in zip(run(WIDE, condition, 15), run(WIDE, condition, 15, usual(0.5)), strict=True):
+            metrics = {**result.metrics, "total_s": noisy.metrics["total_s"]}
+            results.append(replace(result, metrics=metrics))
+    assert Judge(WIDE, results).open(one_second) == []
+
+
+@given(st.lists(st.floats(-5, 12), max_size=12))
+@example([math.log(11), math.log(11)])  # beside these two, 10 is enough for all three
+def test_a_value_at_the_bar_survives_beside_the_others_and_one_below_it_does_not(others: list[float]) -> None:
+    bar = e_bh_bar(others)
+    assert e_bh([*others, bar + 1e-9])[-1]
+    assert not e_bh([*others, bar - 1e-6])[-1]
+
+
+def test_more_blocks_than_the_matrix_allows_are_said_to_be_so() -> None:
+    item = opened(with_noise(9))
+    assert item is not None
+    assert "the matrix allows" not in open_text(item)
+    assert open_text(replace(item, most=9)).endswith("; the matrix allows 9")

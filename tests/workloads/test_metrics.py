@@ -1,0 +1,356 @@
+"""Metrics are data: of any scale, zero and more-is-better among them, named in one file and shown everywhere."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from bench import judging
+from headwind import workloads
+from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
+from headwind.model import Condition, Outcome, Protocol, Repetition, Result
+from headwind.observed import NOTHING, Kind, Observed, from_best, median, observed
+from headwind.report import RunData, render
+from headwind.report.compare.page import render_several
+from headwind.report.formats.markdown import summary_md
+from headwind.report.formats.terminal import print_summary
+from headwind.report.formats.verdicts_json import verdicts_json
+from headwind.run.codec import State, Status, result_from_json, result_to_json
+from headwind.run.export import trials_csv
+from headwind.verdicts import judgement
+from headwind.verdicts.findings import find_in
+from headwind.verdicts.judgement import Judge, Judgement
+from headwind.verdicts.stats import paired_bounds, ratio_interval, two_sample_interval
+from headwind.verdicts.verdict import Rule, Verdict, blocks_needed, compare, completion, ended
+from headwind.workloads.h2load import H2load
+from tests.fake import ARTICLE, ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, ok, timeout, trials_of
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RULE = Rule()
+PACE = Metric("pages_per_s", "pages per second", "pages/s", "per_s", Better.MORE, Use.JUDGED)
+MISSES = Metric("misses", "missing pictures", "missing", use=Use.JUDGED)
+SIZE = Metric("picture_bytes", "bytes of pictures", "picture bytes", better=Better.MORE, use=Use.COMPARED)
+values = st.one_of(st.just(0.0), st.floats(0.01, 100)).map(Observed.finished)
+anything = st.one_of(values, st.floats(0.01, 100).map(Observed.unfinished), st.just(NOTHING))
+
+
+@dataclass(frozen=True, slots=True)
+class Album(Workload):
+    """A kind of workload that nobody but this file knows: pages with pictures."""
+
+    kind: ClassVar[str] = "album"
+    metrics: ClassVar[tuple[Metric, ...]] = (PACE, MISSES, SIZE)
+    rates: ClassVar[tuple[Rate, ...]] = ()
+
+    pages: int
+
+    def asked(self) -> dict[str, Any]:
+        return {"pages": self.pages}
+
+    def object_path(self) -> str:
+        return "/album"
+
+    def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:
+        return "" if answer["bytes"] == object_bytes else "another size"
+
+    def shortfall(self, answer: Mapping[str, Any]) -> str:
+        return "" if answer["pages"] >= self.pages else "pages are missing"
+
+    def contradiction(self, answer: Mapping[str, Any]) -> str:
+        return str(answer.get("nonsense", ""))
+
+    def size(self) -> float:
+        return self.pages
+
+    def at_once(self) -> tuple[int, int]:
+        return 1, 1
+
+    def processors(self) -> int:
+        return 1
+
+    def sentence(self) -> str:
+        return f"{self.pages} pages of an album."
+
+    @classmethod
+    def method(cls) -> str:
+        return "Albums were leafed through."
+
+    def brief(self) -> str:
+        return f"{self.pages} pages"
+
+    def got_done(self, metrics: Sequence[Mapping[str, float]]) -> str:
+        return f"{len(metrics)} albums begun"
+
+    def line(self, metrics: Mapping[str, float]) -> str:
+        return f"{metrics.get('pages_per_s', 0)} pages/s"
+
+
+# ---- one noun for what a trial tells
+
+
+@given(st.lists(anything, min_size=1, max_size=12), st.sampled_from(Better))
+def test_whoever_finished_is_before_whoever_did_not_and_the_median_lies_between(
+    given_values: list[Observed], better: Better
+) -> None:
+    ordered = from_best(given_values, better)
+    kinds = [tuple(Kind).index(value.kind) for value in ordered]
+    assert kinds == sorted(kinds)
+    finished = [value.known for value in ordered if value.is_finished]
+    assert finished == sorted(finished, reverse=better is Better.MORE)
+    middle = median(ordered)
+    assert median(from_best([*given_values, middle], better)) == middle or middle.kind is not Kind.FINISHED
+
+
+def test_an_upper_bound_is_a_bound_too() -> None:
+    most = Observed(0.0, 5.0)
+    assert (most.kind, most.known) == (Kind.BOUND, 5.0)
+    assert median([Observed.finished(9.0), most]) == Observed(0.0, 7.0)
+
+
+# ---- comparisons at any scale
+
+
+@given(st.lists(st.tuples(anything, anything), max_size=30))
+def test_more_of_a_good_thing_is_less_of_its_inverse(blocks: list[tuple[Observed, Observed]]) -> None:
+    base, new = ([pair[side] for pair in blocks] for side in (0, 1))
+    less, more = paired_bounds(base, new), paired_bounds(new, base, Better.MORE)
+    assert [list(side) for side in less] == [list(side) for side in more]
+    assert all(low <= high for low, high in zip(*less, strict=True)), "no nan, whatever was zero or unfinished"
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "low", "high"),
+    [
+        (0.0, 0.0, 0.0, 0.0),
+        (0.0, 3.0, -math.inf, -math.inf),
+        (3.0, 0.0, math.inf, math.inf),
+    ],
+)
+def test_zero_equals_zero_and_is_further_from_anything_else_than_any_margin(
+    base: float, new: float, low: float, high: float
+) -> None:
+    lows, highs = paired_bounds([Observed.finished(base)], [Observed.finished(new)])
+    assert (lows[0], highs[0]) == (low, high)
+
+
+def test_against_a_zero_who_did_not_finish_can_only_be_worse_or_equal() -> None:
+    lows, highs = paired_bounds([Observed.finished(0.0), NOTHING], [NOTHING, Observed.finished(0.0)])
+    assert list(lows) == [-math.inf, 0.0]
+    assert list(highs) == [0.0, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "verdict"),
+    [
+        ([0.0] * 12, [0.0] * 12, Verdict.TIE),
+        ([4.0] * 12, [0.0] * 12, Verdict.FASTER),
+        ([0.0] * 12, [1.0] * 12, Verdict.SLOWER),
+        ([0.0, 1.0] * 6, [1.0, 0.0] * 6, Verdict.UNDECIDED),
+    ],
+)
+def test_verdicts_of_counts_that_may_be_zero(base: list[float], new: list[float], verdict: Verdict) -> None:
+    one, other = ([Observed.finished(value) for value in side] for side in (base, new))
+    comparison = compare(one, other, RULE, exhausted=False)
+    assert comparison.verdict is verdict
+    if verdict is Verdict.UNDECIDED:
+        assert comparison.interval.estimate is None, "half-way between two infinities there is nothing"
+        assert blocks_needed(*paired_bounds(one, other), RULE).blocks is None, "and nothing will be decided"
+
+
+def test_two_samples_of_zeros_are_equal_and_more_is_better_turns_them_round() -> None:
+    zeros, ones, twos = ([Observed.finished(value)] * 12 for value in (0.0, 1.0, 2.0))
+    assert two_sample_interval(zeros, zeros, 0.95)[0].estimate == 0.0
+    less, more = two_sample_interval(twos, ones, 0.95)[0], two_sample_interval(ones, twos, 0.95, better=Better.MORE)[0]
+    assert less == more
+    assert less.estimate == pytest.approx(math.log(2))
+
+
+@given(st.lists(st.tuples(anything, anything), max_size=40), st.booleans())
+def test_the_end_of_a_budget_says_what_judging_afresh_would(
+    blocks: list[tuple[Observed, Observed]], anytime: bool
+) -> None:
+    base, new, rule = [b for b, _ in blocks], [n for _, n in blocks], Rule(anytime=anytime)
+    going_on = compare(base, new, rule, exhausted=False)
+    assert ended(going_on, rule) == compare(base, new, rule, exhausted=True)
+    assert going_on.completion == completion([b.is_finished for b in base], [n.is_finished for n in new], rule)
+    assert going_on.interval == ratio_interval(*paired_bounds(base, new), rule.confidence, anytime)
+
+
+# ---- one judgement, taught as results come
+
+
+def said(judge: Judge) -> Judgement:
+    return judge.judgement(lambda _: 1.0, complete=False, exhausted=False)
+
+
+def noisy(seed: int) -> tuple[Any, list[Result]]:
+    matrix = example_matrix(*PROFILES[:3], repeat=Repetition(least=9, most=30))
+    chance = random.Random(seed)
+    results = [
+        timeout(trial) if chance.random() < 0.03 else ok(trial, math.exp(chance.gauss(0, 0.05)))
+        for trial in trials_of(matrix)
+    ]
+    return matrix, results
+
+
+def test_a_judge_who_is_told_bit_by_bit_says_what_one_says_who_is_told_all() -> None:
+    matrix, results = noisy(1)
+    judge, chance, told = Judge(matrix), random.Random(2), 0
+    while told < len(results):
+        some = results[told : told + chance.randint(1, 9)]
+        judge.tell(some)
+        told += len(some)
+        assert said(judge) == said(Judge(matrix, results[:told]))
+    assert judge.told == len(results)
+
+
+def test_what_got_no_new_block_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+    real = find_in
+
+    def counted(matrix: Any, condition: Condition, *more: Any) -> Any:
+        judged.append(condition.id)
+        return real(matrix, condition, *more)
+
+    monkeypatch.setattr(judgement, "find_in", counted)
+    matrix, results = noisy(3)
+    judge = Judge(matrix, results[:-9])
+    said(judge)
+    assert sorted(judged) == sorted(condition.id for condition in matrix.conditions)
+    judged.clear()
+    judge.tell(results[-3:])
+    said(judge)
+    judge.open(lambda _: 1.0)
+    said(judge)
+    assert judged == [results[-1].trial.block.condition.id]
+
+
+def test_a_run_is_judged_once_for_page_files_and_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix, results = noisy(4)
+    calls: list[bool] = []
+    real = Judge.judgement
+
+    def counted(judge: Judge, *given: Any, **more: Any) -> Judgement:
+        calls.append(True)
+        return real(judge, *given, **more)
+
+    monkeypatch.setattr(Judge, "judgement", counted)
+    data = RunData("once", matrix, tuple(results), ENVIRONMENT, Status(State.FINISHED, "", STARTED_AT, STARTED_AT))
+    render(data, 0.0)
+    summary_md(data, data.judgement, "report.html")
+    print_summary(data, Console(file=StringIO()))
+    assert len(calls) == 1
+
+
+# ---- a kind of workload that only one file names
+
+
+def leafed(trial: Any, pace: float) -> Result:
+    misses = 0.0 if trial.protocol is Protocol.H3 else 1.0 + trial.block.index % 3
+    metrics = {"pages_per_s": pace, "misses": misses, "picture_bytes": 1000 * pace}
+    return Result(trial, Outcome.OK, metrics=metrics, command="leaf https://10.0.0.10/album")
+
+
+def album_run(name: str) -> RunData:
+    """h3 is twice as good as the others in the album, and all are alike in the article beside it."""
+    base = example_matrix(PROFILES[0], repeat=12)
+    conditions = (Condition(PROFILES[0], Album("album", 10)), Condition(PROFILES[0], ARTICLE))
+    matrix = replace(base, conditions=conditions)
+    chance, results = random.Random(name), []
+    for index, trial in enumerate(trials_of(matrix)):
+        shaken = math.exp(chance.gauss(0, 0.01))
+        pace = shaken * (2.0 if trial.protocol is Protocol.H3 else 1.0)
+        album = isinstance(trial.block.condition.workload, Album)
+        results.append(replace(leafed(trial, pace) if album else ok(trial, shaken), started_at=STARTED_AT + index))
+    return RunData(name, matrix, tuple(results), ENVIRONMENT, Status(State.FINISHED, "", STARTED_AT, STARTED_AT + 60))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> RunData:
+    monkeypatch.setitem(workloads.KINDS, Album.kind, Album)
+    return album_run("albums")
+
+
+def test_more_is_better_is_judged_as_that(run: RunData) -> None:
+    (line,) = [
+        line for line in run.judgement.compared
+        if line.condition.workload.name == "album" and str(line.pair) == "h3 against h1"
+    ]  # fmt: skip
+    assert line.primary.metric is PACE
+    assert line.primary.verdict is Verdict.FASTER
+    estimate, low, high = line.primary.comparison.interval.ratios
+    assert estimate == pytest.approx(2, rel=0.03)
+    assert 1.9 < low < high < 2.1
+    assert line.findings[MISSES].verdict.favours > 0, "no misses are better than some"
+    assert list(line.intervals) == [SIZE]
+
+
+def test_every_file_and_table_shows_the_metrics_of_every_kind(run: RunData) -> None:
+    console = Console(width=220, record=True, file=StringIO())
+    print_summary(run, console)
+    several = render_several([run, album_run("b")], 0.0)
+    shown = {"page": render(run, 0.0), "terminal": console.export_text(), "several": several}
+    for name, text in shown.items():
+        for metric in (PACE, MISSES, *H2load.with_use(Use.JUDGED)):
+            assert metric.heading in text.lower() or metric.label in text.lower(), f"{metric} is not in the {name}"
+    assert "By pages per second, " in summary_md(run, run.judgement, "report.html")
+    assert "Albums were leafed through." in shown["page"]
+    whole = json.loads(json.dumps(verdicts_json(run, run.judgement), allow_nan=False))
+    by_workload = {item["workload"]: set(item["metrics"]) for item in whole["comparisons"]}
+    assert by_workload["album"] == {"pages_per_s", "misses", "picture_bytes"}
+    assert by_workload["article"] == {"total_s", "request_p50_s", "request_p95_s"}
+    header = trials_csv(run.results).splitlines()[0].split(",")
+    assert {"pages_per_s", "misses", "total_s"} <= set(header)
+
+
+def test_a_result_of_any_kind_comes_back_as_it_was(run: RunData) -> None:
+    for result in run.results[:6]:
+        again = result_from_json(json.loads(json.dumps(result_to_json(result))), result.samples)
+        assert again.trial == result.trial
+        assert again.metrics == result.metrics
+
+
+def test_an_unfinished_trial_bounds_what_its_metric_says_and_nothing_else() -> None:
+    trial = next(trials_of(example_matrix()))
+    stopped = timeout(trial, 60.0)
+    for metric in H2load.metrics:
+        known = observed(stopped, metric)
+        assert known == (Observed.unfinished(60.0) if metric.unfinished is Unfinished.ABOVE_TIMEOUT else NOTHING)
+    assert [metric.key for metric in H2load.metrics if metric.unfinished is Unfinished.ABOVE_TIMEOUT] == ["total_s"]
+    assert observed(replace(stopped, outcome=Outcome.FAILED), H2load.primary()) == NOTHING
+
+
+def test_no_other_file_of_the_host_names_a_metric() -> None:
+    names = re.compile(r"""["'.]({})\b""".format("|".join(metric.key for metric in H2load.metrics)))
+    files = [file for file in (ROOT / "headwind").rglob("*") if file.suffix in (".py", ".j2", ".js")]
+    found = [
+        f"{file.relative_to(ROOT)}: {hit.group()}"
+        for file in files
+        if file.parent.name != "workloads"
+        for hit in names.finditer(file.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_the_name_of_a_metric_ends_in_its_unit() -> None:
+    with pytest.raises(ValueError, match="ends in its unit"):
+        Metric("pages", "pages", "pages", "per_s")
+
+
+def test_the_bench_of_judging_judges(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "CONDITIONS", (4, 6))
+    judging.main(["--trials", "60", "--times", "1"])
+    rows = [line.split("|")[1:3] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [[cell.strip() for cell in row] for row in rows] == [["4", "60"], ["6", "54"]]
