@@ -113,6 +113,19 @@ def _stream_buffers(configuration: str) -> dict[int, int]:
     return found
 
 
+def examine() -> list[str]:
+    """What this host has that a plain testbed has not, in words (impair/plain.py); an nginx with another file, too."""
+    words = Path(f"/proc/{_master()}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return [*agent.OPERATIONS["examine"](), *odd_command(words)]
+
+
+def odd_command(words: str) -> list[str]:
+    """What is wrong with nginx's command line, in words: it names the configuration, as does the master's title."""
+    if f" -c {CONFIGURATION} " in words:
+        return []
+    return [f"nginx obeys another file than {CONFIGURATION}: `{words.strip()}`"]
+
+
 def _master() -> int:
     try:
         pid = int(PID_FILE.read_text())
@@ -214,6 +227,7 @@ def _find(pattern: str, text: str) -> str:
 
 OPERATIONS: dict[str, Operation] = {
     **agent.OPERATIONS,
+    "examine": examine,
     "info": info,
     "restart_workers": restart_workers,
     "health": health,

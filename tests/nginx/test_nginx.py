@@ -250,3 +250,11 @@ def test_a_closed_port_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(agent, "PORT", unused.getsockname()[1])
         with pytest.raises(agent.NginxIsGone, match="TCP port"):
             agent._prove_tcp()
+
+
+def test_an_nginx_with_another_configuration_is_odd() -> None:
+    title = "nginx: master process nginx -c {} -g daemon off; worker_processes 1; "
+    assert agent.odd_command(title.format(agent.CONFIGURATION)) == []
+    (odd,) = agent.odd_command(title.format("/srv/slow.conf"))
+    assert "obeys another file" in odd
+    assert "/srv/slow.conf" in odd
