@@ -43,7 +43,7 @@ lab-down: $(RUNTIME) ## Remove every container and network that an earlier run l
 test: check pytest ## Install what tests need, then run all checks and all tests
 
 test-kernels: $(DEV) docker ## With Linux 6.1, 6.12 and 7.2 in the router: the acceptance suite, and the lab's matrices
-	@$(PY) -m pytest --kernels tests/net/test_engine.py tests/net/test_kernels.py $(ARGS)
+	@$(PY) -m pytest --kernels tests/net/test_engine.py tests/net/test_old_kernels.py tests/net/test_kernels.py $(ARGS)
 
 check: check-ruff check-mypy check-spelling check-yaml check-shell check-docker ## Run the linters and the type checker
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -74,13 +76,19 @@ def path(
     request: pytest.FixtureRequest, project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ImpairedPath]:
     """Client, router and server, joined. The same suite for every engine."""
-    logs = tmp_path_factory.mktemp(request.param)
-    inside = request.param.startswith("kernel-in-")
-    place = project_in(project, request.param)
-    opened = namespaces(place, logs) if inside else containers(place, request.param, logs)
+    with open_path(request.param, project, tmp_path_factory.mktemp(request.param)) as path:
+        yield path
+
+
+@contextmanager
+def open_path(engine: str, project: Project, logs: Path) -> Iterator[ImpairedPath]:
+    """The path with one engine; skips where this host cannot have it."""
+    inside = engine.startswith("kernel-in-")
+    place = project_in(project, engine)
+    opened = namespaces(place, logs) if inside else containers(place, engine, logs)
     with opened as made:
         found = ask(made.router, "probe")
-        if request.param == "kernel" and not found["netem"]:
+        if engine == "kernel" and not found["netem"]:
             pytest.skip(f"this host's kernel cannot impair: {found['why']}")
         assert found["netem"], found["why"]
         path = replace(made, seeded=found["seed"])

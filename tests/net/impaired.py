@@ -41,8 +41,11 @@ class Member:
     def start(self, op: str, /, **arguments: Any) -> int:
         return self.wire.start(op, to=self.name, **arguments)
 
-    def wait(self, identity: int, timeout_s: float, /) -> Any:
-        return self.wire.wait(identity, timeout_s)
+    def wait(self, identity: int, timeout_s: float, _peers: object = (), /) -> Any:
+        return self.wire.wait(identity, timeout_s)  # all have one wire, so nobody else can die
+
+    def call(self, op: str, limit_s: float = 10.0, _peers: object = (), /, **arguments: Any) -> Any:
+        return self.wait(self.start(op, **arguments), limit_s)
 
 
 def ask(asked: Asked, op: str, timeout_s: float = 10.0, /, **arguments: Any) -> Any:

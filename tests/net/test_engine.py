@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from itertools import pairwise
 
 import pytest
 
+from headwind.proof.netem_model import overtaking_ratio
 from headwind.proof.passage import SIGMAS
 from impair.options import TABLE_SCALE, Options
 from impair.profile import (
@@ -152,6 +154,26 @@ def test_every_packet_is_delayed_by_what_was_drawn_for_it(path: ImpairedPath, ta
     assert min(errors) < TIMING_ERROR_S
 
 
+@pytest.mark.parametrize("delay", [Delay(0.04), Delay(0.01, 0.005), Delay(0.02, 0.004, "normal")], ids=str)
+def test_delays_lie_about_their_middle_as_far_as_asked(path: ImpairedPath, delay: Delay) -> None:
+    """For every kernel, also one that draws numbers of its own."""
+    packets, reach_s = 600, DISTRIBUTION_REACH[delay.distribution] * delay.jitter_s
+    spread_s = delay.jitter_s / (math.sqrt(3) if delay.distribution == "uniform" else 1.0)
+    late_s, took_s = math.inf, list[float]()
+    for _ in range(3):  # a busy machine is late now and then; netem's own mistakes would come back
+        path.impair(DOWN, Link(delay=delay), SEED)
+        took_s = path.train(DOWN, packets, interval_s=0.001)["delays_s"]
+        assert len(took_s) == packets
+        assert min(took_s) > delay.delay_s - reach_s - 0.0001, "a packet was early"
+        late_s = min(late_s, statistics.mean(took_s) - delay.delay_s)
+        if late_s < TIMING_ERROR_S:
+            break
+    chance_s = SIGMAS * spread_s / math.sqrt(packets)
+    assert -chance_s < late_s < chance_s + TIMING_ERROR_S
+    assert statistics.median(took_s) - delay.delay_s > -1.3 * chance_s, "the middle of a law that is even on both sides"
+    assert statistics.stdev(took_s) > spread_s * (1 - SIGMAS / math.sqrt(2 * packets))
+
+
 def test_jitter_reorders_unless_there_is_a_rate(path: ImpairedPath) -> None:
     jitter = Delay(0.01, 0.005)
     path.impair(UP, Link(delay=jitter), SEED)
@@ -174,6 +196,19 @@ def test_reordered_packets_overtake_the_delay_and_no_others(path: ImpairedPath) 
     assert_counted(path, DOWN, netem.counters)
 
 
+def test_so_many_packets_overtake_and_never_within_the_gap(path: ImpairedPath) -> None:
+    """For every kernel: after each that overtakes, `gap - 1` are held, and then of 1 / ratio tries one succeeds."""
+    link, packets, gap = Link(delay=Delay(0.02), reorder=Reorder(0.25, gap=5)), 2000, 5
+    path.impair(DOWN, link, SEED)
+    train = path.train(DOWN, packets)
+    assert train["unique"] == train["received"] == packets
+    quick = [packet for packet, took in zip(train["sequences"], train["delays_s"], strict=True) if took < 0.01]
+    assert min(after - before for before, after in pairwise(quick)) >= gap
+    share = overtaking_ratio(link)
+    assert len(quick) / packets == pytest.approx(share, abs=sigmas(path) * math.sqrt(share * (1 - share) / packets))
+    assert path.netem_counters(DOWN)["requeues"] == len(quick)
+
+
 @both_directions
 def test_a_rate_is_kept_and_a_full_queue_is_as_long_as_its_limit(path: ImpairedPath, direction: Direction) -> None:
     rate, limit, size_bytes = Rate(10_000_000), 50, 1400
@@ -190,26 +225,33 @@ def test_a_rate_is_kept_and_a_full_queue_is_as_long_as_its_limit(path: ImpairedP
 
 @both_directions
 def test_frames_in_and_out_differ_by_what_netem_counted(path: ImpairedPath, direction: Direction) -> None:
-    needs_seed(path)
-    link = Link(loss=Loss(0.3), duplicate=Duplicate(0.7), corrupt=Corrupt(0.2), delay=Delay(0.005, 0.002))
-    packets = 2000
+    loss, double, corrupt, packets = 0.3, 0.7, 0.2, 2000
+    link = Link(loss=Loss(loss), duplicate=Duplicate(double), corrupt=Corrupt(corrupt), delay=Delay(0.005, 0.002))
     sender, receiver = ENDS[direction]
     path.impair(direction, link, SEED)
     before = frames(path)
     path.train(direction, packets, expect=packets)
     after = frames(path)
     gained = {name: after[name] - before[name] for name in after}
-    _, counters = predict(link, packets)
+    counters = path.netem_counters(direction)
+    if path.seeded:
+        _, predicted = predict(link, packets)
+        assert_counted(path, direction, predicted)
+        assert counters["packets"] == packets + predicted["duplicated"] - predicted["dropped"]
+        corrupted = float(predicted["corrupted"])
+    else:
+        none, two = (1 - double) * loss, double * (1 - loss) ** 2  # copies of a packet that leave
+        spread = math.sqrt(packets * (none + two - (two - none) ** 2))
+        assert counters["packets"] == pytest.approx(packets * (1 + two - none), abs=SIGMAS * spread)
+        corrupted = corrupt * counters["packets"] + SIGMAS * math.sqrt(corrupt * counters["packets"])
 
-    assert_counted(path, direction, counters)
-    assert counters["packets"] == packets + counters["duplicated"] - counters["dropped"]
     assert gained[f"{sender} tx"] == packets
     assert gained[f"{sender} port rx"] == pytest.approx(packets, abs=STRAY_FRAMES)
     assert gained[f"{receiver} port tx"] == counters["packets"]
     assert gained[f"{receiver} port rx"] <= STRAY_FRAMES  # the router does not hear itself
     # A corrupted bit of the IP header ends a frame on the host's bridge, where its netfilter checks the header.
     share = IP_HEADER_BYTES / (HEADERS_BYTES + 64)
-    dropped_by_bridge = share * counters["corrupted"] + 3 * math.sqrt(share * (1 - share) * counters["corrupted"])
+    dropped_by_bridge = share * corrupted + sigmas(path) * math.sqrt(share * (1 - share) * corrupted)
     assert -STRAY_FRAMES <= counters["packets"] - gained[f"{receiver} rx"] <= dropped_by_bridge
 
 
