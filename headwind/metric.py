@@ -1,4 +1,4 @@
-"""What is measured: metrics, and the workloads that give them. Nouns, which know nothing of networks or of a run.
+"""Data classes of metrics, and of the workloads that give them; they know nothing of networks or of a run.
 
 Each kind of workload is a file in headwind/workloads/; no other file of the host names a metric.
 """

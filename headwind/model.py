@@ -1,4 +1,4 @@
-"""The experiment nouns: what is measured, in which order, and what came of it.
+"""Data classes of the experiment: what is measured, in which order, and with which result.
 
 Frozen dataclasses, SI units, parsed once at the edge (matrix.py). The network nouns are in impair/profile.py.
 """

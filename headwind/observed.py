@@ -1,4 +1,4 @@
-"""What one trial tells of one metric: a value, a bound, or nothing; and the median of many such.
+"""One trial's value of one metric: exact, a bound, or none; and the median of many such values.
 
 A trial that did not finish is never left out of a median: it was worse than every trial that did. So a median may be a
 bound ("> 60 s"), or there may be none ("not completed"), and it is never an average over survivors.

@@ -1,4 +1,4 @@
-"""What decides which way packets take on this host, and what becomes of them, as short texts that can be compared.
+"""Snapshot of everything on this host that routes, queues or filters packets, as short texts to be compared.
 
 Read from the kernel directly (linux/rtnetlink.h, linux/if_link.h, linux/ethtool.h): every trial pays for it on each
 host. What packets change as they pass, statistics and caches, is left out. Filters need no dump of their own: each

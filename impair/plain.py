@@ -1,4 +1,4 @@
-"""Is this host of a testbed as a plain testbed has it? A difference that was there from the start looks steady.
+"""Finds what this host of a testbed has that a plain testbed has not: queues, routes, rules, filters, settings.
 
 What is compared are facts of the kernel, so nothing here depends on which protocol will be measured.
 """

@@ -1,4 +1,4 @@
-"""The network nouns: what netem is asked to do to each direction of the path.
+"""Data classes of the network: what netem is asked to do to each direction of the path.
 
 Everything is a frozen dataclass in SI units (seconds, bit/s, ratios from 0 to 1). A value that netem would clip,
 round to nothing or ignore is refused when the object is made, so a `Link` that exists can be applied as written.

@@ -1,4 +1,4 @@
-"""Did this host keep running? A clock that ticks and notices when it could not, and a watch over another process."""
+"""Detects standstills of this host: a clock that notices when it could not tick, and a watch over another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this host can do, before anything runs; every finding comes with the command that mends it."""
+"""`lab.py doctor`: checks what this host can do; every finding comes with the command that mends it."""
 
 from __future__ import annotations
 

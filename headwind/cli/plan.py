@@ -1,4 +1,4 @@
-"""What would run, and about how long it takes."""
+"""`lab.py plan`: lists what would run, and about how long it takes."""
 
 from __future__ import annotations
 

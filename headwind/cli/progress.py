@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar with the time left on a terminal, else one plain line per trial."""
+"""Progress of a run: a bar with the time left on a terminal, else one plain line per trial."""
 
 from __future__ import annotations
 

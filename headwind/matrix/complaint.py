@@ -1,4 +1,4 @@
-"""Mistakes as people read them: file:line:column, what is wrong, the line with a caret, what to write instead."""
+"""Formats mistakes in a matrix: file:line:column, what is wrong, the line with a caret, what to write instead."""
 
 from __future__ import annotations
 

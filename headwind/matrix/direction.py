@@ -1,4 +1,4 @@
-"""What a user may write about one direction of a profile, and the Link that it means."""
+"""The keys of one direction of a profile in matrix.yaml, and their conversion to a Link."""
 
 from __future__ import annotations
 

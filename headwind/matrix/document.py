@@ -1,4 +1,4 @@
-"""What a user may write in matrix.yaml, as pydantic models, and what it means as nouns of the lab.
+"""The keys of matrix.yaml as pydantic models, and their conversion to the lab's data classes.
 
 The models know the keys and what fits together; where a value stands in the file is matrix.py's knowledge. A parsed
 field is in SI units. docs/matrix.schema.json is made from the same models.

@@ -1,4 +1,4 @@
-"""Mistakes and where they are: one list, whether a validator of ours found them or pydantic itself."""
+"""Mistakes in a matrix and their places, in one list, whether our validators or pydantic found them."""
 
 from __future__ import annotations
 

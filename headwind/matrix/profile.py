@@ -1,4 +1,4 @@
-"""What a user may write about one network, and the Profile that it means."""
+"""The keys of one profile in matrix.yaml, and their conversion to a Profile."""
 
 from __future__ import annotations
 

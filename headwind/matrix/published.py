@@ -1,4 +1,4 @@
-"""What a user may write under `published`: times that earlier articles found, each with the network it was found over.
+"""The keys under `published` in matrix.yaml: times from earlier articles, each with the network it was found over.
 
 A row is bound to that network: where the profile of its name is another one, by an edit or from the start, the row has
 a gap in the place of a counterpart. Otherwise the report would set the article beside something that it never saw. A

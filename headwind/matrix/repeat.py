@@ -1,4 +1,4 @@
-"""How often, and with which self-checks: what a user may write under `repeat` and `selfcheck`."""
+"""The keys under `repeat` and `selfcheck` in matrix.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the next block decides most: adaptive repetition. Pure but for the clock, which is handed in.
+"""Adaptive repetition: which condition runs next, and when to stop. Pure but for the clock, which is handed in.
 
 First every condition gets its minimum, pass by pass. Then each Latin square of blocks goes where it promises most:
 settled comparisons per second, from the forecasts of all that are open in a condition (verdict.blocks_needed) and the

@@ -1,4 +1,4 @@
-"""Is the bare path good enough for this experiment? Pure but for reading what earlier runs noted of theirs.
+"""Refuses a run whose unimpaired path is too slow for it. Pure but for reading the figures of earlier runs.
 
 The figures are those of headwind/trial/calibration.py, one set for each direction. What is refused here is refused
 before the first trial: nothing was measured, and no run folder is made.
@@ -37,7 +37,7 @@ def check_capacity(matrix: Matrix, ceiling: Ceiling, earlier: Sequence[Ceiling])
     wrong = [*_below_floor(ceiling), *_below_earlier(ceiling, earlier)]
     if wrong:
         raise PathTooSlow(
-            f"the path between client and server is not sound even without an impairment: {'; '.join(wrong)}. Nothing "
+            f"the path between client and server is too slow even without an impairment: {'; '.join(wrong)}. Nothing "
             "was measured. See whether something else keeps the processors busy, and whether anything shapes or drops "
             "the containers' traffic (`tc qdisc show`, `iptables -L`); then try again"
         )
@@ -104,6 +104,6 @@ def _too_fast(profile: Profile, ceiling: Ceiling) -> Iterator[str]:
         if rate and measured and rate.rate_bps > measured["shown_bps"]:
             yield (
                 f"{direction}: a rate of {as_written('rate_bps', rate.rate_bps)} cannot be had here: the bare path "
-                f"carries {measured['rate_bps'] / 1e6:.0f} Mbit/s and shows rates as asked up to "
+                f"carries {measured['rate_bps'] / 1e6:.0f} Mbit/s and the lab can prove rates up to "
                 f"{measured['shown_bps'] / 1e6:.0f} Mbit/s"
             )

@@ -1,1 +1,1 @@
-"""Was the network of a trial the requested one?"""
+"""Proof: was the network of a trial the requested one?"""

@@ -1,4 +1,4 @@
-"""Bursts of loss that are counted in packets: which profiles have them, and what follows, in words.
+"""Warnings about bursts of loss, which netem counts in packets and not in time: which profiles have them.
 
 netem's Gilbert-Elliott and 4-state chains take one step with each packet and none while nobody sends (loss_gilb_ell and
 loss_4state in net/sched/sch_netem.c). On a radio link or behind a full buffer, a burst lasts for a time instead.

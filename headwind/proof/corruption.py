@@ -1,4 +1,4 @@
-"""Corruption as the endpoints see it, for kernels whose netem does not count it (before 7.2). Pure.
+"""Corruption proven by the receiver's counters, for kernels whose netem does not count it (before 7.2). Pure.
 
 netem then flips one random bit in the linear part of a packet: all of a datagram, at least the headers of a TCP
 segment. What becomes of the frame depends on which bit it is (net/bridge/br_netfilter_hooks.c, net/ipv4/ip_input.c,

@@ -1,4 +1,4 @@
-"""What the one-way delays of probes say about a link: their middle, and how far it may be from what was asked. Pure."""
+"""The median one-way delay of probes, and how far it may be from the requested delay. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a link that is as asked does to traffic: pure functions of the request, after net/sched/sch_netem.c."""
+"""Expected effect of a requested link on traffic: pure functions of the request, after net/sched/sch_netem.c."""
 
 from __future__ import annotations
 

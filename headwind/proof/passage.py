@@ -1,4 +1,4 @@
-"""What netem did to the packets of a trial, out of the counters of before and after. Pure.
+"""Computes what netem did to a trial's packets from the counters before and after it. Pure.
 
 Kernel 7.2 and later count netem's decisions. Before, they follow from what came in, what left, and what arrived.
 """

@@ -1,4 +1,4 @@
-"""Was the network of a whole run the requested one? All trials of a condition together tell what one is too short for.
+"""Checks the network of a whole run: all trials of a condition together show what one trial is too short to show.
 
 Pure: results in, one `Pooled` for each question out. The rules are written here, before any run. A question is one
 quantity in one direction of a condition: of each arm, of all arms together (what is wrong for everybody), and of each

@@ -1,4 +1,4 @@
-"""Did the processors limit a trial, instead of the network? Pure: counters and the client's answer in, sentences out.
+"""Finds trials that were limited by processors, not by the network. Pure: counters and client's answer in, text out.
 
 The rules are written here, before any run, and are the same for every protocol. A trial that one of them names is
 still data; but which protocol was quicker in it is a matter of this machine (headwind/verdicts/findings.py).

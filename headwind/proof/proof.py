@@ -1,4 +1,4 @@
-"""Was the network of a trial the requested one? Pure: requests, read-backs, counters and probes in, a Proof out.
+"""Proves that a trial's network was the requested one. Pure: requests, read-backs, counters and probes in, a Proof out.
 
 The rules are written here, before any run, and are the same for every protocol. A quantity passes when it lies within
 `SIGMAS` standard deviations of what the request predicts for the packets that were really sent, plus a stated allowance

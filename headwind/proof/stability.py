@@ -1,4 +1,4 @@
-"""Did anything change while the client ran? A network that was right before and after is not proof of the time between.
+"""Checks that nothing changed while the client ran: right before and right after does not prove the time between.
 
 Pure, like headwind/proof/proof.py, of which it is a part: counters of before and after in, Checks out.
 """

@@ -1,4 +1,4 @@
-"""Netem's decisions over many trials, and how often chance alone makes as many or as few of them. Pure."""
+"""Sums up netem's decisions over many trials, and computes how likely so many or so few are by chance. Pure."""
 
 from __future__ import annotations
 

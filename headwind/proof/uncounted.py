@@ -1,4 +1,4 @@
-"""What probes show of corruption and reordering, for kernels whose netem does not count them (before 7.2). Pure.
+"""Corruption and reordering proven by probes, for kernels whose netem does not count them (before 7.2). Pure.
 
 A probe is a datagram whose every byte is known. One that netem corrupts is missing, unless the bit was of no
 consequence (headwind/proof/corruption.py: the sender's Ethernet address but for its group bit, and the group bit of the

@@ -1,4 +1,4 @@
-"""Windows and buffers: what a trial had, and whether one of them is what it measured. Pure; see docs/windows.md.
+"""Windows and buffers of a trial, and whether one of them limited it. Pure; see docs/windows.md.
 
 A window of W bytes allows W bytes in a round trip. Nobody sees the window bind, but a transfer that moves just that
 much in a round trip has met it, where nothing else of the network stops it there.

@@ -1,4 +1,4 @@
-"""What the page shows of one condition: its blocks as rows, its figures, and how each interval closed."""
+"""The report's section on one condition: a table of blocks, figures, and the running intervals."""
 
 from __future__ import annotations
 

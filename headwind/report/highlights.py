@@ -1,4 +1,4 @@
-"""Where to look first: the strongest differences, and those that do not fit the rest."""
+"""The report's list of findings to look at first: the strongest differences, and those that do not fit the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the run was made, in words that follow from its settings."""
+"""The report's description of the method, generated from the run's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What earlier articles published, beside what this run measured: the same direction, another one, or not known."""
+"""Compares published figures with this run: the same direction, another one, or not known."""
 
 from __future__ import annotations
 

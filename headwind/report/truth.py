@@ -1,4 +1,4 @@
-"""The impairment truth table: for each condition and direction what was asked, what netem says, what was measured."""
+"""The impairment truth table: requested, configured and measured values for each condition and direction."""
 
 from __future__ import annotations
 

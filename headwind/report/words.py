@@ -1,4 +1,4 @@
-"""Rows of the tables as words, the same in the page and in the terminal."""
+"""Texts of table rows, the same in the page and in the terminal."""
 
 from __future__ import annotations
 

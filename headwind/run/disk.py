@@ -1,4 +1,4 @@
-"""Files that are whole, stay, and belong to one writer: what the run folder needs of the disk."""
+"""Atomic writes, fsync, locks: what the run folder needs of the disk."""
 
 from __future__ import annotations
 

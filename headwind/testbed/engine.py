@@ -1,4 +1,4 @@
-"""Which netem impairs: that of the host's kernel, or the one that the router brings with it; and why.
+"""Chooses the engine, and says why: netem of the host's kernel, or of the user-mode kernel in the router's image.
 
 `auto` takes the kernel's where it can do, and prove, all that the matrix needs; else the user-mode kernel's, where that
 runs; else the kernel's with what is possible, and says so. What a kernel can do is found by trying
@@ -79,7 +79,7 @@ def chosen(asked: str, ability: Ability, profiles: Collection[Profile], uml_refu
     if not ability.netem or ability.refused:
         fix = "use --engine uml, or another host" if asked == "kernel" else "use another host"
         mend = f"{fix}; {MODPROBE}" if not ability.netem else fix
-        raise EngineError(f"engine kernel cannot make these networks: {kernel} has {lacks[0]}; {instead}: {mend}")
+        raise EngineError(f"engine kernel cannot make these networks: {kernel} has {lacks[0]}; {instead}. So {mend}")
     return Choice("kernel", f"engine kernel, although {kernel} has {'; '.join(lacks)}; {instead}", lacks)
 
 

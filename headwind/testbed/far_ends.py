@@ -1,4 +1,4 @@
-"""The containers' interfaces as this host sees them: the far ends of their veth pairs, where something may sit too."""
+"""Finds the host's ends of the containers' veth pairs, where a queue or filter may sit, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the path itself can carry and show, measured before the first trial, in each direction alone."""
+"""Measures before the first trial what the unimpaired path can carry, and up to which rate the lab can show one."""
 
 from __future__ import annotations
 

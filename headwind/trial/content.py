@@ -1,4 +1,4 @@
-"""Were the bytes the asked ones? Every trial's are counted, and one object over its arm's protocol is hashed.
+"""Checks the delivered bytes: every trial's are counted, and one object fetched over its protocol is hashed.
 
 Objects are known from nginx/objects.py, and not from the server: what a server has made of them from the start on, for
 all protocols alike, is found as well. Pure but for the fetch.

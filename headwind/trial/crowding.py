@@ -1,4 +1,4 @@
-"""Did a trial come near to what the path itself can carry?"""
+"""Warns of trials that came near to what the unimpaired path can carry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains of datagrams that show what a network does, before the client starts."""
+"""Sends probe trains before the client starts, to measure delay, loss and rate of the network."""
 
 from __future__ import annotations
 

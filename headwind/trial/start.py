@@ -1,4 +1,4 @@
-"""A testbed is checked against what it must be, not only against itself: when it starts, and again when it ends.
+"""Checks a testbed against what a plain one must be: everything when it starts, the path again when it ends.
 
 Everything here looks at hosts or sends datagrams of its own; nothing depends on a protocol.
 """
@@ -46,7 +46,7 @@ def examine_start(testbed: Testbed) -> dict[str, Any]:
         listed = "".join(f"\n  {what}" for what in odd)
         raise NotPlain(
             f"the testbed is not as it must be, so no trial was run on it. What is there and should not be:{listed}\n"
-            "Whatever sets this on this host or in these images has to go; `lab.py down` removes old testbeds."
+            "Remove what sets this, on this host or in the images; `lab.py down` removes testbeds that were left over."
         )
     train = long_train(testbed)
     if any(seen["lost"] == seen["sent"] for seen in train.values()):
@@ -61,15 +61,15 @@ def examine_start(testbed: Testbed) -> dict[str, Any]:
 
 
 def _nothing_passes(testbed: Testbed, train: Mapping[str, Mapping[str, float]]) -> str:
-    """What to do where a direction lets nothing through: mostly the host's firewall, which sees bridged frames too."""
+    """What to do where a direction lets nothing through: usually the host's firewall, which sees bridged frames too."""
     silent = " and ".join(way for way, seen in train.items() if seen["lost"] == seen["sent"])
     subnets = testbed.addresses.client_subnet, testbed.addresses.server_subnet
     return (
         f"nothing passes between client and server ({silent}: not one of {TRAIN_PACKETS} datagrams), so no trial was "
-        f"run. The containers' networks are {' and '.join(subnets)}. Mostly a firewall of this host drops what it "
+        f"run. The containers' networks are {' and '.join(subnets)}. Usually a firewall of this host drops what it "
         "forwards, also between containers: look at `iptables -S FORWARD` and `nft list ruleset`. Either allow it for "
-        "Docker's networks (`iptables -I DOCKER-USER -i br-+ -o br-+ -j ACCEPT`; a firewall that has rules of its own "
-        "needs the like), or keep bridged frames from it (`sysctl -w net.bridge.bridge-nf-call-iptables=0`)"
+        "Docker's networks (`iptables -I DOCKER-USER -i br-+ -o br-+ -j ACCEPT`; another firewall needs a "
+        "rule of its own for it), or keep bridged frames from it (`sysctl -w net.bridge.bridge-nf-call-iptables=0`)"
     )
 
 
@@ -132,6 +132,6 @@ def troubles(train: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """What a long train shows that a clean path does not do, in words."""
     for direction, seen in train.items():
         if seen["lost"] >= TRAIN_LOSS * seen["sent"]:
-            yield f"{direction} lost {seen['lost']:.0f} of {seen['sent']:.0f} datagrams, {seen['tries']:.0f} times"
+            yield f"{direction} lost {seen['lost']:.0f} of {seen['sent']:.0f} datagrams, in try {seen['tries']:.0f}"
         elif seen["delay_s"] > DELAY_ALLOWANCE_S:
             yield f"{direction} held datagrams back for {seen['delay_s'] * 1000:.1f} ms"

@@ -1,4 +1,4 @@
-"""One trial, step by step: forget, apply, probe, run the client, settle, prove, compare the content, decide."""
+"""Runs one trial: clear caches, set netem, probe, run the client, wait, prove, check the content, decide."""
 
 from __future__ import annotations
 

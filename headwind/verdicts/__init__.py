@@ -1,1 +1,1 @@
-"""From samples to words: when a difference is a difference."""
+"""Statistics: from samples to intervals, and from intervals to verdicts."""

@@ -1,4 +1,4 @@
-"""Is the ground sound? What verdicts take for granted, checked; a doubt is a warning that travels with its data."""
+"""Checks the assumptions behind verdicts; what does not hold becomes a warning that stays with its data."""
 
 from __future__ import annotations
 

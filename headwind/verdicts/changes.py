@@ -1,4 +1,4 @@
-"""Two runs of the same matrix: did a protocol get better or worse? Pure.
+"""Compares two runs of the same matrix: which protocols got better or worse. Pure.
 
 Blocks of two runs have nothing in common but their names, so the trials of a cell (condition and protocol) are compared
 as two samples (stats.two_sample_interval), with the margin and the words of every other comparison.

@@ -1,4 +1,4 @@
-"""Results -> findings: who is compared with whom, by which metric, and what the blocks say. Pure."""
+"""Results -> findings: which arms are compared, by which metric, and the verdict of each comparison. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that a run's results say so far, computed once: every comparison, what is open, and the self-checks. Pure."""
+"""All verdicts of a run so far, computed once: comparisons, what is still open, and self-checks. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not settled yet, and what it would take: for the choice of the next block, and for people. Pure.
+"""Open comparisons, and how many more blocks they probably need: for the scheduler and for the report. Pure.
 
 A comparison is settled when one of the judged metrics has a verdict that survives e-BH over the whole matrix. One that
 is decided in its own condition only is not settled: the headline may not count it.

@@ -1,4 +1,4 @@
-"""From intervals to words: faster, slower, tie, or not enough data; and who completes more often, which comes first.
+"""From intervals to verdicts: faster, slower, tie, or not enough data; who completes more often comes first.
 
 "New" is the candidate and "base" what it is compared with: h3 against h2 has base h2. All of it is pure.
 """

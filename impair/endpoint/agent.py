@@ -1,4 +1,4 @@
-"""One end of the path, client or server: joins it to the router, counts its frames, makes it forget, probes.
+"""Agent operations of client and server: join the router, count frames, clear kernel caches, send probes.
 
 Runs inside the endpoint's container with the capabilities NET_ADMIN and NET_RAW. `OPERATIONS` is what an agent answers;
 `python3 -m impair.endpoint.agent` is an agent with nothing else.

@@ -1,4 +1,4 @@
-"""A TCP transfer whose every byte is known: the receiver can tell whether the network changed one.
+"""A TCP transfer of known bytes, by which the receiver can tell whether the network changed one.
 
 The network under test may lose everything, so both ends stop at a timeout and say how far they came; only a mistake in
 the set-up is an error.

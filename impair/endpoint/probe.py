@@ -1,4 +1,4 @@
-"""The instruments that prove an impairment: trains of datagrams, what a listener saw of them, and the rate they show.
+"""Probe trains: sends timestamped datagrams, records what arrives, and computes the rate that they show.
 
 Each direction is an independent train: the sender stamps every datagram just before it leaves, and the listener at the
 other end is asked afterwards what it saw, so that a lost direction never hides the other one. One-way delays are true

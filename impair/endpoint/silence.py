@@ -1,4 +1,4 @@
-"""Whether frames came and went: the longest time in which an interface carried none."""
+"""The longest time in which an interface carried no frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel keeps of earlier connections, and how to make it forget: TCP sockets and TCP metrics.
+"""Clears what the kernel keeps of earlier connections: TCP sockets and TCP metrics.
 
 Spoken over netlink directly (linux/inet_diag.h, linux/tcp_metrics.h), because a trial pays for it: below a millisecond,
 where `ss -K` and `ip tcp_metrics flush` cost a process each.

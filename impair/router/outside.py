@@ -1,4 +1,4 @@
-"""A look at the router's container from beside the user-mode kernel in it: its interfaces are in the path too.
+"""Examines the router's container from outside its user-mode kernel: its interfaces are in the path, too.
 
 It is started as `python3 -m impair.router.outside --client-subnet CIDR --server-subnet CIDR`.
 """

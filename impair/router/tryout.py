@@ -1,8 +1,8 @@
-"""What the running kernel's netem can do, found by trying: where it can hurt nobody, with the networks to be made.
+"""Tries what the running kernel's netem can do, with the networks of the matrix, where it disturbs no traffic.
 
     python3 -m impair.router.tryout
 
-prints it as a JSON object, each kind of impairment tried once. Versions and configurations say what was meant, not what
+prints the result as a JSON object, each kind of impairment tried once. Versions and configurations do not tell what
 works: kernels are built without netem, and distributions carry repairs into old versions.
 """
 

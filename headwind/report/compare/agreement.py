@@ -1,4 +1,4 @@
-"""What several runs say together of one cell: whether their verdicts agree, and what became of it. Pure."""
+"""Whether the verdicts of several runs on one comparison agree. Pure."""
 
 from __future__ import annotations
 

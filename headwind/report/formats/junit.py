@@ -1,4 +1,4 @@
-"""junit.xml: may the figures of this run be believed? In the form that CI systems read.
+"""junit.xml, for CI systems: whether the figures of this run can be believed.
 
 A test suite is a condition, a test case an arm of it or a self-check:
 

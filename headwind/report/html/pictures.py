@@ -1,4 +1,4 @@
-"""Which chart shows what: the data of a page turned into what headwind/report/html/charts draws."""
+"""Prepares the data of each chart on the page for headwind/report/html/charts."""
 
 from __future__ import annotations
 

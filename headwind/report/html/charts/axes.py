@@ -1,4 +1,4 @@
-"""From values to places: scales, round ticks, and the axes that show them."""
+"""Axes of charts: scales from values to positions, round tick values, and how they are drawn."""
 
 from __future__ import annotations
 
