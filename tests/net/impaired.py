@@ -197,7 +197,7 @@ def namespaces(project: Project, logs: Path) -> Iterator[ImpairedPath]:
     """One container, in it a user-mode kernel, in that three namespaces: the `kernel` engine, whatever the host has."""
     container = project.container(networks={}, router=True)
     docker("cp", str(HERE / "guest.py"), f"{container}:/opt/headwind/guest.py")
-    boot = "from impair import uml; uml.run({}, ['python3', '-m', 'guest'])"
+    boot = "from impair.router import uml; uml.run({}, ['python3', '-m', 'guest'])"
     with ExitStack() as stack:
         wire = start_agent(stack, logs, "guest", container, "-c", boot)
         client, server, router, guest = (Member(wire, name) for name in (*SIDES, "router", "guest"))
