@@ -218,6 +218,37 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     assert [sorted(circle) for circle in circles if len(circle) > 1] == []
 
 
+def defined(module: str) -> set[str]:
+    """Names at the top of a module, imported ones included, and the modules of a package."""
+    found = {name.rpartition(".")[2] for name in MODULES if name.rpartition(".")[0] == module}
+    for node in tree(MODULES[module]).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                found |= {alias.asname or alias.name for alias in names}
+            case ast.Assign(targets=targets):
+                found |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return found
+
+
+def test_programs_inside_strings_import_what_there_is() -> None:
+    imported = r"^\s*from ((?:headwind|impair|client|nginx)\b[\w.]*) import (\w+)"
+    written = re.compile(rf"{imported}|-m ((?:impair|headwind)\.[\w.]+)", re.MULTILINE)
+    found = [
+        (file.name, hit)
+        for file in [*FILES, *sorted((ROOT / "tests").rglob("*.py"))]
+        for node in ast.walk(tree(file))
+        for hit in written.findall(text_of(node))
+    ]
+    assert len(found) > 3, "there are such programs: this test has lost sight of them"
+    assert not [
+        (file, hit)
+        for file, hit in found
+        if (hit[0] or hit[2]) not in MODULES or (hit[0] and hit[1] not in defined(hit[0]))
+    ]
+
+
 def functions() -> Iterator[tuple[str, int]]:
     """Where each function begins, and how many lines it has without its docstring."""
     for file in FILES:

@@ -25,7 +25,7 @@ SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/d
 DISK_BYTES = 3 << 30  # images, build layers and a few runs
 UML_PLACE = "/run/uml:exec,size=400m"  # as in compose.yaml
 TRY_UML = """
-from impair import uml
+from impair.router import uml
 try:
     uml.check_host()
     print("yes")
