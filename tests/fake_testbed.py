@@ -40,6 +40,7 @@ class Sabotage:
     failed: int = 0  # requests that fail
     odd: str = ""  # what the server has that a plain testbed has not
     vanishing: int = 0  # datagrams of each train that are lost inside hosts
+    translated: bool = False  # somebody masquerades on the way
     starved: int = 0  # so many trains of full frames show half the rate
     shortened: bool = False  # answers end a byte too early
     altered: bool = False  # an object has other bytes, as many as it should
@@ -148,6 +149,9 @@ class FakeAgent(Agent):
         self.world.bulks += arguments["size_bytes"] > 1000
         return {"sent": arguments["count"]}
 
+    def _sender(self) -> str:
+        return ADDRESSES.host("server" if self.name == "client" else "client", 10)
+
     def do_train_seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool) -> dict[str, Any]:
         assert timeout_s > 0
         direction = Direction.DOWNLINK if self.name == "client" else Direction.UPLINK
@@ -166,6 +170,7 @@ class FakeAgent(Agent):
             "received": arrived,
             "unique": arrived,
             "delays_s": delays,
+            "sources": ["10.9.9.9" if self.world.broken.translated else self._sender()],
             "inversions": 0,
             "rate": {"rate_bps": 8 * FRAME_BYTES / frame_s},
             "arrivals_s": [frame_s * position for position in range(arrived)],

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from headwind.errors import HeadwindError
+from headwind.proof.passage import SIDES
 from headwind.proof.proof import DELAY_ALLOWANCE_S
 from headwind.testbed.docker import docker
 from headwind.testbed.testbed import HERE, OUTSIDE, Testbed
@@ -54,13 +55,14 @@ def examine_start(testbed: Testbed) -> dict[str, Any]:
     if trouble := list(troubles(train)):
         raise NotPlain(
             f"the path between the hosts is not clean, so no trial was run on it: {'; '.join(trouble)}. Something on "
-            "the way delays, limits or drops packets: look for queueing disciplines, filters and firewall rules on the "
-            "host's side of the containers' interfaces (`tc qdisc`, `nft list ruleset`), or free the processors"
+            "the way delays, limits, changes or drops packets: look for queueing disciplines, filters and firewall "
+            "rules on the host's side of the containers' interfaces (`tc qdisc`, `nft list ruleset`), or free the "
+            "processors"
         )
     return {"train": train}
 
 
-def _nothing_passes(testbed: Testbed, train: Mapping[str, Mapping[str, float]]) -> str:
+def _nothing_passes(testbed: Testbed, train: Mapping[str, Mapping[str, Any]]) -> str:
     """What to do where a direction lets nothing through: usually the host's firewall, which sees bridged frames too."""
     silent = " and ".join(way for way, seen in train.items() if seen["lost"] == seen["sent"])
     subnets = testbed.addresses.client_subnet, testbed.addresses.server_subnet
@@ -101,17 +103,19 @@ def changed_paths(lines: Iterable[str]) -> Iterator[str]:
             yield path
 
 
-def long_train(testbed: Testbed) -> dict[str, dict[str, float]]:
-    """TRAIN_PACKETS full frames each way over a clean path; {direction: {"sent", "lost", "delay_s", "tries"}}.
+def long_train(testbed: Testbed) -> dict[str, dict[str, Any]]:
+    """TRAIN_PACKETS full frames each way over a clean path.
 
-    `delay_s` is the median of one way. A train that lost too much is sent again; the last one counts.
+    Returns {direction: {"sent", "lost", "delay_s", "tries", "foreign"}}.
+    `delay_s` is the median of one way, `foreign` are addresses that the datagrams came from and that are not the
+    sender's. A train that lost too much is sent again; the last one counts.
     """
     if testbed.engine != "plain":
         testbed.router.call(
             "apply", profile=Profile("clean").to_json(), seeds=testbed.netem_seeds({"uplink": 1, "downlink": 1})
         )
     plan = dict.fromkeys(Direction, (TRAIN_PACKETS, TRAIN_INTERVAL_S, TRAIN_PAYLOAD_BYTES))
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for tries in range(1, TRAIN_TRIES + 1):
         seen = send(testbed, dict.fromkeys(Direction, Link()), plan, TRAIN_PATIENCE_S)
         found = {
@@ -120,6 +124,7 @@ def long_train(testbed: Testbed) -> dict[str, dict[str, float]]:
                 "lost": train["sent"] - train["unique"],
                 "delay_s": statistics.median(train["delays_s"] or [float("inf")]),
                 "tries": tries,
+                "foreign": sorted({*train["sources"]} - {testbed.addresses.host(SIDES[direction][0], 10)}),
             }
             for direction, train in seen.items()
         }
@@ -128,10 +133,12 @@ def long_train(testbed: Testbed) -> dict[str, dict[str, float]]:
     return found
 
 
-def troubles(train: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+def troubles(train: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """What a long train shows that a clean path does not do, in words."""
     for direction, seen in train.items():
         if seen["lost"] >= TRAIN_LOSS * seen["sent"]:
             yield f"{direction} lost {seen['lost']:.0f} of {seen['sent']:.0f} datagrams, in try {seen['tries']:.0f}"
         elif seen["delay_s"] > DELAY_ALLOWANCE_S:
             yield f"{direction} held datagrams back for {seen['delay_s'] * 1000:.1f} ms"
+        if seen["foreign"]:
+            yield f"{direction} translated the sender's address into {', '.join(seen['foreign'])}, as masquerading does"

@@ -65,6 +65,7 @@ class Train:
     sent_ns: list[int] = field(default_factory=list)
     arrived_ns: list[int] = field(default_factory=list)
     distinct: set[int] = field(default_factory=set)
+    sources: set[str] = field(default_factory=set)
 
     def summary(self, missing_took_time: bool = True) -> dict[str, Any]:
         """A JSON object; `Listener.seen` describes it."""
@@ -76,6 +77,7 @@ class Train:
             "unique": len(firsts),
             "inversions": sum(after < before for before, after in pairwise(firsts)),
             "sequences": self.sequences,
+            "sources": sorted(self.sources),
             "delays_s": [(end - start) / 1e9 for start, end in zip(self.sent_ns, self.arrived_ns, strict=True)],
             "arrivals_s": arrivals_s,
             "rate": asdict(
@@ -126,7 +128,8 @@ class Listener:
 
         Returns {"received": arrivals with copies, "unique": different datagrams, "inversions": neighbours that arrived
         in the wrong order (copies apart), "sequences", "delays_s" (one way) and "arrivals_s" (since the first one): one
-        entry per arrival, in order of arrival, "rate": RateEstimate (`missing_took_time`: see estimate_rate),
+        entry per arrival, in order of arrival, "sources": the addresses that they came from, "rate": RateEstimate
+        (`missing_took_time`: see estimate_rate),
         "bad_payloads": datagrams whose content was wrong although their UDP checksum was right, of any train, since the
         last call}. To wait for late copies as well, expect more than was sent. The buffer holds about 14,000 full
         frames, or 40,000 of 106 bytes: ask for a longer train while it is on its way.
@@ -154,7 +157,7 @@ class Listener:
         receive, buffer, into = self._socket.recvmsg_into, self._buffer, [self._buffer]
         while True:
             try:
-                size, ancillary, _, _ = receive(into, 64)
+                size, ancillary, _, source = receive(into, 64)
             except BlockingIOError:
                 return
             datagram = memoryview(buffer)[:size]
@@ -165,6 +168,7 @@ class Listener:
             train = self._trains.get(nonce) or self._begin(nonce, size)
             train.sequences.append(sequence)
             train.distinct.add(sequence)
+            train.sources.add(source[0])
             train.sent_ns.append(sent_ns)
             train.arrived_ns.append(_stamp_ns(ancillary) - offset_ns)
 

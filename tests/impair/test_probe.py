@@ -64,7 +64,7 @@ def test_a_train_arrives_whole_and_timed(listener: Listener, interval_s: float, 
     seen = listener.seen(2**64 - 1, 40, 5.0)
     assert sent["sent"] == seen["received"] == seen["unique"] == 40
     assert seen["sequences"] == list(range(40))
-    assert (seen["inversions"], seen["bad_payloads"]) == (0, 0)
+    assert (seen["inversions"], seen["bad_payloads"], seen["sources"]) == (0, 0, ["127.0.0.1"])
     assert all(0 < delay_s < 1 for delay_s in seen["delays_s"])
     assert seen["arrivals_s"] == sorted(seen["arrivals_s"])
     assert seen["arrivals_s"][0] == 0
@@ -117,7 +117,7 @@ def test_the_answer_comes_when_all_is_there_and_else_at_the_timeout(listener: Li
     assert listener.seen(3, 6, 0.2)["unique"] == 5
     assert time.monotonic() - start_s >= 0.2
     assert listener.seen(4, 1, 0.0) == {
-        "received": 0, "unique": 0, "inversions": 0, "sequences": [], "delays_s": [], "arrivals_s": [],
+        "received": 0, "unique": 0, "inversions": 0, "sequences": [], "sources": [], "delays_s": [], "arrivals_s": [],
         "rate": {"rate_bps": None, "gap_rate_bps": None, "span_rate_bps": None, "pairs": 0}, "bad_payloads": 0,
     }  # fmt: skip
 

@@ -52,6 +52,14 @@ def test_a_path_that_holds_packets_back_is_refused() -> None:
         examine_start(up)
 
 
+def test_a_path_that_translates_addresses_is_refused() -> None:
+    with (
+        fake_testbed(World(Sabotage(translated=True))) as up,
+        pytest.raises(NotPlain, match="address into"),
+    ):
+        examine_start(up)
+
+
 def test_a_train_that_loses_is_sent_again_and_how_often_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(Sabotage(vanishing=9))
 
