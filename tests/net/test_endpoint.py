@@ -353,7 +353,7 @@ def test_tampering_changes_its_topics_of_the_fingerprint(pair: Pair, topics: str
 def test_traffic_does_not_change_the_fingerprint(pair: Pair) -> None:
     before = {end: pair.agents[end].call("counters")["fingerprint"] for end in ENDS}
     assert before["client"].keys() == {
-        "links", "routes", "rules", "neighbours", "qdiscs", "firewall", "offloads", "sysctls",
+        "links", "routes", "rules", "neighbours", "qdiscs", "firewall", "offloads", "sysctls", "limits", "programs",
     }  # fmt: skip
     pair.train("client", 200, size_bytes=1472)
     pair.transfer("client", 2_000_000, 10.0)
@@ -394,7 +394,7 @@ def test_oversize_frames_are_counted_where_they_arrive(pair: Pair) -> None:
     assert (served["bytes"], served["bad_bytes"]) == (2_000_000, 0)
     counted = {end: pair.agents[end].call("counters")["oversize_frames"] for end in ENDS}
     assert counted == {"client": 0, "server": 0}
-    run(*pair.inside("client", "ethtool", "-K", "hwt0", "tx", "on", "gso", "on", "tso", "on"))
+    run(*pair.inside("client", "ethtool", "-K", "hwt0", "sg", "on", "tx", "on", "gso", "on", "tso", "on"))
     pair.transfer("client", 2_000_000, 10.0)
     first = pair.agents["server"].call("counters")["oversize_frames"]
     assert first > 0
