@@ -14,12 +14,14 @@ BENCHES = {
     "overhead.py": "--trials 1",
     "noise.py": "repeat --runs 1 --profile clean --most 9 --budget 5s",
     "report.py": "--trials 120 --times 1",
+    "judging.py": "--trials 60 --times 1",
 }
 PRINTED = {
     "clean_path.py": ["h1: uml", "h2: uml", "h3: uml", "n=1"],
     "overhead.py": ["clean, with the probe train: 1 trials", "delay, without the probe train: 1 trials"],
     "noise.py": ["| 1 | clean/article | h2-again against h2", "| finding | runs |"],
     "report.py": ["| large | 120 |"],
+    "judging.py": ["| 40 | 120 |", "| 360 |"],
 }
 
 pytestmark = pytest.mark.timeout(300)  # the first one may have to build the images

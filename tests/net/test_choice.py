@@ -52,7 +52,7 @@ def lab(
 ON_ARM = """
 import sys
 import lab
-from headwind import testbed
+from headwind.testbed import testbed
 from headwind.testbed.docker import python_in
 
 TELL = (
