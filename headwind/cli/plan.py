@@ -15,6 +15,7 @@ from headwind.model import Matrix, Result
 from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.schedule import plan_blocks
 from headwind.proof import bursts
+from headwind.run import disk
 from headwind.run.journal import Run
 
 
@@ -55,11 +56,7 @@ def _until(matrix: Matrix) -> str:
 def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:
     """Results of the latest run in `reports` that had the same conditions; empty when there is none."""
     conditions = set(matrix.conditions)
-    try:
-        folders = sorted(reports.glob("*/"), reverse=True)
-    except OSError:
-        return []
-    for folder in folders:
+    for folder in disk.newest_folders(reports):
         try:
             with Run.open(folder) as run:
                 if conditions & set(run.matrix.conditions):

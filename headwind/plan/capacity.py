@@ -53,11 +53,7 @@ def check_capacity(matrix: Matrix, ceiling: Ceiling, earlier: Sequence[Ceiling])
 def earlier_ceilings(reports: Path, engine: str, host: Mapping[str, Any]) -> list[Ceiling]:
     """What the newest runs in `reports` noted of the same engine on the same host."""
     found: list[Ceiling] = []
-    try:
-        folders = sorted(reports.glob("*/"), reverse=True)
-    except OSError:
-        return []
-    for folder in folders:
+    for folder in disk.newest_folders(reports):
         try:
             environment = disk.read_object(folder / ENVIRONMENT)
             ceiling = environment["testbed"]["ceiling"]

@@ -75,3 +75,11 @@ def take_lock(path: Path, tries: int = LOCK_TRIES) -> int | None:
             return lock
     os.close(lock)
     return None
+
+
+def newest_folders(reports: Path) -> list[Path]:
+    """The folders in `reports`, the newest run's first; none where it cannot be read."""
+    try:
+        return sorted(reports.glob("*/"), reverse=True)
+    except OSError:
+        return []
