@@ -6,7 +6,7 @@ Frozen dataclasses, SI units, parsed once at the edge (matrix.py). The network n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -297,8 +297,3 @@ class Result:
     def lower_bound_s(self) -> float | None:
         """The time that an unfinished trial took at least; None when it finished."""
         return self.metrics.get("timeout_s") if self.outcome is Outcome.TIMEOUT else None
-
-
-def to_json(value: Any) -> dict[str, Any]:
-    """A dataclass as a JSON object."""
-    return asdict(value)

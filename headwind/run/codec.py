@@ -1,16 +1,22 @@
-"""The matrix, trials and results as JSON objects and back, without loss; and what differs between two runs."""
+"""The matrix and results as JSON objects and back, without loss; and what differs between two runs.
+
+The classes `Stored...` are the format of a run folder: pydantic reads and writes them by their types.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from json import dumps, loads
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 
 from headwind.format import as_written, link_settings
 from headwind.model import (
+    Arm,
     Block,
     Check,
     Condition,
@@ -26,14 +32,13 @@ from headwind.model import (
     SelfCheck,
     Trial,
     arm_named,
-    to_json,
 )
-from headwind.settings import UNBOUND, Settings, Windows
+from headwind.settings import UNBOUND, Settings
 from headwind.workloads import workload_from_json, workload_to_json
 from impair.profile import Direction, Profile
 
 NOT_SET, NOTHING = "not set", "none"
-
+T = TypeVar("T")
 
 HOST_FACTS = ("kernel", "machine", "cpu", "cores", "rmem_max_bytes")  # trials of two such hosts are no pairs
 
@@ -57,83 +62,9 @@ class Status:
     ended_at: float | None
 
 
-def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
-    """The matrix as resolved, in SI units; `source` and `path` stay out of it: matrix.yaml is kept beside it."""
-    return {
-        "title": matrix.title,
-        "protocols": list(matrix.protocols),
-        "conditions": [_condition_to_json(condition) for condition in matrix.conditions],
-        "repeat": _repetition_to_json(matrix.repeat),
-        "timeout_s": matrix.timeout_s,
-        "seed": matrix.seed,
-        "congestion": to_json(matrix.congestion),
-        **({"settings": to_json(matrix.settings)} if matrix.settings != UNBOUND else {}),
-        **({"selfcheck": to_json(matrix.selfcheck)} if matrix.selfcheck else {}),
-        **({"published": [_published_to_json(source) for source in matrix.published]} if matrix.published else {}),
-    }
-
-
-def _repetition_to_json(repeat: Repetition) -> int | dict[str, Any]:
-    """A plain number where the number of blocks is fixed."""
-    return repeat.least if repeat == Repetition.fixed(repeat.least) else to_json(repeat)
-
-
-def _repetition_from_json(data: int | Mapping[str, Any]) -> Repetition:
-    return Repetition.fixed(data) if isinstance(data, int) else Repetition(**data)
-
-
-def _selfcheck_from_json(data: Mapping[str, Any] | None) -> SelfCheck | None:
-    return SelfCheck(Protocol(data["protocol"]), tuple(data["again"]), tuple(data["slower"])) if data else None
-
-
-def _published_to_json(source: Published) -> dict[str, Any]:
-    rows = [
-        {
-            "condition": row.condition_id,
-            "times_s": {name.value: time_s for name, time_s in row.times_s.items()},
-            **({"gap": row.gap} if row.gap else {}),
-        }
-        for row in source.rows
-    ]
-    return {"name": source.name, "title": source.title, "note": source.note, "rows": rows}
-
-
-def _published_from_json(data: Mapping[str, Any]) -> Published:
-    rows = tuple(
-        PublishedRow(
-            row["condition"], {Protocol(name): row["times_s"][name] for name in row["times_s"]}, row.get("gap", "")
-        )
-        for row in data["rows"]
-    )
-    return Published(data["name"], data["title"], rows, data["note"])
-
-
-def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") -> Matrix:
-    """What `matrix_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
-    return Matrix(
-        protocols=tuple(Protocol(name) for name in data["protocols"]),
-        conditions=tuple(_condition_from_json(condition) for condition in data["conditions"]),
-        repeat=_repetition_from_json(data["repeat"]),
-        timeout_s=data["timeout_s"],
-        seed=data["seed"],
-        congestion=Congestion(**data["congestion"]),
-        settings=Settings(**{end: Windows(each) for end, each in data.get("settings", {}).items()}),
-        title=data["title"],
-        source=source,
-        path=path,
-        selfcheck=_selfcheck_from_json(data.get("selfcheck")),
-        published=tuple(_published_from_json(source) for source in data.get("published", ())),
-    )
-
-
-def planned_trials(matrix: Matrix) -> int:
-    """How many trials the matrix asks for at least."""
-    return sum(len(matrix.arms(condition)) for condition in matrix.conditions) * matrix.repeat.least
-
-
-def fewest_trials(matrix: Matrix) -> int:
-    """How many trials a run of the matrix has if all goes well; where a budget decides, it may be a single one."""
-    return 1 if matrix.repeat.is_adaptive else planned_trials(matrix)
+def _stored(read: Callable[[Any], Any], write: Callable[[Any], Any]) -> tuple[PlainValidator, PlainSerializer]:
+    """How a data class that has a JSON form of its own is read and written inside another one."""
+    return PlainValidator(read), PlainSerializer(write)
 
 
 def _condition_to_json(condition: Condition) -> dict[str, Any]:
@@ -151,62 +82,155 @@ def _known_condition(text: str) -> Condition:
     return Condition(Profile.from_json(data["profile"]), workload_from_json(data["workload"]))
 
 
-def trial_to_json(trial: Trial) -> dict[str, Any]:
-    """The trial with its whole block and condition: a row of the journal explains itself."""
-    block = trial.block
-    return {
-        "condition": _condition_to_json(block.condition),
-        "block": block.index,
-        "order": [arm.value for arm in block.order],
-        "seeds": {direction.value: seed for direction, seed in block.seeds.items()},
-        "position": trial.position,
-        "protocol": trial.arm.value,
-    }
+def _repetition_to_json(repeat: Repetition) -> int | Repetition:
+    return repeat.least if repeat == Repetition.fixed(repeat.least) else repeat
 
 
-def trial_from_json(data: Mapping[str, Any]) -> Trial:
-    """What `trial_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
-    block = Block(
-        condition=_condition_from_json(data["condition"]),
-        index=data["block"],
-        order=tuple(arm_named(name) for name in data["order"]),
-        seeds={Direction(name): seed for name, seed in data["seeds"].items()},
-    )
-    return Trial(block, data["position"], arm_named(data["protocol"]))
+StoredCondition = Annotated[Condition, *_stored(_condition_from_json, _condition_to_json)]
+StoredArm = Annotated[Arm, *_stored(arm_named, str)]
 
 
-def result_to_json(result: Result) -> dict[str, Any]:
-    """Everything of a result but its samples, which are large and stored on their own."""
-    return {
-        "trial": trial_to_json(result.trial),
-        "outcome": result.outcome.value,
-        "reason": result.reason,
-        "metrics": dict(result.metrics),
-        "checks": [to_json(check) for check in result.proof.checks],
-        "counters": dict(result.proof.counters),
-        "warnings": list(result.proof.warnings),
-        "command": result.command,
-        "phases_s": dict(result.phases_s),
-        "attempt": result.attempt,
-        "started_at": result.started_at,
-    }
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """A PublishedRow in matrix.json."""
+
+    condition: str
+    times_s: dict[Protocol, float | None]
+    gap: Annotated[str, Field(exclude_if=lambda gap: not gap)] = ""
 
 
-def result_from_json(data: Mapping[str, Any], samples: Mapping[str, Any]) -> Result:
+@dataclass(frozen=True, slots=True)
+class StoredPublished:
+    """A Published in matrix.json."""
+
+    name: str
+    title: str
+    note: str
+    rows: tuple[StoredRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMatrix:
+    """matrix.json: the Matrix as resolved, in SI units. What is not set is left out."""
+
+    title: str
+    protocols: tuple[Protocol, ...]
+    conditions: tuple[StoredCondition, ...]
+    repeat: int | Repetition  # a number where that of the blocks is fixed
+    timeout_s: float
+    seed: int
+    congestion: Congestion
+    settings: Annotated[Settings, Field(exclude_if=lambda settings: settings == UNBOUND)] = UNBOUND
+    selfcheck: Annotated[SelfCheck | None, Field(exclude_if=lambda selfcheck: selfcheck is None)] = None
+    published: Annotated[tuple[StoredPublished, ...], Field(exclude_if=lambda published: not published)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTrial:
+    """A Trial in the journal, with its whole block and condition: a row explains itself."""
+
+    condition: StoredCondition
+    block: int
+    order: tuple[StoredArm, ...]
+    seeds: dict[Direction, int]
+    position: int
+    protocol: StoredArm
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """A row of the journal: everything of a Result but its samples, which are large and stored on their own."""
+
+    trial: StoredTrial
+    outcome: Outcome
+    reason: str
+    metrics: dict[str, int | float]
+    checks: tuple[Check, ...]
+    counters: dict[str, Any]
+    warnings: tuple[str, ...]
+    command: str
+    phases_s: dict[str, float]
+    attempt: int
+    started_at: float
+
+
+_MATRIX, _RESULT = TypeAdapter(StoredMatrix), TypeAdapter(StoredResult)
+
+
+def _read(adapter: TypeAdapter[T], data: Mapping[str, Any]) -> T:
+    """Raises ValueError that says what is wrong where, in one line."""
+    try:
+        return adapter.validate_python(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
+    """The matrix as resolved, in SI units; `source` and `path` stay out of it: matrix.yaml is kept beside it."""
+    published = (
+        StoredPublished(each.name, each.title, each.note,
+                        tuple(StoredRow(row.condition_id, dict(row.times_s), row.gap) for row in each.rows))
+        for each in matrix.published
+    )  # fmt: skip
+    stored = StoredMatrix(
+        matrix.title, matrix.protocols, matrix.conditions, _repetition_to_json(matrix.repeat), matrix.timeout_s,
+        matrix.seed, matrix.congestion, matrix.settings, matrix.selfcheck, tuple(published),
+    )  # fmt: skip
+    written: dict[str, Any] = _MATRIX.dump_python(stored, mode="json")
+    return written
+
+
+def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") -> Matrix:
+    """What `matrix_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
+    stored = _read(_MATRIX, data)
+    published = (
+        Published(each.name, each.title,
+                  tuple(PublishedRow(row.condition, row.times_s, row.gap) for row in each.rows), each.note)
+        for each in stored.published
+    )  # fmt: skip
+    return Matrix(
+        stored.protocols, stored.conditions,
+        Repetition.fixed(stored.repeat) if isinstance(stored.repeat, int) else stored.repeat,
+        stored.timeout_s, stored.seed, stored.congestion, stored.settings, stored.title, source, path,
+        stored.selfcheck, tuple(published),
+    )  # fmt: skip
+
+
+def planned_trials(matrix: Matrix) -> int:
+    """How many trials the matrix asks for at least."""
+    return sum(len(matrix.arms(condition)) for condition in matrix.conditions) * matrix.repeat.least
+
+
+def fewest_trials(matrix: Matrix) -> int:
+    """How many trials a run of the matrix has if all goes well; where a budget decides, it may be a single one."""
+    return 1 if matrix.repeat.is_adaptive else planned_trials(matrix)
+
+
+def result_to_json(result: Result) -> str:
+    """Everything of a result but its samples, as JSON text."""
+    trial, block = result.trial, result.trial.block
+    stored = StoredResult(
+        StoredTrial(block.condition, block.index, block.order, dict(block.seeds), trial.position, trial.arm),
+        result.outcome, result.reason, dict(result.metrics), result.proof.checks, dict(result.proof.counters),
+        result.proof.warnings, result.command, dict(result.phases_s), result.attempt, result.started_at,
+    )  # fmt: skip
+    # pydantic's own text would have null for what is infinite.
+    return dumps(_RESULT.dump_python(stored))
+
+
+def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
     """What `result_to_json` was given, with `samples`. Raises KeyError, TypeError or ValueError for anything else."""
-    checks = tuple(Check(**{**check, "direction": Direction(check["direction"])}) for check in data["checks"])
+    try:
+        stored = _RESULT.validate_json(text)  # in two thirds of the time that json.loads needs
+    except ValidationError:  # also of half a surrogate pair, which json.loads reads
+        stored = _read(_RESULT, loads(text))
+    trial = stored.trial
     return Result(
-        trial=trial_from_json(data["trial"]),
-        outcome=Outcome(data["outcome"]),
-        reason=data["reason"],
-        metrics=data["metrics"],
-        proof=Proof(checks, data["counters"], tuple(data["warnings"])),
-        samples=samples,
-        command=data["command"],
-        phases_s=data["phases_s"],
-        attempt=data["attempt"],
-        started_at=data["started_at"],
-    )
+        Trial(Block(trial.condition, trial.block, trial.order, trial.seeds), trial.position, trial.protocol),
+        stored.outcome, stored.reason, stored.metrics, Proof(stored.checks, stored.counters, stored.warnings), samples,
+        stored.command, stored.phases_s, stored.attempt, stored.started_at,
+    )  # fmt: skip
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -233,7 +233,7 @@ class Run:
     def _put(self, result: Result, *, complete: bool) -> None:
         if self._lock is None:
             raise JournalError(f"{self.folder}: this run is open for reading; results are kept inside `recording`")
-        row = json.dumps(codec.result_to_json(result))
+        row = codec.result_to_json(result)
         samples = zlib.compress(json.dumps(dict(result.samples)).encode(), COMPRESSION)
         with _told(self.folder, UNWRITABLE):
             # One statement, so one transaction: a Ctrl-C comes before it or after it.
@@ -259,7 +259,7 @@ class Run:
         with _told(self.folder, DAMAGED):
             for row, packed in self._connection.execute(query, (samples, self.is_live)):
                 unpacked = json.loads(zlib.decompress(packed)) if packed else {}
-                yield codec.result_from_json(json.loads(row), unpacked)
+                yield codec.result_from_json(row, unpacked)
 
     def attempts(self, trial: Trial) -> int:
         """How many attempts at a trial are on record, which is the number of the next one."""

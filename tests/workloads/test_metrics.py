@@ -317,7 +317,7 @@ def test_every_file_and_table_shows_the_metrics_of_every_kind(run: RunData) -> N
 
 def test_a_result_of_any_kind_comes_back_as_it_was(run: RunData) -> None:
     for result in run.results[:6]:
-        again = result_from_json(json.loads(json.dumps(result_to_json(result))), result.samples)
+        again = result_from_json(result_to_json(result), result.samples)
         assert again.trial == result.trial
         assert again.metrics == result.metrics
 
