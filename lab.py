@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
     from headwind.run.journal import Run
     from headwind.testbed.images import Images
     from headwind.trial.lane import Lane
+    from headwind.trial.lanes import Lanes
 
 
 def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, *, junit: bool) -> int:
@@ -31,6 +32,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
     from headwind.testbed.images import ensure_images
     from headwind.testbed.testbed import Testbed, sweep
     from headwind.trial.lane import Lane
+    from headwind.trial.lanes import Lanes
 
     out = console()
     earlier = Run.open(resume) if resume else None
@@ -45,23 +47,24 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
     def up(engine: str) -> AbstractContextManager[Testbed]:
         return Testbed.up(images.tag, matrix.congestion, engine, out.print, profiles)
 
-    with Lane(up, matrix.timeout_s, engine, matrix.settings) as lane:
-        check_capacity(matrix, lane.facts["ceiling"], earlier_ceilings(reports, lane.engine, host_facts()))
-        run = open_run(earlier, matrix, reports, images, lane)
-        out.print(f"engine {lane.engine}; run {run.folder}")
+    with Lanes(Lane(up, matrix.timeout_s, engine, matrix.settings)) as lanes:
+        engine, facts = lanes.first.engine, lanes.first.facts
+        check_capacity(matrix, facts["ceiling"], earlier_ceilings(reports, engine, host_facts()))
+        run = open_run(earlier, matrix, reports, images, lanes.first)
+        out.print(f"engine {engine}; run {run.folder}")
         try:
             with run.recording():
-                run_trials(lane, run, matrix)
-                lane.retire()
+                run_trials(lanes, run, matrix)
+                lanes.retire()
         finally:  # Ctrl-C and a broken lab too leave a whole report
-            run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lane.lives])
+            run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
             commands.finish_report(run, junit=junit)
             if run.status.state is not State.FINISHED:
                 again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
                 print(f"not finished; this goes on where it was:\n  {again}")
-    for doubt in lane.doubts:
+    for doubt in lanes.doubts:
         print(f"lab.py: {doubt}; do not trust the trials that ran on it", file=sys.stderr)
-    return 0 if run.every_trial_is_data() and not lane.doubts else 1
+    return 0 if run.every_trial_is_data() and not lanes.doubts else 1
 
 
 def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images, lane: Lane) -> Run:
@@ -76,24 +79,26 @@ def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images,
     return earlier
 
 
-def run_trials(lane: Lane, run: Run, matrix: Matrix) -> None:
-    """Every trial that is still worth its time; each is on disk before the next one starts."""
+def run_trials(lanes: Lanes, run: Run, matrix: Matrix) -> None:
+    """Every block that is still worth its time; each trial is on disk before its lane begins the next one."""
     from headwind.cli.progress import Reporter, console
-    from headwind.plan.adaptive import time_left, upcoming
-    from headwind.plan.forecast import Forecast
+    from headwind.model import Result
+    from headwind.plan.adaptive import time_left
+    from headwind.plan.scheduler import Scheduler
     from headwind.report import redrawing
-    from headwind.verdicts.judgement import Judge
+    from headwind.trial.lanes import Begun, Ended
 
-    results = run.results()
-    judge, forecast = Judge(matrix, results), Forecast(matrix.timeout_s, results)
-    redraw = redrawing(run, judge)
-    with Reporter(console(), forecast, matrix, results).showing() as show:
-        for block in upcoming(judge, results, forecast, time_left(matrix.repeat.budget_s)):
-            for result in lane.run_block(block, run, run.attempts, show.starting):
-                results.append(result)
-                judge.tell([result])
-                show.finished(result)
-            redraw()
+    scheduler = Scheduler(matrix, run.results(), time_left(matrix.repeat.budget_s))
+    redraw = redrawing(run, scheduler.judge)
+    with Reporter(console(), scheduler).showing() as show:
+        for event in lanes.run(scheduler, run):
+            match event:
+                case Begun(lane, trial):
+                    show.begun(lane, trial)
+                case Result():
+                    show.finished(event)
+                case Ended():
+                    redraw()
 
 
 def command_run(options: argparse.Namespace) -> int:

@@ -216,6 +216,19 @@ class Trial:
         return slowed(profile) if isinstance(self.arm, Twin) and self.arm.role is Role.SLOWER else profile
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a lane is given to run: a block, or what is left of it."""
+
+    block: Block
+    attempts: Mapping[Arm, int]  # of the arms that are left: the number of the attempt that comes now
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Those that are left, in the order in which they run."""
+        return tuple(trial for trial in self.block.trials() if trial.arm in self.attempts)
+
+
 def slowed(profile: Profile) -> Profile:
     """The profile with every delay longer by CONTROL_RATIO; jitter and everything else stay. Needs a delay to work."""
 
@@ -271,6 +284,19 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """On what a trial was measured. The run's environment describes each testbed, under `testbeds`, by its name."""
+
+    host: str = ""  # its name; empty in runs from before this was kept, as `testbed` and `engine`
+    lane: int = 1
+    testbed: str = ""
+    engine: str = ""
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What one attempt at a trial gave.
 
@@ -287,6 +313,7 @@ class Result:
     phases_s: Mapping[str, float] = field(default_factory=dict)  # where the time went: apply, probe, client, ...
     attempt: int = 0
     started_at: float = 0.0  # seconds since the epoch
+    place: Place = NOWHERE
 
     @property
     def is_processor_bound(self) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 
 from headwind.metric import Workload
 from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Repetition, Result, Trial
-from headwind.plan.adaptive import choose
-from headwind.plan.schedule import finished_ids
+from headwind.plan.adaptive import choices
+from headwind.plan.scheduler import UNFINISHED
 from headwind.proof.netem_model import stationary_loss
 from headwind.proof.passage import SIDES, Evidence
 from headwind.proof.proof import prove
@@ -269,4 +269,5 @@ def next_block(
     matrix: Matrix, results: Sequence[Result], block_s: Callable[[Condition], float], left_s: float
 ) -> Block | None:
     """The block that adaptive repetition would run next."""
-    return choose(Judge(matrix, results), finished_ids(results), block_s, left_s)
+    done = {result.trial.id for result in results if result.outcome not in UNFINISHED}
+    return next(iter(choices(Judge(matrix, results), done, (), block_s, left_s)), None)

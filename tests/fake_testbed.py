@@ -7,6 +7,7 @@ breaks one thing at a time, so that a test can show that the lab notices.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from nginx.objects import content
 
 ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
 FRAMES_PER_REQUEST = 4
+NUMBERS = itertools.count(1)  # of testbeds
 BASE_S = {"h1": 0.20, "h2": 0.18, "h3": 0.16}
 
 
@@ -119,6 +121,9 @@ class FakeAgent(Agent):
     @property
     def alive(self) -> bool:
         return self.name not in self.world.dead
+
+    def close(self) -> None:
+        self.world.dead.add(self.name)
 
     def start(self, op: str, /, **arguments: Any) -> int:
         if not self.alive:
@@ -276,4 +281,4 @@ def fake_testbed(world: World) -> Iterator[Testbed]:
     """A Testbed whose agents answer from `world`."""
     world.dead.clear()
     client, server, router = FakeClient("client", world), FakeServer("server", world), FakeRouter("router", world)
-    yield Testbed(client, server, router, ADDRESSES, "fake")
+    yield Testbed(client, server, router, ADDRESSES, "fake", name=f"fake-{next(NUMBERS)}")

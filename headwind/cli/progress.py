@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from headwind.model import Matrix, Outcome, Result, Trial
-from headwind.plan.forecast import Forecast
-from headwind.plan.schedule import finished_ids, plan_blocks, remaining
+from headwind.model import Result, Trial
+from headwind.plan.scheduler import Scheduler
 
 
 def console() -> Console:
@@ -30,13 +29,11 @@ def line_of(result: Result, number: int, total: int) -> str:
 
 
 class Reporter:
-    """Told of every trial's start and end."""
+    """Told of every trial's start and end; it asks the scheduler how far the run is, and tells it nothing."""
 
-    def __init__(self, out: Console, forecast: Forecast, matrix: Matrix, results: Sequence[Result]) -> None:
-        done = finished_ids(results)
-        self._out, self._forecast = out, forecast
-        self._trials = [trial for block in remaining(plan_blocks(matrix), done) for trial in block]
-        self._done, self._total = len(done), len(done) + len(self._trials)
+    def __init__(self, out: Console, scheduler: Scheduler) -> None:
+        self._out, self._scheduler = out, scheduler
+        self._lanes: dict[int, str] = {}  # what runs in each
         self._bar: Progress | None = None
         self._task = None
         if out.is_terminal:
@@ -44,30 +41,25 @@ class Reporter:
                 TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                 TextColumn("{task.fields[left]}"), console=out,
             )  # fmt: skip
-            self._task = self._bar.add_task("starting", total=self._total, completed=self._done, left="")
+            done, total = scheduler.counts
+            self._task = self._bar.add_task("starting", total=total, completed=done, left="")
 
-    def starting(self, trial: Trial) -> None:
-        """Show what runs now and how long the rest should take; a trial beyond the plan makes the plan longer."""
-        planned = {planned.id for planned in self._trials}
-        if trial.id not in planned:
-            later = [other for other in trial.block.trials() if other.position >= trial.position]
-            more = [other for other in later if other.id not in planned]
-            self._trials += more
-            self._total += len(more)
-        if self._bar is not None and self._task is not None:
-            left_s = self._forecast.trials_s(self._trials)
-            name = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.value}"
-            self._bar.update(self._task, description=name, left=f"about {duration(left_s)} left")
+    def begun(self, lane: int, trial: Trial) -> None:
+        """Show what runs now and how long the rest should take."""
+        self._lanes[lane] = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.value}"
+        self._show()
 
     def finished(self, result: Result) -> None:
-        """One line per trial; it scrolls above the bar on a terminal."""
-        self._forecast.learn(result)
-        self._trials = [trial for trial in self._trials if trial.id != result.trial.id]
-        if result.outcome is not Outcome.LAB_ERROR:
-            self._done += 1
-        self._out.print(escape(line_of(result, self._done, self._total)), highlight=False)
+        """One line per trial, of which the scheduler was told before; it scrolls above the bar on a terminal."""
+        self._out.print(escape(line_of(result, *self._scheduler.counts)), highlight=False)
+        self._show()
+
+    def _show(self) -> None:
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done, total=self._total)
+            done, total = self._scheduler.counts
+            left = f"about {duration(self._scheduler.expected_s())} left"
+            running = "\n".join(self._lanes.values())
+            self._bar.update(self._task, description=running, completed=done, total=total, left=left)
 
     @contextmanager
     def showing(self) -> Iterator[Reporter]:

@@ -1,4 +1,4 @@
-"""Adaptive repetition: which condition runs next, and when to stop. Pure but for the clock, which is handed in.
+"""Adaptive repetition: which condition runs next, and when to stop. Pure but for the clock that it makes.
 
 First every condition gets its minimum, pass by pass. Then each Latin square of blocks goes where it promises most:
 settled comparisons per second, from the forecasts of all that are open in a condition (verdict.blocks_needed) and the
@@ -11,33 +11,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection
 
-from headwind.model import Block, Condition, Matrix, Result, Trial
+from headwind.model import Block, Condition, Matrix
 from headwind.plan.forecast import Forecast
-from headwind.plan.schedule import finished_ids, plan_block, plan_blocks, remaining
+from headwind.plan.schedule import plan_block
 from headwind.verdicts.judgement import BlockSeconds, Judge
 from headwind.verdicts.pending import Open
 from headwind.verdicts.verdict import LONGEST_FORECAST_BLOCKS
-
-
-def upcoming(
-    judge: Judge, results: Sequence[Result], forecast: Forecast, left_s: Callable[[], float]
-) -> Iterator[tuple[Trial, ...]]:
-    """The trials to run, block by block, until all is decided or no block fits into the time that is left.
-
-    `judge`, `results` and `forecast` are looked at again before each block, so the caller tells them what came of the
-    last. A block is started only if it is expected to end in time, and never split.
-    """
-    matrix = judge.matrix
-    for trials in remaining(plan_blocks(matrix), finished_ids(results)):
-        if forecast.trials_s(trials) <= left_s():
-            yield trials
-    while matrix.repeat.is_adaptive:
-        block = choose(judge, finished_ids(results), block_seconds(matrix, forecast), left_s())
-        if block is None:
-            return
-        yield from remaining([block], finished_ids(results))
 
 
 def time_left(budget_s: float | None) -> Callable[[], float]:
@@ -51,20 +32,26 @@ def block_seconds(matrix: Matrix, forecast: Forecast) -> BlockSeconds:
     return lambda condition: forecast.block_s(plan_block(matrix, condition, 0))
 
 
-def choose(judge: Judge, done: set[str], block_s: BlockSeconds, left_s: float) -> Block | None:
-    """The next block beyond the minimum, or None: all is decided, or at its maximum, or nothing fits into left_s.
+def choices(
+    judge: Judge, done: Collection[str], in_flight: Collection[Block], block_s: BlockSeconds, left_s: float
+) -> list[Block]:
+    """The next block of each condition beyond its minimum that fits into left_s, the most promising first.
 
-    `done` are the ids of the trials that need not run again.
+    Empty: all is decided, or at its maximum, or nothing fits. `done` are the ids of the trials that need not run again.
+    Where a block of a condition runs already, only another one of the same Latin square may run beside it, and it comes
+    last: nothing that is seen can change any more that it will run.
     """
     matrix, waiting = judge.matrix, []
+    running = {block.condition.id for block in in_flight}
+    known = {*done, *(trial.id for block in in_flight for trial in block.trials())}
     for item in judge.open(block_s):
-        block = _first_missing(matrix, item.condition, done)
-        size = len(block.order)
+        block = _first_missing(matrix, item.condition, known)
+        size, beside = len(block.order), item.condition.id in running
         begun = block.index % size
         square_s = item.block_s * (1 if begun else size)
-        if block.index < matrix.repeat.most and square_s <= left_s:
-            waiting.append((not begun, *_promise(item, matrix.repeat.most - block.index, left_s), block))
-    return min(waiting, key=lambda entry: entry[:3])[3] if waiting else None
+        if block.index < matrix.repeat.most and square_s <= left_s and (begun or not beside):
+            waiting.append((beside, not begun, *_promise(item, matrix.repeat.most - block.index, left_s), block))
+    return [entry[-1] for entry in sorted(waiting, key=lambda entry: entry[:-1])]
 
 
 def _promise(item: Open, blocks_left: int, left_s: float) -> tuple[bool, float]:
@@ -73,7 +60,7 @@ def _promise(item: Open, blocks_left: int, left_s: float) -> tuple[bool, float]:
     return fewest > blocks_left or fewest * item.block_s > left_s, -item.rate / item.block_s
 
 
-def _first_missing(matrix: Matrix, condition: Condition, done: set[str]) -> Block:
+def _first_missing(matrix: Matrix, condition: Condition, done: Collection[str]) -> Block:
     index = 0
     while all(trial.id in done for trial in plan_block(matrix, condition, index).trials()):
         index += 1

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
 
-from headwind.model import Arm, Block, Condition, Matrix, Outcome, Result, Trial
+from headwind.model import Arm, Block, Condition, Matrix
 from impair.profile import Direction
 
 
@@ -36,18 +35,6 @@ def plan_block(matrix: Matrix, condition: Condition, index: int) -> Block:
 def netem_seed(run_seed: int, condition_id: str, index: int, direction: Direction) -> int:
     """From 1 to 2^63 - 1: netem's attribute is an unsigned 64-bit number, of which 0 may stand for no seed."""
     return _draw(run_seed, "netem", condition_id, index, direction.value) % (2**63 - 1) + 1
-
-
-def remaining(blocks: Iterable[Block], done: Collection[str]) -> list[tuple[Trial, ...]]:
-    """The trials whose ids are not in `done`, block by block in the given order; finished blocks are left out."""
-    left = (tuple(trial for trial in block.trials() if trial.id not in done) for block in blocks)
-    return [trials for trials in left if trials]
-
-
-def finished_ids(results: Iterable[Result]) -> set[str]:
-    """Trials that need no further attempt."""
-    latest = {result.trial.id: result.outcome for result in results}
-    return {trial for trial, outcome in latest.items() if outcome not in (Outcome.LAB_ERROR, Outcome.SKIPPED)}
 
 
 def _pass_order(matrix: Matrix, index: int) -> list[Condition]:

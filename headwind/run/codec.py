@@ -16,6 +16,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, Valida
 
 from headwind.format import as_written, link_settings
 from headwind.model import (
+    NOWHERE,
     Arm,
     Block,
     Check,
@@ -23,6 +24,7 @@ from headwind.model import (
     Congestion,
     Matrix,
     Outcome,
+    Place,
     Proof,
     Protocol,
     Published,
@@ -152,6 +154,7 @@ class StoredResult:
     phases_s: dict[str, float]
     attempt: int
     started_at: float
+    place: Annotated[Place, Field(exclude_if=lambda place: place == NOWHERE)] = NOWHERE
 
 
 _MATRIX, _RESULT = TypeAdapter(StoredMatrix), TypeAdapter(StoredResult)
@@ -214,6 +217,7 @@ def result_to_json(result: Result) -> str:
         StoredTrial(block.condition, block.index, block.order, dict(block.seeds), trial.position, trial.arm),
         result.outcome, result.reason, dict(result.metrics), result.proof.checks, dict(result.proof.counters),
         result.proof.warnings, result.command, dict(result.phases_s), result.attempt, result.started_at,
+        result.place,
     )  # fmt: skip
     # pydantic's own text would have null for what is infinite.
     return dumps(_RESULT.dump_python(stored))
@@ -229,7 +233,7 @@ def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
     return Result(
         Trial(Block(trial.condition, trial.block, trial.order, trial.seeds), trial.position, trial.protocol),
         stored.outcome, stored.reason, stored.metrics, Proof(stored.checks, stored.counters, stored.warnings), samples,
-        stored.command, stored.phases_s, stored.attempt, stored.started_at,
+        stored.command, stored.phases_s, stored.attempt, stored.started_at, stored.place,
     )  # fmt: skip
 
 

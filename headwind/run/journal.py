@@ -17,11 +17,13 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,8 +41,8 @@ DAMAGED = "the run folder is damaged"
 UNWRITABLE = "cannot write to the journal"
 STOPPED = "the lab stopped during this trial"
 KILLED = "the lab was stopped before it could say why"
-UNFINISHED = (Outcome.LAB_ERROR, Outcome.SKIPPED)  # what a resumed run does again
 BUSY_S = 10.0  # how long one waits while another writes
+_connect = partial(sqlite3.connect, isolation_level=None, timeout=BUSY_S, check_same_thread=False)  # see Run._writing
 COMPRESSION = 1  # of zlib: within a tenth of what level 6 makes of samples, in a quarter of the time
 
 _SCHEMA = f"""
@@ -74,12 +76,13 @@ class ResumeRefused(UsageError):
 
 
 class Run:
-    """One run on disk: everybody may read it, one lab at a time may write it."""
+    """One run on disk: everybody may read it, one lab at a time may write it, from as many threads as it likes."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection, lock: int | None) -> None:
         self.folder = folder
         self._connection = connection
         self._lock = lock
+        self._writing = threading.Lock()  # SQLite lets threads read together; those that write take turns
 
     @classmethod
     def create(cls, reports: Path, matrix: Matrix, environment: Mapping[str, Any]) -> Run:
@@ -89,7 +92,7 @@ class Run:
         """
         with _told(reports, "cannot make a run folder here"):
             folder = disk.new_folder(reports)
-            run = cls(folder, sqlite3.connect(folder / JOURNAL, isolation_level=None, timeout=BUSY_S), None)
+            run = cls(folder, _connect(folder / JOURNAL), None)
             run.write(MATRIX_AS_GIVEN, matrix.source)
             run.write(MATRIX_RESOLVED, disk.object_text(codec.matrix_to_json(matrix)))
             run.write(ENVIRONMENT, disk.object_text(environment))
@@ -109,7 +112,7 @@ class Run:
                     raise NoRunFolder(f"{folder}: {loss} (there is no {name}); give a folder such as reports/<run-id>")
         with _told(folder, DAMAGED):
             address = f"{(folder / JOURNAL).resolve().as_uri()}?mode=rw"
-            run = cls(folder, sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_S), None)
+            run = cls(folder, _connect(address, uri=True), None)
             try:
                 run._check_version()
             except BaseException:
@@ -231,11 +234,11 @@ class Run:
         self._put(result, complete=True)
 
     def _put(self, result: Result, *, complete: bool) -> None:
-        if self._lock is None:
-            raise JournalError(f"{self.folder}: this run is open for reading; results are kept inside `recording`")
         row = codec.result_to_json(result)
         samples = zlib.compress(json.dumps(dict(result.samples)).encode(), COMPRESSION)
-        with _told(self.folder, UNWRITABLE):
+        with _told(self.folder, UNWRITABLE), self._writing:
+            if self._lock is None:
+                raise JournalError(f"{self.folder}: this run is open for reading; results are kept inside `recording`")
             # One statement, so one transaction: a Ctrl-C comes before it or after it.
             written = self._connection.execute(
                 "INSERT INTO attempts (trial, attempt, complete, outcome, record, samples) VALUES (?, ?, ?, ?, ?, ?) "
@@ -267,10 +270,6 @@ class Run:
             row = self._connection.execute("SELECT max(attempt) + 1 FROM attempts WHERE trial = ?", (trial.id,))
             return int(row.fetchone()[0] or 0)
 
-    def finished_ids(self) -> set[str]:
-        """The trials that need no further attempt: whose latest one is neither a lab error nor skipped."""
-        return {trial for trial, outcome in self._latest().items() if outcome not in UNFINISHED}
-
     def every_trial_is_data(self) -> bool:
         """Whether each trial gave something to analyse: none is invalid or a lab error, or is missing where planned."""
         latest = self._latest()
@@ -285,10 +284,10 @@ class Run:
 
     def finish(self, state: State, reason: str = "") -> None:
         """Note how the run ended, and let other labs have it. The Run still reads."""
-        with _told(self.folder, UNWRITABLE):
+        with _told(self.folder, UNWRITABLE), self._writing:
             self._connection.execute("UPDATE run SET state = ?, reason = ?, ended = ?", (state, reason, time.time()))
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file is then whole without its log
-        self._unlock()
+            self._unlock()
 
     def check_resumable(
         self, matrix: Matrix, images: Mapping[str, str], engine: str, host: Mapping[str, Any] | None = None

@@ -146,6 +146,7 @@ class Testbed:
     containers: dict[str, str] = field(default_factory=dict)
     fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)  # of all hosts, once joined
     far_ends: tuple[int, ...] = ()  # of the containers' interfaces, on this very machine; empty if Docker is elsewhere
+    name: str = ""  # its containers' and networks' project
     outside: Agent | None = None  # in the router's container, where the router is a kernel of its own inside it
 
     @property
@@ -202,6 +203,7 @@ class Testbed:
                 addresses = _start_containers(project, tag)
                 containers = {name: _container(project, name) for name in ("client", "server", "impair")}
                 testbed = _start_agents(stack, containers, addresses, engine, logs, say, profiles)
+                testbed.name = project
                 testbed.join(congestion)
                 looking = ("client", "server", OUTSIDE if testbed.outside else "router")
                 testbed.far_ends = on_this_host(testbed.ask_hosts(dict.fromkeys(looking, "far_ends")).values())

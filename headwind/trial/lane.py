@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from headwind.errors import HeadwindError
-from headwind.model import Outcome, Result, Trial
+from headwind.model import Block, Outcome, Place, Result, Task
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed.agent import AgentDied, AgentError
-from headwind.testbed.docker import DockerError
 from headwind.testbed.testbed import Testbed
+from headwind.trial.block import LAB_TROUBLE, Record, left_after, run_block
 from headwind.trial.calibration import measure_capacity
 from headwind.trial.start import examine_start, long_train, troubles
-from headwind.trial.trial import run_trial
 
 END_OF_RUN = "the end of the run"
 ATTEMPTS = 3  # of one trial, when the lab itself breaks
@@ -26,14 +26,8 @@ ATTEMPTS = 3  # of one trial, when the lab itself breaks
 TestbedUp = Callable[[str], AbstractContextManager[Testbed]]  # takes the engine
 
 
-class Record(Protocol):
-    """Where attempts are written down before and after they happen; a `journal.Run` is one."""
-
-    def begin(self, trial: Trial, attempt: int) -> None:
-        """The attempt starts."""
-
-    def append(self, result: Result) -> None:
-        """The attempt ended like this."""
+class Stopped(Exception):
+    """The lane was told to stop."""
 
 
 class LabBroken(HeadwindError):
@@ -42,7 +36,7 @@ class LabBroken(HeadwindError):
 
 @dataclass(slots=True)
 class Lane:
-    """`with Lane(up) as lane`: trials run on `lane.testbed`, which `up` makes again after a lab error.
+    """`with Lane(up) as lane`: blocks run on `lane.testbed`, which `up` makes again after a lab error.
 
     `engine` is the one that was asked for, then the one that the first testbed chose: they are never mixed in one run.
     """
@@ -51,70 +45,115 @@ class Lane:
     timeout_s: float  # of one trial
     engine: str = "auto"
     settings: Settings = UNBOUND
+    number: int = 1
+    ceiling: dict[str, Any] | None = None  # what the bare path carries (calibration.py); None: to be measured, once
     testbed: Testbed | None = None
     lives: list[dict[str, Any]] = field(default_factory=list)  # of each testbed so far: what was found of it, and when
     _context: AbstractContextManager[Testbed] | None = field(default=None, repr=False)
     _strike: Result | None = field(default=None, repr=False)  # the last trial, if it was invalid
     _helpless: set[tuple[str, str]] = field(default_factory=set, repr=False)  # condition and fault, after a rebuild
+    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def __enter__(self) -> Self:
-        self._build()
+        self.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the testbed down as it is."""
         self._drop("the lab stopped")
+
+    def open(self) -> Testbed:
+        """The testbed, brought up where there is none. Raises HeadwindError, or Stopped."""
+        return self.testbed or self._build()
+
+    def another(self, number: int) -> Lane:
+        """A further lane on this host, not up yet. What the path carries was measured while no other lane was busy."""
+        return Lane(self.up, self.timeout_s, self.engine, self.settings, number, self.ceiling)
+
+    def stop(self) -> None:
+        """Called from another thread than the one that runs blocks, which then soon ends with Stopped."""
+        self._stop.set()
+        for agent in self.testbed.agents if self.testbed else ():
+            agent.close()
+
+    def check_stop(self) -> None:
+        """Raises Stopped once the lane was told to stop: what happens to a trial then is nobody's result."""
+        if self._stop.is_set():
+            raise Stopped
 
     @property
     def facts(self) -> dict[str, Any]:
         """What the testbed's hosts said of themselves."""
         return self.testbed.facts if self.testbed else {}
 
-    def run_block(
-        self,
-        trials: Sequence[Trial],
-        record: Record,
-        attempts: Callable[[Trial], int],
-        starting: Callable[[Trial], None] = lambda _: None,
-    ) -> Iterator[Result]:
-        """Run `trials`, a block or what is left of it; `attempts` says how many of a trial are on record.
+    @property
+    def place(self) -> Place:
+        """Where results come from."""
+        return Place(os.uname().nodename, self.number, self.testbed.name if self.testbed else "", self.engine)
 
-        `starting` is called before each. After two invalid trials in a row with the same fault the testbed is built
-        again, and both trials' blocks are repeated, once: which trial is invalid was decided without a look at any
-        time. Raises what `run` does.
+    def run(self, task: Task, record: Record) -> tuple[Block, ...]:
+        """Run what is left of a block; results go to `record`. Returns the blocks that must run again because of them.
+
+        A trial that the lab breaks is tried ATTEMPTS times, on a new testbed each time; raises LabBroken after that.
+        After two invalid trials in a row with the same fault, the testbed is retired and both trials' blocks are to run
+        again, once: which trial is invalid was decided without a look at any time.
         """
-        left = deque(trials)
-        while left:
-            trial = left.popleft()
-            starting(trial)
-            result = self.run(trial, record, attempts(trial))
-            yield result
-            if again := self._repeated(result):
-                known = {trial.id for trial in again}
-                left = deque([*again, *(trial for trial in left if trial.id not in known)])
+        broken = 0
+        while task.attempts:
+            for result in self._results(task, record):
+                task = left_after(task, result)
+                if again := self._repeated(result):
+                    return again
+                broken = broken + 1 if result.outcome is Outcome.LAB_ERROR else 0
+            if broken:
+                self._drop(result.reason)
+            if broken == ATTEMPTS:
+                raise LabBroken(f"{result.trial.id}: the lab failed {ATTEMPTS} times, last with: {result.reason}")
+        return ()
 
-    def _repeated(self, result: Result) -> list[Trial]:
-        """The trials to run again, on a new testbed, after this result; usually none."""
+    def _results(self, task: Task, record: Record) -> Iterator[Result]:
+        """Those of a block up to its first lab error, which a testbed that does not come up is, too."""
+        try:
+            testbed = self.open()
+        except LAB_TROUBLE as error:
+            trial = task.trials[0]
+            attempt = task.attempts[trial.arm]
+            record.begin(trial, attempt)
+            result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=time.time())
+            record.append(result)
+            yield result
+        else:
+            yield from run_block(testbed, task, record, self.place, self.timeout_s, self.settings)
+
+    def _repeated(self, result: Result) -> tuple[Block, ...]:
+        """The blocks to run again, on a new testbed, after this result; usually none."""
         condition, faults = result.trial.block.condition.id, faults_of(result)
         before, self._strike = self._strike, result if faults else None
         if not faults:
             self._helpless = {known for known in self._helpless if known[0] != condition}
         common = faults & faults_of(before) if before else frozenset[str]()
         if not before or not any((condition, fault) not in self._helpless for fault in common):
-            return []
+            return ()
         self._helpless |= {(condition, fault) for fault in common}
         self._strike = None
         self.retire(f"two trials in a row were invalid: {result.reason}")
-        blocks = [before.trial.block, result.trial.block]
-        trials = {trial.id: trial for block in blocks for trial in block.trials()}
-        return list(trials.values())
+        first, second = before.trial.block, result.trial.block
+        return (first,) if first == second else (first, second)
+
+    def look_again(self) -> None:
+        """Note what the path does now that the testbed has served."""
+        if self.testbed and "end" not in self.lives[-1]:
+            with suppress(AgentDied, AgentError):
+                self.lives[-1]["end"] = {"train": long_train(self.testbed)}
 
     def retire(self, why: str = END_OF_RUN) -> None:
         """Take the testbed down after a last look at it; the next trial builds another one."""
-        if self.testbed:
-            with suppress(AgentDied, AgentError):
-                self.lives[-1]["end"] = {"train": long_train(self.testbed)}
+        self.look_again()
         self._drop(why)
 
     @property
@@ -127,48 +166,23 @@ class Lane:
             for trouble in troubles(life.get("end", {}).get("train", {}))
         ]
 
-    def run(self, trial: Trial, record: Record, first_attempt: int = 0) -> Result:
-        """Run a trial until the lab does its part, at most ATTEMPTS times; every attempt is on record.
-
-        Raises LabBroken when the last attempt too was a lab error.
-        """
-        result = None
-        for attempt in range(first_attempt, first_attempt + ATTEMPTS):
-            record.begin(trial, attempt)
-            result = self._attempt(trial, attempt)
-            record.append(result)
-            if result.outcome is not Outcome.LAB_ERROR:
-                return result
-        assert result
-        raise LabBroken(f"{trial.id}: the lab failed {ATTEMPTS} times, last with: {result.reason}")
-
-    def _attempt(self, trial: Trial, attempt: int) -> Result:
-        started_at = time.time()
-        try:
-            if self.testbed is None:
-                self._build()
-            assert self.testbed
-            result = run_trial(self.testbed, trial, self.timeout_s, attempt, settings=self.settings)
-        except (AgentDied, AgentError, DockerError) as error:
-            self._drop(str(error))
-            result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=started_at)
-        else:
-            if result.outcome is Outcome.LAB_ERROR:
-                self._drop(result.reason)
-        return result
-
-    def _build(self) -> None:
+    def _build(self) -> Testbed:
+        self.check_stop()
         context = self.up(self.engine)
-        self.testbed = context.__enter__()
+        testbed = self.testbed = context.__enter__()
         self._context = context
-        self.engine = self.testbed.engine
-        self.lives.append({"began_at": time.time()})
+        self.engine = testbed.engine
+        self.lives.append({"lane": self.number, "testbed": testbed.name, "began_at": time.time()})
         try:
-            self.testbed.facts["start"] = self.lives[-1]["start"] = examine_start(self.testbed)
-            self.testbed.facts["ceiling"] = measure_capacity(self.testbed)
+            self.check_stop()
+            testbed.facts["start"] = self.lives[-1]["start"] = examine_start(testbed)
+            if self.ceiling is None:
+                self.ceiling = self.lives[-1]["ceiling"] = measure_capacity(testbed)
+            testbed.facts["ceiling"] = self.ceiling
         except BaseException as error:
             self._drop(str(error))  # nobody calls __exit__ for what has not been entered
             raise
+        return testbed
 
     def _drop(self, why: str) -> None:
         context, self._context, self.testbed = self._context, None, None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from headwind.cli.progress import Reporter, console, duration, line_of
-from headwind.model import Result
-from headwind.plan.forecast import Forecast
-from headwind.plan.schedule import plan_block, plan_blocks
+from headwind.model import Matrix, Repetition, Result
+from headwind.plan.schedule import plan_blocks
+from headwind.plan.scheduler import Scheduler
 from impair.profile import Profile
 from tests import fake
 
@@ -20,10 +21,24 @@ MATRIX = fake.example_matrix(Profile("clean [b]"), repeat=1)
 FIRST, SECOND, THIRD = BLOCK.trials()
 
 
-def showing(*, terminal: bool, results: Sequence[Result] = ()) -> tuple[Reporter, io.StringIO]:
-    out = io.StringIO()
-    screen = Console(file=out, width=140, force_terminal=terminal, color_system=None)
-    return Reporter(screen, Forecast(60.0), MATRIX, results), out
+class Shown:
+    """A scheduler and what is shown of it: told of a result in the order in which the lab does it."""
+
+    def __init__(self, *, terminal: bool, matrix: Matrix = MATRIX, results: Sequence[Result] = ()) -> None:
+        self.out = io.StringIO()
+        self.scheduler = Scheduler(matrix, results)
+        screen = Console(file=self.out, width=140, force_terminal=terminal, color_system=None)
+        self.reporter = Reporter(screen, self.scheduler)
+
+    def finished(self, result: Result) -> None:
+        """A trial ended."""
+        self.scheduler.tell([result])
+        self.reporter.finished(result)
+
+    @property
+    def counts(self) -> list[str]:
+        """How the lines begin."""
+        return [line[:8] for line in self.out.getvalue().splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -58,57 +73,63 @@ def test_a_trial_without_a_time_shows_none_and_says_why_in_one_line() -> None:
 
 
 def test_without_a_terminal_every_trial_is_one_plain_line() -> None:
-    show, out = showing(terminal=False)
-    with show.showing():
+    shown = Shown(terminal=False)
+    with shown.reporter.showing():
         for trial in (FIRST, SECOND, THIRD):
-            show.starting(trial)
-            show.finished(fake.ok(trial, 1.0))
-    lines = out.getvalue().splitlines()
-    assert [line[:8] for line in lines] == ["[   1/3]", "[   2/3]", "[   3/3]"]
-    assert all("clean [b]/article#0" in line for line in lines)
-    assert "\x1b" not in out.getvalue()
+            shown.reporter.begun(1, trial)
+            shown.finished(fake.ok(trial, 1.0))
+    assert shown.counts == ["[   1/3]", "[   2/3]", "[   3/3]"]
+    assert all("clean [b]/article#0" in line for line in shown.out.getvalue().splitlines())
+    assert "\x1b" not in shown.out.getvalue()
 
 
 def test_a_resumed_run_counts_on_from_what_is_finished() -> None:
-    show, out = showing(terminal=False, results=[fake.ok(FIRST, 1.0), fake.lab_error(SECOND)])
-    show.starting(SECOND)
-    show.finished(fake.ok(SECOND, 1.0))
-    assert out.getvalue().startswith("[   2/3]")
+    shown = Shown(terminal=False, results=[fake.ok(FIRST, 1.0), fake.lab_error(SECOND)])
+    shown.finished(fake.ok(SECOND, 1.0, attempt=1))
+    assert shown.counts == ["[   2/3]"]
 
 
 def test_a_block_beyond_the_plan_makes_the_plan_longer() -> None:
-    show, out = showing(terminal=False, results=[fake.ok(trial, 1.0) for trial in BLOCK.trials()])
-    for trial in plan_block(MATRIX, MATRIX.conditions[0], 1).trials():
-        show.starting(trial)
-        show.finished(fake.ok(trial, 1.0))
-    assert [line[:8] for line in out.getvalue().splitlines()] == ["[   4/6]", "[   5/6]", "[   6/6]"]
+    noisy = [fake.ok(trial, 1.0) for trial in BLOCK.trials()]
+    shown = Shown(terminal=False, matrix=replace(MATRIX, repeat=Repetition(1, 9)), results=noisy)
+    task = shown.scheduler.next()
+    assert task
+    for trial in task.trials:
+        shown.finished(fake.ok(trial, 1.0))
+    assert shown.counts == ["[   4/6]", "[   5/6]", "[   6/6]"]
 
 
 def test_a_broken_attempt_is_shown_and_not_counted() -> None:
-    show, out = showing(terminal=False)
-    show.finished(fake.lab_error(FIRST))
-    show.finished(fake.ok(FIRST, 1.0))
-    assert [line[:8] for line in out.getvalue().splitlines()] == ["[   0/3]", "[   1/3]"]
+    shown = Shown(terminal=False)
+    shown.finished(fake.lab_error(FIRST))
+    shown.finished(fake.ok(FIRST, 1.0, attempt=1))
+    assert shown.counts == ["[   0/3]", "[   1/3]"]
 
 
 def test_on_a_terminal_a_bar_says_what_runs_and_how_long_the_rest_takes() -> None:
-    show, out = showing(terminal=True)
-    with show.showing():
-        show.starting(FIRST)
-        show.finished(fake.ok(FIRST, 1.0))
-    assert f"clean [b]/article#0 {FIRST.arm.value}" in out.getvalue()
-    assert "left" in out.getvalue()
-    assert "1/3" in out.getvalue()
+    shown = Shown(terminal=True)
+    with shown.reporter.showing():
+        shown.reporter.begun(1, FIRST)
+        shown.finished(fake.ok(FIRST, 1.0))
+    assert f"clean [b]/article#0 {FIRST.arm.value}" in shown.out.getvalue()
+    assert "left" in shown.out.getvalue()
+    assert "1/3" in shown.out.getvalue()
 
 
 def test_the_time_left_follows_what_was_learnt() -> None:
-    show, out = showing(terminal=True)
-    with show.showing():
-        show.finished(fake.ok(FIRST, 1.0))
+    matrix = replace(MATRIX, repeat=Repetition.fixed(2))
+    shown = Shown(terminal=True, matrix=matrix)
+    with shown.reporter.showing():
+        shown.finished(fake.ok(FIRST, 1.0))
         for trial in (SECOND, THIRD):
-            show._forecast.learn(fake.timeout(trial, 600.0))
-        show.starting(SECOND)
-    assert "about 20 min left" in out.getvalue()
+            shown.finished(fake.timeout(trial, 600.0))
+    assert "about 20 min left" in shown.out.getvalue()
+
+
+def test_what_is_shown_teaches_nothing() -> None:
+    shown = Shown(terminal=False)
+    shown.reporter.finished(fake.ok(FIRST, 50.0))
+    assert shown.scheduler.forecast.learnt == {}
 
 
 def test_a_log_file_is_wide_enough_for_tables() -> None:

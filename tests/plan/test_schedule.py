@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import replace
 from itertools import permutations
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwind.model import Block, Condition, Matrix, Protocol, Repetition
-from headwind.plan.schedule import netem_seed, plan_block, plan_blocks, remaining
+from headwind.plan.schedule import netem_seed, plan_block, plan_blocks
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
 
@@ -160,37 +159,6 @@ def test_a_block_does_not_depend_on_the_others() -> None:
     experiment = matrix()
     for block in plan_blocks(experiment):
         assert plan_block(experiment, block.condition, block.index) == block
-
-
-# Going on after an interruption
-
-
-def test_nothing_is_left_when_all_is_done() -> None:
-    plan = plan_blocks(matrix())
-    assert remaining(plan, {trial.id for block in plan for trial in block.trials()}) == []
-
-
-def test_everything_is_left_at_the_start() -> None:
-    plan = plan_blocks(matrix())
-    assert remaining(plan, ()) == [block.trials() for block in plan]
-
-
-@given(MATRICES, st.integers(0, 200), st.randoms(use_true_random=False))
-def test_a_resumed_run_does_what_is_left_in_the_order_of_the_plan(
-    experiment: Matrix, finished: int, chance: random.Random
-) -> None:
-    plan = plan_blocks(experiment)
-    ids = [trial.id for block in plan for trial in block.trials()]
-    done = set(chance.sample(ids, min(finished, len(ids))))
-    left = remaining(plan_blocks(experiment), done)
-    assert [trial.id for trials in left for trial in trials] == [each for each in ids if each not in done]
-    assert all(left)
-    assert all(trial.protocol == trial.block.order[trial.position] for trials in left for trial in trials)
-
-
-def test_what_is_done_but_not_planned_is_no_obstacle() -> None:
-    plan = plan_blocks(matrix())
-    assert remaining(plan, {"gone/page#0/h1"}) == [block.trials() for block in plan]
 
 
 @pytest.mark.parametrize("protocols", [(Protocol.H3,), (Protocol.H3, Protocol.H1)])

@@ -10,7 +10,8 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from headwind.model import Condition, Congestion, Matrix, Outcome, Protocol, Repetition, Result, SelfCheck
+from headwind.model import Condition, Congestion, Matrix, Outcome, Place, Protocol, Repetition, Result, SelfCheck, Trial
 from headwind.run.codec import State, Status, differences, matrix_to_json
 from headwind.run.journal import ENVIRONMENT as ENVIRONMENT_FILE
 from headwind.run.journal import JOURNAL, SCHEMA_VERSION, STOPPED, JournalError, NoRunFolder, ResumeRefused, Run
@@ -103,16 +104,6 @@ def test_results_come_in_the_order_in_which_they_ran_and_earlier_attempts_stay(t
             run.append(result)
         assert run.results(samples=True) == history
         assert (run.attempts(first), run.attempts(second)) == (2, 2)
-        assert run.finished_ids() == {first.id}, "the latest attempt decides"
-
-
-@pytest.mark.parametrize("outcome", list(Outcome))
-def test_only_lab_errors_and_trials_that_never_started_are_run_again(tmp_path: Path, outcome: Outcome) -> None:
-    trial = next(trials_of(example_matrix()))
-    with a_run(tmp_path) as run:
-        run.append(ok(trial, 1.0, outcome=outcome, reason="because"))
-        again = outcome in (Outcome.LAB_ERROR, Outcome.SKIPPED)
-        assert run.finished_ids() == (set() if again else {trial.id})
 
 
 def test_a_trial_that_never_ran_needs_attempt_zero(tmp_path: Path) -> None:
@@ -148,7 +139,6 @@ def test_a_trial_in_progress_is_no_result_while_the_lab_lives_and_a_lab_error_af
         run.close()
         (result,) = reader.results()
         assert (result.outcome, result.reason, result.trial) == (Outcome.LAB_ERROR, STOPPED, trial)
-        assert reader.finished_ids() == set()
 
 
 VICTIM = """
@@ -477,3 +467,30 @@ def test_rows_are_numbered_in_the_order_in_which_trials_began(tmp_path: Path) ->
         rows = run._connection.execute("SELECT sequence, trial FROM attempts ORDER BY sequence").fetchall()
         assert [trial for _, trial in rows] == [trial.id for trial in trials_of(matrix)]
         assert all(before < after for (before, _), (after, _) in pairwise(rows))
+
+
+def test_several_threads_may_write_to_one_run(tmp_path: Path) -> None:
+    matrix = example_matrix(repeat=20)
+    shares = [list(trials_of(matrix))[number::4] for number in range(4)]
+    with a_run(tmp_path, matrix) as run, run.recording(), ThreadPoolExecutor(len(shares)) as pool:
+
+        def write(share: list[Trial]) -> None:
+            for trial in share:
+                run.begin(trial, 0)
+                run.append(ok(trial, 1.0))
+                assert run.attempts(trial) == 1
+
+        list(pool.map(write, shares))
+        assert {result.trial.id for result in run.results()} == {trial.id for trial in trials_of(matrix)}
+
+
+def test_where_a_result_was_measured_stays_with_it_and_older_runs_do_not_say(tmp_path: Path) -> None:
+    first, second, *_ = trials_of(example_matrix())
+    place = Place("lab-1", lane=2, testbed="headwind-1-abcdef", engine="uml")
+    with a_run(tmp_path) as run:
+        run.append(ok(first, 1.0, place=place))
+        run.append(ok(second, 1.0, place=place))
+        with closing(sqlite3.connect(run.folder / JOURNAL)) as older:
+            older.execute("UPDATE attempts SET record = json_remove(record, '$.place') WHERE sequence = 2")
+            older.commit()
+        assert [result.place for result in run.results()] == [place, Place()]

@@ -6,7 +6,6 @@ import pytest
 
 from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial
 from headwind.trial.content import Stretch, stretch_of
-from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
 from headwind.trial.probes import BULK_TRAINS, PROBE_REPEATS
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
@@ -133,88 +132,6 @@ def test_a_timeout_is_a_bound_and_not_a_time() -> None:
     assert "total_s" not in result.metrics
 
 
-class Notes:
-    """A record that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.begun: list[int] = []
-        self.results: list[Result] = []
-
-    def begin(self, trial: Trial, attempt: int) -> None:
-        assert trial.id
-        self.begun.append(attempt)
-
-    def append(self, result: Result) -> None:
-        self.results.append(result)
-
-    def attempts(self, trial: Trial) -> int:
-        return sum(result.trial.id == trial.id for result in self.results)
-
-
-@pytest.mark.parametrize("dies", ["client", "server", "router"])
-def test_a_dead_container_is_a_lab_error_and_the_trial_runs_again(dies: str) -> None:
-    world, notes = World(Sabotage(dies=dies, at=[0])), Notes()
-    with Lane(lambda _: fake_testbed(world), 60.0) as lane:
-        result = lane.run(a_trial(), notes)
-    assert [kept.outcome for kept in notes.results] == [Outcome.LAB_ERROR, Outcome.OK]
-    assert dies in notes.results[0].reason
-    assert (result.attempt, notes.begun) == (1, [0, 1])
-
-
-def test_a_lab_that_stays_broken_gives_up_and_has_written_every_attempt_down() -> None:
-    world, notes = World(Sabotage(nginx_dies=True)), Notes()
-    with Lane(lambda _: fake_testbed(world), 60.0) as lane, pytest.raises(LabBroken, match="nginx"):
-        lane.run(a_trial(), notes)
-    assert [kept.outcome for kept in notes.results] == [Outcome.LAB_ERROR] * ATTEMPTS
-
-
-def blocks(count: int, profile: Profile = BAD) -> list[tuple[Trial, ...]]:
-    condition, seeds = (
-        Condition(profile, H2load("small", 1000, 10, 10)),
-        {Direction.UPLINK: 11, Direction.DOWNLINK: 2},
-    )
-    return [Block(condition, index, tuple(Protocol), seeds).trials() for index in range(count)]
-
-
-def run_blocks(sabotage: Sabotage, count: int) -> tuple[Lane, Notes, list[Result]]:
-    """Whole blocks on a lane; the journal's view, and every result."""
-    notes, results = Notes(), list[Result]()
-    lane = Lane(lambda _: fake_testbed(World(sabotage)) if not lane.lives else fake_testbed(World()), 60.0)
-    with lane:
-        for block in blocks(count):
-            results += lane.run_block(block, notes, notes.attempts)
-        lane.retire()
-    return lane, notes, results
-
-
-def test_a_host_that_changed_for_good_costs_one_rebuild_and_no_finished_trial() -> None:
-    # from its third trial on; the first block's last trial and the second block's first one are hit
-    lane, notes, results = run_blocks(Sabotage(bypass=True, at=range(2, 99)), 3)
-    assert [kept.outcome for kept in notes.results] == [*[Outcome.OK] * 2, *[Outcome.INVALID] * 2, *[Outcome.OK] * 9]
-    assert len(results) == len(notes.results)
-    latest = {result.trial.id: result for result in results}
-    assert len(latest) == 9
-    assert {result.outcome for result in latest.values()} == {Outcome.OK}
-    assert [life["why"].partition(":")[0] for life in lane.lives] == [
-        "two trials in a row were invalid", "the end of the run",
-    ]  # fmt: skip
-
-
-def test_what_a_new_testbed_does_not_mend_is_tried_once_and_then_counted() -> None:
-    world, notes = World(Sabotage(bypass=True)), Notes()
-    with Lane(lambda _: fake_testbed(world), 60.0) as lane:
-        results = [result for block in blocks(3) for result in lane.run_block(block, notes, notes.attempts)]
-    assert {result.outcome for result in results} == {Outcome.INVALID}
-    assert len(results) == 2 + 3 + 3 + 3
-    assert len(lane.lives) == 2
-
-
-def test_two_invalid_trials_with_a_good_one_between_them_rebuild_nothing() -> None:
-    lane, _, results = run_blocks(Sabotage(bypass=True, at=[0, 2, 4]), 2)
-    assert [result.outcome for result in results] == [Outcome.INVALID, Outcome.OK] * 3
-    assert len(lane.lives) == 1
-
-
 def test_probes_that_miss_are_sent_again_before_the_client_starts_and_that_is_kept() -> None:
     world = World(Sabotage(late=True), late_trains=1)
     with fake_testbed(world) as testbed:
@@ -232,9 +149,3 @@ def test_probes_are_repeated_so_often_and_no_more() -> None:
     result = outcome_of(Sabotage(late=True))
     assert result.outcome is Outcome.INVALID
     assert len(result.proof.counters["missed"]) == PROBE_REPEATS
-
-
-def test_a_testbed_that_is_worse_at_its_end_is_doubted() -> None:
-    lane, _, _ = run_blocks(Sabotage(vanishing=5, at=[3]), 1)  # after three runs of the client
-    assert len(lane.doubts) == 2
-    assert "lost 5 of 2000" in lane.doubts[0]

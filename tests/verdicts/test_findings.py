@@ -29,9 +29,8 @@ from headwind.model import (
     slowed,
 )
 from headwind.observed import Observed, observed
-from headwind.plan.adaptive import upcoming
-from headwind.plan.forecast import Forecast
 from headwind.plan.schedule import plan_block, plan_blocks
+from headwind.plan.scheduler import Scheduler
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.changes import changes
 from headwind.verdicts.findings import Pair, columns_of, pairs_of, rows_of, rule_of, self_checks
@@ -285,20 +284,15 @@ def test_stalls_that_hold_a_verdict_back_have_a_forecast_too() -> None:
 
 
 def simulate(matrix: Matrix, budget_s: float, block_s: dict[str, float], noise: dict[str, float]) -> list[Block]:
-    """The blocks that `upcoming` runs, on a clock that only blocks move."""
-    results: list[Result] = []
-    judge, forecast, clock = Judge(matrix), Forecast(matrix.timeout_s), [0.0]
-    blocks = []
-    for trials in upcoming(judge, results, forecast, lambda: budget_s - clock[0]):
-        block = trials[0].block
-        name = block.condition.id
-        blocks.append(block)
-        for trial in trials:
-            time_s = usual(noise[name])(trial)
-            each_s = block_s[name] / len(trials)
-            results.append(ok(trial, time_s, phases_s={"client": each_s}))
-            forecast.learn(results[-1])
-            judge.tell(results[-1:])
+    """The blocks that the scheduler gives to one lane, on a clock that only blocks move."""
+    clock, blocks = [0.0], []
+    scheduler = Scheduler(matrix, left_s=lambda: budget_s - clock[0])
+    while task := scheduler.next():
+        name = task.block.condition.id
+        blocks.append(task.block)
+        for trial in task.trials:
+            each_s = block_s[name] / len(task.trials)
+            scheduler.tell([ok(trial, usual(noise[name])(trial), phases_s={"client": each_s})])
         clock[0] += block_s[name]
     assert clock[0] <= budget_s + max(block_s.values())
     return blocks

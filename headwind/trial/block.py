@@ -1,0 +1,55 @@
+"""Runs one block on one testbed, trial by trial. It knows nothing of other blocks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from headwind.model import Outcome, Place, Result, Task, Trial
+from headwind.settings import UNBOUND, Settings
+from headwind.testbed.agent import AgentDied, AgentError
+from headwind.testbed.docker import DockerError
+from headwind.testbed.testbed import Testbed
+from headwind.trial.trial import run_trial
+
+LAB_TROUBLE = (AgentDied, AgentError, DockerError)  # a new testbed may do better
+
+
+class Record(Protocol):
+    """Where attempts are written down before and after they happen; a `journal.Run` is one."""
+
+    def begin(self, trial: Trial, attempt: int) -> None:
+        """The attempt starts."""
+
+    def append(self, result: Result) -> None:
+        """The attempt ended like this."""
+
+
+def run_block(
+    testbed: Testbed, task: Task, record: Record, place: Place, timeout_s: float, settings: Settings = UNBOUND
+) -> Iterator[Result]:
+    """Run what is left of a block; each result is on record before it is given.
+
+    The first lab error ends it, because the testbed is then to be rebuilt; what `left_after` it is still to be run.
+    """
+    for trial in task.trials:
+        attempt, started_at = task.attempts[trial.arm], time.time()
+        record.begin(trial, attempt)
+        try:
+            result = run_trial(testbed, trial, timeout_s, attempt, settings=settings)
+        except LAB_TROUBLE as error:
+            result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=started_at)
+        result = replace(result, place=place)
+        record.append(result)
+        yield result
+        if result.outcome is Outcome.LAB_ERROR:
+            return
+
+
+def left_after(task: Task, result: Result) -> Task:
+    """What is still to be run once one of its trials gave this: after a lab error that trial still is."""
+    left = {arm: attempt for arm, attempt in task.attempts.items() if arm != result.trial.arm}
+    again = {result.trial.arm: result.attempt + 1} if result.outcome is Outcome.LAB_ERROR else {}
+    return replace(task, attempts={**left, **again})

@@ -1,0 +1,147 @@
+"""A lane: blocks on a testbed that is built again when it breaks, or when its hosts changed for good."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwind.model import Block, Condition, Outcome, Protocol, Result, Task, Trial
+from headwind.trial.block import left_after, run_block
+from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
+from headwind.workloads.h2load import H2load
+from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
+from tests.fake_testbed import Sabotage, World, fake_testbed
+
+BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
+
+
+def blocks(count: int, *arms: Protocol) -> list[Block]:
+    condition = Condition(BAD, H2load("small", 1000, 10, 10))
+    seeds = {Direction.UPLINK: 11, Direction.DOWNLINK: 2}
+    return [Block(condition, index, arms or tuple(Protocol), seeds) for index in range(count)]
+
+
+class Notes:
+    """A record that keeps what it is told, and gives tasks their attempts."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.results: list[Result] = []
+
+    def begin(self, trial: Trial, attempt: int) -> None:
+        assert trial.id
+        self.begun.append(attempt)
+
+    def append(self, result: Result) -> None:
+        self.results.append(result)
+
+    def task(self, block: Block) -> Task:
+        """All of a block."""
+        known = [result.trial.id for result in self.results]
+        return Task(block, {trial.arm: known.count(trial.id) for trial in block.trials()})
+
+    def run(self, lane: Lane, count: int) -> None:
+        """So many blocks, and those that must run again."""
+        waiting = blocks(count)
+        while waiting:
+            waiting = [*lane.run(self.task(waiting[0]), self), *waiting[1:]]
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Of all attempts."""
+        return [result.outcome for result in self.results]
+
+
+@pytest.mark.parametrize("dies", ["client", "server", "router"])
+def test_a_dead_container_is_a_lab_error_and_the_trial_runs_again(dies: str) -> None:
+    world, notes = World(Sabotage(dies=dies, at=[0])), Notes()
+    with Lane(lambda _: fake_testbed(world), 60.0) as lane:
+        assert lane.run(notes.task(blocks(1, Protocol.H3)[0]), notes) == ()
+    assert notes.outcomes == [Outcome.LAB_ERROR, Outcome.OK]
+    assert dies in notes.results[0].reason
+    assert (notes.results[-1].attempt, notes.begun) == (1, [0, 1])
+    assert len(lane.lives) == 2
+
+
+def test_a_block_goes_on_where_the_lab_broke() -> None:
+    notes = Notes()
+    with Lane(lambda _: fake_testbed(World(Sabotage(dies="client", at=[1]))), 60.0) as lane:
+        (block,) = blocks(1)
+        testbed = lane.open()
+        kept = list(run_block(testbed, notes.task(block), notes, lane.place, 60.0))
+    assert [result.outcome for result in kept] == [Outcome.OK, Outcome.LAB_ERROR], "the third one did not start"
+    task = notes.task(block)
+    for result in kept:
+        task = left_after(task, result)
+    assert [trial.id for trial in task.trials] == [trial.id for trial in block.trials()[1:]]
+    assert list(task.attempts.values()) == [0, 1]
+
+
+def test_a_lab_that_stays_broken_gives_up_and_has_written_every_attempt_down() -> None:
+    world, notes = World(Sabotage(nginx_dies=True)), Notes()
+    with Lane(lambda _: fake_testbed(world), 60.0) as lane, pytest.raises(LabBroken, match="nginx"):
+        notes.run(lane, 1)
+    assert notes.outcomes == [Outcome.LAB_ERROR] * ATTEMPTS
+
+
+def test_a_result_says_which_lane_and_testbed_it_is_from() -> None:
+    world, notes = World(Sabotage(dies="router", at=[1])), Notes()
+    with Lane(lambda _: fake_testbed(world), 60.0, number=3) as lane:
+        notes.run(lane, 1)
+    places = [result.place for result in notes.results]
+    assert {(place.lane, place.engine) for place in places} == {(3, "fake")}
+    assert all(place.host for place in places)
+    assert [place.testbed for place in places] == [
+        life["testbed"] for life, trials in zip(lane.lives, (2, 2), strict=True) for _ in range(trials)
+    ]
+    assert len({place.testbed for place in places}) == 2
+
+
+def run_blocks(sabotage: Sabotage, count: int) -> tuple[Lane, Notes]:
+    """Whole blocks on a lane, whose first testbed alone is sabotaged."""
+    notes = Notes()
+    lane = Lane(lambda _: fake_testbed(World(sabotage)) if not lane.lives else fake_testbed(World()), 60.0)
+    with lane:
+        notes.run(lane, count)
+        lane.retire()
+    return lane, notes
+
+
+def test_a_host_that_changed_for_good_costs_one_rebuild_and_no_finished_trial() -> None:
+    # from its third trial on; the first block's last trial and the second block's first one are hit
+    lane, notes = run_blocks(Sabotage(bypass=True, at=range(2, 99)), 3)
+    assert notes.outcomes == [*[Outcome.OK] * 2, *[Outcome.INVALID] * 2, *[Outcome.OK] * 9]
+    latest = {result.trial.id: result for result in notes.results}
+    assert len(latest) == 9
+    assert {result.outcome for result in latest.values()} == {Outcome.OK}
+    assert [life["why"].partition(":")[0] for life in lane.lives] == [
+        "two trials in a row were invalid", "the end of the run",
+    ]  # fmt: skip
+
+
+def test_what_a_new_testbed_does_not_mend_is_tried_once_and_then_counted() -> None:
+    world, notes = World(Sabotage(bypass=True)), Notes()
+    with Lane(lambda _: fake_testbed(world), 60.0) as lane:
+        notes.run(lane, 3)
+    assert set(notes.outcomes) == {Outcome.INVALID}
+    assert len(notes.results) == 2 + 3 + 3 + 3
+    assert len(lane.lives) == 2
+
+
+def test_two_invalid_trials_with_a_good_one_between_them_rebuild_nothing() -> None:
+    lane, notes = run_blocks(Sabotage(bypass=True, at=[0, 2, 4]), 2)
+    assert notes.outcomes == [Outcome.INVALID, Outcome.OK] * 3
+    assert len(lane.lives) == 1
+
+
+def test_what_the_bare_path_carries_is_measured_once() -> None:
+    lane, _ = run_blocks(Sabotage(bypass=True, at=range(2, 99)), 3)
+    first, second = lane.lives
+    assert first["ceiling"]["downlink"]["rate_bps"] > 0
+    assert "ceiling" not in second
+    assert lane.another(2).ceiling == lane.ceiling
+
+
+def test_a_testbed_that_is_worse_at_its_end_is_doubted() -> None:
+    lane, _ = run_blocks(Sabotage(vanishing=5, at=[3]), 1)  # after three runs of the client
+    assert len(lane.doubts) == 2
+    assert "lost 5 of 2000" in lane.doubts[0]
