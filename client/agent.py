@@ -21,7 +21,6 @@ from impair import processors
 from impair.endpoint import agent
 from impair.endpoint.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
 from impair.endpoint.silence import Silence
-from impair.interface import Interface
 from impair.wire import Operation, serve
 
 # setpriv: h2load dies with the agent, however the agent dies. stdbuf: what it prints is there even when it is killed.
@@ -161,7 +160,7 @@ def info() -> dict[str, Any]:
 
 def run_watched(**asked: Any) -> dict[str, Any]:
     """`run`, and "silence_s": the longest time in it without a frame."""
-    with Silence(Interface.find().name) as silence:
+    with Silence(agent.HERE.interface.name) as silence:
         answer = run(**asked)
     return {**answer, "silence_s": silence.longest_s}
 

@@ -139,10 +139,12 @@ class FakeAgent(Agent):
             raise AgentDied(f"the {' and '.join(dead)} died")
         return self.answers.pop(identity)
 
-    def do_counters(self, whole: bool = True) -> dict[str, Any]:
+    def do_fingerprint(self) -> dict[str, str]:
+        return {}
+
+    def do_counters(self) -> dict[str, Any]:
         zero = dict.fromkeys(("udp_rcvbuf_errors", "oversize_frames", "tcp_retrans_segs", "rx_bytes"), 0)
-        told: dict[str, Any] = {"fingerprint": {}} if whole else {}
-        return {**self.world.frames[self.name], **zero, **told, "largest_gap_s": 0.0}
+        return {**self.world.frames[self.name], **zero, "largest_gap_s": 0.0}
 
     def do_examine(self) -> list[str]:
         return [self.world.broken.odd] if self.world.broken.odd and self.name == "server" else []
@@ -209,11 +211,10 @@ class FakeRouter(FakeAgent):
     def do_clear(self) -> None:
         self.world.profile = Profile("clean")
 
-    def do_show(self, whole: bool = True) -> dict[str, Any]:
+    def do_show(self) -> dict[str, Any]:
         ports = {side: dict(self.world.frames[f"port {side}"]) for side in ("client", "server")}
         directions = {direction.value: self._direction(direction) for direction in Direction}
-        told: dict[str, Any] = {"fingerprint": {}} if whole else {}
-        return {**directions, "ports": ports, **told, "largest_gap_s": 0.0}
+        return {**directions, "ports": ports, "largest_gap_s": 0.0}
 
 
 class FakeServer(FakeAgent):

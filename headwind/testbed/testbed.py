@@ -175,16 +175,22 @@ class Testbed:
 
     def ask_hosts(self, ops: Mapping[str, str], /, **arguments: Any) -> dict[str, Any]:
         """Ask the hosts that `ops` names, each for its operation, at once; their answers."""
+        return self.answers(self.start_on_hosts(ops, **arguments))
+
+    def start_on_hosts(self, ops: Mapping[str, str], /, **arguments: Any) -> dict[str, int]:
+        """Ask the hosts that `ops` names, as far as there are such; the requests that `answers` waits for."""
         hosts = self.hosts
-        asked = {host: hosts[host].start(op, **arguments) for host, op in ops.items() if host in hosts}
-        return {host: hosts[host].wait(request, 10.0, self.agents) for host, request in asked.items()}
+        return {host: hosts[host].start(op, **arguments) for host, op in ops.items() if host in hosts}
+
+    def answers(self, asked: Mapping[str, int]) -> dict[str, Any]:
+        """What the hosts answer to the requests of `start_on_hosts`."""
+        return {host: self.hosts[host].wait(request, 10.0, self.agents) for host, request in asked.items()}
 
     def read_fingerprints(self) -> dict[str, dict[str, str]]:
         """What decides which way packets take on each of the hosts (impair/fingerprint.py)."""
-        told = self.ask_hosts({"client": "counters", "server": "counters", "router": "show", OUTSIDE: "counters"},
-                              whole=True)  # fmt: skip
+        asked = self.start_on_hosts(dict.fromkeys(self.hosts, "fingerprint"))
         here = {HERE: interfaces(self.far_ends)} if self.far_ends else {}
-        return {**{host: found["fingerprint"] for host, found in told.items()}, **here}
+        return self.answers(asked) | here
 
     @classmethod
     @contextmanager

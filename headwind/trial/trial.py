@@ -22,6 +22,7 @@ from headwind.trial.probes import apply, path_delay_s, probe_network, told
 from impair.profile import Direction, Profile
 
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
+LOST_S = 0.05  # frames under way that none of the counters moved for so long, beyond that delay, are not to come
 CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
 
 
@@ -59,14 +60,17 @@ def run_trial(
     with watch.phase("probe"):
         trains, missed = probe_network(testbed, trial, configured) if probe else ({}, [])
     with watch.phase("count"):
-        server_windows = testbed.server.call("windows", port=settings.port)
-        health, before = testbed.server.call("health"), read_counters(testbed) | read_outside(testbed)
+        asked = [testbed.server.start("windows", port=settings.port), testbed.server.start("health")]
+        before = read_counters(testbed)
+        server_windows, health = (testbed.server.wait(request, 10.0, testbed.agents) for request in asked)
     with watch.phase("client"):
         answer = run_client(testbed, trial, timeout_s, settings)
     with watch.phase("settle"):
         after = _settled_counters(testbed, profile, before)
     with watch.phase("compare"):
         fetch = start_fetch(testbed, trial, settings.port)
+    with watch.phase("settle"):  # while the client fetches
+        after["fingerprints"] = testbed.read_fingerprints()
     with watch.phase("prove"):
         windows = {"server": server_windows, "client": answer.get("windows", {})}
         evidence = Evidence(configured, before, after, trains, testbed.fingerprints, windows, missed)
@@ -111,11 +115,13 @@ def forget(testbed: Testbed) -> None:
 def read_counters(testbed: Testbed) -> dict[str, Any]:
     """All counters of the three hosts: what was sent first, then the router's, then what was received.
 
-    In this order a frame that is counted as sent is counted everywhere else as well, or it is under way, or lost.
+    In this order a frame that is counted as sent is counted everywhere else as well, or it is under way, or lost. With
+    what is told beside a router that is a kernel of its own, where there is such a place.
     """
-    sent = testbed.ask_endpoints("counters", whole=False)
-    router = testbed.router.call("show", 10.0, testbed.agents, whole=False)
-    received = testbed.ask_endpoints("counters", whole=False)
+    beside = testbed.start_on_hosts({OUTSIDE: "counters"})
+    sent = testbed.ask_endpoints("counters")
+    router = testbed.router.call("show", 10.0, testbed.agents)
+    received = testbed.ask_endpoints("counters")
     hosts = {
         side: {
             **last,
@@ -124,12 +130,7 @@ def read_counters(testbed: Testbed) -> dict[str, Any]:
         }
         for side, first, last in zip(("client", "server"), sent, received, strict=True)
     }
-    return {**hosts, "router": router}
-
-
-def read_outside(testbed: Testbed) -> dict[str, Any]:
-    """What is told beside a router that is a kernel of its own, by host; nothing where there is no such place."""
-    return testbed.ask_hosts({OUTSIDE: "counters"}, whole=False)
+    return {**hosts, "router": router, **testbed.answers(beside)}
 
 
 def run_client(testbed: Testbed, trial: Trial, timeout_s: float, settings: Settings = UNBOUND) -> dict[str, Any]:
@@ -146,18 +147,30 @@ def run_client(testbed: Testbed, trial: Trial, timeout_s: float, settings: Setti
 def _settled_counters(testbed: Testbed, profile: Profile, before: Mapping[str, Any]) -> dict[str, Any]:
     """Read the counters until no frame is between two hosts, or until none that is can still arrive.
 
-    Frames in a delay line need not be waited for: netem says how many it holds.
+    Frames in a delay line need not be waited for: netem says how many it holds. Those that a bridge dropped for their
+    corrupted address never arrive: then the counters stand still.
     """
     longest_s = max(path_delay_s(profile.link(direction)) for direction in Direction)
-    deadline = time.monotonic() + longest_s + SETTLE_S
+    begun = time.monotonic()
     gaps: dict[str, float] = {}
+    seen, since = -1, begun
     while True:
         after = read_counters(testbed)
-        for host, counters in after.items():  # which every reading starts afresh
-            gaps[host] = counters["largest_gap_s"] = max(gaps.get(host, 0.0), counters["largest_gap_s"])
-        if _under_way(before, after) == 0 or time.monotonic() > deadline:
-            return after | read_outside(testbed) | {"fingerprints": testbed.read_fingerprints()}
+        for host in ("client", "server", "router"):  # every reading starts it afresh
+            gaps[host] = after[host]["largest_gap_s"] = max(gaps.get(host, 0.0), after[host]["largest_gap_s"])
+        frames, now = _frames(after), time.monotonic()
+        if frames != seen:
+            seen, since = frames, now
+        given_up = now > begun + longest_s + SETTLE_S or now > max(since, begun + longest_s) + LOST_S
+        if _under_way(before, after) == 0 or given_up:
+            return after
         time.sleep(0.002)
+
+
+def _frames(moment: Mapping[str, Any]) -> int:
+    """All frames that were counted so far, wherever."""
+    hosts = [moment["client"], moment["server"], *moment["router"]["ports"].values()]
+    return sum(host["rx_frames"] + host["tx_frames"] for host in hosts)
 
 
 def _under_way(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:

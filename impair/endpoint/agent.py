@@ -124,19 +124,18 @@ class Endpoint:
         self._peer_network = ipaddress.IPv4Network(peer_network)
         return joined
 
-    def counters(self, whole: bool = True) -> dict[str, Any]:
+    def counters(self) -> dict[str, Any]:
         """Counters since the network was made: the interface's frames and bytes, errors of IP, UDP and TCP.
 
         `oversize_frames` counts from `hello` on. A datagram counts in udp_in_datagrams when it is read. And what is no
-        count: "fingerprint" (see there; it takes longest, and is left out unless `whole`), "processors" (see
-        impair/processors.py), and "largest_gap_s", the longest time since the last call in which this host did not run.
+        count: "processors" (see impair/processors.py), and "largest_gap_s", the longest time since the last call in
+        which this host did not run.
         """
         frames = frame_counters()[self.interface.name]
         return {
             **{name: frames[name] for name in FRAME_COUNTERS},
             **snmp_counters(Path("/proc/net/snmp").read_text()),
             "oversize_frames": self.oversize.read(),
-            **({"fingerprint": fingerprint()} if whole else {}),
             "processors": kept_waiting(),
             "largest_gap_s": self.pulse.largest_gap_s(),
         }
@@ -185,16 +184,17 @@ def snmp_counters(text: str) -> dict[str, int]:
     return {name: int(groups[group][column]) for name, (group, column) in SNMP_COUNTERS.items()}
 
 
-_HERE = Endpoint()
+HERE = Endpoint()
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "hello": _HERE.hello,
-    "join": _HERE.join,
-    "counters": _HERE.counters,
-    "examine": _HERE.examine,
-    "far_ends": _HERE.far_ends,
-    "forget": _HERE.forget,
-    "listen": _HERE.listen,
-    "train_seen": _HERE.train_seen,
+    "hello": HERE.hello,
+    "join": HERE.join,
+    "counters": HERE.counters,
+    "fingerprint": fingerprint,
+    "examine": HERE.examine,
+    "far_ends": HERE.far_ends,
+    "forget": HERE.forget,
+    "listen": HERE.listen,
+    "train_seen": HERE.train_seen,
     "send_train": send_train,
     "send_pattern": send_pattern,
     "serve_pattern": serve_pattern,

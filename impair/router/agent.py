@@ -74,7 +74,7 @@ class Router:
 
     def operations(self) -> dict[str, Callable[..., Any]]:
         """Name -> operation, as `serve` takes them."""
-        names = ("hello", "setup", "examine", "far_ends", "apply", "clear", "show", "probe")
+        names = ("hello", "setup", "examine", "fingerprint", "far_ends", "apply", "clear", "show", "probe")
         return {name: getattr(self, name) for name in names}
 
     @cached_property
@@ -129,6 +129,10 @@ class Router:
             ),
         ]
 
+    def fingerprint(self) -> dict[str, str]:
+        """See impair/fingerprint.py; netem is left out: it is new with every `apply`, and `show` reads it back."""
+        return fingerprint(roots=False, transport=False)
+
     def far_ends(self) -> dict[str, Any]:
         """Where the ports end on the host (impair/ports.py)."""
         return ports.far_ends(self._ports.values())
@@ -154,15 +158,14 @@ class Router:
             self._netem.clear(self._ports[side])
         self._applied.clear()
 
-    def show(self, whole: bool = True) -> dict[str, Any]:
+    def show(self) -> dict[str, Any]:
         """{direction: {"link", "seed", "limit", "unverified", "counters"} or None, "ports": {side: frame counters}}.
 
         `link` is read back, but for what `unverified` names: the kernel does not tell it, so it is what was written.
-        Also "rx_while_read", {side: frames that came in after those counters were read and before netem's were}, and
-        "fingerprint" (see there; the queueing disciplines are the directions themselves, new with every `apply`;
-        it takes longest, and is left out unless `whole`), "processors" (impair/processors.py; of a user-mode kernel
-        also its own time as "cpu_s", and "working_s": see Watch in impair/pulse.py), and "largest_gap_s", the longest
-        time since the last `show` in which this host did not run.
+        Also "rx_while_read", {side: frames that came in after those counters were read and before netem's were},
+        "processors" (impair/processors.py; of a user-mode kernel also its own time as "cpu_s", and "working_s": see
+        Watch in impair/pulse.py), and "largest_gap_s", the longest time since the last `show` in which this host did
+        not run.
         """
         counters, readings, later = self._read_together()
         directions: dict[str, Any] = {}
@@ -175,7 +178,6 @@ class Router:
             "rx_while_read": {
                 side: later[name]["rx_frames"] - counters[name]["rx_frames"] for side, name in self._ports.items()
             },
-            **({"fingerprint": fingerprint(roots=False, transport=False)} if whole else {}),
             "processors": self._launcher.processors or kept_waiting(),
             "largest_gap_s": self._largest_gap_s(),
         }

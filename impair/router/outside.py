@@ -16,9 +16,9 @@ from impair.processors import kept_waiting
 from impair.wire import serve
 
 
-def counters(*, whole: bool = True) -> dict[str, Any]:
-    """{"processors": see impair/processors.py, and "fingerprint" where `whole`}."""
-    return {"processors": kept_waiting(), **({"fingerprint": fingerprint(transport=False)} if whole else {})}
+def counters() -> dict[str, Any]:
+    """{"processors": see impair/processors.py}."""
+    return {"processors": kept_waiting()}
 
 
 def examine(names: Sequence[str], subnets: Sequence[str]) -> list[str]:
@@ -34,7 +34,12 @@ def main() -> None:
         parser.add_argument(f"--{side}-subnet", metavar="CIDR", required=True)
     subnets = list(vars(parser.parse_args()).values())
     names = [ports.interface_in(subnet) for subnet in subnets]
-    serve({"counters": counters, "examine": lambda: examine(names, subnets), "far_ends": lambda: ports.far_ends(names)})
+    serve({
+        "counters": counters,
+        "fingerprint": lambda: fingerprint(transport=False),
+        "examine": lambda: examine(names, subnets),
+        "far_ends": lambda: ports.far_ends(names),
+    })  # fmt: skip
 
 
 if __name__ == "__main__":

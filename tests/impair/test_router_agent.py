@@ -101,7 +101,7 @@ def test_the_router_shows_its_fingerprint_without_what_every_trial_replaces_and_
     router.hello()
     time.sleep(0.1)
     shown = router.show()
-    assert shown["fingerprint"] == {"asked": "False False"}
+    assert router.fingerprint() == {"asked": "False False"}
     assert 0 < shown["largest_gap_s"] < 5.0
 
 
@@ -115,7 +115,7 @@ def test_a_router_stood_still_only_as_long_as_it_was_silent_inside_and_outside(
     router._pulse._last_s -= 0.1  # its own programs did not run for so long
     for gap_s in (outside_s, 0.0):
         launcher.heed(json.dumps({"largest_gap_s": gap_s, "processors": {"cpu_s": 3.0, "working_s": 0.5}}))
-    shown = router.show(whole=False)
+    shown = router.show()
     assert least_s <= shown["largest_gap_s"] < most_s
     assert shown["processors"] == {"cpu_s": 3.0, "working_s": 0.5}
     assert netem.held == {}

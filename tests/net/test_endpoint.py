@@ -334,7 +334,7 @@ def test_tampering_changes_its_topics_of_the_fingerprint(pair: Pair, topics: str
         "default": default_congestion(), "congestion": other_congestion(),
         "not_forwarding": toggled("ip_forward"), "not_saving": toggled("tcp_no_metrics_save"),
     }  # fmt: skip
-    before = pair.agents["client"].call("counters")["fingerprint"]
+    before = pair.agents["client"].call("fingerprint")
     for command in commands:
         tool = command.split()[0]
         if not shutil.which(tool):
@@ -344,23 +344,23 @@ def test_tampering_changes_its_topics_of_the_fingerprint(pair: Pair, topics: str
         if done.returncode and tool in ("tc", "nft", "iptables", "iptables-legacy"):
             pytest.skip(f"this kernel cannot: {command}: {done.stderr.strip()}")
         assert done.returncode == 0, done.stderr
-    after = pair.agents["client"].call("counters")["fingerprint"]
+    after = pair.agents["client"].call("fingerprint")
     assert {topic for topic in before.keys() | after.keys() if before.get(topic) != after.get(topic)} == set(
         topics.split()
     )
 
 
 def test_traffic_does_not_change_the_fingerprint(pair: Pair) -> None:
-    before = {end: pair.agents[end].call("counters")["fingerprint"] for end in ENDS}
+    before = {end: pair.agents[end].call("fingerprint") for end in ENDS}
     assert before["client"].keys() == {
         "links", "routes", "rules", "neighbours", "qdiscs", "firewall", "offloads", "sysctls", "limits", "programs",
     }  # fmt: skip
     pair.train("client", 200, size_bytes=1472)
     pair.transfer("client", 2_000_000, 10.0)
     subprocess.run(pair.inside("client", "ping", "-c1", "-W1", "10.77.1.33"), capture_output=True, check=False)  # ARP
-    assert {end: pair.agents[end].call("counters")["fingerprint"] for end in ENDS} == before
+    assert {end: pair.agents[end].call("fingerprint") for end in ENDS} == before
     pair.agents["client"].call("forget")
-    assert pair.agents["client"].call("counters")["fingerprint"] == before["client"]
+    assert pair.agents["client"].call("fingerprint") == before["client"]
 
 
 def test_an_endpoint_that_was_frozen_says_so_once(pair: Pair) -> None:

@@ -322,13 +322,13 @@ def test_the_kernel_engines_router_tells_what_was_done_to_it(
 ) -> None:
     assert guest.guest
     guest.apply(Link(), Link())
-    before = ask(guest.router, "show")["fingerprint"]
+    before = ask(guest.router, "fingerprint")
     assert ask(guest.router, "examine") == []
     for command in do:
         ask(guest.guest, "run", command=command.split())
     try:
         assert any(word in told for told in ask(guest.router, "examine"))
-        after = ask(guest.router, "show")["fingerprint"]
+        after = ask(guest.router, "fingerprint")
         assert topic in {name for name in before if before[name] != after[name]}
     finally:
         ask(guest.guest, "run", command=undo.split())

@@ -86,7 +86,7 @@ def test_a_kernel_that_dies_says_so(project: Project, tmp_path: Path) -> None:
 def test_a_stopped_kernel_is_found_and_a_working_one_is_not(project: Project, tmp_path: Path, how: str) -> None:
     with booted(project, tmp_path) as (container, router):
         router.call("hello")
-        before = router.call("show", whole=False)
+        before = router.call("show")
         for stops in (True, False):
             if how == "docker pause":
                 docker("pause" if stops else "unpause", container)
@@ -94,7 +94,7 @@ def test_a_stopped_kernel_is_found_and_a_working_one_is_not(project: Project, tm
                 number = signal.SIGSTOP if stops else signal.SIGCONT
                 docker("exec", container, "python3", "-c", send("linux.uml", number))
             time.sleep(1.0 if stops else 0.0)
-        stopped, after = (router.call("show", whole=False) for _ in range(2))
+        stopped, after = (router.call("show") for _ in range(2))
     assert before["largest_gap_s"] < LARGEST_GAP_S
     assert stopped["largest_gap_s"] > 0.9
     assert after["largest_gap_s"] < LARGEST_GAP_S

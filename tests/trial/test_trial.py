@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial
+from headwind.testbed import testbed as testbed_module
+from headwind.trial import trial as trial_module
 from headwind.trial.content import Stretch, stretch_of
 from headwind.trial.probes import BULK_TRAINS, PROBE_REPEATS
 from headwind.trial.trial import run_trial
@@ -149,3 +153,37 @@ def test_probes_are_repeated_so_often_and_no_more() -> None:
     result = outcome_of(Sabotage(late=True))
     assert result.outcome is Outcome.INVALID
     assert len(result.proof.counters["missed"]) == PROBE_REPEATS
+
+
+class Clock:
+    """A clock that runs only while somebody sleeps, in steps of the sleeper's choice."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, pause_s: float) -> None:
+        self.now_s += pause_s
+
+
+@pytest.mark.parametrize(("moving", "longest_s"), [(False, trial_module.LOST_S), (True, trial_module.SETTLE_S)])
+def test_a_frame_that_never_comes_is_waited_for_only_as_long_as_others_move(
+    monkeypatch: pytest.MonkeyPatch, moving: bool, longest_s: float
+) -> None:
+    clock = Clock()
+
+    def counted(sent: int) -> dict[str, Any]:
+        host = {"tx_frames": sent, "rx_frames": 0, "largest_gap_s": 0.0}
+        port = {"tx_frames": 0, "rx_frames": 0}
+        return {"client": dict(host), "server": dict(host, tx_frames=0),
+                "router": {"ports": {"client": port, "server": port}, "largest_gap_s": 0.0}}  # fmt: skip
+
+    def read(_: object) -> dict[str, Any]:
+        return counted(1 + (int((clock.now_s - 100) * 1000) if moving else 0))
+
+    monkeypatch.setattr(trial_module, "time", clock)
+    monkeypatch.setattr(trial_module, "read_counters", read)
+    trial_module._settled_counters(cast("testbed_module.Testbed", None), Profile("clean"), counted(0))
+    assert longest_s < clock.now_s - 100 < longest_s + 0.01
