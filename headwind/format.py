@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -151,6 +151,12 @@ def quantity_name(quantity: str) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """A count and its noun: "1 trial", "2 trials", "1,000 requests"."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def enumerated(items: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *others, last = items
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def clean(text: str) -> str:

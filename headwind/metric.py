@@ -127,6 +127,10 @@ class Workload(ABC):
         """How it measures, for the method of a report."""
 
     @abstractmethod
+    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
+        """What it is in plain words, and what it is not, for the top of a report; `metrics` are those of its trials."""
+
+    @abstractmethod
     def brief(self) -> str:
         """Every setting, in a few words."""
 

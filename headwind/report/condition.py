@@ -21,7 +21,7 @@ from impair.profile import Direction
 
 TOTALS = ("median", "mean", "p90", "min", "max")  # of the primary metric, over trials
 FEWEST_FOR_TAIL = fewest_samples(0.9)  # trials
-RUNNING_ROWS = 8  # of the text under a running interval
+RUNNING_ROWS = 5  # of the text under a running interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,81 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from enum import StrEnum
 from itertools import groupby
 
 from headwind.format import arm_name, counted, duration
 from headwind.metric import Metric
-from headwind.model import Protocol
+from headwind.model import Arm, Protocol
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.pending import Open
-from headwind.verdicts.stats import Interval
-from headwind.verdicts.verdict import Top, Verdict, winner
+from headwind.verdicts.stats import Interval, fewest_blocks
+from headwind.verdicts.verdict import Rule, Top, Verdict, winner
+
+
+class Word(StrEnum):
+    """How much is known of a comparison: the only words for it in the page, the terminal and the files."""
+
+    BEATS = "beats"  # a difference that stands among all comparisons
+    TIE = "tie"  # equality that does
+    PERHAPS = "perhaps"  # either of them that does not, or is slight, or the machine's or another network's
+    OPEN = "not decided"
+    FEW = "too few blocks"  # for any verdict
+
+
+MARKS = {
+    Word.BEATS: "\N{BLACK UP-POINTING TRIANGLE}",
+    Word.TIE: "=",
+    Word.PERHAPS: "\N{WHITE UP-POINTING TRIANGLE}",
+    Word.OPEN: "?",
+    Word.FEW: "\N{HORIZONTAL ELLIPSIS}",
+}
+
+
+def word_of(finding: Finding, rule: Rule) -> Word:
+    """How much is known of a comparison of protocols by one metric."""
+    if finding.verdict.says_something:
+        if not finding.survives:
+            return Word.PERHAPS
+        return Word.BEATS if finding.verdict.favours else Word.TIE
+    return Word.FEW if finding.comparison.interval.n < fewest_blocks(rule.confidence, rule.anytime) else Word.OPEN
+
+
+def word_class(word: Word | None) -> str:
+    """How it looks: what is settled stands out."""
+    return "settled" if word in (Word.BEATS, Word.TIE) else "unsettled"
+
+
+def sides(finding: Finding) -> tuple[Arm, Arm]:
+    """Who is ahead and who is behind; the candidate first where nobody is."""
+    pair = finding.pair
+    return (pair.base, pair.new) if finding.verdict.favours < 0 else (pair.new, pair.base)
+
+
+def lead_text(finding: Finding) -> str:
+    """How far ahead the leader is: `1.23x [1.10, 1.34]`, or `more than 1.18x` where unfinished trials leave it open.
+
+    Where the verdict is about finishing, how often both did.
+    """
+    if finding.verdict.is_completion:
+        completion = finding.comparison.completion
+        finished = sorted((completion.new_finished, completion.base_finished), reverse=True)
+        return f"finished {finished[0]} against {finished[1]} of {completion.n}"
+    interval = toward(finding.comparison.interval, finding.verdict.favours)
+    if interval.estimate is None or math.isinf(interval.estimate):
+        return f"more than {_two(interval.ratios[1])}x"
+    return interval_text(interval)
+
+
+def toward(interval: Interval, favours: int) -> Interval:
+    """The interval as seen from the side that is ahead: with candidate and baseline exchanged for the baseline's."""
+    if favours >= 0:
+        return interval
+    return replace(interval, low=-interval.high, high=-interval.low,
+                   estimate=None if interval.estimate is None else -interval.estimate)  # fmt: skip
+
 
 SYMBOLS = {
     Verdict.COMPLETES_MORE: "\N{BLACK UP-POINTING TRIANGLE}",

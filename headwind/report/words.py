@@ -19,23 +19,23 @@ COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's
 
 def headline(data: RunData) -> str:
     """How the run went, in one sentence or two: "All 72 trials ran: 70 ok, 2 timeout."."""
-    done = len(data.latest)
     tally = ", ".join(f"{data.count(outcome)} {outcome.value}" for outcome in Outcome if data.count(outcome))
-    open_end = data.matrix.repeat.is_adaptive and data.status.state is not State.FINISHED
-    all_ = "" if open_end else "All "
-    share = (
-        f"{all_}{counted(done, 'trial')} ran" if done >= data.planned else f"{done:,} of {data.planned:,} trials ran"
-    )
-    how = f"{share}: {tally}." if tally else f"{share}."
-    status = data.status
+    return how_far(data).removesuffix(".") + (f": {tally}." if tally else ".")
+
+
+def how_far(data: RunData) -> str:
+    """How much of the run there is, and why not more: "All 72 trials ran."."""
+    done, status = len(data.latest), data.status
     if status.state is State.RUNNING:
         return (
-            f"In progress, {done:,} of {'at least ' if data.matrix.repeat.is_adaptive else ''}{data.planned:,} trials"
-            + (f": {tally}." if tally else ".")
+            f"In progress, {done:,} of {'at least ' if data.matrix.repeat.is_adaptive else ''}{data.planned:,} trials."
         )
+    open_end = data.matrix.repeat.is_adaptive and status.state is not State.FINISHED
+    ran = f"{'' if open_end else 'All '}{counted(done, 'trial')} ran"
+    ran = f"{ran if done >= data.planned else f'{done:,} of {data.planned:,} trials ran'}."
     if status.state is State.FINISHED:
-        return how
-    return f"The run {'was interrupted' if status.state is State.INTERRUPTED else 'failed'}: {status.reason}. {how}"
+        return ran
+    return f"The run {'was interrupted' if status.state is State.INTERRUPTED else 'failed'}: {status.reason}. {ran}"
 
 
 def median_text(row: Row) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import model_validator
@@ -117,6 +118,14 @@ class H2load(Workload):
             "The total time is h2load's own, from its start to its last response; throughput is the bits of response "
             "bodies over that time, headers not counted."
         )
+
+    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
+        """`1,000 requests for 612 bytes over 100 new connections; not a page load`."""
+        sizes = [each["bytes_body"] / each["requests_succeeded"] for each in metrics
+                 if each.get("bytes_body") and each.get("requests_succeeded")]  # fmt: skip
+        what = counted(round(median(sizes)), "byte") if sizes else self.path
+        over = counted(self.connections, "new connection")
+        return f"{counted(self.requests, 'request')} for {what} over {over}; not a page load"
 
     def brief(self) -> str:
         """Requests, path, connections, streams, threads."""

@@ -336,8 +336,9 @@ def test_names_are_text_and_nothing_else() -> None:
 
 
 def test_a_run_in_progress_says_so() -> None:
-    verdict = words(section(parse(page_of("in-progress")), "verdict"))
-    assert "In progress, 20 of 45 trials: 20 ok." in verdict
+    root = parse(page_of("in-progress"))
+    assert "In progress, 20 of 45 trials." in words(section(root, "answer"))
+    assert "In progress, 20 of 45 trials: 20 ok." in words(section(root, "trust"))
     rows = [row[-3] for row in table(section(parse(page_of("in-progress")), "results"))]
     assert "1 of 1 finished, 2 to come" in rows
 
@@ -364,12 +365,12 @@ def test_when_half_timed_out_the_median_is_a_bound() -> None:
     assert {row[-3] for row in rows} == {"2 of 4 finished, 2 timeout"}
 
 
-def test_warnings_come_before_figures_and_link_to_their_trials() -> None:
-    page = page_of("mixed")
-    assert page.index('class="notices"') < page.index('class="results"')
-    root = parse(page)
-    verdict = section(root, "verdict")
-    links = {words(link): link.get("href", "") for link in verdict.iter("a")}
+def test_warnings_are_counted_on_the_first_screen_and_link_to_their_trials() -> None:
+    root = parse(page_of("mixed"))
+    answer, trust = section(root, "answer"), section(root, "trust")
+    assert "\N{WARNING SIGN} 2 trials with a warning" in words(answer)
+    assert "#trust" in [link.get("href") for link in answer.iter("a")]
+    links = {words(link): link.get("href", "") for link in trust.iter("a")}
     row = root.find(f".//tr[@id='{links['loss/article#1/h2'][1:]}']")
     assert row is not None
     assert [words(cell) for cell in row][:4] == ["1", "9.71 s", "failed", "4.90 s"]

@@ -87,6 +87,9 @@ class Album(Workload):
     def method(cls) -> str:
         return "Albums were leafed through."
 
+    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
+        return f"{len(metrics)} albums of {self.pages} pages"
+
     def brief(self) -> str:
         return f"{self.pages} pages"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headwind import format as units
 from headwind.metric import Use
 from headwind.model import Condition
-from headwind.report import words
+from headwind.report import answer, words
 from headwind.report.commands import tc_command
 from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, condition_view, trial_text
 from headwind.report.data import RunData
@@ -23,14 +23,17 @@ from headwind.report.highlights import doubts, highlights
 from headwind.report.html import templating
 from headwind.report.html.embedded import embedded
 from headwind.report.html.pictures import (
+    arm_key,
     condition_pictures,
     heading,
     interval_pictures,
+    overviews,
     sweep_pictures,
     timeline_picture,
 )
 from headwind.report.method import method
 from headwind.report.published import published_rows
+from headwind.report.standing import standings
 from headwind.report.summary import Row, compare_ranges, notices, summary_table
 from headwind.report.truth import Truth, truth_table
 from headwind.run.codec import State, matrix_to_json
@@ -91,6 +94,7 @@ def render(data: RunData, generated_at_s: float) -> str:
     return templating.page(
         "report.html.j2",
         GLOBALS,
+        **_answer(data),
         **_verdicts(data),
         data=data,
         generated_at_s=generated_at_s,
@@ -103,6 +107,21 @@ def render(data: RunData, generated_at_s: float) -> str:
         resolved=json.dumps(matrix_to_json(data.matrix), indent=2, ensure_ascii=False),
         method=list(method(data)),
     )  # fmt: skip
+
+
+def _answer(data: RunData) -> dict[str, Any]:
+    """What the first screen says and shows."""
+    found = standings(data)
+    return {
+        "headline": answer.headline(data),
+        "seen": answer.seen(data, found),
+        "workload_sentences": answer.workloads(data),
+        "trust": answer.trust(data),
+        "overviews": overviews(data, found),
+        "arm_key": arm_key(data.matrix.protocols),
+        "place": answer.place_of(data.matrix.conditions),
+        "names": {item.id: answer.name_of(item, data.matrix.conditions) for item in data.matrix.conditions},
+    }
 
 
 def _verdicts(data: RunData) -> dict[str, Any]:

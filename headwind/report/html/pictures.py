@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from headwind.format import arm_name, counted, measured
-from headwind.metric import Metric, Unfinished
+from headwind.metric import Metric, Unfinished, Workload
 from headwind.model import Arm, Condition, Matrix, Outcome, Result
-from headwind.observed import Observed, figure, observed
+from headwind.observed import Kind, Observed, figure, observed
 from headwind.report.condition import ConditionView, Running
 from headwind.report.data import RunData, is_data
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
+from headwind.report.standing import Standing
 from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
 from headwind.report.verdicts import SYMBOLS, finding_text
 from headwind.report.words import primaries
@@ -25,7 +26,7 @@ from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule
 
-MOST_STEPS = 30  # of a running interval that are drawn
+MOST_STEPS = 20  # of a running interval that are drawn
 WIDEST = 8.0  # ratio at which the small intervals of the matrix are cut
 FEWEST_TYPICAL = 3  # trials of which the middle one is typical
 
@@ -99,6 +100,54 @@ def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
         title=f"{arm_name(pair.new)} against {arm_name(pair.base)} in {view.condition.id}, block by block",
         description=f"Ratio of {view.condition.workload.primary().label} and its interval after {each}; "
         "above 1 the first is faster.",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Every condition of one workload, a picture each, on one axis."""
+
+    workload: Workload
+    axis: Markup
+    rows: tuple[tuple[Standing, Markup], ...]
+    stopped: bool  # whether a trial was
+    failed: bool
+
+
+def arm_key(arms: Iterable[Arm]) -> list[tuple[Arm, Markup]]:
+    """The arms with their shapes, for a line of text."""
+    return [(arm, charts.icon(arm.value)) for arm in arms]
+
+
+def overviews(data: RunData, found: Sequence[Standing]) -> list[Overview]:
+    """One for each workload, with its conditions in the order given."""
+    workloads = dict.fromkeys(condition.workload for condition in data.matrix.conditions)
+    return [
+        _overview(f"answer-{number}", data, workload, [each for each in found if each.condition.workload == workload])
+        for number, workload in enumerate(workloads, 1)
+    ]
+
+
+def _overview(name: str, data: RunData, workload: Workload, found: Sequence[Standing]) -> Overview:
+    metric = workload.primary()
+    drawn = [
+        [DotSeries(arm.value, arm_name(arm), [trial_mark(row.get(arm)) for row in each.rows.values()], metric.better)
+         for arm in data.matrix.protocols]
+        for each in found
+    ]  # fmt: skip
+    marks = [mark for series in drawn for item in series for mark in item.marks if mark]
+    kinds = {mark.kind for mark in marks}
+    axis = charts.strip_axis(marks, metric.key, limit(metric, data.matrix.timeout_s))
+    pictures = (
+        charts.strip(
+            f"{name}-{number}", series, axis, medians={arm.value: value for arm, value in each.medians.items()},
+            title=f"{heading(metric)} of every trial in {each.condition.id}",
+        )
+        for number, (each, series) in enumerate(zip(found, drawn, strict=True), 1)
+    )  # fmt: skip
+    return Overview(
+        workload, charts.strip_labels(f"{name}-axis", axis), tuple(zip(found, pictures, strict=True)),
+        Kind.BOUND in kinds, Kind.NOTHING in kinds,
     )  # fmt: skip
 
 

@@ -8,8 +8,9 @@ The same values give the same bytes.
 from headwind.report.html.charts.dots import dots
 from headwind.report.html.charts.ecdf import ecdf
 from headwind.report.html.charts.interval import interval
-from headwind.report.html.charts.marks import DotSeries
+from headwind.report.html.charts.marks import DotSeries, icon
 from headwind.report.html.charts.running import RunningPoint, running
+from headwind.report.html.charts.strip import strip, strip_axis, strip_labels
 from headwind.report.html.charts.sweep import SweepPoint, sweep
 from headwind.report.html.charts.timeline import Bar, timeline
 from headwind.report.html.charts.violin import violin
@@ -21,8 +22,12 @@ __all__ = [
     "SweepPoint",
     "dots",
     "ecdf",
+    "icon",
     "interval",
     "running",
+    "strip",
+    "strip_axis",
+    "strip_labels",
     "sweep",
     "timeline",
     "violin",

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from headwind import format as units
 from headwind.metric import Better
 from headwind.observed import Kind, Observed, from_best
-from headwind.report.html.charts.svg import Point, joined, number, path, stamps
+from headwind.report.html.charts.svg import Point, element, joined, number, path, stamps
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +101,8 @@ def crosses(arm: str, points: Iterable[Point], size: float) -> Markup:
     out, across = joined((-size, -size)), joined((2 * size, 2 * size))
     draw = f"l{out}l{across}l{out}l{joined((size, -size))}l{joined((-2 * size, 2 * size))}"
     return path(f"{arm} stroke failed", stamps(points, draw, (-size, size)))
+
+
+def icon(arm: str) -> Markup:
+    """The shape of an arm in a line of text, where its name stands beside it."""
+    return element("svg", stamp(arm, [(7, 7)], 5), class_="chart icon", viewBox="0 0 14 14", aria_hidden="true")

@@ -35,6 +35,8 @@ def element(tag: str, /, *children: str, **attributes: float | str | None) -> Ma
         for name, value in attributes.items()
         if value is not None
     )
+    if not children:
+        return Markup("<{}{}/>").format(tag, written)
     return Markup("<{0}{1}>{2}</{0}>").format(tag, written, Markup().join(map(_child, children)))
 
 
@@ -53,14 +55,14 @@ def chart(kind: str, id: str, height: float, *children: Markup, **attributes: st
     assert isinstance(width, float)
     return element(
         "svg",
-        element("title", title, id=f"{id}-title"),
-        element("desc", description, id=f"{id}-description"),
+        element("title", title, id=f"{id}-t"),
+        element("desc", description, id=f"{id}-d"),
         *children,
         id=id,
         class_=f"chart {kind}",
         role="img",
-        aria_labelledby=f"{id}-title",
-        aria_describedby=f"{id}-description",
+        aria_labelledby=f"{id}-t",
+        aria_describedby=f"{id}-d",
         viewBox=f"0 0 {number(width)} {number(height)}",
         **attributes,
     )
@@ -98,17 +100,16 @@ def line(points: Iterable[Point]) -> str:
 
 
 def steps(points: Iterable[Point]) -> str:
-    """Path commands of a staircase from point to point: first along, then up or down."""
-    parts: list[str] = []
-    last_x = last_y = 0
-    for point_x, point_y in points:
-        x, y = round(point_x * 10), round(point_y * 10)
-        if not parts:
-            parts.append("M" + joined((x / 10, y / 10)))
-        else:
-            parts += [f"{axis}{number(by / 10)}" for axis, by in (("h", x - last_x), ("v", y - last_y)) if by]
-        last_x, last_y = x, y
-    return "".join(parts)
+    """Path commands of a staircase from point to point: first along, then up or down; steps at one place are one."""
+    (start_x, start_y), *others = [(round(x * 10), round(y * 10)) for x, y in points]
+    parts, x, y, risen = ["M" + joined((start_x / 10, start_y / 10))], start_x, start_y, start_y
+    for next_x, next_y in others:
+        if next_x != x:
+            parts += [f"v{number((y - risen) / 10)}"] * (y != risen)
+            parts.append(f"h{number((next_x - x) / 10)}")
+            risen = y
+        x, y = next_x, next_y
+    return "".join([*parts, *[f"v{number((y - risen) / 10)}"] * (y != risen)])
 
 
 def stamps(points: Iterable[Point], draw: str, end: Point = (0.0, 0.0)) -> str:

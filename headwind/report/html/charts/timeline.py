@@ -120,7 +120,8 @@ def _length(plot: Plot, bar: Bar) -> float:
 def _drift(plot: Plot, bars: Sequence[Bar]) -> Markup:
     """A dot for each time, and the running median of all of them, whatever condition they are of."""
     told = [(plot.x(bar.start_s), bar.relative) for bar in bars if bar.relative is not None]
-    dots = path("round drift", stamps(((round(x), round(plot.y(relative))) for x, relative in told), "h0"))
+    places = sorted({(round(x), round(plot.y(relative))) for x, relative in told})  # those at one place are one dot
+    dots = path("round drift", stamps(places, "h0"))
     window = max(9, len(told) // 20)
     line_: list[Point] = []
     for begin in range(0, len(told) - window + 1, max(1, len(told) // _MOST)):

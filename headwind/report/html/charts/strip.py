@@ -1,0 +1,116 @@
+"""Every trial of a condition on one line for each arm, the median large: rows of a table that share one axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from headwind import format as units
+from headwind.observed import Kind, Observed
+from headwind.report.html.charts.axes import Scale, scale, ticks
+from headwind.report.html.charts.marks import DotSeries, crosses, stamp
+from headwind.report.html.charts.svg import WIDTH, Point, chart, element, number, path, stamps, text, text_width
+
+_ROW = 13.0  # of an arm
+_EDGE = 5.0  # above the first and below the last
+_AXIS = 20.0  # the height of the row of labels
+_MOST_TICKS = 9
+_FAILED = 16.0  # the room at the right for trials without a time
+
+
+@dataclass(frozen=True, slots=True)
+class StripAxis:
+    """What the rows of one table share: the axis of times, and where trials were stopped (None: nowhere)."""
+
+    x: Scale
+    quantity: str
+    stopped: float | None
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round values, without one that meets the place of the timeout."""
+        return ticks(self.x, _MOST_TICKS)
+
+
+def strip_axis(values: Iterable[Observed], quantity: str, timeout: float | None) -> StripAxis:
+    """A logarithmic axis for all of them; it reaches the timeout where a trial was stopped there.
+
+    `values` are in SI units of `quantity`, `timeout` too (None: nothing stops a trial at a value of it).
+    """
+    values = list(values)
+    finished = [value.known for value in values if value.is_finished and value.known > 0]
+    stopped = timeout if any(value.kind is Kind.BOUND for value in values) else None
+    bounds = [value.known for value in values if value.kind is Kind.BOUND]
+    told = [*finished, *bounds, *([stopped] if stopped else [])] or [1.0, 2.0]
+    return StripAxis(scale(told, 6.0, WIDTH - _FAILED - 6.0, kind="log", pad=0.03), quantity, stopped)
+
+
+def strip_labels(id: str, axis: StripAxis) -> Markup:  # noqa: A002
+    """The axis's labels, for the head of the table: as wide as the strips below it."""
+    labels, free, limit = [], -math.inf, axis.x(axis.stopped) if axis.stopped else math.inf
+    stop = f"timeout {units.setting(axis.quantity, axis.stopped)}" if axis.stopped else ""
+    if stop:
+        limit -= text_width(stop) + 4
+        labels.append(text(axis.x(axis.stopped or 0) + 4, _AXIS / 2, stop, class_="end"))
+    for value in axis.ticks:
+        place, label = axis.x(value), units.setting(axis.quantity, value)
+        left = max(0.0, place - text_width(label) / 2)
+        if left >= free and left + text_width(label) < limit:
+            labels.append(text(left, _AXIS / 2, label, class_="quiet"))
+            free = left + text_width(label) + 8
+    return chart(
+        "strip axis", id, _AXIS, *labels, title="Axis", description="Of the times below it.",
+    )  # fmt: skip
+
+
+def strip(id: str, series: Sequence[DotSeries], axis: StripAxis, *, medians: dict[str, Observed], title: str) -> Markup:  # noqa: A002
+    """A line for each arm: small marks are trials, the large one is the median.
+
+    What was stopped is an arrow at its bound, what has no time a cross at the right end. `medians` are by arm.
+    """
+    height = 2 * _EDGE + _ROW * len(series)
+    grid = "".join(f"M{number(axis.x(value))} 0V{number(height)}" for value in axis.ticks)
+    rows = [(item, _EDGE + _ROW * (index + 0.5)) for index, item in enumerate(series)]
+    stop = f"M{number(axis.x(axis.stopped))} 0V{number(height)}" if axis.stopped else ""
+    said = "; ".join(f"{item.label} {units.observed_text(axis.quantity, medians.get(item.arm))}" for item in series)
+    return chart(
+        "strip", id, height,
+        path("grid", grid),
+        path("timeout", stop),
+        element("g", *(_trials(item, y, axis) for item, y in rows), class_="faint"),
+        *(_median(item.arm, medians.get(item.arm), y, axis) for item, y in rows),
+        title=title,
+        description=f"Medians: {said}.",
+    )  # fmt: skip
+
+
+def _trials(series: DotSeries, y: float, axis: StripAxis) -> Markup:
+    """Dots from left to right, one for those at the same place: the line tells the arm, and a long run stays small."""
+    known = [mark for mark in series.marks if mark]
+    places = sorted({round(2 * axis.x(mark.known)) / 2 for mark in known if mark.is_finished})
+    bounds = dict.fromkeys((axis.x(mark.known), y) for mark in known if mark.kind is Kind.BOUND)
+    failed = [(WIDTH - _FAILED / 2, y)] if any(mark.kind is Kind.NOTHING for mark in known) else []
+    dots = path(f"{series.arm} round", stamps(((x, y) for x in places), "h0"), stroke_width=4.4)
+    return dots + onward(series.arm, bounds, 3) + crosses(series.arm, failed, 3.5)
+
+
+def _median(arm: str, value: Observed | None, y: float, axis: StripAxis) -> Markup:
+    if value is None:
+        return Markup()
+    if value.kind is Kind.NOTHING:
+        return crosses(arm, [(WIDTH - _FAILED / 2, y)], 5)
+    place = (axis.x(value.known), y)
+    draw = onward if value.kind is Kind.BOUND else stamp
+    return element("g", draw(arm, [place], 6.4), class_="ring") + draw(arm, [place], 5)
+
+
+def onward(arm: str, points: Iterable[Point], size: float) -> Markup:
+    """A triangle to the right at every point: the trial was stopped, its time lies further on."""
+    moved = ((x - size * 0.6, y - size) for x, y in points)
+    return path(
+        f"{arm} solid onward",
+        stamps(moved, f"l{number(1.7 * size)} {number(size)}l{number(-1.7 * size)} {number(size)}z"),
+    )
