@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OTHERS = {
     "a server without its processors": "test_a_server_without_its_processors_is_found_by_the_time_it_waited",
     "a paused router": "test_a_paused_router_is_found",
+    "another nginx in its place": "test_an_nginx_that_obeys_another_file_is_found",
     "a shaper that nobody can see": "test_a_shaper_that_nobody_can_see_is_found_by_the_long_train",
 }
 

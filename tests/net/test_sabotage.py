@@ -290,6 +290,31 @@ def test_a_shaper_that_nobody_can_see_is_found_by_the_long_train(bed: testbed.Te
         execute(bed, sabotage, sabotage.undo, words)
 
 
+OTHER_NGINX = (
+    "sed 's/443/444/; s/8443/8444/' /opt/headwind/nginx/nginx.conf > /tmp/other.conf && "
+    "nginx -c /tmp/other.conf -g 'daemon on;'"
+)
+
+
+def test_an_nginx_that_obeys_another_file_is_found(bed: testbed.Testbed) -> None:
+    """A second one that takes the first one's place: it has the same ports less one, and the same file of its pid."""
+    identity = bed.containers["server"]
+    own = docker("exec", identity, "cat", "/run/nginx.pid").strip()
+
+    def replace() -> None:
+        docker("exec", identity, "sh", "-c", OTHER_NGINX)
+
+    try:
+        result = run_with(bed, Protocol.H2, replace)
+        assert result.outcome is Outcome.LAB_ERROR
+        assert "nginx died" in result.reason
+        with pytest.raises(NotPlain, match=r"nginx obeys another file than /opt/headwind/nginx/nginx\.conf"):
+            examine_start(bed)
+    finally:
+        docker("exec", identity, "sh", "-c", f"kill $(cat /run/nginx.pid); sleep 0.3; echo {own} > /run/nginx.pid")
+    examine_start(bed)
+
+
 # The kernel engine's own router, in a kernel that has netem and its friends.
 
 IN_A_KERNEL = (

@@ -9,9 +9,11 @@ import pytest
 
 from headwind.format import clean
 from headwind.model import Arm, Outcome, Protocol, Role, Twin
+from headwind.proof.pooled import Pooled
 from headwind.report.data import RunData
 from headwind.report.formats.junit import junit_xml
 from headwind.run.codec import State, Status
+from impair.profile import Direction
 from tests.fake import STARTED_AT, ok, trials_of
 from tests.golden.runs import HOSTILE, RUNS, Golden
 from tests.report.test_verdicts_json import checked_matrix, everything
@@ -67,6 +69,21 @@ def test_a_network_that_was_not_proven_is_a_failure_and_what_protocols_do_is_not
     timeouts = found["loss-corrupt/article", f"h1: {NETWORK}"].findtext("system-out") or ""
     assert "1 ok, 2 timeout" in timeouts
     assert "loss-corrupt/article#0/h1: timeout: stopped after 60.0 s" in timeouts
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_network_that_only_all_trials_together_show_to_be_another_one_is_a_failure(passed: bool) -> None:
+    data = RUNS["mixed"]().data("mixed")
+    condition = data.matrix.conditions[0]
+    question = Pooled(
+        condition, Direction.DOWNLINK, "loss_ratio", (Protocol.H3,), False, 0.02, 0.022, 40_000, "packets", 1e-6,
+        0.0007, 0.0, passed=passed,
+    )  # fmt: skip
+    vars(data)["pooled"] = (question,)
+    case = cases(root_of(data))[clean(condition.id), "all trials together: the network was the requested one"]
+    failure = case.find("failure")
+    assert (failure is None) is passed
+    assert passed or question.text in (case.findtext("failure") or "")
 
 
 def test_what_the_lab_broke_for_good_is_an_error() -> None:

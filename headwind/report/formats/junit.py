@@ -40,6 +40,7 @@ def junit_xml(data: RunData, verdicts: Judgement) -> bytes:
         suite = _suite(root, condition.id, data)
         for arm in data.matrix.arms(condition):
             _arm(suite, data, condition, arm)
+        _together(suite, data, condition)
         for check in verdicts.checks:
             if check.finding.condition == condition:
                 _self_check(suite, check)
@@ -92,6 +93,14 @@ def _arm(suite: ET.Element, data: RunData, condition: Condition, arm: Arm) -> No
     unfinished = [result for result in results if result.outcome in DATA_OUTCOMES - {Outcome.OK}]
     lines = [f"{arm_name(arm)}: {told or 'no trial ran'}", *_lines(unfinished)]
     ET.SubElement(case, "system-out").text = clean("\n".join(lines))
+
+
+def _together(suite: ET.Element, data: RunData, condition: Condition) -> None:
+    """What single trials are too short to show of the network (headwind/proof/pooled.py)."""
+    if any(question.condition == condition for question in data.pooled):
+        case = _case(suite, "all trials together: the network was the requested one")
+        if doubts := data.network_doubts.get(condition.id):
+            _say(case, FAILURE, doubts[0], doubts)
 
 
 def _of(results: Sequence[Result], outcome: Outcome) -> list[Result]:
