@@ -12,6 +12,7 @@ SMOKE := experiments/smoke.yaml
 RUN ?= $(shell ls -d reports/*/ 2>/dev/null | sort | tail -n 1)
 ARGS ?=
 BUDGET ?=
+LANES ?=
 
 PY := .venv/bin/python
 RUNTIME := .venv/requirements.lock
@@ -20,7 +21,7 @@ DEV := .venv/requirements-dev.lock
 ##@ The lab
 .PHONY: lab-run lab-smoke lab-plan lab-report lab-doctor lab-down
 lab-run: $(RUNTIME) docker ## Measure MATRIX=matrix.yaml, for at most BUDGET=2h, and write reports/<run-id>/report.html
-	@exec $(PY) lab.py run "$(MATRIX)" $(if $(BUDGET),--budget $(BUDGET)) $(ARGS)
+	@exec $(PY) lab.py run "$(MATRIX)" $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
 lab-smoke: $(RUNTIME) docker ## The same with a small matrix: is everything in order?
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)

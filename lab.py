@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import signal
 import sys
@@ -24,7 +25,7 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
 
 def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, *, junit: bool) -> int:
     """Run every trial of the matrix, block by block; the report is written again after each. Returns the exit code."""
-    from headwind.cli.doctor import host_facts
+    from headwind.cli.doctor import host_facts, lanes_here
     from headwind.cli.progress import console
     from headwind.plan.capacity import check_capacity, earlier_ceilings
     from headwind.run.codec import State
@@ -47,7 +48,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
     def up(engine: str) -> AbstractContextManager[Testbed]:
         return Testbed.up(images.tag, matrix.congestion, engine, out.print, profiles)
 
-    with Lanes(Lane(up, matrix.timeout_s, engine, matrix.settings)) as lanes:
+    with Lanes(Lane(up, matrix.timeout_s, engine, matrix.settings), lanes_here(matrix.lanes), out.print) as lanes:
         engine, facts = lanes.first.engine, lanes.first.facts
         check_capacity(matrix, facts["ceiling"], earlier_ceilings(reports, engine, host_facts()))
         run = open_run(earlier, matrix, reports, images, lanes.first)
@@ -88,7 +89,8 @@ def run_trials(lanes: Lanes, run: Run, matrix: Matrix) -> None:
     from headwind.report import redrawing
     from headwind.trial.lanes import Begun, Ended
 
-    scheduler = Scheduler(matrix, run.results(), time_left(matrix.repeat.budget_s))
+    left_s = time_left(matrix.repeat.budget_s)
+    scheduler = Scheduler(matrix, run.results(), left_s, lanes.most, os.cpu_count() or 1)
     redraw = redrawing(run, scheduler.judge)
     with Reporter(console(), scheduler).showing() as show:
         for event in lanes.run(scheduler, run):
@@ -98,6 +100,7 @@ def run_trials(lanes: Lanes, run: Run, matrix: Matrix) -> None:
                 case Result():
                     show.finished(event)
                 case Ended():
+                    show.ended(event.lane)
                     redraw()
 
 
@@ -108,7 +111,7 @@ def command_run(options: argparse.Namespace) -> int:
 
     resume = Path(options.resume) if options.resume else None
     matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(commands.matrix_path(options))
-    matrix = commands.with_budget(matrix, options.budget)
+    matrix = commands.with_options(matrix, options)
     return run_matrix(matrix, commands.reports_folder(options), options.engine, resume, junit=options.junit)
 
 

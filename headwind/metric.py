@@ -55,6 +55,15 @@ class Metric:
         return self.label
 
 
+# What any workload costs the testbed, as the containers' control groups count it.
+PROCESSOR_TIMES = tuple(
+    Metric(f"{host}_cpu_s", f"processor time of the {host}", f"{host} CPU", "s", use=Use.SHOWN)
+    for host in ("client", "router", "server")
+)
+BUSY = Metric("processors_busy", "processors that all three kept busy, on average", "processors")
+PRESSURE = Metric("pressure_ratio", "share of the time in which something waited for a processor", "pressure", "ratio")
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """What a finished trial moves in a second, when it takes the median time of many: `times` the metric `amount`."""

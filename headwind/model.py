@@ -15,6 +15,7 @@ from headwind.settings import UNBOUND, Settings
 from impair.profile import Delay, Direction, Profile
 
 PROCESSOR_BOUND = "processor-bound"  # how a trial's warning begins that names a processor as its limit
+AUTO = 0  # of Matrix.lanes
 CONTROL_RATIO = 0.10  # how much longer every delay is in the arm of the positive control
 
 
@@ -166,6 +167,7 @@ class Matrix:
     seed: int
     congestion: Congestion = Congestion()
     settings: Settings = UNBOUND
+    lanes: int = 1  # testbeds side by side, at most; AUTO: as many as the host has room for
     title: str = ""
     source: str = ""
     path: str = ""
@@ -186,6 +188,11 @@ class Block:
     order: tuple[Arm, ...]
     seeds: Mapping[Direction, int]
 
+    @property
+    def id(self) -> str:
+        """`profile/workload#block`, unique inside a run."""
+        return f"{self.condition.id}#{self.index}"
+
     def trials(self) -> tuple[Trial, ...]:
         """The block's trials, in the order in which they run."""
         return tuple(Trial(self, position, arm) for position, arm in enumerate(self.order))
@@ -202,7 +209,7 @@ class Trial:
     @property
     def id(self) -> str:
         """`profile/workload#block/arm`, unique inside a run."""
-        return f"{self.block.condition.id}#{self.block.index}/{self.arm.value}"
+        return f"{self.block.id}/{self.arm.value}"
 
     @property
     def protocol(self) -> Protocol:
@@ -214,19 +221,6 @@ class Trial:
         """The network of this trial: the condition's, but with longer delays for the positive control."""
         profile = self.block.condition.profile
         return slowed(profile) if isinstance(self.arm, Twin) and self.arm.role is Role.SLOWER else profile
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a lane is given to run: a block, or what is left of it."""
-
-    block: Block
-    attempts: Mapping[Arm, int]  # of the arms that are left: the number of the attempt that comes now
-
-    @property
-    def trials(self) -> tuple[Trial, ...]:
-        """Those that are left, in the order in which they run."""
-        return tuple(trial for trial in self.block.trials() if trial.arm in self.attempts)
 
 
 def slowed(profile: Profile) -> Profile:
@@ -291,6 +285,7 @@ class Place:
     lane: int = 1
     testbed: str = ""
     engine: str = ""
+    beside: tuple[str, ...] = ()  # blocks that ran on other lanes meanwhile, as `profile/workload#block`
 
 
 NOWHERE = Place()
@@ -314,6 +309,11 @@ class Result:
     attempt: int = 0
     started_at: float = 0.0  # seconds since the epoch
     place: Place = NOWHERE
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether it is invalid although its network is proven: other lanes kept it from the processors."""
+        return self.outcome is Outcome.INVALID and self.proof.passed
 
     @property
     def is_processor_bound(self) -> bool:

@@ -70,6 +70,8 @@ class World:
     silence_s: float = 0.02  # the longest time without a frame while a client runs
     noise_ratio: float = 0.1  # how far a client's time may lie from the usual one
     nginx: int = 1
+    load: float | None = None  # processors that each host keeps busy while the client runs; None: nobody tells
+    pressure: float = 0.0  # share of that time in which something waits for a processor
     comparing: Sabotage = field(default_factory=Sabotage)  # that of the last run, for the fetch that follows it
     frames: dict[str, dict[str, int]] = field(default_factory=lambda: {
         name: {"tx_frames": 0, "rx_frames": 0} for name in ("client", "server", "port client", "port server")
@@ -82,6 +84,14 @@ class World:
     def broken(self) -> Sabotage:
         """The sabotage of this run of the client; a harmless one when it is not hit."""
         return self.sabotage if self.sabotage.hits(self.runs) else Sabotage()
+
+    @property
+    def processors(self) -> dict[str, Any]:
+        """As impair/processors.py tells it; empty where nobody does."""
+        if self.load is None:
+            return {}
+        told = {"clock_s": self.clock_s, "cpu_s": self.load * self.clock_s, "throttled_s": 0.0, "pressure_s": None}
+        return {"processors": {**told, "host_pressure_s": self.pressure * self.clock_s}}
 
     def carry(self, direction: Direction, count: int, rng: random.Random) -> None:
         """Send `count` frames one way, through netem's model."""
@@ -144,7 +154,7 @@ class FakeAgent(Agent):
 
     def do_counters(self) -> dict[str, Any]:
         zero = dict.fromkeys(("udp_rcvbuf_errors", "oversize_frames", "tcp_retrans_segs", "rx_bytes"), 0)
-        return {**self.world.frames[self.name], **zero, "largest_gap_s": 0.0}
+        return {**self.world.frames[self.name], **zero, **self.world.processors, "largest_gap_s": 0.0}
 
     def do_examine(self) -> list[str]:
         return [self.world.broken.odd] if self.world.broken.odd and self.name == "server" else []
@@ -214,7 +224,7 @@ class FakeRouter(FakeAgent):
     def do_show(self) -> dict[str, Any]:
         ports = {side: dict(self.world.frames[f"port {side}"]) for side in ("client", "server")}
         directions = {direction.value: self._direction(direction) for direction in Direction}
-        return {**directions, "ports": ports, "largest_gap_s": 0.0}
+        return {**directions, "ports": ports, **self.world.processors, "largest_gap_s": 0.0}
 
 
 class FakeServer(FakeAgent):

@@ -28,6 +28,12 @@ def matrix_path(options: argparse.Namespace) -> Path:
     return ROOT / "matrix.yaml" if options.matrix is None else Path(options.matrix)
 
 
+def with_options(matrix: Matrix, options: argparse.Namespace) -> Matrix:
+    """The matrix with the budget and the lanes that the command line asks for instead of its own."""
+    matrix = with_budget(matrix, options.budget)
+    return matrix if options.lanes is None else replace(matrix, lanes=options.lanes)
+
+
 def with_budget(matrix: Matrix, budget_s: float | None) -> Matrix:
     """The matrix with another budget. Raises UsageError where a budget would have to break a fixed number of blocks."""
     from headwind.errors import UsageError
@@ -124,6 +130,17 @@ def budget(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{mistake}; {mistake.hint}") from None
 
 
+def lanes(text: str) -> int:
+    """`auto` or `4`, for argparse."""
+    from headwind.matrix import values
+    from headwind.matrix.units import Mistake
+
+    try:
+        return values.lanes(text)
+    except Mistake as mistake:
+        raise argparse.ArgumentTypeError(f"{mistake}; {mistake.hint}") from None
+
+
 def command_plan(options: argparse.Namespace) -> int:
     """Say what would run, in which order, and about how long."""
     from headwind.cli.plan import print_plan
@@ -181,6 +198,9 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["run"].add_argument("--resume", metavar="RUN", help="go on with this run folder")
     commands.choices["run"].add_argument(
         "--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h"
+    )
+    commands.choices["run"].add_argument(
+        "--lanes", metavar="N", type=lanes, help="testbeds side by side, or `auto` (default: as the matrix says)"
     )
     commands.choices["compare"].add_argument("earlier", metavar="RUN_A", help="a run folder")
     commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")

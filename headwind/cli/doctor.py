@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headwind.errors import HeadwindError
+from headwind.plan.needs import most_lanes
 from headwind.testbed.docker import ROOT, DockerError, compose_command, docker
 from headwind.testbed.engine import EngineError, chosen, row_of
 from headwind.testbed.testbed import projects
@@ -186,13 +187,12 @@ def _bridge_firewall() -> Finding:
 def host_facts() -> dict[str, Any]:
     """What a reader must know of the host to judge a run; every value is a plain string or number."""
     models = (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name"))
-    memory = (int(line.split()[1]) << 10 for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
     return {
         "kernel": platform.release(),
         "machine": platform.machine(),
         "cpu": next(models, ""),
         "cores": os.cpu_count() or 0,
-        "memory_bytes": next(memory, 0),
+        "memory_bytes": _memory_bytes("MemTotal"),
         "python": platform.python_version(),
         "docker": docker("version", "--format", "{{.Server.Version}}", check=False).strip(),
         "compose": " ".join(compose_command()),
@@ -200,6 +200,15 @@ def host_facts() -> dict[str, Any]:
         "tcp_congestion_default": _sysctl("net.ipv4.tcp_congestion_control"),
         "commit": _commit(),
     }
+
+
+def lanes_here(asked: int) -> int:
+    """How many lanes this host may have, of `Matrix.lanes`. Free memory is what needs no swapping."""
+    return most_lanes(asked, os.cpu_count() or 1, _memory_bytes("MemAvailable"))
+
+
+def _memory_bytes(name: str) -> int:
+    return next((int(line.split()[1]) << 10 for line in _lines("/proc/meminfo") if line.startswith(f"{name}:")), 0)
 
 
 def _lines(path: str) -> list[str]:

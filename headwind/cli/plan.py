@@ -8,11 +8,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from headwind.cli.doctor import lanes_here
 from headwind.cli.progress import duration
 from headwind.errors import HeadwindError
 from headwind.format import blocks_text
 from headwind.model import Matrix, Result
-from headwind.plan.forecast import START_S, Forecast
+from headwind.plan.forecast import START_S, Forecast, short_of_time
 from headwind.plan.schedule import plan_blocks
 from headwind.proof import bursts
 from headwind.run import disk
@@ -42,7 +43,9 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     whole_s = START_S + forecast.trials_s(trials)
     size = f"{len(trials)} trials, about {duration(whole_s)}"
     if matrix.repeat.is_adaptive:
-        out.print(f"at least {size}; then more where it decides, {_until(matrix)}")
+        out.print(f"at least {size}, one after the other; then more where it decides, {_until(matrix)}")
+        if warning := short_of_time(matrix, forecast, lanes_here(matrix.lanes)):
+            out.print(escape(warning))
     else:
         longest_s = START_S + len(trials) * matrix.timeout_s
         out.print(f"{size}; never more than {duration(longest_s)} plus repairs")

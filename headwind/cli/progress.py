@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from headwind.model import Result, Trial
+from headwind.plan.forecast import short_of_time
 from headwind.plan.scheduler import Scheduler
 
 
@@ -34,19 +35,20 @@ class Reporter:
     def __init__(self, out: Console, scheduler: Scheduler) -> None:
         self._out, self._scheduler = out, scheduler
         self._lanes: dict[int, str] = {}  # what runs in each
+        self._said = ""
         self._bar: Progress | None = None
         self._task = None
         if out.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                TextColumn("{task.fields[left]}"), console=out,
+                TextColumn("{task.fields[state]}"), console=out,
             )  # fmt: skip
             done, total = scheduler.counts
-            self._task = self._bar.add_task("starting", total=total, completed=done, left="")
+            self._task = self._bar.add_task("starting", total=total, completed=done, state="")
 
     def begun(self, lane: int, trial: Trial) -> None:
-        """Show what runs now and how long the rest should take."""
-        self._lanes[lane] = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.value}"
+        """Show what runs now."""
+        self._lanes[lane] = f"{trial.block.id} {trial.arm.value}"
         self._show()
 
     def finished(self, result: Result) -> None:
@@ -54,16 +56,34 @@ class Reporter:
         self._out.print(escape(line_of(result, *self._scheduler.counts)), highlight=False)
         self._show()
 
+    def ended(self, lane: int) -> None:
+        """A block has ended: how far the run is, and how long it should take yet, is a line where there is no bar."""
+        words = self._words()
+        self._lanes.pop(lane, None)
+        if self._bar is None and words != self._said:
+            self._out.print(words, highlight=False)
+        self._said = words
+        self._show()
+
+    def _words(self) -> str:
+        """`settled 9 of 24, 6 min left`."""
+        left = f"{duration(self._scheduler.expected_s(len(self._lanes)))} left"
+        if not self._scheduler.matrix.repeat.is_adaptive:
+            return left
+        settled, every = self._scheduler.settled
+        return f"settled {settled} of {every}, {left}"
+
     def _show(self) -> None:
         if self._bar is not None and self._task is not None:
             done, total = self._scheduler.counts
-            left = f"about {duration(self._scheduler.expected_s())} left"
-            running = "\n".join(self._lanes.values())
-            self._bar.update(self._task, description=running, completed=done, total=total, left=left)
+            running = "\n".join(f"{name}" for _, name in sorted(self._lanes.items()))
+            self._bar.update(self._task, description=running, completed=done, total=total, state=self._words())
 
     @contextmanager
     def showing(self) -> Iterator[Reporter]:
-        """The bar is on screen inside."""
+        """The bar is on screen inside; before that, what will not fit into the time."""
+        if warning := short_of_time(self._scheduler.matrix, self._scheduler.forecast, self._scheduler.lanes):
+            self._out.print(escape(warning), highlight=False)
         if self._bar is None:
             yield self
         else:

@@ -83,6 +83,7 @@ class WrittenMatrix(Keys):
         "blocks per condition, each runs every protocol once: a number, or bounds within which the data decide",
         WrittenRepeat(),
     )
+    lanes: values.Lanes = key("testbeds that measure side by side: so many, or `auto` as the host has room for", 1)
     seed: Annotated[int, whole(0, LARGEST_SEED)] = key("decides the order of trials and netem's random numbers", 1)
     profiles: dict[values.Name, WrittenProfile] = key("networks by name", minProperties=1, additionalProperties=False)
     workloads: dict[values.Name, WrittenWorkload] = key(
@@ -193,6 +194,7 @@ class WrittenMatrix(Keys):
             seed=self.seed,
             congestion=Congestion(self.congestion.tcp, self.congestion.quic),
             settings=Settings(self.settings.server, self.settings.client),
+            lanes=self.lanes,
             title=self.title,
             source=source,
             path=path,

@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from headwind.matrix import units
 from headwind.matrix.units import Mistake, choose, quoted, scalar
+from headwind.model import AUTO
 from headwind.model import Protocol as Version
 from headwind.settings import Windows as Size
 from impair.profile import DISTRIBUTION_REACH
@@ -23,6 +24,7 @@ LONGEST_PATH = 2000
 TIMEOUT_S = (0.1, 86_400.0)
 BUDGET_S = (1.0, 7 * 86_400.0)
 LONGEST_NOTE = 500
+MOST_LANES = 64
 UNFINISHED = "unfinished"  # in the place of a published time
 PUBLISHED_S = (1e-6, 7 * 86_400.0)
 MARGIN = (0.001, 0.5)
@@ -137,6 +139,16 @@ def _timeout(value: Any) -> float:
     return seconds
 
 
+def lanes(value: Any) -> int:
+    """So many, or `auto`: AUTO."""
+    if value == "auto":
+        return AUTO
+    try:
+        return units.whole(value, 1, MOST_LANES)
+    except Mistake as mistake:
+        raise Mistake(str(mistake), f"{mistake.hint}; or `auto`, for as many as the host has room for") from None
+
+
 def budget_s(value: Any) -> float:
     """`15min` -> 900.0. Raises Mistake."""
     return _between(units.duration_s(value), BUDGET_S, value, "a budget is from 1s to 168h")
@@ -189,6 +201,10 @@ def _version(value: Any) -> Version:
 Seconds = Annotated[float, _quantity(units.seconds, units.TIME)]
 Timeout = Annotated[float, _quantity(_timeout, units.TIME)]
 Budget = Annotated[float, _quantity(budget_s, units.DURATION)]
+Lanes = Annotated[
+    int,
+    Written(lanes, {"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": MOST_LANES}]}),
+]
 Margin = Annotated[float, _quantity(_margin, units.RATIO)]
 Confidence = Annotated[float, _quantity(_confidence, units.RATIO)]
 Ratio = Annotated[float, _quantity(units.ratio, units.RATIO)]

@@ -3,37 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from headwind.model import Block, Matrix, Outcome, Result, Task
+from headwind.model import Block, Matrix, Outcome, Result
 from headwind.plan.adaptive import block_seconds, choices
 from headwind.plan.forecast import Forecast
+from headwind.plan.needs import Needs
 from headwind.plan.schedule import plan_blocks
+from headwind.trial.block import Task
+from headwind.verdicts.findings import pairs_of
 from headwind.verdicts.judgement import Judge
+from headwind.verdicts.pending import Open
+from headwind.verdicts.verdict import LONGEST_FORECAST_BLOCKS
 
 UNFINISHED = (Outcome.LAB_ERROR, Outcome.SKIPPED)  # such a trial runs again
+TURN_BESIDE = 4  # blocks for each lane that run side by side before those that run alone have their turn
+TURN_ALONE = 6  # blocks that run alone before the others have theirs
 
 
 class Scheduler:
     """`next` until it gives nothing and nothing runs any more; `tell` after each trial.
 
-    First the minimum of the matrix, in the order of the plan, then what adaptive repetition chooses. A block is given
-    only if it is expected to end within `left_s`, and never split; what is left of one that was interrupted is given
-    whole. `results` are those of a run that goes on.
+    First the minimum of the matrix, then what adaptive repetition chooses. A block is given only if it is expected to
+    end within `left_s`, and never split; what is left of one that was interrupted is given whole. With one lane the
+    minimum comes in the order of the plan. With several, blocks run side by side where processors suffice
+    (plan/needs.py); those that need them all run alone, several in a row, because the others have to drain before.
+    `results` are those of a run that goes on.
     """
 
     def __init__(
-        self, matrix: Matrix, results: Collection[Result] = (), left_s: Callable[[], float] = lambda: math.inf
+        self,
+        matrix: Matrix,
+        results: Collection[Result] = (),
+        left_s: Callable[[], float] = lambda: math.inf,
+        lanes: int = 1,
+        cores: int = 1,
     ) -> None:
-        self.matrix = matrix
-        self.judge, self.forecast = Judge(matrix), Forecast(matrix.timeout_s)
-        self._left_s = left_s
+        self.matrix, self.lanes, self.left_s = matrix, lanes, left_s
+        self.judge, self.forecast, self.needs = Judge(matrix), Forecast(matrix.timeout_s), Needs(cores)
         self._attempts: dict[str, int] = {}  # of each trial, by its id
         self._done: set[str] = set()  # ids of trials that need no further attempt
         self._planned = plan_blocks(matrix)  # the minimum and what was chosen beyond it, as far as it is not done
-        self._again: deque[Block] = deque()
+        self._again: dict[str, Block] = {}  # by id: blocks that must run again once they have ended
+        self._quiet: set[str] = set()  # ids of blocks that other lanes disturbed
+        self._beside = self._alone = 0  # blocks of the present turn
         self.tell(results)
 
     def tell(self, results: Collection[Result]) -> None:
@@ -41,13 +56,31 @@ class Scheduler:
         self.judge.tell(results)
         for result in results:
             self.forecast.learn(result)
-            trial = result.trial.id
-            self._attempts[trial] = result.attempt + 1
-            (self._done.discard if result.outcome in UNFINISHED else self._done.add)(trial)
+            self.needs.learn(result)
+            trial = result.trial
+            self._attempts[trial.id] = result.attempt + 1
+            (self._done.discard if result.outcome in UNFINISHED else self._done.add)(trial.id)
+            if result.is_disturbed:
+                self._quiet.add(trial.block.id)
+                self.repeat([trial.block])
 
     def repeat(self, blocks: Collection[Block]) -> None:
-        """These blocks run again, whole and before all others: their results say nothing of a protocol."""
-        self._again += [block for block in blocks if block not in self._again]
+        """These blocks run again, whole and before others: their results say nothing of a protocol."""
+        self._again |= {block.id: block for block in blocks}
+
+    def next(self, in_flight: Collection[Task] = ()) -> Task | None:
+        """What to run now, beside what runs already; None: nothing before one of these has ended, if any ever."""
+        running = [task.block for task in in_flight]
+        self._reopen({block.id for block in running})
+        if any(self._runs_alone(block) for block in running):
+            return None
+        waiting = self._candidates(running)
+        block = self._one_beside(running, waiting) if running else self._first(waiting)
+        if block is None:
+            return None
+        if block not in self._planned:
+            self._planned.append(block)
+        return self._left_of(block)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -55,36 +88,111 @@ class Scheduler:
         left = sum(len(self._left_of(block).attempts) for block in self._planned)
         return len(self._done), len(self._done) + left
 
-    def expected_s(self) -> float:
-        """How long what is planned takes yet, one trial after the other."""
-        return self.forecast.trials_s(trial for block in self._planned for trial in self._left_of(block).trials)
+    @property
+    def settled(self) -> tuple[int, int]:
+        """Comparisons of protocols that are settled, and all there are."""
+        pairs = [(item.id, pair) for item in self.matrix.conditions for pair in pairs_of(self.matrix, item)]
+        every = {(name, pair) for name, pair in pairs if not pair.is_check}
+        left = {(item.condition.id, pair) for item in self._open() for pair in item.pairs}
+        return len(every - left), len(every)
 
-    def next(self, in_flight: Collection[Task] = ()) -> Task | None:
-        """What to run now, beside what runs already; None: nothing before one of these has ended, if any ever."""
-        running = [task.block for task in in_flight]
-        for block in self._again:
-            if block not in running:
-                self._again.remove(block)
-                return self._task(block)
-        for block in self._candidates(running):
-            if block not in self._planned:
-                self._planned.append(block)
-            return self._left_of(block)
-        return None
+    def expected_s(self, lanes: int) -> float:
+        """How long the run takes yet if so many lanes are busy: at most what is left of its time."""
+        work_s = self.forecast.trials_s(trial for block in self._planned for trial in self._left_of(block).trials)
+        if self.matrix.repeat.is_adaptive:
+            work_s += sum(self._beyond_s(item) for item in self._open())
+        return max(0.0, min(work_s / max(1, lanes), self.left_s()))
 
-    def _candidates(self, running: Collection[Block]) -> Iterator[Block]:
+    def _open(self) -> list[Open]:
+        return self.judge.open(block_seconds(self.matrix, self.forecast))
+
+    def _beyond_s(self, item: Open) -> float:
+        """What the forecast for a condition's verdicts comes to, less the minimum that is planned anyway."""
+        until = item.n + (item.outlook.blocks or LONGEST_FORECAST_BLOCKS)
+        return max(0, min(until, self.matrix.repeat.most) - max(item.n, self.matrix.repeat.least)) * item.block_s
+
+    def _reopen(self, running: Collection[str]) -> None:
+        """Blocks that must run again and do not run any more are planned anew, in front."""
+        ended = [block for name, block in self._again.items() if name not in running]
+        for block in ended:
+            del self._again[block.id]
+            self._done -= {trial.id for trial in block.trials()}
+        self._planned = [*ended, *(block for block in self._planned if block not in ended)]
+
+    def _candidates(self, running: Sequence[Block]) -> list[Block]:
         """The blocks that are worth their time and fit into what is left of it, in the order in which they should run.
 
         The minimum comes first; where repetition is adaptive, what was seen decides after that.
         """
-        left_s = self._left_s()
+        left_s = self.left_s()
         self._planned = [block for block in self._planned if self._left_of(block).attempts]
-        for block in self._planned:
-            if block not in running and self.forecast.trials_s(self._left_of(block).trials) <= left_s:
-                yield block
-        if self.matrix.repeat.is_adaptive:
+        waiting = [
+            block for block in self._planned
+            if block not in running and self.forecast.trials_s(self._left_of(block).trials) <= left_s
+        ]  # fmt: skip
+        if self.lanes > 1:
+            waiting.sort(key=self._order(waiting, running))
+        if self.matrix.repeat.is_adaptive and self._may_choose(waiting):
             costs = block_seconds(self.matrix, self.forecast)
-            yield from choices(self.judge, self._done, running, costs, left_s)
+            waiting += choices(self.judge, self._done, [*running, *waiting], costs, left_s)
+        return waiting
+
+    def _may_choose(self, waiting: Sequence[Block]) -> bool:
+        """Whether what lies beyond the minimum may run now: once that is given out, but for what has to run alone."""
+        return not waiting or (self.lanes > 1 and all(map(self._runs_alone, waiting)))
+
+    def _order(self, waiting: Sequence[Block], running: Sequence[Block]) -> Callable[[Block], tuple[float, ...]]:
+        """Square by square, so that a drift of the machine meets all conditions alike; in each, what shortens it.
+
+        Of what nothing is known the shortest comes first: it is soon known. Of the others the condition that takes
+        longest in all, and one that runs already last.
+        """
+        busy = {block.condition.id for block in running}
+        left = Counter((block.condition.id, block.index // len(block.order)) for block in waiting)
+        block_s = block_seconds(self.matrix, self.forecast)
+
+        def key(block: Block) -> tuple[float, ...]:
+            square, condition = block.index // len(block.order), block.condition
+            mine = left[condition.id, square]
+            known = self.needs.is_known(condition)
+            return square, known, condition.id in busy, block_s(condition) * (-mine if known else 1), block.index
+
+        return key
+
+    def _first(self, waiting: Sequence[Block]) -> Block | None:
+        """The block to start while nothing runs."""
+        alone = self._due_alone(waiting)
+        others = [block for block in waiting if not self._runs_alone(block)]
+        if self.lanes == 1 or not others:
+            return next(iter(waiting), None)
+        if alone and self._alone < TURN_ALONE:
+            self._alone, self._beside = self._alone + 1, 0
+            return alone[0]
+        self._alone, self._beside = 0, 1
+        return others[0]
+
+    def _one_beside(self, running: Sequence[Block], waiting: Sequence[Block]) -> Block | None:
+        """The block to start beside those that run; None where there is no room, or others should have their turn."""
+        if self._beside >= TURN_BESIDE * self.lanes and self._due_alone(waiting):
+            return None
+        busy = [block.condition for block in running]
+        for block in waiting:
+            if not self._runs_alone(block) and self.needs.room_for(block.condition, busy):
+                self._beside += 1
+                return block
+        return None
+
+    def _runs_alone(self, block: Block) -> bool:
+        return block.id in self._quiet or self.needs.runs_alone(block.condition)
+
+    def _due_alone(self, waiting: Sequence[Block]) -> list[Block]:
+        """Those that run alone, and of the minimum only those that are not ahead of the other conditions."""
+        square = min((block.index // len(block.order) for block in waiting), default=0)
+        return [
+            block for block in waiting
+            if self._runs_alone(block)
+            and (block.index >= self.matrix.repeat.least or block.index // len(block.order) == square)
+        ]  # fmt: skip
 
     def _task(self, block: Block) -> Task:
         """All of a block, each arm with the number of its next attempt."""

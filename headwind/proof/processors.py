@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from headwind.metric import BUSY, PRESSURE, PROCESSOR_TIMES
 from headwind.model import PROCESSOR_BOUND
 
+_COSTS = [(metric, metric.key.removesuffix("_cpu_s")) for metric in PROCESSOR_TIMES]
 BUSY_SHARE = 0.9  # of the time: who had work for longer had it always, but for the beginning and the end
 OWN_SHARE = 0.2  # of the machine: a testbed that used less did not wait for itself, whatever else ran there
 
@@ -39,6 +41,25 @@ def processor_limits(
     own = _share(sum(gain.get("cpu_s", 0.0) for gain in gains.values()), wall_s, cpus)
     if busy >= BUSY_SHARE and own >= OWN_SHARE:
         yield f"{PROCESSOR_BOUND}: the machine's {cpus} processors were busy for {busy:.0%} of the time"
+
+
+def costs(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics PROCESSOR_TIMES, BUSY and PRESSURE between two readings of the counters, as far as hosts tell them.
+
+    The router's time is that of its whole container, also where a kernel of its own runs in it.
+    """
+    used_s: dict[str, float] = {}
+    for host in after:
+        name = host if host in ("client", "server") else "router"
+        if (cpu_s := _gain(before, after, host).get("cpu_s")) is not None:
+            used_s[name] = max(cpu_s, used_s.get(name, 0.0))
+    found = {metric.key: used_s[name] for metric, name in _COSTS if name in used_s}
+    client = _gain(before, after, "client")
+    if found and "clock_s" in client:
+        found[BUSY.key] = _share(sum(used_s.values()), client["clock_s"])
+    if "host_pressure_s" in client:
+        found[PRESSURE.key] = _share(client["host_pressure_s"], client["clock_s"])
+    return found
 
 
 def _gain(before: Mapping[str, Any], after: Mapping[str, Any], host: str) -> dict[str, float]:

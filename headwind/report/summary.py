@@ -165,7 +165,9 @@ def _network_notices(data: RunData) -> Iterator[Notice]:
 
 def _outcome_notices(data: RunData) -> Iterator[Notice]:
     for outcome, meaning in _OUTCOME_NOTICES.items():
-        trials = tuple(result.trial.id for result in data.latest if result.outcome is outcome)
+        trials = tuple(
+            result.trial.id for result in data.latest if result.outcome is outcome and not result.is_disturbed
+        )
         if trials:
             yield Notice(meaning, trials)
     incomplete = tuple(
@@ -176,7 +178,14 @@ def _outcome_notices(data: RunData) -> Iterator[Notice]:
     if incomplete:
         yield Notice("no time was measured, although the outcome is ok; counted as not completed", incomplete)
     repeated = Counter(result.trial.id for result in data.results)
-    again = tuple(trial for trial, attempts in repeated.items() if attempts > 1)
+    disturbed = dict.fromkeys(result.trial.id for result in data.results if result.is_disturbed)
+    if disturbed:
+        yield Notice("other lanes disturbed an attempt, which is in no figure; its block runs again, alone",
+                     tuple(disturbed))  # fmt: skip
+    blocks = {trial.rpartition("/")[0] for trial in disturbed}
+    again = tuple(
+        trial for trial, attempts in repeated.items() if attempts > 1 and trial.rpartition("/")[0] not in blocks
+    )
     if again:
         yield Notice("repeated: the lab failed at an earlier attempt, which stays on record", again)
 

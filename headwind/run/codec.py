@@ -41,7 +41,6 @@ from impair.profile import Direction, Profile
 
 NOT_SET, NOTHING = "not set", "none"
 T = TypeVar("T")
-
 HOST_FACTS = ("kernel", "machine", "cpu", "cores", "rmem_max_bytes")  # trials of two such hosts are no pairs
 
 
@@ -124,6 +123,7 @@ class StoredMatrix:
     congestion: Congestion
     settings: Annotated[Settings, Field(exclude_if=lambda settings: settings == UNBOUND)] = UNBOUND
     selfcheck: Annotated[SelfCheck | None, Field(exclude_if=lambda selfcheck: selfcheck is None)] = None
+    lanes: Annotated[int, Field(exclude_if=lambda lanes: lanes == 1)] = 1
     published: Annotated[tuple[StoredPublished, ...], Field(exclude_if=lambda published: not published)] = ()
 
 
@@ -178,7 +178,7 @@ def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
     )  # fmt: skip
     stored = StoredMatrix(
         matrix.title, matrix.protocols, matrix.conditions, _repetition_to_json(matrix.repeat), matrix.timeout_s,
-        matrix.seed, matrix.congestion, matrix.settings, matrix.selfcheck, tuple(published),
+        matrix.seed, matrix.congestion, matrix.settings, matrix.selfcheck, matrix.lanes, tuple(published),
     )  # fmt: skip
     written: dict[str, Any] = _MATRIX.dump_python(stored, mode="json")
     return written
@@ -195,7 +195,7 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
     return Matrix(
         stored.protocols, stored.conditions,
         Repetition.fixed(stored.repeat) if isinstance(stored.repeat, int) else stored.repeat,
-        stored.timeout_s, stored.seed, stored.congestion, stored.settings, stored.title, source, path,
+        stored.timeout_s, stored.seed, stored.congestion, stored.settings, stored.lanes, stored.title, source, path,
         stored.selfcheck, tuple(published),
     )  # fmt: skip
 
@@ -240,8 +240,8 @@ def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """One line for every setting of two resolved matrices that differs, named as in matrix.yaml, in its units.
 
-    `before` and `after` are JSON objects of `matrix_to_json`. The title and
-    what others published decide nothing and are not compared.
+    `before` and `after` are JSON objects of `matrix_to_json`. The title, the number
+    of lanes and what others published decide nothing and are not compared.
     """
     old, new = matrix_from_json(before), matrix_from_json(after)
     first, second = _settings(old), _settings(new)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from headwind.model import Outcome, Place, Result, Task, Trial
+from headwind.model import Arm, Block, Outcome, Place, Result, Trial
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed.agent import AgentDied, AgentError
 from headwind.testbed.docker import DockerError
@@ -25,6 +25,19 @@ class Record(Protocol):
 
     def append(self, result: Result) -> None:
         """The attempt ended like this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a lane is given to run: a block, or what is left of it."""
+
+    block: Block
+    attempts: Mapping[Arm, int]  # of the arms that are left: the number of the attempt that comes now
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Those that are left, in the order in which they run."""
+        return tuple(trial for trial in self.block.trials() if trial.arm in self.attempts)
 
 
 def run_block(

@@ -1,14 +1,18 @@
-"""Warns of trials that came near to what the unimpaired path can carry."""
+"""Finds trials that came near to what the unimpaired path can carry, and those that other lanes disturbed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from headwind.metric import PRESSURE
+from headwind.model import DATA_OUTCOMES, Outcome, Result
 from headwind.proof.passage import SIDES
 from headwind.testbed.testbed import Testbed
 from impair.profile import Direction
 
+MOST_PRESSURE = 0.5  # of a trial's time something of the machine may wait for a processor while other lanes run
 HEADROOM = 1.5  # a trial may use the path up to its measured ceiling divided by this
 
 
@@ -20,3 +24,18 @@ def crowding(testbed: Testbed, before: Mapping[str, Any], after: Mapping[str, An
         limit = ceiling["frames_per_s"] / HEADROOM
         if seconds > 0 and frames / seconds > limit:
             yield f"{direction}: {frames / seconds:.0f} frames/s, above {limit:.0f} which the path carries with reserve"
+
+
+def with_neighbours(result: Result, beside: tuple[str, ...]) -> Result:
+    """The result with the blocks that ran beside it; invalid where one of them may have kept it from the processors.
+
+    The rule looks at no time of a protocol: only at how long something waited for a processor, relative to the trial.
+    """
+    found = replace(result, place=replace(result.place, beside=beside))
+    pressure = result.metrics.get(PRESSURE.key, 0.0)
+    if not beside or pressure <= MOST_PRESSURE or result.outcome not in DATA_OUTCOMES:
+        return found
+    return replace(found, outcome=Outcome.INVALID, reason=(
+        f"disturbed by other lanes: for {pressure:.0%} of its time something waited for a processor, above "
+        f"{MOST_PRESSURE:.0%}, while {', '.join(beside)} ran beside it"
+    ))  # fmt: skip

@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from headwind.errors import HeadwindError
-from headwind.model import Block, Outcome, Place, Result, Task
+from headwind.model import Block, Outcome, Place, Result
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed.agent import AgentDied, AgentError
 from headwind.testbed.testbed import Testbed
-from headwind.trial.block import LAB_TROUBLE, Record, left_after, run_block
+from headwind.trial.block import LAB_TROUBLE, Record, Task, left_after, run_block
 from headwind.trial.calibration import measure_capacity
 from headwind.trial.start import examine_start, long_train, troubles
 

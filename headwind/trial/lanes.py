@@ -11,8 +11,9 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from headwind.errors import HeadwindError
-from headwind.model import Block, Result, Task, Trial
-from headwind.trial.block import Record
+from headwind.model import Block, Result, Trial
+from headwind.trial.block import Record, Task
+from headwind.trial.crowding import with_neighbours
 from headwind.trial.lane import Lane, Stopped
 
 
@@ -50,21 +51,55 @@ class Ended:
 Event = Begun | Result | Ended
 
 
-@dataclass(slots=True)
+class _Company:
+    """Which blocks run, and in whose company each lane's trial has run since it began. Threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[int, str] = {}  # by the lane's number: the block's id
+        self._met: dict[int, set[str]] = {}
+
+    def starts(self, lane: int, block: str) -> None:
+        """A lane has this block from now on."""
+        with self._lock:
+            self._running[lane] = block
+            for other in self._met.keys() - {lane}:
+                self._met[other].add(block)
+
+    def ends(self, lane: int) -> None:
+        """The lane has none."""
+        with self._lock:
+            del self._running[lane]
+
+    def trial_begins(self, lane: int) -> None:
+        """From here on its company counts."""
+        with self._lock:
+            self._met[lane] = {block for other, block in self._running.items() if other != lane}
+
+    def met(self, lane: int) -> tuple[str, ...]:
+        """The blocks that ran on other lanes since the trial began."""
+        with self._lock:
+            return tuple(sorted(self._met[lane]))
+
+
+@dataclass(frozen=True, slots=True)
 class _Notes:
     """The record of one lane: on disk first, then told. A lane that was told to stop writes nothing any more."""
 
     lane: Lane
     record: Record
+    company: _Company
     tell: Callable[[Event], None]
 
     def begin(self, trial: Trial, attempt: int) -> None:
         self.lane.check_stop()
         self.record.begin(trial, attempt)
+        self.company.trial_begins(self.lane.number)
         self.tell(Begun(self.lane.number, trial))
 
     def append(self, result: Result) -> None:
         self.lane.check_stop()
+        result = with_neighbours(result, self.company.met(self.lane.number))
         self.record.append(result)
         self.tell(result)
 
@@ -78,6 +113,8 @@ class Lanes:
     def __init__(self, first: Lane, most: int = 1, say: Callable[[str], None] = print) -> None:
         self.lanes, self.most, self._say = [first], most, say
         self._events: SimpleQueue[Event] = SimpleQueue()
+        self._company = _Company()
+        self._coming_up = 0  # number of the lane that does; one at a time, because to start containers is work
         self._running: dict[int, Task] = {}  # by the lane's number
         self._threads: dict[int, threading.Thread] = {}
 
@@ -102,10 +139,13 @@ class Lanes:
             if not self._running:
                 return
             event = self._events.get()
+            if not isinstance(event, Result) and event.lane == self._coming_up:
+                self._coming_up = 0
             if isinstance(event, Result):
                 plan.tell([event])
             elif isinstance(event, Ended):
                 del self._running[event.lane]
+                self._company.ends(event.lane)
                 plan.repeat(event.again)
                 self._check(event)
             yield event
@@ -114,18 +154,20 @@ class Lanes:
         """A block for each lane that has none, and for as many new ones as may be."""
         while True:
             idle = [lane for lane in self.lanes if lane.number not in self._running]
-            if not idle and len(self.lanes) >= self.most:
+            if not idle and (self._coming_up or len(self.lanes) >= self.most):
                 return
             task = plan.next(self._running.values())
             if task is None:
                 return
             if not idle:
                 idle = [self.first.another(len(self.lanes) + 1)]
+                self._coming_up = idle[0].number
                 self.lanes += idle
             self._start(idle[0], task, record)
 
     def _start(self, lane: Lane, task: Task, record: Record) -> None:
-        notes = _Notes(lane, record, self._events.put)
+        notes = _Notes(lane, record, self._company, self._events.put)
+        self._company.starts(lane.number, task.block.id)
         thread = threading.Thread(target=self._work, args=(lane, task, notes), name=f"lane {lane.number}", daemon=True)
         self._running[lane.number], self._threads[lane.number] = task, thread
         thread.start()

@@ -11,7 +11,7 @@ from typing import Any
 from headwind.model import Outcome, Proof, Result, Trial
 from headwind.proof.bursts import stalls
 from headwind.proof.passage import Evidence
-from headwind.proof.processors import processor_limits
+from headwind.proof.processors import costs, processor_limits
 from headwind.proof.proof import prove
 from headwind.proof.windows import window_warnings
 from headwind.settings import UNBOUND, Settings
@@ -79,6 +79,7 @@ def run_trial(
         answer["content"] = finish_fetch(testbed, fetch)
         outcome, reason = decide(trial, answer, proof, health, testbed.server.call("health"))
     metrics = {"timeout_s": timeout_s} if outcome is Outcome.TIMEOUT else dict(answer.get("metrics") or {})
+    metrics |= costs(before, after)
     return Result(
         trial, outcome, reason, metrics, proof, answer, " ".join(answer["command"]), watch.phases_s, attempt, started_at
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from rich.console import Console
 
 from headwind.cli.progress import Reporter, console, duration, line_of
 from headwind.model import Matrix, Repetition, Result
-from headwind.plan.schedule import plan_blocks
+from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
 from impair.profile import Profile
 from tests import fake
@@ -24,9 +25,11 @@ FIRST, SECOND, THIRD = BLOCK.trials()
 class Shown:
     """A scheduler and what is shown of it: told of a result in the order in which the lab does it."""
 
-    def __init__(self, *, terminal: bool, matrix: Matrix = MATRIX, results: Sequence[Result] = ()) -> None:
+    def __init__(
+        self, *, terminal: bool, matrix: Matrix = MATRIX, results: Sequence[Result] = (), left_s: float = math.inf
+    ) -> None:
         self.out = io.StringIO()
-        self.scheduler = Scheduler(matrix, results)
+        self.scheduler = Scheduler(matrix, results, lambda: left_s)
         screen = Console(file=self.out, width=140, force_terminal=terminal, color_system=None)
         self.reporter = Reporter(screen, self.scheduler)
 
@@ -123,7 +126,57 @@ def test_the_time_left_follows_what_was_learnt() -> None:
         shown.finished(fake.ok(FIRST, 1.0))
         for trial in (SECOND, THIRD):
             shown.finished(fake.timeout(trial, 600.0))
-    assert "about 20 min left" in shown.out.getvalue()
+    assert "20 min left" in shown.out.getvalue()
+
+
+def test_with_several_lanes_the_bar_says_what_runs_in_each() -> None:
+    shown = Shown(terminal=True)
+    with shown.reporter.showing():
+        shown.reporter.begun(2, SECOND)
+        shown.reporter.begun(1, FIRST)
+        shown.finished(fake.ok(FIRST, 1.0))
+        shown.reporter.ended(1)
+    for trial in (FIRST, SECOND):
+        assert f"clean [b]/article#0 {trial.arm.value}" in shown.out.getvalue()
+
+
+@pytest.mark.parametrize(("left_s", "words"), [(360.0, "6 min left"), (45.0, "45 s left")])
+def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_left(left_s: float, words: str) -> None:
+    matrix = replace(MATRIX, repeat=Repetition(1, 60))
+    shown = Shown(terminal=False, matrix=matrix, left_s=left_s)
+    for trial in BLOCK.trials():
+        shown.reporter.begun(1, trial)
+        shown.finished(fake.timeout(trial, 60.0))
+    shown.reporter.ended(1)
+    shown.reporter.ended(1)
+    assert shown.out.getvalue().splitlines()[3:] == [f"settled 0 of 3, {words}"]
+
+
+def test_what_is_settled_counts_comparisons_of_protocols() -> None:
+    matrix = replace(MATRIX, repeat=Repetition(1, 60))
+    results = [
+        fake.ok(trial, {"h1": 4.0, "h2": 2.0, "h3": 1.0}[trial.arm.value] * (1 + index / 1000))
+        for index in range(30)
+        for trial in plan_block(matrix, matrix.conditions[0], index).trials()
+    ]
+    assert Scheduler(matrix, results).settled == (3, 3)
+    assert Scheduler(matrix, results[:6]).settled == (0, 3)
+
+
+def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_will_fit() -> None:
+    matrix = fake.example_matrix(Profile("clean"), fake.PROFILES[2], repeat=Repetition(9, 60, budget_s=60.0))
+    once = replace(matrix, repeat=Repetition.fixed(1))
+    results = [fake.ok(trial, 4.0 if "clean" in trial.id else 0.01) for trial in fake.trials_of(once)]
+    shown = Shown(terminal=False, matrix=matrix, results=results)
+    with shown.reporter.showing():
+        pass
+    said = " ".join(shown.out.getvalue().split())
+    assert "the budget is too short for 9 blocks of every condition" in said
+    assert "what will fit: clean/article (4 of 9), loss/article (4 of 9)" in said
+    roomy = Shown(terminal=False, matrix=replace(matrix, repeat=Repetition(9, 60, budget_s=6000.0)))
+    with roomy.reporter.showing():
+        pass
+    assert roomy.out.getvalue() == ""
 
 
 def test_what_is_shown_teaches_nothing() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwind.matrix.reader import load_matrix
-from headwind.model import Congestion, Protocol, Repetition
+from headwind.model import AUTO, Congestion, Protocol, Repetition
 from headwind.run.codec import differences, matrix_from_json, matrix_to_json
 from headwind.settings import Settings, Windows
 from headwind.workloads.h2load import MOST_STREAMS, H2load
@@ -270,3 +270,15 @@ def test_a_network_that_would_need_larger_windows_is_refused_where_it_is(tmp_pat
 def test_a_misspelt_setting_is_refused_with_what_is_near(tmp_path: Path) -> None:
     (complaint,) = refusal(MINIMAL + "settings: as-shiped\n", tmp_path).complaints
     assert "as-shipped" in complaint.hint
+
+
+@pytest.mark.parametrize(("written", "lanes"), [("", 1), ("lanes: 4\n", 4), ("lanes: auto\n", AUTO)])
+def test_lanes_are_a_number_or_left_to_the_host(written: str, lanes: int, tmp_path: Path) -> None:
+    assert load(written + MINIMAL, tmp_path).lanes == lanes
+
+
+@pytest.mark.parametrize("written", ["0", "65", "many", "[1]", "-1"])
+def test_other_lanes_are_refused_with_what_would_be_right(written: str, tmp_path: Path) -> None:
+    said = str(refusal(f"lanes: {written}\n{MINIMAL}", tmp_path))
+    assert ":1:" in said
+    assert "`auto`" in said

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwind.model import Block, Outcome, Repetition, Task
+from headwind.metric import BUSY
+from headwind.model import Block, Matrix, Outcome, Proof, Repetition, Result, Trial
 from headwind.plan.schedule import plan_blocks
 from headwind.plan.scheduler import Scheduler
+from headwind.trial.block import Task
 from impair.profile import Profile
 from tests import fake
 
@@ -42,15 +46,109 @@ def test_the_minimum_comes_in_the_order_of_the_plan() -> None:
     assert blocks_of(given_out(Scheduler(MATRIX))) == plan_blocks(MATRIX)
 
 
+def busy(trial: Trial, processors: float, **more: Any) -> Result:
+    """A trial that kept so many processors busy."""
+    result = fake.ok(trial, 1.0, **more)
+    return replace(result, metrics={**result.metrics, BUSY.key: processors})
+
+
+def known(matrix: Matrix, needs: Mapping[str, float]) -> list[Result]:
+    """A first trial of each of these profiles, so that it is known what they need."""
+    first = {block.condition.profile.name: block.trials()[0] for block in reversed(plan_blocks(matrix))}
+    return [busy(first[name], processors) for name, processors in needs.items()]
+
+
+NAMES = [profile.name for profile in fake.PROFILES]
+LIGHT = known(MATRIX, dict.fromkeys(NAMES, 0.1))
+HEAVY = known(MATRIX, {**dict.fromkeys(NAMES, 0.1), "clean": 1.9})
+
+
+def together(scheduler: Scheduler, running: Sequence[Task] = ()) -> list[Task]:
+    """Everything that may run at once."""
+    found = list(running)
+    while len(found) < scheduler.lanes and (task := scheduler.next(found)):
+        found.append(task)
+    return found
+
+
+def names(tasks: Collection[Task]) -> list[str]:
+    return [task.block.condition.profile.name for task in tasks]
+
+
 def test_what_runs_is_not_given_a_second_time() -> None:
-    scheduler, running = Scheduler(MATRIX), list[Task]()
-    while task := scheduler.next(running):
-        running.append(task)
-    assert sorted(map(id, running)) == sorted({id(task) for task in running})
-    assert {(task.block.condition.id, task.block.index) for task in running} == {
-        (block.condition.id, block.index) for block in plan_blocks(MATRIX)
-    }
-    assert scheduler.counts == (0, 3 * len(running))
+    running = together(Scheduler(MATRIX, LIGHT, lanes=64, cores=16))
+    assert sorted(task.block.id for task in running) == sorted(block.id for block in plan_blocks(MATRIX))
+
+
+def test_blocks_of_different_conditions_run_side_by_side_before_two_of_one() -> None:
+    running = together(Scheduler(MATRIX, LIGHT, lanes=7, cores=16))
+    assert sorted(names(running[:5])) == sorted(NAMES)
+    assert len(running) == 7
+
+
+def test_side_by_side_they_need_no_more_than_the_head_room() -> None:
+    needs = known(MATRIX, dict.fromkeys(NAMES, 0.35))
+    assert len(together(Scheduler(MATRIX, needs, lanes=8, cores=2))) == 3, "1.05 of 2 processors; 1.4 are too many"
+    assert len(together(Scheduler(MATRIX, needs, lanes=2, cores=2))) == 2
+
+
+def test_of_what_nothing_is_known_one_block_runs_at_a_time_until_its_first_trial_tells() -> None:
+    scheduler = Scheduler(MATRIX, lanes=4, cores=4)
+    (first,) = together(scheduler)
+    scheduler.tell([busy(first.trials[0], 0.1)])
+    first, second = together(scheduler, [first])
+    assert second.block.condition != first.block.condition
+    scheduler.tell([busy(second.trials[0], 0.1)])
+    assert len(together(scheduler, [first, second])) == 3
+
+
+def test_where_nobody_tells_what_blocks_need_they_run_one_by_one() -> None:
+    scheduler = Scheduler(MATRIX, lanes=4, cores=4)
+    task = scheduler.next()
+    assert task
+    scheduler.tell([fake.ok(task.trials[0], 1.0)])
+    assert scheduler.next([task]) is None
+
+
+def test_a_block_that_needs_the_processors_runs_alone() -> None:
+    scheduler, running, alone = Scheduler(MATRIX, HEAVY, lanes=4, cores=2), list[Task](), 0
+    while running := together(scheduler, running):
+        if "clean" in names(running):
+            assert len(running) == 1
+            alone += 1
+        finish(scheduler, running.pop(0))
+    assert alone == MATRIX.repeat.least
+    assert scheduler.counts == (45, 45)
+
+
+def test_those_that_run_alone_come_in_a_row_and_wait_for_no_more_than_a_turn_of_the_others() -> None:
+    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=30)
+    needs = known(matrix, {"clean": 1.9, "delay": 0.1, "loss": 0.1})
+    scheduler, running, order = Scheduler(matrix, needs, lanes=2, cores=2), list[Task](), list[str]()
+    while running := together(scheduler, running):
+        order.append(names(running)[0])
+        finish(scheduler, running.pop(0))
+    groups = [len(list(group)) for _, group in itertools.groupby(order, lambda name: name == "clean")]
+    assert len(order) == 90
+    assert max(groups) <= 10, "drift of the machine meets all conditions alike"
+    assert len(groups) <= 2 * 10 + 1, "a square of three at a time, and not every block for itself"
+
+
+def test_a_block_that_other_lanes_disturbed_runs_again_whole_and_alone() -> None:
+    scheduler = Scheduler(MATRIX, LIGHT, lanes=3, cores=16)
+    running = together(scheduler)
+    disturbed = running[0]
+    first, *others = (fake.ok(trial, 1.0, attempt=disturbed.attempts[trial.arm]) for trial in disturbed.trials)
+    scheduler.tell([replace(first, outcome=Outcome.INVALID, reason="disturbed by other lanes"), *others])
+    seen = 0
+    running = running[1:]
+    while running := together(scheduler, running):
+        if disturbed.block.id in [task.block.id for task in running]:
+            assert len(running) == 1
+            assert len(running[0].trials) == 3
+            seen += 1
+        finish(scheduler, running.pop(0))
+    assert seen == 1
 
 
 @given(st.integers(0, 45), st.randoms(use_true_random=False))
@@ -76,7 +174,7 @@ def test_a_block_that_was_chosen_beyond_the_minimum_is_finished_whatever_becomes
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_only_lab_errors_and_trials_that_never_started_are_run_again(outcome: Outcome) -> None:
     trial = plan_blocks(MATRIX)[0].trials()[0]
-    scheduler = Scheduler(MATRIX, [fake.ok(trial, 1.0, outcome=outcome, reason="because")])
+    scheduler = Scheduler(MATRIX, [fake.ok(trial, 1.0, outcome=outcome, reason="because", proof=Proof())])
     task = scheduler.next()
     assert task
     again = outcome in (Outcome.LAB_ERROR, Outcome.SKIPPED)

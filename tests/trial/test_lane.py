@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headwind.model import Block, Condition, Outcome, Protocol, Result, Task, Trial
-from headwind.trial.block import left_after, run_block
+from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial
+from headwind.trial.block import Task, left_after, run_block
 from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
 from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile

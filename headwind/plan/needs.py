@@ -1,0 +1,72 @@
+"""What blocks need of the processors, as measured, and which of them may therefore run side by side. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection
+
+from headwind.metric import BUSY, PRESSURE
+from headwind.model import Arm, Condition, Result
+from headwind.trial.crowding import MOST_PRESSURE
+
+HEADROOM = 0.6  # of the processors may be busy on average: two of them then make something wait a quarter of the time
+UNKNOWN_NEED = 1.0  # processors: what a client that does not wait keeps busy at least
+LANES_PER_CORE = 4  # trials that wait for timers need a tenth of a processor and less
+LANE_BYTES = 600 << 20  # a user-mode kernel of 384 MB, nginx, a client and the agents of three containers
+BOUND_SHARE = 0.5  # of the trials of a condition: where processors limited so many, its blocks run alone
+ALONE_SHARE = 0.4  # of the processors: a block that needs more is soon bound by them, and runs alone
+
+
+def most_lanes(asked: int, cores: int, free_bytes: int) -> int:
+    """How many lanes a host may have: as many as were asked for, or with AUTO as many as processors and memory allow.
+
+    How many of them are used is decided by what blocks need, block by block.
+    """
+    return asked or max(1, min(LANES_PER_CORE * cores, free_bytes // LANE_BYTES))
+
+
+class Needs:
+    """The processors that each condition keeps busy, on average over its trials; the better the more were seen."""
+
+    def __init__(self, cores: int) -> None:
+        self._cores = cores
+        self._seen: dict[str, dict[Arm, list[float]]] = {}  # by condition id
+        self._bound: dict[str, list[bool]] = {}  # by condition id: whether processors were short in each trial
+
+    def learn(self, result: Result) -> None:
+        """Remember what a trial used; one that tells nothing teaches nothing.
+
+        Where something waited for a processor although no other lane ran, there is no room beside it either: it needs
+        them itself, or something else on this host does.
+        """
+        condition, busy = result.trial.block.condition.id, result.metrics.get(BUSY.key)
+        if busy is not None:
+            self._seen.setdefault(condition, {}).setdefault(result.trial.arm, []).append(busy)
+            crowded = not result.place.beside and result.metrics.get(PRESSURE.key, 0.0) > MOST_PRESSURE
+            self._bound.setdefault(condition, []).append(crowded or result.is_processor_bound)
+
+    def processors(self, condition: Condition) -> float | None:
+        """How many a block of the condition keeps busy; None while nothing is known of it."""
+        seen = self._seen.get(condition.id)
+        return statistics.fmean(statistics.fmean(values) for values in seen.values()) if seen else None
+
+    def runs_alone(self, condition: Condition) -> bool:
+        """Whether it is known to need so much that nothing may run beside it."""
+        seen = self._seen.get(condition.id, {})
+        most = max((statistics.fmean(values) for values in seen.values()), default=0.0)
+        bound = statistics.fmean(self._bound.get(condition.id, [False]))
+        return bound >= BOUND_SHARE or most > ALONE_SHARE * self._cores
+
+    def is_known(self, condition: Condition) -> bool:
+        """Whether anything is."""
+        return condition.id in self._seen
+
+    def room_for(self, condition: Condition, running: Collection[Condition]) -> bool:
+        """Whether a block of the condition may start beside these, as far as processors go."""
+        if any(not self.is_known(each) or self.runs_alone(each) for each in running):
+            return False
+        if self.runs_alone(condition):
+            return not running
+        needed = self.processors(condition)
+        busy = sum(self.processors(other) or 0.0 for other in running)
+        return busy + (UNKNOWN_NEED if needed is None else needed) <= HEADROOM * self._cores
