@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from headwind.format import link_settings, measured, moment, observed_text
-from headwind.metric import Better, Metric, Use
+from headwind.metric import PROCESSOR_TIMES, Better, Metric, Use
 from headwind.model import Arm, Block, Condition, Outcome, Result
 from headwind.observed import figure, from_best, mean, median
 from headwind.report.data import RunData, is_data, latest_of
@@ -111,14 +111,14 @@ def condition_view(
     attempts = [result for arm in arms for result in data.attempts(condition, arm)]
     latest = rows_of(latest_of(attempts)).get(condition.id, {})
     rows = tuple(_block_rows(anchor, latest, seeded=data.was_seeded))
-    metric = condition.workload.primary()
+    metric, inside = condition.workload.primary(), inside_of(condition, attempts)
     return ConditionView(
         anchor=anchor,
         condition=condition,
         arms=arms,
         rows=rows,
-        figures=tuple(_figures(condition, arm, data.attempts(condition, arm)) for arm in arms),
-        inside=inside_of(condition),
+        figures=tuple(_figures(condition, arm, data.attempts(condition, arm), inside) for arm in arms),
+        inside=inside,
         otherwise=tuple(_otherwise(attempts, {row.block.index: row.anchor for row in rows})),
         running=tuple(
             Running(pair, running_intervals(columns_of(latest, pair, metric).bounds, rule)) for pair in pairs
@@ -136,10 +136,12 @@ def _block_rows(anchor: str, rows: Rows, *, seeded: bool) -> Iterator[BlockRow]:
         yield BlockRow(f"{anchor}b{index}", next(iter(row.values())).trial.block, shown, row, seeded)
 
 
-def inside_of(condition: Condition) -> tuple[Metric, ...]:
-    """What the table of figures shows of a trial besides its primary metric."""
+def inside_of(condition: Condition, attempts: Iterable[Result]) -> tuple[Metric, ...]:
+    """What the table of figures shows of a trial besides its primary metric; what it cost, where containers told it."""
     metrics = condition.workload.with_use(Use.JUDGED, Use.COMPARED, Use.SHOWN)
-    return tuple(metric for metric in metrics if metric != condition.workload.primary())
+    told = {key for result in attempts for key in result.metrics}
+    costs = (metric for metric in PROCESSOR_TIMES if metric.key in told)
+    return (*(metric for metric in metrics if metric != condition.workload.primary()), *costs)
 
 
 def running_intervals(bounds: Bounds, rule: Rule) -> tuple[Interval, ...]:
@@ -159,7 +161,7 @@ def trial_text(result: Result) -> str:
     return result.outcome.value
 
 
-def _figures(condition: Condition, arm: Arm, attempts: Sequence[Result]) -> Figures:
+def _figures(condition: Condition, arm: Arm, attempts: Sequence[Result], inside: Iterable[Metric]) -> Figures:
     latest = latest_of(attempts)
     analysed = [result for result in latest if is_data(result)]
     return Figures(
@@ -167,7 +169,7 @@ def _figures(condition: Condition, arm: Arm, attempts: Sequence[Result]) -> Figu
         trials=len(analysed),
         finished=sum(result.outcome is Outcome.OK for result in analysed),
         primary=_primary(analysed, condition.workload.primary()),
-        inside=tuple(_inside(analysed, metric) for metric in inside_of(condition)),
+        inside=tuple(_inside(analysed, metric) for metric in inside),
         phases=", ".join(f"{name} {measured('phase_s', value)}" for name, value in _phases(latest).items()),
     )
 

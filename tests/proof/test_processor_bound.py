@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headwind.proof.processors import processor_limits
+from headwind.proof.processors import costs, processor_limits
 
 IDLE = {"client": 0.2, "server": 0.3, "router": 0.3}
 
@@ -61,3 +61,22 @@ def test_hosts_that_tell_nothing_limit_nothing() -> None:
     kernel = {"router": {"processors": {"clock_s": 1.0, "cpu_s": 1.0}}}  # its own time is nobody's
     later = {"router": {"processors": {"clock_s": 2.0, "cpu_s": 2.0}}}
     assert list(processor_limits({"wall_s": 1.0}, kernel, later, 1, 1)) == []
+
+
+def test_what_each_container_used_is_told_with_the_share_of_time_in_which_something_waited() -> None:
+    names = ("client", "server", "router", "router's container")
+    before = {name: {"processors": {"clock_s": 10.0, "cpu_s": 1.0, "host_pressure_s": 5.0}} for name in names}
+    gains = {"client": 0.5, "server": 0.25, "router": 0.75, "router's container": 1.25}
+    after = {
+        name: {"processors": {"clock_s": 14.0, "cpu_s": 1.0 + gain, "host_pressure_s": 6.0}}
+        for name, gain in gains.items()
+    }
+    assert costs(before, after) == {
+        "client_cpu_s": 0.5, "server_cpu_s": 0.25, "router_cpu_s": 1.25, "processors_busy": 0.5,
+        "pressure_ratio": 0.25,
+    }  # fmt: skip
+
+
+def test_hosts_that_tell_nothing_cost_nothing_that_is_known() -> None:
+    silent = {"client": {"processors": {"clock_s": 1.0, "cpu_s": None, "host_pressure_s": None}}, "server": {}}
+    assert costs(silent, silent) == {}

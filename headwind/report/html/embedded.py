@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from headwind.format import clean
-from headwind.metric import Metric, Use
+from headwind.metric import Metric
 from headwind.model import Result
 from headwind.report.condition import ConditionView
 from headwind.report.data import RunData
-from headwind.verdicts.findings import metrics_of
 
 ABOUT = ("condition", "arm", "block", "position", "attempt", "latest", "outcome")
-SHOWN = (Use.JUDGED, Use.COMPARED, Use.SHOWN)
 STOPPED = "timeout_s"  # when a trial was stopped
 
 
@@ -28,7 +26,7 @@ def embedded(data: RunData, views: Sequence[ConditionView]) -> str:
     `metrics`, what is shown of a trial, by condition, the primary metric first. All are in SI units, times to the
     microsecond.
     """
-    metrics = metrics_of(data.matrix, *SHOWN)
+    metrics = tuple(dict.fromkeys(metric for view in views for metric in _shown(view)))
     columns = (*ABOUT, *(metric.key for metric in metrics), STOPPED, "command")
     numbers = {view.condition.id: number for number, view in enumerate(views)}
     commands: dict[str, int] = {}
@@ -46,7 +44,7 @@ def embedded(data: RunData, views: Sequence[ConditionView]) -> str:
 
 
 def _shown(view: ConditionView) -> tuple[Metric, ...]:
-    return view.condition.workload.with_use(*SHOWN)
+    return (view.condition.workload.primary(), *view.inside)
 
 
 def _about(metric: Metric) -> dict[str, str]:
