@@ -35,7 +35,8 @@ class Reporter:
     def __init__(self, out: Console, scheduler: Scheduler) -> None:
         self._out, self._scheduler = out, scheduler
         self._lanes: dict[int, str] = {}  # what runs in each
-        self._said = ""
+        self._settled: list[str] = []
+        self._said = ""  # how far the run is: `settled 9 of 24, 6 min left`
         self._bar: Progress | None = None
         self._task = None
         if out.is_terminal:
@@ -57,27 +58,26 @@ class Reporter:
         self._show()
 
     def ended(self, lane: int) -> None:
-        """A block has ended: how far the run is, and how long it should take yet, is a line where there is no bar."""
-        words = self._words()
+        """A block has ended: what it settled, how far the run is, and how long it should take yet."""
+        words = f"{duration(self._scheduler.expected_s(len(self._lanes)))} left"
         self._lanes.pop(lane, None)
+        if self._scheduler.matrix.repeat.is_adaptive:
+            settled = self._scheduler.settled()
+            for verdict in settled:
+                if verdict not in self._settled:
+                    self._out.print(escape(f"settled: {verdict}"), highlight=False)
+            self._settled = settled
+            words = f"settled {len(settled)} of {self._scheduler.comparisons}, {words}"
         if self._bar is None and words != self._said:
             self._out.print(words, highlight=False)
         self._said = words
         self._show()
 
-    def _words(self) -> str:
-        """`settled 9 of 24, 6 min left`."""
-        left = f"{duration(self._scheduler.expected_s(len(self._lanes)))} left"
-        if not self._scheduler.matrix.repeat.is_adaptive:
-            return left
-        settled, every = self._scheduler.settled
-        return f"settled {settled} of {every}, {left}"
-
     def _show(self) -> None:
         if self._bar is not None and self._task is not None:
             done, total = self._scheduler.counts
-            running = "\n".join(f"{name}" for _, name in sorted(self._lanes.items()))
-            self._bar.update(self._task, description=running, completed=done, total=total, state=self._words())
+            running = "\n".join(name for _, name in sorted(self._lanes.items()))
+            self._bar.update(self._task, description=running, completed=done, total=total, state=self._said)
 
     @contextmanager
     def showing(self) -> Iterator[Reporter]:

@@ -89,12 +89,21 @@ class Scheduler:
         return len(self._done), len(self._done) + left
 
     @property
-    def settled(self) -> tuple[int, int]:
-        """Comparisons of protocols that are settled, and all there are."""
-        pairs = [(item.id, pair) for item in self.matrix.conditions for pair in pairs_of(self.matrix, item)]
-        every = {(name, pair) for name, pair in pairs if not pair.is_check}
-        left = {(item.condition.id, pair) for item in self._open() for pair in item.pairs}
-        return len(every - left), len(every)
+    def comparisons(self) -> int:
+        """Of protocols, in all conditions."""
+        return sum(not pair.is_check for item in self.matrix.conditions for pair in pairs_of(self.matrix, item))
+
+    def settled(self) -> list[str]:
+        """The comparisons of protocols that are settled: `loss/article: h3 against h1: faster`."""
+        costs = block_seconds(self.matrix, self.forecast)
+        verdicts = self.judge.judgement(costs, complete=False, exhausted=False)
+        left = {(item.condition.id, pair) for item in verdicts.open for pair in item.pairs}
+        return [
+            f"{line.condition.id}: {line.pair}: "
+            + next((finding.verdict.value for finding in line.findings.values() if finding.is_decided), "settled")
+            for line in verdicts.compared
+            if (line.condition.id, line.pair) not in left
+        ]
 
     def expected_s(self, lanes: int) -> float:
         """How long the run takes yet if so many lanes are busy: at most what is left of its time."""

@@ -114,6 +114,7 @@ def test_on_a_terminal_a_bar_says_what_runs_and_how_long_the_rest_takes() -> Non
     with shown.reporter.showing():
         shown.reporter.begun(1, FIRST)
         shown.finished(fake.ok(FIRST, 1.0))
+        shown.reporter.ended(1)
     assert f"clean [b]/article#0 {FIRST.arm.value}" in shown.out.getvalue()
     assert "left" in shown.out.getvalue()
     assert "1/3" in shown.out.getvalue()
@@ -126,6 +127,7 @@ def test_the_time_left_follows_what_was_learnt() -> None:
         shown.finished(fake.ok(FIRST, 1.0))
         for trial in (SECOND, THIRD):
             shown.finished(fake.timeout(trial, 600.0))
+        shown.reporter.ended(1)
     assert "20 min left" in shown.out.getvalue()
 
 
@@ -152,15 +154,21 @@ def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_le
     assert shown.out.getvalue().splitlines()[3:] == [f"settled 0 of 3, {words}"]
 
 
-def test_what_is_settled_counts_comparisons_of_protocols() -> None:
+def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
     matrix = replace(MATRIX, repeat=Repetition(1, 60))
     results = [
         fake.ok(trial, {"h1": 4.0, "h2": 2.0, "h3": 1.0}[trial.arm.value] * (1 + index / 1000))
         for index in range(30)
         for trial in plan_block(matrix, matrix.conditions[0], index).trials()
     ]
-    assert Scheduler(matrix, results).settled == (3, 3)
-    assert Scheduler(matrix, results[:6]).settled == (0, 3)
+    assert Scheduler(matrix, results[:6]).settled() == []
+    shown = Shown(terminal=False, matrix=matrix, results=results)
+    shown.reporter.ended(1)
+    shown.reporter.ended(1)
+    said = shown.out.getvalue().splitlines()
+    assert "settled: clean [b]/article: h3 against h1: faster" in said
+    assert len([line for line in said if line.startswith("settled: ")]) == 3
+    assert said[-1].startswith("settled 3 of 3, ")
 
 
 def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_will_fit() -> None:
