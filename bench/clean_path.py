@@ -20,13 +20,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.model import Block, Condition, Congestion, Protocol, Trial
 from headwind.testbed.images import ensure_images
+from headwind.testbed.operations import APPLY, COUNTERS
 from headwind.testbed.testbed import Testbed
 from headwind.trial.trial import forget, run_client
 from headwind.workloads.h2load import H2load
+from impair.messages import gained
 from impair.profile import Direction, Profile
 
 SETTLE_S = 0.2  # a clean path is empty long before
-COUNTED = ("tx_frames", "rx_frames", "udp_rcvbuf_errors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +42,15 @@ class Passage:
 def run_once(testbed: Testbed, trial: Trial) -> Passage:
     """The workload once, endpoints counted before and after."""
     forget(testbed)
-    before = testbed.ask_endpoints("counters", whole=False)
-    answer = run_client(testbed, trial, 120.0)
+    before = testbed.ask_endpoints(COUNTERS)
+    run, answer = run_client(testbed, trial, 120.0)
     time.sleep(SETTLE_S)
-    after = testbed.ask_endpoints("counters", whole=False)
-    client, server = ({name: new[name] - old[name] for name in COUNTED} for old, new in zip(before, after, strict=True))
-    lost = max(0, client["tx_frames"] - server["rx_frames"]) + max(0, server["tx_frames"] - client["rx_frames"])
-    succeeded = answer["totals"]["succeeded"]
-    if succeeded < trial.block.condition.workload.size():
-        raise SystemExit(f"{trial.protocol.value}: only {succeeded} requests succeeded on a clean path")
-    return Passage(answer["metrics"]["total_s"], lost, client["udp_rcvbuf_errors"] + server["udp_rcvbuf_errors"])
+    after = testbed.ask_endpoints(COUNTERS)
+    client, server = (gained(old, new) for old, new in zip(before, after, strict=True))
+    lost = max(0, client.tx_frames - server.rx_frames) + max(0, server.tx_frames - client.rx_frames)
+    if shortfall := trial.block.condition.workload.shortfall(answer):
+        raise SystemExit(f"{trial.protocol.value} on a clean path: {shortfall}")
+    return Passage(run.metrics["total_s"], lost, client.udp_rcvbuf_errors + server.udp_rcvbuf_errors)
 
 
 def main() -> None:
@@ -69,7 +69,7 @@ def main() -> None:
         Testbed.up(tag, cubic, "uml") as uml,
         Testbed.up(tag, cubic, "plain") as plain,
     ):
-        uml.router.call("apply", profile=Profile("clean").to_json(), seeds={"uplink": 1, "downlink": 2})
+        uml.router.call(APPLY, profile=Profile("clean"), seeds={"uplink": 1, "downlink": 2})
         for protocol in Protocol:
             ratios, lost, errors, times = [], 0, 0, []  # lost and errors: of the user-mode kernel's path
             for pair in range(options.pairs + 1):

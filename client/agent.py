@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from impair import processors
 from impair.endpoint import agent
 from impair.endpoint.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
 from impair.endpoint.silence import Silence
+from impair.messages import Machine
 from impair.wire import Operation, serve
 
 # setpriv: h2load dies with the agent, however the agent dies. stdbuf: what it prints is there even when it is killed.
@@ -40,9 +42,8 @@ class LabIsGone(ConnectionAbortedError):
 def run(timeout_s: float, **asked: Any) -> dict[str, Any]:
     """Do what `asked` says (client.h2load.Fetch) with a fresh h2load, tell what came of it; killed after `timeout_s`.
 
-    Returns {"command": [...], "exit_code": int (minus the signal's number when killed), "timed_out": bool, "wall_s":
-    float from start to exit, "cpu_s", "machine" (see `execute`), "stderr_tail": str, "windows": what limits the client
-    had, and what `client.h2load.interpret` finds}. Raises ValueError for a workload that h2load cannot do, LabIsGone.
+    A ClientRun (impair/messages.py) but for its silence, and what `client.h2load.interpret` finds. Raises
+    ValueError for a workload that h2load cannot do, LabIsGone.
     """
     asked_for = Fetch(**asked)
     watch = Watch()
@@ -52,7 +53,7 @@ def run(timeout_s: float, **asked: Any) -> dict[str, Any]:
         execution = execute(command, directory, timeout_s, watch if asked_for.protocol == "h3" else None)
         return {
             "command": command,
-            **execution,
+            **asdict(execution),
             **interpret(Output.read(directory), asked_for.requests, started_at),
             "windows": {**tcp_limits(), **asked_for.windows(), **smallest(watch.found)},
             "stderr_tail": (directory / "stderr").read_text(errors="replace")[-STDERR_TAIL:].strip(),
@@ -71,12 +72,21 @@ class Watch:
         self.found = [each for each in udp_sockets() if each.inode not in self._known]
 
 
-def execute(command: list[str], directory: Path, timeout_s: float, watch: Watch | None = None) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How a program ran: minus a signal's number where that ended it, its processor time, and the whole machine's."""
+
+    exit_code: int
+    timed_out: bool
+    wall_s: float
+    cpu_s: float
+    machine: Machine
+
+
+def execute(command: list[str], directory: Path, timeout_s: float, watch: Watch | None = None) -> Execution:
     """Run `command` in `directory`, its output into `stdout` and `stderr` there, for at most `timeout_s`.
 
-    `watch` looks LOOK_AFTER_S later, and in steps that double until it has found something. Returns {"exit_code",
-    "timed_out", "wall_s", "cpu_s": the processor time that it took, "machine": what all processors did meanwhile
-    (impair/processors.py)}; raises LabIsGone.
+    `watch` looks LOOK_AFTER_S later, and in steps that double until it has found something. Raises LabIsGone.
     """
     used_s, machine, start = _children_s(), processors.machine(), time.monotonic()
     with (directory / "stdout").open("wb") as stdout, (directory / "stderr").open("wb") as stderr:
@@ -95,13 +105,8 @@ def execute(command: list[str], directory: Path, timeout_s: float, watch: Watch 
     finally:
         _end(process)
     wall_s, after = time.monotonic() - start, processors.machine()
-    return {
-        "exit_code": process.returncode,
-        "timed_out": not ended,
-        "wall_s": wall_s,
-        "cpu_s": _children_s() - used_s,
-        "machine": {**after, "busy_s": after["busy_s"] - machine["busy_s"]},
-    }
+    busy = Machine(after.cpus, after.busy_s - machine.busy_s)
+    return Execution(process.returncode, not ended, wall_s, _children_s() - used_s, busy)
 
 
 def _children_s() -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+
+from impair.messages import Fetched
 
 HTTP_VERSION = {"h1": 2, "h2": 4, "h3": 31}  # CURL_HTTP_VERSION_1_1, _2TLS and _3ONLY of curl.h: what is offered
 SPOKEN = {2: "http/1.1", 3: "h2", 30: "h3"}  # CURL_HTTP_VERSION_1_1, _2_0 and _3: what CURLINFO_HTTP_VERSION answers
@@ -11,11 +12,10 @@ SPOKEN = {2: "http/1.1", 3: "h2", 30: "h3"}  # CURL_HTTP_VERSION_1_1, _2_0 and _
 
 def fetch(
     protocol: str, host: str, port: int, path: str, first_byte: int, bytes_wanted: int, timeout_s: float
-) -> dict[str, Any]:
+) -> Fetched:
     """Fetch `bytes_wanted` of the object from `first_byte` on, over a connection of its own.
 
-    Returns {"status", "alpn", "bytes", "sha256", "error"}; `error` says why nothing came, and is empty otherwise. A
-    server that ignores the range sends all, which shows in bytes and hash.
+    A server that ignores the range sends all, which shows in bytes and hash.
     """
     import pycurl  # in the image; the tests of the host do without it
 
@@ -43,10 +43,4 @@ def fetch(
         status, version = handle.getinfo(pycurl.RESPONSE_CODE), handle.getinfo(pycurl.INFO_HTTP_VERSION)
     finally:
         handle.close()
-    return {
-        "status": status,
-        "alpn": SPOKEN.get(version),
-        "bytes": count,
-        "sha256": digest.hexdigest(),
-        "error": error,
-    }
+    return Fetched(status, SPOKEN.get(version), count, digest.hexdigest(), error)

@@ -7,7 +7,8 @@ import json
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+
+from impair.messages import FarEnds, Port, PortFrames
 
 SETTINGS = Path("/proc/sys")
 BOOT_ID = SETTINGS / "kernel/random/boot_id"
@@ -25,26 +26,25 @@ class PortError(Exception):
     """The router could not be set up as asked; says what was tried and what is needed."""
 
 
-def describe(name: str) -> dict[str, Any]:
-    """{"name", "mac", "mtu"} of an interface."""
+def describe(name: str) -> Port:
+    """What an interface is."""
     device = Path("/sys/class/net") / name
-    mac, mtu = (device / "address").read_text().strip(), int((device / "mtu").read_text())
-    return {"name": name, "mac": mac, "mtu": mtu}
+    return Port(name, (device / "address").read_text().strip(), int((device / "mtu").read_text()))
 
 
-def far_ends(names: Iterable[str]) -> dict[str, Any]:
-    """{"boot_id" of this kernel, "indices": of the interfaces at the other ends of these veth pairs, on the host}."""
+def far_ends(names: Iterable[str]) -> FarEnds:
+    """Where these veth pairs end on the host."""
     indices = [int((Path("/sys/class/net") / name / "iflink").read_text()) for name in names]
-    return {"boot_id": BOOT_ID.read_text().strip(), "indices": indices}
+    return FarEnds(BOOT_ID.read_text().strip(), indices)
 
 
-def frame_counters() -> dict[str, dict[str, int]]:
-    """{interface: {"rx_frames", "tx_frames", "rx_bytes", "tx_bytes", "rx_dropped", "tx_dropped"}}, absolute values."""
+def frame_counters() -> dict[str, PortFrames]:
+    """The counters of every interface, by name."""
     rows = {}
     for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
         name, _, numbers = line.partition(":")
         columns = [int(word) for word in numbers.split()]
-        rows[name.strip()] = {counter: columns[index] for counter, index in FRAME_COUNTERS.items()}
+        rows[name.strip()] = PortFrames(**{counter: columns[index] for counter, index in FRAME_COUNTERS.items()})
     return rows
 
 

@@ -6,6 +6,8 @@ import os
 import time
 from collections.abc import Mapping
 
+from impair.messages import Machine, Processors
+
 CGROUPS = "/sys/fs/cgroup"
 PRESSURE = "/proc/pressure/cpu"  # of the whole host
 STAT = "/proc/stat"  # likewise; proc_stat(5)
@@ -17,31 +19,21 @@ USED_S = {"usage_usec": 1e-6}
 MEMORY = ("/memory.max", "/memory/memory.limit_in_bytes")
 
 
-def kept_waiting() -> dict[str, float | None]:
-    """{"clock_s", "cpu_s", "throttled_s", "pressure_s", "host_pressure_s"}: totals, None for what cannot be seen here.
-
-    `clock_s`: when they were read, on a clock that only runs.
-    `cpu_s`: processor time that the container used; with that of interrupts where the kernel does not keep it apart.
-    `throttled_s`: the container had used up its quota of processor time; with several processors their times add up.
-    `pressure_s`: every task of the container that could run waited for a processor (cgroup version 2, "full").
-    `host_pressure_s`: some task of the host waited, a niced one beside the lab as well as the lab's own.
-    """
-    return {
-        "clock_s": time.monotonic(),
-        "cpu_s": _stat_s(USED_S) or _usage_s(),
-        "throttled_s": _stat_s(THROTTLED_S),
-        "pressure_s": _total_s(f"{CGROUPS}/cpu.pressure", "full"),
-        "host_pressure_s": _total_s(PRESSURE, "some"),
-    }
+def kept_waiting() -> Processors:
+    """What this container used of the processors, and how long it was kept from them."""
+    return Processors(
+        clock_s=time.monotonic(),
+        cpu_s=_stat_s(USED_S) or _usage_s(),
+        throttled_s=_stat_s(THROTTLED_S),
+        pressure_s=_total_s(f"{CGROUPS}/cpu.pressure", "full"),
+        host_pressure_s=_total_s(PRESSURE, "some"),
+    )
 
 
-def machine() -> dict[str, float]:
-    """{"cpus", "busy_s"}: how many processors the host has, and how long they were busy since its start, all together.
-
-    Niced work counts as none: it gives way.
-    """
+def machine() -> Machine:
+    """The host's processors, and how long they were busy since its start."""
     total, *each = (line.split()[1:] for line in _read(STAT).splitlines() if line.startswith("cpu"))
-    return {"cpus": len(each), "busy_s": sum(int(total[column]) for column in BUSY_COLUMNS) / os.sysconf("SC_CLK_TCK")}
+    return Machine(len(each), sum(int(total[column]) for column in BUSY_COLUMNS) / os.sysconf("SC_CLK_TCK"))
 
 
 def limits() -> dict[str, str]:

@@ -13,19 +13,18 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
+from impair.distribution import DISTRIBUTION_REACH
+
 FRAME_BYTES = 1514  # largest Ethernet frame of the testbed: 1500 bytes of MTU and 14 of header
 SMALLEST_RATIO = 1 / (2**32 - 1)  # netem keeps probabilities as fractions of 2^32 - 1 (net/sched/sch_netem.c)
 LARGEST_COUNT = 2**31 - 1
 LARGEST_JITTER_S = (2**31 - 1) / 1e9  # netem caps a jitter, which it keeps in 32 bits of ns, without a word
-SMALLEST_FRAME_BYTES = 42  # Ethernet, IPv4 and UDP headers (also an ARP frame): no frame of the testbed is shorter
+HEADER_BYTES = 14 + 20 + 8  # Ethernet, IPv4 and UDP around a payload
+SMALLEST_FRAME_BYTES = HEADER_BYTES  # also an ARP frame: no frame of the testbed is shorter
 LARGEST_OVERHEAD_BYTES = 65535
 DEFAULT_LIMIT_PACKETS = 100_000  # without a rate: the delay line must never drop
 DEFAULT_QUEUE_S = 0.1  # with a rate: a queue of 100 ms ...
 SMALLEST_QUEUE_PACKETS = 20  # ... and never less than this
-
-# How far below the mean each distribution reaches, in units of jitter: the smallest entry of iproute2's table
-# (/usr/lib/tc/*.dist, scaled by 8192); `uniform` is netem's own default, mean +- jitter.
-DISTRIBUTION_REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 5461 / 8192, "paretonormal": 12305 / 8192}
 
 
 class Direction(StrEnum):
@@ -33,6 +32,16 @@ class Direction(StrEnum):
 
     UPLINK = "uplink"
     DOWNLINK = "downlink"
+
+    @property
+    def sender(self) -> str:
+        """The end at which it begins: "client" or "server"."""
+        return "client" if self is Direction.UPLINK else "server"
+
+    @property
+    def receiver(self) -> str:
+        """The end at which it arrives; towards it, on the router, is the direction's netem."""
+        return "server" if self is Direction.UPLINK else "client"
 
 
 class ImpossibleImpairment(ValueError):
@@ -74,22 +83,17 @@ class Delay:
         _check_time("delay", self.delay_s)
         _check_time("jitter", self.jitter_s)
         if self.jitter_s > LARGEST_JITTER_S:
-            raise ImpossibleImpairment(
-                "jitter", f"{self.jitter_s:g} s is above {LARGEST_JITTER_S:.3f} s, netem's largest"
-            )
+            raise ImpossibleImpairment("jitter", f"{self.jitter_s:g} s is above {LARGEST_JITTER_S:.3f} s, the largest")
         reach = DISTRIBUTION_REACH.get(self.distribution)
         if reach is None:
-            raise ImpossibleImpairment(
-                "distribution", f"{self.distribution!r} is not one of {', '.join(DISTRIBUTION_REACH)}"
-            )
+            raise ImpossibleImpairment("distribution", f"{self.distribution!r} is none of {[*DISTRIBUTION_REACH]}")
         if self.jitter_s == 0 and self.distribution != "uniform":
             raise ImpossibleImpairment("distribution", "a distribution without jitter does nothing")
         if reach * self.jitter_s > self.delay_s * (1 + 1e-12):
-            raise ImpossibleImpairment(
-                "jitter",
+            raise ImpossibleImpairment("jitter", (
                 f"a {self.distribution} jitter of {self.jitter_s:g} s takes up to {reach * self.jitter_s:g} s off the "
-                f"delay of {self.delay_s:g} s: netem would clip negative delays to zero",
-            )
+                f"delay of {self.delay_s:g} s: netem would clip negative delays to zero"
+            ))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +196,8 @@ class Rate:
         if self.rate_bps < 8 or self.rate_bps % 8 or self.rate_bps >= 2**66:
             raise ImpossibleImpairment("rate", f"{self.rate_bps} bit/s is not a whole number of bytes/s above zero")
         if not -SMALLEST_FRAME_BYTES <= self.packet_overhead <= LARGEST_OVERHEAD_BYTES:  # below: a length wraps round
-            raise ImpossibleImpairment(
-                "rate.packet_overhead",
-                f"{self.packet_overhead} bytes is not between {-SMALLEST_FRAME_BYTES} and {LARGEST_OVERHEAD_BYTES}",
-            )
+            between = f"between {-SMALLEST_FRAME_BYTES} and {LARGEST_OVERHEAD_BYTES}"
+            raise ImpossibleImpairment("rate.packet_overhead", f"{self.packet_overhead} bytes is not {between}")
         _check_count("rate.cell_size", self.cell_size, 0)
         if self.cell_overhead and not self.cell_size:
             raise ImpossibleImpairment("rate.cell_overhead", "a cell overhead needs a cell_size")
@@ -226,6 +228,8 @@ class Slot:
 
 
 LossModel = Loss | GilbertElliott | FourState
+_PARTS: dict[str, Any] = {"delay": Delay, "duplicate": Duplicate, "corrupt": Corrupt, "reorder": Reorder, "rate": Rate,
+          "slot": Slot}  # fmt: skip
 _LOSS_MODELS: dict[str, type[LossModel]] = {"random": Loss, "gemodel": GilbertElliott, "state": FourState}
 
 
@@ -258,9 +262,8 @@ class Link:
             if not self.rate:
                 raise ImpossibleImpairment("queue", "a queue needs a rate: without one nothing waits")
         if self.limit > LARGEST_COUNT:
-            raise ImpossibleImpairment(
-                "limit", f"rate and delay together hold {self.limit} packets, netem {LARGEST_COUNT}"
-            )
+            held = f"rate and delay together hold {self.limit} packets, netem {LARGEST_COUNT}"
+            raise ImpossibleImpairment("limit", held)
 
     @property
     def limit(self) -> int:
@@ -291,14 +294,18 @@ class Link:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Link:
         """Raises TypeError or KeyError for an unknown field, ImpossibleImpairment for an impossible value."""
-        kinds: dict[str, Any] = {
-            "delay": Delay, "duplicate": Duplicate, "corrupt": Corrupt, "reorder": Reorder, "rate": Rate, "slot": Slot,
-        }  # fmt: skip
-        values = {key: kinds[key](**value) if key in kinds else value for key, value in data.items()}
+        values = {key: _PARTS[key](**value) if key in _PARTS else value for key, value in data.items()}
         if "loss" in values:
             parameters = dict(values["loss"])
             values["loss"] = _LOSS_MODELS[parameters.pop("model")](**parameters)
         return cls(**values)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: object) -> dict[str, Any]:
+        """How pydantic, on the host, reads and writes a Link wherever it is a part of something: by its own JSON."""
+        function = {"type": "no-info", "function": cls.from_json}
+        return {"type": "function-plain", "function": function,
+                "serialization": {"type": "function-plain", "function": cls.to_json}}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 A request is `{"id": 7, "op": "apply", ...arguments}`; its answer is `{"id": 7, "ok": {...}}` or
 `{"id": 7, "error": "what was tried and what went wrong", "kind": "ExceptionName"}`. An agent ends when its input ends.
+A data class is the JSON object that its `to_json` gives, or that of its fields (impair/messages.py).
 """
 
 from __future__ import annotations
@@ -10,9 +11,23 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import is_dataclass
 from typing import IO, Any
 
 Operation = Callable[..., Any]
+
+
+def encoded(message: Mapping[str, Any]) -> str:
+    """A message as one line of JSON. Raises TypeError for what has no JSON form."""
+    return json.dumps(message, default=_plain)
+
+
+def _plain(value: object) -> Any:
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if is_dataclass(value):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def answer(operations: Mapping[str, Operation], line: str) -> dict[str, Any]:
@@ -40,6 +55,6 @@ def serve(operations: Mapping[str, Operation], source: Iterable[str] = sys.stdin
 
 def _encoded(found: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(found)
+        return encoded(found)
     except (TypeError, ValueError) as error:
         return json.dumps({"id": found["id"], "error": f"the answer is no JSON: {error}", "kind": type(error).__name__})

@@ -18,6 +18,7 @@ from typing import Any
 
 from impair.endpoint import agent
 from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
+from impair.messages import Health
 from impair.wire import Operation, serve
 
 CONFIGURATION = Path(__file__).with_name("nginx.conf")
@@ -40,13 +41,10 @@ class NginxIsGone(RuntimeError):
     """No nginx master runs, or it has not brought up its workers in time."""
 
 
-def health() -> dict[str, Any]:
-    """{"master": pid, "master_started_s": seconds after the host's boot, "workers": [pids]}; raises NginxIsGone.
-
-    A crash between two calls shows as another master or other workers.
-    """
+def health() -> Health:
+    """nginx's processes, as pids; raises NginxIsGone."""
     master = _master()
-    return {"master": master, "master_started_s": _stat(master)[1], "workers": _workers(master)}
+    return Health(master, _workers(master), _stat(master)[1])
 
 
 def restart_workers() -> dict[str, Any]:

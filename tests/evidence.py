@@ -13,22 +13,17 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headwind.proof.passage import SIDES, Evidence
+from headwind.proof.evidence import Evidence
 from headwind.proof.uncounted import probes_for
 from impair.options import TABLE_SCALE, Options
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
+from tests import quiet
 from tests.net.prediction import SeededNetem
 
 OFFERED = {Direction.UPLINK: 2500, Direction.DOWNLINK: 4000}
 PROBE_INTERVAL_S, PROBE_BYTES = 0.001, 106
 BULK = 60
 PATH_S = (0.0002, 0.0005)  # what the machine takes for a frame
-NEW_IN_7_2 = ("delayed", "dropped", "corrupted", "duplicated", "reordered", "ecn_marked", "allocation_errors")
-NETEM = ("packets", "bytes", "drops", "requeues", "overlimits", "backlog_packets", "backlog_bytes", *NEW_IN_7_2)
-ENDS = (
-    "tx_frames", "rx_frames", "udp_rcvbuf_errors", "oversize_frames", "ip_in_receives", "ip_in_hdr_errors",
-    "tcp_in_csum_errors", "udp_in_csum_errors",
-)  # fmt: skip
 # Where a flipped bit of the linear part leads, before 7.2: (up to which byte of the frame, counters that do not grow,
 # the one that does). The sender's address is of no consequence. As seen with 6.1 and 6.12 behind Docker's bridges.
 FLIPS = (
@@ -48,11 +43,10 @@ def evidence_of(
     """The evidence of a trial through `real`, on a router that read back `asked` (the same, unless it lies)."""
     links = {direction: (asked or real).link(direction) for direction in Direction}
     configured = {
-        direction.value: {"link": _read_back(link), "limit": link.limit, "seed": seed}
-        for direction, link in links.items()
+        direction: quiet.netem(_read_back(link), seed) | {"limit": link.limit} for direction, link in links.items()
     }
-    before, after = _counters(configured), _counters(configured)
-    trains = {}
+    before, after = (quiet.moment(copy.deepcopy(configured)) for _ in range(2))
+    trains: dict[str, Any] = {}
     for direction, count in offered.items():
         netem = _netem(real.link(direction), seed)
         probes = probes_for(links[direction], counted=kernel == "7.2")
@@ -66,23 +60,25 @@ def evidence_of(
                 netem.offer()
             _write_down(moment, direction, sent, netem.counters)
             if kernel != "7.2":
-                _flip(moment[SIDES[direction][1]], netem.counters["corrupted"])
-    evidence = Evidence(configured, before, after, trains)
-    return evidence if kernel == "7.2" else _without(evidence, NEW_IN_7_2)
+                _flip(moment[direction.receiver], netem.counters["corrupted"])
+    if kernel != "7.2":
+        for moment, direction, name in itertools.product((before, after), Direction, quiet.NEW_IN_7_2):
+            del moment["router"][direction]["counters"][name]
+    return Evidence.from_json({"configured": configured, "before": before, "after": after, "trains": trains})
 
 
 def but(evidence: Evidence, change: Callable[[dict[str, Any]], None]) -> Evidence:
     """The same evidence, had the counters after the trial been changed."""
-    after = copy.deepcopy(dict(evidence.after))
-    change(after)
-    return Evidence(evidence.configured, evidence.before, after, evidence.trains)
+    data = evidence.to_json()
+    change(data["after"])
+    return Evidence.from_json(data)
 
 
 def overflow(direction: Direction, frames: int) -> Callable[[dict[str, Any]], None]:
     """A change to the counters: that many frames more were dropped by a full queue of netem."""
 
     def change(after: dict[str, Any]) -> None:
-        receiver = SIDES[direction][1]
+        receiver = direction.receiver
         counters = after["router"][direction]["counters"]
         counters["packets"] -= frames
         counters["drops"] += frames
@@ -117,15 +113,14 @@ def _probe(link: Link, netem: SeededNetem, probes: int) -> dict[str, Any]:
             if not packet.corrupted or machine.randrange(PROBE_BYTES) in SENDERS_ADDRESS:
                 delays.append(leaves_s - number * interval_s + machine.uniform(*PATH_S))
                 arrived.add(number)
-    seen = {"received": len(delays), "unique": len(arrived), "delays_s": delays}
-    return {"sent": probes, **seen, "bad_payloads": 0}
+    return quiet.train(probes, delays, unique=len(arrived))
 
 
 def _bulk(link: Link, netem: SeededNetem) -> dict[str, Any]:
     arrived = [packet.offered for _ in range(BULK) for packet in netem.offer() if not packet.corrupted]
     pairs = any(number + 1 in arrived for number in arrived)
-    rate = {"rate_bps": FRAME_BYTES * 8 / _sending_s(link, FRAME_BYTES) if link.rate else 10e9} if pairs else {}
-    return {"sent": BULK, "received": len(arrived), "rate": {"rate_bps": None, **rate}}
+    rate_bps = FRAME_BYTES * 8 / _sending_s(link, FRAME_BYTES) if link.rate else 10e9
+    return quiet.train(BULK, rate_bps=rate_bps if pairs else None, received=len(arrived))
 
 
 def _sending_s(link: Link, frame_bytes: int) -> float:
@@ -139,14 +134,8 @@ def _sending_s(link: Link, frame_bytes: int) -> float:
     return length * 8 / link.rate.rate_bps
 
 
-def _counters(configured: Mapping[str, Any]) -> dict[str, Any]:
-    ports = {side: {"rx_frames": 0, "tx_frames": 0} for side in ("client", "server")}
-    router = {direction: {**read, "counters": dict.fromkeys(NETEM, 0)} for direction, read in configured.items()}
-    return {"client": dict.fromkeys(ENDS, 0), "server": dict.fromkeys(ENDS, 0), "router": {**router, "ports": ports}}
-
-
 def _write_down(moment: dict[str, Any], direction: Direction, sent: int, counted: Mapping[str, int]) -> None:
-    sender, receiver = SIDES[direction]
+    sender, receiver = direction.sender, direction.receiver
     ports = moment["router"]["ports"]
     moment[sender]["tx_frames"] = ports[sender]["rx_frames"] = sent
     ports[receiver]["tx_frames"] = moment[receiver]["rx_frames"] = counted["packets"]
@@ -164,10 +153,3 @@ def _flip(receiver: dict[str, Any], corrupted: int) -> None:
             receiver[name] -= 1
         if grows:
             receiver[grows] += 1
-
-
-def _without(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
-    before, after = copy.deepcopy(dict(evidence.before)), copy.deepcopy(dict(evidence.after))
-    for moment, direction, name in itertools.product((before, after), Direction, names):
-        del moment["router"][direction]["counters"][name]
-    return Evidence(evidence.configured, before, after, evidence.trains)

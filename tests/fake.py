@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,15 @@ from headwind.metric import Workload
 from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Repetition, Result, Trial
 from headwind.plan.adaptive import choices
 from headwind.plan.scheduler import UNFINISHED
+from headwind.proof.evidence import Evidence
 from headwind.proof.netem_model import stationary_loss
-from headwind.proof.passage import SIDES, Evidence
 from headwind.proof.proof import prove
 from headwind.run.journal import Run
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Judge
 from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
+from tests import quiet
 
 ARTICLE = H2load("article", requests=1000, connections=100, streams=100)
 PAGE_BYTES = 612
@@ -72,8 +72,7 @@ def trials_of(matrix: Matrix) -> Iterator[Trial]:
 def evidence_of(profile: Profile, seed: int, *, clipped: bool = False, overflows: int = 0) -> Evidence:
     """What counters and probes show of a trial with some thousand packets; `clipped` loses half of what was asked."""
     rng = random.Random(seed)
-    before = _counters()
-    after = _counters()
+    before, after = _counters(profile), _counters(profile)
     trains: dict[str, Any] = {}
     for direction, about in PACKETS.items():
         link, offered = profile.link(direction), round(about * rng.uniform(0.5, 1.5))
@@ -81,14 +80,14 @@ def evidence_of(profile: Profile, seed: int, *, clipped: bool = False, overflows
         arrived = round(100 * (1 - stationary_loss(link.loss)[0]))
         delay_s, jitter_s = (link.delay.delay_s, link.delay.jitter_s) if link.delay else (0.0, 0.0)
         delays = [delay_s + 0.00025 + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
-        trains[direction.value] = {"probe": {"sent": 100, "received": arrived, "unique": arrived, "delays_s": delays}}
+        trains[direction.value] = {"probe": quiet.train(100, delays)}
     after["server"]["udp_rcvbuf_errors"] += overflows
-    return Evidence(_read_back(profile, before, after), before, after, trains)
+    return _evidence(profile, before, after, trains)
 
 
 def typical_evidence(profile: Profile) -> Evidence:
     """What a trial shows in which everything happened just as often as it should: any number of them are no news."""
-    before, after, trains = _counters(), _counters(), {}
+    before, after, trains = _counters(profile), _counters(profile), {}
     for direction in Direction:
         link, offered = profile.link(direction), 10_000
         loss, copying = stationary_loss(link.loss)[0], link.duplicate.ratio if link.duplicate else 0.0
@@ -102,10 +101,10 @@ def typical_evidence(profile: Profile) -> Evidence:
         arrived = round(100 * (1 - loss))
         delay_s, jitter_s = (link.delay.delay_s, link.delay.jitter_s) if link.delay else (0.0, 0.0)
         delays = [delay_s + 0.00025 + jitter_s * ((2 * number + 1) / arrived - 1) for number in range(arrived)]
-        trains[direction.value] = {"probe": {"sent": 100, "received": arrived, "unique": arrived, "delays_s": delays}}
+        trains[direction.value] = {"probe": quiet.train(100, delays)}
         if link.rate:
-            trains[direction.value]["bulk"] = {"sent": 60, "received": 60, "rate": {"rate_bps": link.rate.rate_bps}}
-    return Evidence(_read_back(profile, before, after), before, after, trains)
+            trains[direction.value]["bulk"] = quiet.train(60, rate_bps=float(link.rate.rate_bps), received=60)
+    return _evidence(profile, before, after, trains)
 
 
 @cache
@@ -114,22 +113,13 @@ def proof_of(profile: Profile, seed: int, *, clipped: bool = False, overflows: i
     return prove(profile, evidence_of(profile, seed, clipped=clipped, overflows=overflows))
 
 
-def _read_back(profile: Profile, *moments: dict[str, Any]) -> dict[str, Any]:
-    configured = {direction.value: {"link": profile.link(direction).to_json()} for direction in Direction}
-    for moment, (direction, read) in product(moments, configured.items()):
-        moment["router"][direction].update(read)
-    return configured
+def _evidence(profile: Profile, before: dict[str, Any], after: dict[str, Any], trains: dict[str, Any]) -> Evidence:
+    configured = {direction: before["router"][direction] for direction in Direction}
+    return Evidence.from_json({"configured": configured, "before": before, "after": after, "trains": trains})
 
 
-def _counters() -> dict[str, Any]:
-    netem = (
-        "packets", "bytes", "drops", "requeues", "backlog_packets", "delayed", "dropped", "corrupted", "duplicated",
-        "reordered", "ecn_marked",
-    )  # fmt: skip
-    end = ("tx_frames", "rx_frames", "udp_rcvbuf_errors", "oversize_frames")
-    ports = {side: {"rx_frames": 0, "tx_frames": 0} for side in ("client", "server")}
-    router = {direction.value: {"counters": dict.fromkeys(netem, 0)} for direction in Direction}
-    return {"client": dict.fromkeys(end, 0), "server": dict.fromkeys(end, 0), "router": {**router, "ports": ports}}
+def _counters(profile: Profile) -> dict[str, Any]:
+    return quiet.moment({direction: quiet.netem(profile.link(direction)) for direction in Direction})
 
 
 def _carry(
@@ -156,7 +146,7 @@ def _carry(
 
 
 def _write_down(counters: dict[str, Any], direction: Direction, offered: int, **netem: int) -> None:
-    sender, receiver = SIDES[direction]
+    sender, receiver = direction.sender, direction.receiver
     counters[sender]["tx_frames"] += offered
     counters["router"]["ports"][sender]["rx_frames"] += offered
     counters["router"]["ports"][receiver]["tx_frames"] += netem["packets"]

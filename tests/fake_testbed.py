@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,11 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headwind.proof.netem_model import stationary_loss
-from headwind.proof.passage import SIDES
-from headwind.testbed.agent import Agent, AgentDied
+from headwind.testbed.agent import Agent, AgentDied, Request
+from headwind.testbed.operations import Operation
 from headwind.testbed.testbed import Addresses, Testbed
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
+from impair.wire import encoded
 from nginx.objects import content
+from tests import quiet
 
 ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
 FRAMES_PER_REQUEST = 4
@@ -96,7 +99,7 @@ class World:
     def carry(self, direction: Direction, count: int, rng: random.Random) -> None:
         """Send `count` frames one way, through netem's model."""
         link = self.profile.link(direction)
-        sender, receiver = SIDES[direction]
+        sender, receiver = direction.sender, direction.receiver
         loss = stationary_loss(link.loss)[0] * (0.5 if self.broken.clipped else 1)
         copies = link.duplicate.ratio if link.duplicate else 0.0
         gained = dict.fromkeys(("packets", "drops", "dropped", "duplicated", "corrupted"), 0)
@@ -135,26 +138,27 @@ class FakeAgent(Agent):
     def close(self) -> None:
         self.world.dead.add(self.name)
 
-    def start(self, op: str, /, **arguments: Any) -> int:
+    def start(self, op: Operation[Any] | str, /, **arguments: Any) -> Any:
+        request = Request(self._next_id, Operation(op) if isinstance(op, str) else op)
+        name = request.op.name
         if not self.alive:
-            raise AgentDied(f"the {self.name} is gone (asked for {op})")
-        self.world.order.append(f"{self.name} {op}")
+            raise AgentDied(f"the {self.name} is gone (asked for {name})")
+        self.world.order.append(f"{self.name} {name}")
         self._next_id += 1
-        self.answers[self._next_id] = getattr(self, f"do_{op}")(**arguments)
-        return self._next_id
+        self.answers[request.id] = getattr(self, f"do_{name}")(**json.loads(encoded(arguments)))
+        return request
 
-    def wait(self, identity: int, timeout_s: float, peers: Sequence[Agent] = ()) -> Any:
+    def wait(self, request: Request[Any], timeout_s: float, peers: Sequence[Agent] = ()) -> Any:
         dead = [agent.name for agent in (self, *peers) if not agent.alive]
         if dead or timeout_s <= 0:
             raise AgentDied(f"the {' and '.join(dead)} died")
-        return self.answers.pop(identity)
+        return self.understood(request.op, json.loads(encoded({"ok": self.answers.pop(request.id)}))["ok"])
+
+    def do_counters(self) -> dict[str, Any]:
+        return quiet.endpoint(**self.world.frames[self.name], **self.world.processors)
 
     def do_fingerprint(self) -> dict[str, str]:
         return {}
-
-    def do_counters(self) -> dict[str, Any]:
-        zero = dict.fromkeys(("udp_rcvbuf_errors", "oversize_frames", "tcp_retrans_segs", "rx_bytes"), 0)
-        return {**self.world.frames[self.name], **zero, **self.world.processors, "largest_gap_s": 0.0}
 
     def do_examine(self) -> list[str]:
         return [self.world.broken.odd] if self.world.broken.odd and self.name == "server" else []
@@ -164,7 +168,7 @@ class FakeAgent(Agent):
 
     def do_send_train(self, **arguments: Any) -> dict[str, Any]:
         self.world.bulks += arguments["size_bytes"] > 1000
-        return {"sent": arguments["count"]}
+        return {"sent": arguments["count"], "seconds": 0.0, "latest_s": 0.0}
 
     def _sender(self) -> str:
         return ADDRESSES.host("server" if self.name == "client" else "client", 10)
@@ -183,15 +187,11 @@ class FakeAgent(Agent):
         frame_s = 8 * FRAME_BYTES / link.rate.rate_bps if link.rate else 0.0
         frame_s = max(frame_s, self.world.frame_s)
         frame_s *= 2 if self.world.bulks <= self.world.broken.starved else 1
-        return {
-            "received": arrived,
-            "unique": arrived,
-            "delays_s": delays,
-            "sources": ["10.9.9.9" if self.world.broken.translated else self._sender()],
-            "inversions": 0,
-            "rate": {"rate_bps": 8 * FRAME_BYTES / frame_s},
-            "arrivals_s": [frame_s * position for position in range(arrived)],
-        }
+        return quiet.train(
+            expect, delays, 8 * FRAME_BYTES / frame_s,
+            sources=["10.9.9.9" if self.world.broken.translated else self._sender()],
+            arrivals_s=[frame_s * position for position in range(arrived)],
+        )  # fmt: skip
 
 
 class FakeRouter(FakeAgent):
@@ -200,31 +200,21 @@ class FakeRouter(FakeAgent):
     def do_apply(self, profile: dict[str, Any], seeds: dict[str, int]) -> dict[str, Any]:
         self.world.profile = Profile.from_json(profile)
         self.world.applied.append((self.world.profile, seeds))
-        names = (
-            "ecn_marked",
-            "packets",
-            "drops",
-            "backlog_packets",
-            "dropped",
-            "duplicated",
-            "corrupted",
-            "reordered",
-            "delayed",
-        )
-        self.world.netem = {direction.value: dict.fromkeys(names, 0) for direction in Direction}
+        self.world.netem = {direction.value: dict.fromkeys(quiet.NETEM, 0) for direction in Direction}
         return {direction.value: self._direction(direction) for direction in Direction}
 
     def _direction(self, direction: Direction) -> dict[str, Any]:
         link: Link = self.world.profile.link(direction)
-        return {"link": link.to_json(), "limit": link.limit, "counters": dict(self.world.netem[direction])}
+        return {**quiet.netem(link, **self.world.netem[direction]), "limit": link.limit}
 
     def do_clear(self) -> None:
         self.world.profile = Profile("clean")
 
     def do_show(self) -> dict[str, Any]:
-        ports = {side: dict(self.world.frames[f"port {side}"]) for side in ("client", "server")}
-        directions = {direction.value: self._direction(direction) for direction in Direction}
-        return {**directions, "ports": ports, **self.world.processors, "largest_gap_s": 0.0}
+        shown = quiet.router({direction: self._direction(direction) for direction in Direction})
+        for side in ("client", "server"):
+            shown["ports"][side] |= self.world.frames[f"port {side}"]
+        return {**shown, **self.world.processors}
 
 
 class FakeServer(FakeAgent):
@@ -237,7 +227,7 @@ class FakeServer(FakeAgent):
         return {"http3_stream_buffer_bytes": {443: 16 << 20, 8443: 64 << 10}[port]}
 
     def do_health(self) -> dict[str, Any]:
-        return {"master": self.world.nginx, "workers": [10]}
+        return {"master": self.world.nginx, "workers": [10], "master_started_s": 1.0}
 
 
 class FakeClient(FakeAgent):
@@ -279,8 +269,8 @@ class FakeClient(FakeAgent):
                 "request_p95_s": total_s / 2, "requests_succeeded": succeeded, "requests_failed": broken.failed,
                 "bytes_body": body_bytes,
             },
-            "samples": {}, "windows": {"window_bytes": (1 << 24) - 1},
-            "silence_s": world.silence_s,
+            "samples": {}, "windows": {"window_bytes": (1 << 24) - 1}, "silence_s": world.silence_s, "cpu_s": 0.0,
+            "machine": {"cpus": 2, "busy_s": 0.0},
         }  # fmt: skip
         if broken.hangs:
             answer |= {"metrics": {}, "totals": {}, "wall_s": asked["timeout_s"], "exit_code": -15}

@@ -16,7 +16,7 @@ from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.model import AUTO
 from headwind.model import Protocol as Version
 from headwind.settings import Windows as Size
-from impair.profile import DISTRIBUTION_REACH
+from impair.distribution import DISTRIBUTION_REACH
 
 LONGEST_NAME = 64  # characters
 LONGEST_TITLE = 200

@@ -14,9 +14,9 @@ tcp_ipv4.c, udp.c):
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from impair.messages import EndpointCounters
 from impair.profile import FRAME_BYTES
 
 SHORTEST_LINEAR_BYTES = 14 + 20 + 20  # Ethernet, IPv4 and TCP without options: no packet of the protocols has less
@@ -39,14 +39,14 @@ class Sighting:
     bad_checksums: int  # of TCP and of UDP
 
     @classmethod
-    def of(cls, left: int, gained: Mapping[str, int]) -> Sighting:
-        """`gained`: differences of the receiver's counters (impair/endpoint/agent.py)."""
+    def of(cls, left: int, grown: EndpointCounters) -> Sighting:
+        """`grown`: how much the receiver's counters grew."""
         return cls(
             left,
-            max(0, left - gained["rx_frames"]),
-            max(0, gained["rx_frames"] - gained["ip_in_receives"]),
-            gained["ip_in_hdr_errors"],
-            gained["tcp_in_csum_errors"] + gained["udp_in_csum_errors"],
+            max(0, left - grown.rx_frames),
+            max(0, grown.rx_frames - grown.ip_in_receives),
+            grown.ip_in_hdr_errors,
+            grown.tcp_in_csum_errors + grown.udp_in_csum_errors,
         )
 
     @property

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwind.proof.netem_model import overtaking_ratio, wire_bytes
-from impair.profile import Delay, Link
+from impair.distribution import DISTRIBUTION_HEIGHT
+from impair.profile import HEADER_BYTES, Delay, Link
 
-LARGEST_DRAW = 4.0  # jitters above the mean: the largest entry of each of these tables, 32767/8192
-PROBE_BYTES = 64 + 42  # payload of a probe, and its UDP, IPv4 and Ethernet headers
+PROBE_BYTES = 64 + HEADER_BYTES  # a payload of 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def delay_seen(link: Link, delays: Sequence[float]) -> DelaySeen:
     if skipping and not late:  # of few that overtake, two more are likelier than the normal law says
         slack_s += 2 * held_s / count
     if link.rate and late:  # a rate keeps the order: who drew little waits for who drew much
-        slack_s += delay.jitter_s * (1.0 if delay.distribution == "uniform" else LARGEST_DRAW)
+        slack_s += delay.jitter_s * DISTRIBUTION_HEIGHT[delay.distribution]
     return DelaySeen("median" if robust else "mean", measured_s, expected_s, spread_s / math.sqrt(count), slack_s)
 
 

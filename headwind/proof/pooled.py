@@ -23,10 +23,11 @@ from typing import Any
 from scipy.special import betainc, ndtr, ndtri
 
 from headwind.format import measured, quantity_name, setting
-from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Result, Role, Twin
+from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Role, Twin
 from headwind.proof.delay import delay_seen
 from headwind.proof.netem_model import full_frame_rate_bps, stationary_loss
 from headwind.proof.tally import (
+    Seen,
     Tally,
     asked_ratio,
     ratio_p_value,
@@ -76,19 +77,19 @@ class Pooled:
         return f"{what} {figure} instead of {setting(self.quantity, self.requested)} ({arms}: {can_tell})"
 
 
-def pooled(matrix: Matrix, results: Iterable[Result]) -> tuple[Pooled, ...]:
+def pooled(matrix: Matrix, trials: Iterable[Seen]) -> tuple[Pooled, ...]:
     """Every question that can be asked of a run's latest results, in the matrix's order, answered together."""
-    seen: dict[str, dict[Arm, list[Result]]] = {}
-    for result in results:
-        arm = result.trial.arm
+    found: dict[str, dict[Arm, list[Seen]]] = {}
+    for seen in trials:
+        result, arm = seen.result, seen.result.trial.arm
         slower = isinstance(arm, Twin) and arm.role is Role.SLOWER  # its network is another one
         if result.outcome in DATA_OUTCOMES and result.proof.counters and not slower:
-            seen.setdefault(result.trial.block.condition.id, {}).setdefault(arm, []).append(result)
+            found.setdefault(result.trial.block.condition.id, {}).setdefault(arm, []).append(seen)
     asked = [
         question
         for condition in matrix.conditions
         for direction in Direction
-        for question in _questions(condition, direction, seen.get(condition.id, {}))
+        for question in _questions(condition, direction, found.get(condition.id, {}))
     ]
     return _answered(asked)
 
@@ -113,22 +114,22 @@ def _answered(asked: Sequence[Pooled]) -> tuple[Pooled, ...]:
     )
 
 
-def _questions(condition: Condition, direction: Direction, arms: Mapping[Arm, Sequence[Result]]) -> Iterator[Pooled]:
+def _questions(condition: Condition, direction: Direction, arms: Mapping[Arm, Sequence[Seen]]) -> Iterator[Pooled]:
     link = condition.profile.link(direction)
     for name in DECISIONS:
         ratio = asked_ratio(link, name)
         if ratio > 0:
-            tallies = {arm: tally_of(direction, link, name, results) for arm, results in arms.items()}
+            tallies = {arm: tally_of(direction, name, trials) for arm, trials in arms.items()}
             kept = {arm: tally for arm, tally in tallies.items() if tally.effective > 0}
             yield from _of_ratio(condition, direction, name, link, kept)
     if link.delay:
         probes = {
-            arm: {result.trial.block.index: seen for result in results if (seen := _delays(direction, result))}
-            for arm, results in arms.items()
+            arm: {seen.result.trial.block.index: delays for seen in trials if (delays := seen.delays_s.get(direction))}
+            for arm, trials in arms.items()
         }
         yield from _of_delay(condition, direction, link, {arm: seen for arm, seen in probes.items() if seen})
     if link.rate:
-        rates = {arm: list(_rates(direction, results)) for arm, results in arms.items()}
+        rates = {arm: list(_rates(direction, trials)) for arm, trials in arms.items()}
         yield from _of_rate(condition, direction, link, {arm: each for arm, each in rates.items() if each})
 
 
@@ -174,12 +175,6 @@ def _of_ratio(
 
 
 Probes = Mapping[int, Sequence[float]]  # one-way delays by the block whose trial saw them
-
-
-def _delays(direction: Direction, result: Result) -> Sequence[float]:
-    train = result.proof.counters.get("trains", {}).get(direction.value, {}).get("probe") or {}
-    delays: Sequence[float] = train.get("delays_s", ())
-    return delays
 
 
 def _of_delay(condition: Condition, direction: Direction, link: Link, probes: Mapping[Arm, Probes]) -> Iterator[Pooled]:
@@ -235,9 +230,9 @@ def normal_p_value(off: float, spread: float) -> float:
 # Rate
 
 
-def _rates(direction: Direction, results: Iterable[Result]) -> Iterator[float]:
-    for result in results:
-        for check in result.proof.checks:
+def _rates(direction: Direction, trials: Iterable[Seen]) -> Iterator[float]:
+    for seen in trials:
+        for check in seen.result.proof.checks:
             if (check.direction, check.quantity) == (direction, "rate_bps") and check.measured is not None:
                 yield check.measured
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from headwind.model import Check, Proof
 from headwind.proof.delay import added_s, delay_seen, sending_s
+from headwind.proof.evidence import Evidence, Train
 from headwind.proof.netem_model import (
     chance_of_no_pair,
     chance_of_none,
@@ -22,9 +22,10 @@ from headwind.proof.netem_model import (
     stationary_loss,
     vanishing_ratio,
 )
-from headwind.proof.passage import SIDES, SIGMAS, UNEXPLAINED_FRAMES, Events, Evidence, Passage, gain, passage_of
+from headwind.proof.passage import SIGMAS, UNEXPLAINED_FRAMES, Events, Passage, passage_of
 from headwind.proof.stability import check_hosts, check_settings
 from headwind.proof.uncounted import check_contents, check_probes_known
+from impair.messages import DecisionCounters
 from impair.profile import Direction, Link, Profile
 
 FALSE_ALARM = 1e-6  # ... and that chance, where it can be computed
@@ -40,59 +41,55 @@ SPREAD_PER_JITTER = {"uniform": 1 / math.sqrt(3), "normal": 1.0, "pareto": 0.819
 
 def prove(profile: Profile, evidence: Evidence) -> Proof:
     """Check both directions of a trial's network; see the module's docstring for the rule."""
-    configured, before, after = evidence.configured, evidence.before, evidence.after
-    counters = {"before": before, "after": after, "trains": evidence.trains, "configured": configured,
-                "joined": evidence.joined, "windows": evidence.windows, "missed": list(evidence.missed)}  # fmt: skip
-    checks = [check_settings(direction, configured[direction], before, after) for direction in Direction]
-    checks += check_hosts(before, after, evidence.joined)
-    if not all(moment["router"].get(direction) for moment in (before, after) for direction in Direction):
-        return Proof(tuple(checks), counters)  # somebody took netem away: there is nothing to count
+    checks = [check_settings(direction, evidence) for direction in Direction]
+    checks += check_hosts(evidence)
+    routers = evidence.before.router, evidence.after.router
+    if not all(router.netem(direction) for router in routers for direction in Direction):
+        return Proof(tuple(checks), evidence.to_json())  # somebody took netem away: there is nothing to count
     passages = {direction: passage_of(direction, profile.link(direction), evidence) for direction in Direction}
     for direction, passage in passages.items():
         checks += _check_direction(direction, profile.link(direction), passage, evidence)
-    return Proof(tuple(checks), counters, tuple(_warnings(profile, passages, evidence)))
+    return Proof(tuple(checks), evidence.to_json(), tuple(_warnings(profile, passages, evidence)))
 
 
 def _check_direction(direction: Direction, link: Link, passage: Passage, evidence: Evidence) -> Iterator[Check]:
-    read = Link.from_json(evidence.configured[direction]["link"])
-    trains = evidence.trains.get(direction, {})
-    yield from check_delay(direction, link, read, trains.get("probe"))
-    if train := trains.get("probe"):
-        yield check_contents(direction, train)
-        if "dropped" not in evidence.before["router"][direction]["counters"]:
-            yield from check_probes_known(direction, link, train)
-    yield from _check_decisions(direction, link, read, passage)
+    read, trains = evidence.configured[direction], evidence.trains.get(direction)
+    yield from check_delay(direction, link, read.link, trains.probe if trains else None)
+    if trains:
+        yield check_contents(direction, trains.probe)
+        if (state := evidence.before.router.netem(direction)) and not isinstance(state.counters, DecisionCounters):
+            yield from check_probes_known(direction, link, trains.probe)
+    yield from _check_decisions(direction, link, read.link, passage)
     if link.rate:
-        yield _check_rate(direction, link, read, trains.get("bulk"))
+        yield _check_rate(direction, link, read.link, trains.bulk if trains else None)
     yield _check_unexplained(direction, link, passage, evidence)
 
 
-def check_delay(direction: Direction, link: Link, read: Link, train: Mapping[str, Any] | None) -> Iterator[Check]:
+def check_delay(direction: Direction, link: Link, read: Link, train: Train | None) -> Iterator[Check]:
     """One-way delay, its spread, and how many probes arrived: what the probe train of a direction shows."""
     wanted = link.delay.delay_s if link.delay else 0.0
     configured = read.delay.delay_s if read.delay else 0.0
-    delays = list(train["delays_s"]) if train else []
-    if not delays:
-        expected_so = train is not None and chance_of_none(link, train["sent"]) > FALSE_ALARM
+    if not train or not train.delays_s:
+        expected_so = train is not None and chance_of_none(link, train.sent) > FALSE_ALARM
         note = "no probe arrived" + (", which so much loss explains" if expected_so else "")
         yield Check(direction, "delay_s", wanted, configured, None, None, expected_so, note)
         return
-    seen = delay_seen(link, delays)
+    seen = delay_seen(link, train.delays_s)
     tolerance = DELAY_ALLOWANCE_S + SIGMAS * seen.spread_s + seen.slack_s
     yield Check(
         direction, "delay_s", wanted, configured, seen.measured_s, tolerance,
-        abs(seen.measured_s - seen.expected_s) <= tolerance, f"{seen.middle} one-way delay of {len(delays)} probes",
+        abs(seen.measured_s - seen.expected_s) <= tolerance,
+        f"{seen.middle} one-way delay of {len(train.delays_s)} probes",
     )  # fmt: skip
     yield _check_probes(direction, link, train)
-    if link.delay and link.delay.jitter_s and len(delays) > 2:
-        yield _check_jitter(direction, link, read, delays)
+    if link.delay and link.delay.jitter_s and len(train.delays_s) > 2:
+        yield _check_jitter(direction, link, read, train.delays_s)
 
 
-def _check_probes(direction: Direction, link: Link, train: Mapping[str, Any] | None) -> Check:
+def _check_probes(direction: Direction, link: Link, train: Train) -> Check:
     """No more probes are missing than netem takes: what vanishes inside a host is in no counter of frames."""
-    assert train
     expected, (_, inflation) = vanishing_ratio(link), stationary_loss(link.loss)
-    sent, unique = train["sent"], train["unique"]
+    sent, unique = train.sent, train.unique
     measured = (sent - unique) / sent
     # Of few probes, and in bursts, more are missing at times than the normal law says (Bernstein's inequality adds a
     # term of that form). Where nothing may be missing, one may be the machine's.
@@ -160,16 +157,15 @@ def _check_ratio(
     return Check(direction, quantity, ratio, configured, measured, tolerance, passed, note)
 
 
-def _check_rate(direction: Direction, link: Link, read: Link, train: Mapping[str, Any] | None) -> Check:
+def _check_rate(direction: Direction, link: Link, read: Link, train: Train | None) -> Check:
     assert link.rate
     wanted, configured = float(link.rate.rate_bps), float(read.rate.rate_bps) if read.rate else None
-    measured = train["rate"].get("rate_bps") if train else None
-    if measured is None:
-        expected_so = train is not None and chance_of_no_pair(link, train["sent"]) > FALSE_ALARM
+    measured = train.rate.rate_bps if train else None
+    if train is None or measured is None:
+        expected_so = train is not None and chance_of_no_pair(link, train.sent) > FALSE_ALARM
         note = "too few of the train arrived" + (", which so much loss explains" if expected_so else "")
         return Check(direction, "rate_bps", wanted, configured, None, None, expected_so, note)
-    trains = len(train.get("rates_bps", ())) if train else 0
-    note = f"dispersion of {train['received'] if train else 0} back-to-back frames"
+    trains, note = len(train.rates_bps), f"dispersion of {train.received} back-to-back frames"
     return Check(
         direction, "rate_bps", wanted, configured, measured, RATE_ALLOWANCE * full_frame_rate_bps(link),
         shows_rate(link, measured), note + (f", the middle one of {trains} trains" if trains > 1 else ""),
@@ -184,9 +180,8 @@ def shows_rate(link: Link, measured_bps: float | None) -> bool:
 
 def _check_unexplained(direction: Direction, link: Link, passage: Passage, evidence: Evidence) -> Check:
     """Frames that vanished before or after netem: sender to router, and router to receiver."""
-    sender, receiver = SIDES[direction]
-    sent, entered = gain(evidence, sender, "", "tx_frames"), gain(evidence, "router", sender, "rx_frames")
-    left, arrived = gain(evidence, "router", receiver, "tx_frames"), gain(evidence, receiver, "", "rx_frames")
+    sent, entered = evidence.sent(direction), evidence.entered(direction)
+    left, arrived = evidence.left(direction), evidence.arrived(direction).rx_frames
     vanished = max(0, sent - entered) + max(0, left - arrived)
     corrupted = passage.corrupted  # a frame with a broken address or IP header is dropped by the host's bridge
     limit = UNEXPLAINED_ALLOWANCE * max(sent, left) + UNEXPLAINED_FRAMES
@@ -206,7 +201,7 @@ def _warnings(profile: Profile, passages: Mapping[Direction, Passage], evidence:
             dropped, limit = passage.queue_drops, profile.link(direction).limit
             yield f"{direction}: {dropped} packets dropped by a full queue (limit {limit}), as a slow link does"
     for side in ("client", "server"):
-        if lost := gain(evidence, side, "", "udp_rcvbuf_errors"):
+        if lost := evidence.grown(side).udp_rcvbuf_errors:
             size = evidence.windows.get(side, {}).get("udp_rcvbuf_bytes")
             room = f" of {size / 1024:.0f} KB" if size else ""
             yield f"{side}: {lost} datagrams lost in a full UDP receive buffer{room} (docs/windows.md)"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scipy.special import betainc, chdtrc
 
 from headwind.model import Result
+from headwind.proof.evidence import Evidence
 from headwind.proof.netem_model import stationary_loss
-from headwind.proof.passage import UNEXPLAINED_FRAMES, Events, Evidence, passage_of
+from headwind.proof.passage import UNEXPLAINED_FRAMES, Events, Passage, passage_of
 from impair.profile import Direction, Link
 
 RATIO_ALLOWANCE = 0.002  # of what was asked: nobody's comparison depends on so little
@@ -42,11 +43,32 @@ def asked_ratio(link: Link, name: str) -> float:
     return float(impairment.ratio) if impairment else 0.0
 
 
-def tally_of(direction: Direction, link: Link, name: str, results: Iterable[Result]) -> Tally:
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the stored evidence of one trial tells, read once: by direction what netem did, and the probes' delays."""
+
+    result: Result
+    passages: Mapping[Direction, Passage]  # none of a direction whose netem was gone
+    delays_s: Mapping[Direction, Sequence[float]]
+
+    @classmethod
+    def of(cls, result: Result) -> Seen:
+        """Of a trial whose network was the condition's; nothing where no counters are on record."""
+        if not result.proof.counters:
+            return cls(result, {}, {})
+        evidence, profile = Evidence.from_json(result.proof.counters), result.trial.block.condition.profile
+        routers = evidence.before.router, evidence.after.router
+        whole = [direction for direction in Direction if all(router.netem(direction) for router in routers)]
+        return cls(
+            result,
+            {direction: passage_of(direction, profile.link(direction), evidence) for direction in whole},
+            {direction: trains.probe.delays_s for direction, trains in evidence.trains.items()},
+        )
+
+
+def tally_of(direction: Direction, name: str, trials: Iterable[Seen]) -> Tally:
     """All that netem decided about one thing in one direction of these trials, each of which has its counters."""
-    found: list[Events] = [
-        getattr(passage_of(direction, link, Evidence(**result.proof.counters)), name) for result in results
-    ]
+    found: list[Events] = [getattr(seen.passages[direction], name) for seen in trials]
     share, doubt = (found[0].share, found[0].doubt) if found else (1.0, 0.0)
     return Tally(sum(one.count for one in found), sum(one.decisions for one in found), share, len(found), doubt,
                  sum(one.slack for one in found))  # fmt: skip

@@ -9,14 +9,15 @@ half of it. So many probes are sent that half of what was asked for can be told 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from headwind.model import Check
 from headwind.proof.delay import PROBE_BYTES
+from headwind.proof.evidence import Train
 from headwind.proof.netem_model import overtaking_ratio, stationary_loss, wire_bytes
 from headwind.proof.passage import SIGMAS
-from impair.profile import DISTRIBUTION_REACH, Direction, Link
+from impair.distribution import DISTRIBUTION_REACH
+from impair.profile import Direction, Link
 
 PROBE_COUNT = 20  # where netem counts its decisions: enough for a delay
 PROBE_INTERVAL_S = 0.001
@@ -46,17 +47,17 @@ def shows_reordering(link: Link) -> bool:
     return seen == overtaking_ratio(link) and _enough(seen) <= _most_probes(link)
 
 
-def check_probes_known(direction: Direction, link: Link, train: Mapping[str, Any]) -> Iterator[Check]:
+def check_probes_known(direction: Direction, link: Link, train: Train) -> Iterator[Check]:
     """What a train of probes shows where netem does not count; `train` as the receiving end saw it."""
     if _corrupt(link):
-        yield _check_missing(direction, link, train["sent"], train["unique"])
-    if _seen_to_overtake(link) and train["delays_s"]:
-        yield _check_overtaking(direction, link, train["delays_s"])
+        yield _check_missing(direction, link, train.sent, train.unique)
+    if _seen_to_overtake(link) and train.delays_s:
+        yield _check_overtaking(direction, link, train.delays_s)
 
 
-def check_contents(direction: Direction, train: Mapping[str, Any]) -> Check:
+def check_contents(direction: Direction, train: Train) -> Check:
     """No probe was changed on its way and delivered all the same, whatever the kernel."""
-    changed = train.get("bad_payloads", 0)
+    changed = train.bad_payloads
     return Check(
         direction, "probe_bad_payloads", 0.0, None, float(changed), 0.0, changed == 0,
         f"{changed} datagrams were delivered with other bytes than were sent",

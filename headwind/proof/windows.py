@@ -1,4 +1,4 @@
-"""Windows and buffers of a trial, and whether one of them limited it. Pure; see docs/windows.md.
+"""WindowSizes and buffers of a trial, and whether one of them limited it. Pure; see docs/windows.md.
 
 A window of W bytes allows W bytes in a round trip. Nobody sees the window bind, but a transfer that moves just that
 much in a round trip has met it, where nothing else of the network stops it there.
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from headwind.model import Protocol, Trial
-from headwind.proof.passage import Evidence
+from headwind.proof.evidence import Evidence, Trains, WindowSizes
+from impair.messages import EndpointCounters
 from impair.profile import Direction, Profile
 
 FRAME_OVERHEAD_BYTES = 70  # Ethernet, IPv4 and TCP with timestamps, or UDP and QUIC; what TLS adds is less than 1 %
@@ -30,15 +30,15 @@ class Window:
     per_stream: bool  # else per connection
 
 
-def windows(protocol: Protocol, server: Mapping[str, Any], client: Mapping[str, Any]) -> Iterator[Window]:
+def windows(protocol: Protocol, server: WindowSizes, client: WindowSizes) -> Iterator[Window]:
     """Every window on the way of an answer, out of what both agents read back; what is not known is left out."""
     if protocol is Protocol.H3:
         known = [("nginx's http3_stream_buffer_size", server.get("http3_stream_buffer_bytes"), True)]
     else:
         known = [
-            (f"{who} TCP buffer ({name})", int(side[f"{name}_max_bytes"] * TCP_SHARE), False)
+            (f"{who} TCP buffer ({name})", int(size * TCP_SHARE), False)
             for who, side, name in (("the server's", server, "tcp_wmem"), ("the client's", client, "tcp_rmem"))
-            if f"{name}_max_bytes" in side
+            if (size := side.get(f"{name}_max_bytes")) is not None
         ]
     known.append(("h2load's --window-bits", client.get("window_bytes"), True))
     known.append(("h2load's --connection-window-bits", client.get("connection_window_bytes"), False))
@@ -62,15 +62,14 @@ def window_warnings(trial: Trial, evidence: Evidence, wall_s: float) -> Iterator
 
     `wall_s` is how long the client ran; `evidence.windows` holds what "server" and "client" read back.
     """
-    before, after, had = evidence.before, evidence.after, evidence.windows
     if wall_s <= 0:
         return
-    payload_bps = _payload_bps(before["client"], after["client"], wall_s)
+    payload_bps = _payload_bps(evidence.arrived(Direction.DOWNLINK), wall_s)
     rate = trial.profile.link(Direction.DOWNLINK).rate
     if rate and payload_bps > RATE_FILLED * rate.rate_bps:
         return
     connections, streams = trial.block.condition.workload.at_once()
-    found = windows(trial.protocol, had["server"], had["client"])
+    found = windows(trial.protocol, evidence.windows["server"], evidence.windows["client"])
     rtt_s = _rtt_s(trial.profile, evidence.trains)
     window = limiting(payload_bps, rtt_s, found, connections, streams)
     if window:
@@ -80,18 +79,16 @@ def window_warnings(trial: Trial, evidence: Evidence, wall_s: float) -> Iterator
         )
 
 
-def _payload_bps(before: Mapping[str, Any], after: Mapping[str, Any], wall_s: float) -> float:
+def _payload_bps(grown: EndpointCounters, wall_s: float) -> float:
     """What the client received, less headers; counted by its interface, so that it is known of a killed client, too."""
-    frames = after["rx_frames"] - before["rx_frames"]
-    received = after["rx_bytes"] - before["rx_bytes"]
-    return max(0.0, float(received - frames * FRAME_OVERHEAD_BYTES) * 8 / wall_s)
+    return max(0.0, (grown.rx_bytes - grown.rx_frames * FRAME_OVERHEAD_BYTES) * 8 / wall_s)
 
 
-def _rtt_s(profile: Profile, trains: Mapping[str, Any]) -> float:
+def _rtt_s(profile: Profile, trains: Mapping[Direction, Trains]) -> float:
     """The round trip as the probes measured it on an idle path; what was asked for where none of them arrived."""
     rtt_s = 0.0
     for direction in Direction:
-        delays = trains.get(direction, {}).get("probe", {}).get("delays_s")
+        delays = trains[direction].probe.delays_s if direction in trains else []
         delay = profile.link(direction).delay
         rtt_s += median(delays) if delays else delay.delay_s if delay else 0.0
     return rtt_s

@@ -11,6 +11,7 @@ from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Outcome, Resul
 from headwind.plan.adaptive import block_seconds
 from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
+from headwind.proof.tally import Seen
 from headwind.run.codec import State, Status, planned_trials
 from headwind.verdicts.judgement import Judge, Judgement
 
@@ -74,7 +75,12 @@ class RunData:
     @cached_property
     def pooled(self) -> tuple[Pooled, ...]:
         """What all trials of each condition say together about its network."""
-        return pooled(self.matrix, self.latest)
+        return pooled(self.matrix, self.seen.values())
+
+    @cached_property
+    def seen(self) -> Mapping[str, Seen]:
+        """What each trial's latest counters tell, by the trial's id."""
+        return {result.trial.id: Seen.of(result) for result in self.latest}
 
     @property
     def was_seeded(self) -> bool:

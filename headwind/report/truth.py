@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headwind.model import Check, Condition, Result, Role, Twin
-from headwind.proof.passage import Evidence, passage_of
+from headwind.model import Check, Condition, Role, Twin
 from headwind.proof.pooled import Pooled
+from headwind.proof.tally import Seen
 from headwind.report.data import RunData, latest_of
 from impair.profile import Direction
 
@@ -57,10 +57,10 @@ def truth_table(data: RunData, condition: Condition) -> list[Truth]:
     """
     arms = (arm for arm in data.matrix.arms(condition) if not (isinstance(arm, Twin) and arm.role is Role.SLOWER))
     results = [result for arm in arms for result in latest_of(data.attempts(condition, arm))]
-    found: dict[tuple[Direction, str], list[tuple[Result, Check]]] = {}
+    found: dict[tuple[Direction, str], list[tuple[Seen, Check]]] = {}
     for result in results:
         for check in result.proof.checks:
-            found.setdefault((check.direction, check.quantity), []).append((result, check))
+            found.setdefault((check.direction, check.quantity), []).append((data.seen[result.trial.id], check))
     ordered = sorted(found, key=lambda key: list(Direction).index(key[0]))
     asked: dict[tuple[Direction, str], list[Pooled]] = {}
     for question in data.pooled:
@@ -70,9 +70,9 @@ def truth_table(data: RunData, condition: Condition) -> list[Truth]:
     return [truth for truth in table if truth.quantity not in ONLY_WHEN_BROKEN or truth.passed < truth.trials]
 
 
-def _truth(checked: Sequence[tuple[Result, Check]]) -> Truth:
+def _truth(checked: Sequence[tuple[Seen, Check]]) -> Truth:
     checks = [check for _, check in checked]
-    measured = [(check.measured, packets_of(result, check)) for result, check in checked if check.measured is not None]
+    measured = [(check.measured, packets_of(seen, check)) for seen, check in checked if check.measured is not None]
     values = [value for value, _ in measured]
     return Truth(
         direction=checks[0].direction,
@@ -99,15 +99,14 @@ def pooled(measured: Sequence[tuple[float, float]]) -> float | None:
     return math.fsum(value * weight for value, weight in measured) / sum(weight for _, weight in measured)
 
 
-def packets_of(result: Result, check: Check) -> float:
+def packets_of(seen: Seen, check: Check) -> float:
     """How many decisions of netem stand behind a measured ratio; 0 where nobody counted, or for anything but a ratio.
 
     A probe train is the same for every trial of a condition, so what it measured (times, rates) weighs the same.
     """
-    if not check.quantity.endswith("_ratio") or not result.proof.counters:
+    passage = seen.passages.get(check.direction)
+    if not check.quantity.endswith("_ratio") or not passage:
         return 0
-    evidence = Evidence(**result.proof.counters)
-    passage = passage_of(check.direction, result.trial.block.condition.profile.link(check.direction), evidence)
     events = {
         "duplicate_ratio": passage.duplicate, "corrupt_ratio": passage.corrupt, "reorder_ratio": passage.reorder,
     }.get(check.quantity, passage.loss)  # fmt: skip

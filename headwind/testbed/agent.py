@@ -8,11 +8,15 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Generic, TypeVar, overload
 
 from headwind.errors import HeadwindError
+from headwind.testbed.operations import Operation
+from impair.wire import encoded
 
+T = TypeVar("T")
 LIVENESS_S = 0.05  # how often a waiting call looks whether the agents are still there
 
 
@@ -22,6 +26,14 @@ class AgentError(HeadwindError):
 
 class AgentDied(HeadwindError):
     """An agent's process ended, or did not answer in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[T]):
+    """What an agent was asked for."""
+
+    id: int
+    op: Operation[T]
 
 
 class Agent:
@@ -70,20 +82,27 @@ class Agent:
             trouble = "ended before it was ready" if self._ended else f"did not start within {timeout_s:g} s"
             raise AgentDied(f"the {self.name} {trouble}\n{self.last_words()}")
 
-    def start(self, op: str, /, **arguments: Any) -> int:
-        """Send a request and return its id for `wait`. Raises AgentDied when the agent is gone."""
-        identity = self._next_id
+    @overload
+    def start(self, op: Operation[T], /, **arguments: Any) -> Request[T]: ...
+    @overload
+    def start(self, op: str, /, **arguments: Any) -> Request[Any]: ...
+    def start(self, op: Operation[Any] | str, /, **arguments: Any) -> Request[Any]:
+        """Send a request, to be given to `wait`. An operation that has only a name gives its answer as JSON.
+
+        Raises AgentDied when the agent is gone.
+        """
+        request = Request(self._next_id, Operation(op) if isinstance(op, str) else op)
         self._next_id += 1
         try:
-            self._stdin.write(json.dumps({"id": identity, "op": op, **arguments}) + "\n")
+            self._stdin.write(encoded({"id": request.id, "op": request.op.name, **arguments}) + "\n")
             self._stdin.flush()
         except (BrokenPipeError, ValueError) as error:
-            raise AgentDied(f"the {self.name} is gone (asked for {op})\n{self.last_words()}") from error
-        return identity
+            raise AgentDied(f"the {self.name} is gone (asked for {request.op.name})\n{self.last_words()}") from error
+        return request
 
-    def wait(self, identity: int, timeout_s: float, peers: Sequence[Agent] = ()) -> Any:
+    def wait(self, request: Request[T], timeout_s: float, peers: Sequence[Agent] = ()) -> T:
         """The answer to a request. Raises AgentError, or AgentDied when this agent or a peer dies or time is up."""
-        deadline = time.monotonic() + timeout_s
+        identity, deadline = request.id, time.monotonic() + timeout_s
         with self._changed:
             while identity not in self._answers:
                 for agent in (self, *peers):
@@ -96,9 +115,22 @@ class Agent:
             answer = self._answers.pop(identity)
         if "error" in answer:
             raise AgentError(f"the {self.name} could not do it: {answer['error']} ({answer.get('kind', 'error')})")
-        return answer["ok"]
+        return self.understood(request.op, answer["ok"])
 
-    def call(self, op: str, limit_s: float = 10.0, peers: Sequence[Agent] = (), /, **arguments: Any) -> Any:
+    def understood(self, op: Operation[T], answer: Any) -> T:
+        """What an answer says by the operation's type. Raises AgentError."""
+        try:
+            return op.read(answer)
+        except (KeyError, TypeError, ValueError) as error:
+            raise AgentError(f"the {self.name} and the lab do not understand each other: {error}") from error
+
+    @overload
+    def call(self, op: Operation[T], limit_s: float = ..., peers: Sequence[Agent] = ..., /, **arguments: Any) -> T: ...
+    @overload
+    def call(self, op: str, limit_s: float = ..., peers: Sequence[Agent] = ..., /, **arguments: Any) -> Any: ...
+    def call(
+        self, op: Operation[Any] | str, limit_s: float = 10.0, peers: Sequence[Agent] = (), /, **arguments: Any
+    ) -> Any:
         """`start` and `wait` in one; the first three go by position, so that an operation may have any argument."""
         return self.wait(self.start(op, **arguments), limit_s, peers)
 

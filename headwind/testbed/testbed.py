@@ -13,25 +13,27 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from headwind.errors import HeadwindError
 from headwind.model import Congestion
+from headwind.proof.evidence import OUTSIDE, Fingerprint
 from headwind.testbed.addresses import Addresses
-from headwind.testbed.agent import Agent, AgentDied, AgentError
+from headwind.testbed.agent import Agent, AgentDied, AgentError, Request
 from headwind.testbed.docker import DockerError, Say, compose, docker, python_in
 from headwind.testbed.engine import Choice, chosen, wants_uml
 from headwind.testbed.far_ends import on_this_host
-from impair.ability import Ability
+from headwind.testbed.operations import FAR_ENDS, FINGERPRINT, HELLO, PROBE, SETUP, Operation
 from impair.fingerprint import interfaces
+from impair.messages import Hello
 from impair.profile import Profile
 
 __all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "projects", "remove_project", "sweep"]
 
+T = TypeVar("T")
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
 HERE = "this host"
-OUTSIDE = "router's container"  # around a router that is a kernel of its own
 # RFC 1918, the least used first; then what RFC 2544 sets aside for measuring networks, where a VPN has all the others.
 POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15")
 POOL_TRIES = 1000
@@ -144,7 +146,7 @@ class Testbed:
     engine: str
     facts: dict[str, Any] = field(default_factory=dict)  # what the agents said of themselves when they joined
     containers: dict[str, str] = field(default_factory=dict)
-    fingerprints: dict[str, dict[str, str]] = field(default_factory=dict)  # of all hosts, once joined
+    fingerprints: dict[str, Fingerprint] = field(default_factory=dict)  # of all hosts, once joined
     far_ends: tuple[int, ...] = ()  # of the containers' interfaces, on this very machine; empty if Docker is elsewhere
     name: str = ""  # its containers' and networks' project
     outside: Agent | None = None  # in the router's container, where the router is a kernel of its own inside it
@@ -162,7 +164,7 @@ class Testbed:
         can_seed = self.facts.get("router", {}).get("netem_seed", True)
         return wanted if can_seed else dict.fromkeys(wanted)
 
-    def ask_endpoints(self, op: str, /, **arguments: Any) -> tuple[Any, Any]:
+    def ask_endpoints(self, op: Operation[T], /, **arguments: Any) -> tuple[T, T]:
         """Ask client and server for the same thing at once; the client's answer and the server's."""
         client, server = self.client.start(op, **arguments), self.server.start(op, **arguments)
         return self.client.wait(client, 10.0, self.agents), self.server.wait(server, 10.0, self.agents)
@@ -173,24 +175,23 @@ class Testbed:
         outside = {OUTSIDE: self.outside} if self.outside else {}
         return {"client": self.client, "server": self.server, "router": self.router, **outside}
 
-    def ask_hosts(self, ops: Mapping[str, str], /, **arguments: Any) -> dict[str, Any]:
-        """Ask the hosts that `ops` names, each for its operation, at once; their answers."""
-        return self.answers(self.start_on_hosts(ops, **arguments))
+    def ask_hosts(self, op: Operation[T], /, *but: str) -> dict[str, T]:
+        """Ask all hosts but some for the same thing at once; their answers by host."""
+        return self.answers(self.start_on_hosts(op, *but))
 
-    def start_on_hosts(self, ops: Mapping[str, str], /, **arguments: Any) -> dict[str, int]:
-        """Ask the hosts that `ops` names, as far as there are such; the requests that `answers` waits for."""
-        hosts = self.hosts
-        return {host: hosts[host].start(op, **arguments) for host, op in ops.items() if host in hosts}
+    def start_on_hosts(self, op: Operation[T], /, *but: str) -> dict[str, Request[T]]:
+        """Ask all hosts but some for the same thing; the requests, by host, that `answers` waits for."""
+        return {host: agent.start(op) for host, agent in self.hosts.items() if host not in but}
 
-    def answers(self, asked: Mapping[str, int]) -> dict[str, Any]:
+    def answers(self, asked: Mapping[str, Request[T]]) -> dict[str, T]:
         """What the hosts answer to the requests of `start_on_hosts`."""
         return {host: self.hosts[host].wait(request, 10.0, self.agents) for host, request in asked.items()}
 
-    def read_fingerprints(self) -> dict[str, dict[str, str]]:
+    def read_fingerprints(self) -> dict[str, Fingerprint]:
         """What decides which way packets take on each of the hosts (impair/fingerprint.py)."""
-        asked = self.start_on_hosts(dict.fromkeys(self.hosts, "fingerprint"))
+        asked = self.start_on_hosts(FINGERPRINT)
         here = {HERE: interfaces(self.far_ends)} if self.far_ends else {}
-        return self.answers(asked) | here
+        return {**self.answers(asked), **here}
 
     @classmethod
     @contextmanager
@@ -211,8 +212,8 @@ class Testbed:
                 testbed = _start_agents(stack, containers, addresses, engine, logs, say, profiles)
                 testbed.name = project
                 testbed.join(congestion)
-                looking = ("client", "server", OUTSIDE if testbed.outside else "router")
-                testbed.far_ends = on_this_host(testbed.ask_hosts(dict.fromkeys(looking, "far_ends")).values())
+                inside = ("router",) if testbed.outside else ()
+                testbed.far_ends = on_this_host(testbed.ask_hosts(FAR_ENDS, *inside).values())
                 testbed.fingerprints = testbed.read_fingerprints()
                 yield testbed
         finally:
@@ -220,25 +221,27 @@ class Testbed:
 
     def join(self, congestion: Congestion) -> None:
         """Connect both endpoints through the router, and keep what everybody said of themselves."""
-        client, server = self.ask_endpoints("hello")
+        client, server = self.ask_endpoints(HELLO)
         neighbours = {"client": _neighbour(client), "server": _neighbour(server)}
         router = self.router.call(
-            "setup", client_gateway=self.addresses.gateway("client"), server_gateway=self.addresses.gateway("server"),
+            SETUP, client_gateway=self.addresses.gateway("client"), server_gateway=self.addresses.gateway("server"),
             neighbours=neighbours,
         )  # fmt: skip
         joined = {}
         for side, peer, agent in (("client", "server", self.client), ("server", "client", self.server)):
             joined[side] = agent.call(
-                "join", gateway=self.addresses.host(side, 254), gateway_mac=router["ports"][side]["mac"],
+                "join", gateway=self.addresses.host(side, 254), gateway_mac=router.ports[side].mac,
                 peer_network=getattr(self.addresses, f"{peer}_subnet"), peer_ip=neighbours[peer]["ip"],
                 congestion=congestion.tcp,
             )  # fmt: skip
-        self.facts |= {"client": {**client, **joined["client"]}, "server": {**server, **joined["server"]}}
-        self.facts |= {"router": router, "nginx": self.server.call("info"), "h2load": self.client.call("info")}
+        self.facts |= {"client": asdict(client) | joined["client"], "server": asdict(server) | joined["server"]}
+        self.facts |= {
+            "router": asdict(router), "nginx": self.server.call("info"), "h2load": self.client.call("info"),
+        }  # fmt: skip
 
 
-def _neighbour(hello: Mapping[str, Any]) -> dict[str, str]:
-    return {"ip": hello["ip"].partition("/")[0], "mac": hello["mac"]}
+def _neighbour(hello: Hello) -> dict[str, str]:
+    return {"ip": hello.ip, "mac": hello.mac}
 
 
 def _start_containers(project: str, tag: str) -> Addresses:
@@ -313,8 +316,7 @@ def _choose(
     asked: str, router: Agent, start_uml: Callable[[], Agent], profiles: Collection[Profile]
 ) -> tuple[Agent, Choice]:
     """The router's agent on the engine of choice; `router` is the one of the host's kernel. Raises EngineError."""
-    told = router.call("probe", 30.0, profiles=[profile.to_json() for profile in profiles])
-    ability, refusal = Ability(**told), None
+    ability, refusal = router.call(PROBE, 30.0, profiles=list(profiles)), None
     if asked == "auto" and wants_uml(ability, profiles):
         uml = start_uml()
         try:

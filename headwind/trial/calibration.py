@@ -6,15 +6,14 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headwind.proof.delay import PROBE_BYTES
 from headwind.proof.proof import shows_rate
+from headwind.testbed.operations import APPLY
 from headwind.testbed.testbed import Testbed
-from headwind.trial.probes import BULK_PAYLOAD_BYTES, send, send_train_once
+from headwind.trial.probes import BULK_PAYLOAD_BYTES, PROBE_PAYLOAD_BYTES, send, send_train_once
 from impair.profile import FRAME_BYTES, Direction, Link, Profile, Rate
 
 BLASTS = 3  # of each size; the best counts, because whatever else runs here can only slow them down
 BLAST_PACKETS = 8000
-SMALL_PAYLOAD_BYTES = PROBE_BYTES - 42
 BLAST_PATIENCE_S = 1.0  # the path may still be working on a blast when its sender is done
 RESERVE = 1.25  # a rate is the slowest link of a path only where everything else is faster by this
 RUNGS_BPS = tuple(mbit * 1_000_000 for mbit in (
@@ -41,7 +40,7 @@ def measure_capacity(testbed: Testbed) -> dict[str, dict[str, Any]]:
     for direction in Direction:
         _apply(testbed, direction, Link())
         full = [_blast(testbed, direction, BULK_PAYLOAD_BYTES) for _ in range(BLASTS)]
-        small = max(_blast(testbed, direction, SMALL_PAYLOAD_BYTES)[0] for _ in range(BLASTS))
+        small = max(_blast(testbed, direction, PROBE_PAYLOAD_BYTES)[0] for _ in range(BLASTS))
         frames_per_s, lost_ratio = max(full)
         rate_bps = frames_per_s * FRAME_BYTES * 8
         found[direction.value] = asdict(
@@ -55,8 +54,8 @@ def _apply(testbed: Testbed, direction: Direction, link: Link) -> None:
     if testbed.engine != "plain":
         links = {direction.value: link}
         testbed.router.call(
-            "apply",
-            profile=Profile("calibration", **links).to_json(),
+            APPLY,
+            profile=Profile("calibration", **links),
             seeds=testbed.netem_seeds(dict.fromkeys(Direction, 1)),
         )
 
@@ -65,9 +64,9 @@ def _blast(testbed: Testbed, direction: Direction, payload_bytes: int) -> tuple[
     """(frames/s as they arrived, share that did not) of BLAST_PACKETS sent back to back over a clean path."""
     plan = {direction: (BLAST_PACKETS, 0.0, payload_bytes)}
     seen = send(testbed, {direction: Link()}, plan, BLAST_PATIENCE_S)[direction]
-    arrivals_s = seen["arrivals_s"]
+    arrivals_s = seen.arrivals_s
     span_s = arrivals_s[-1] - arrivals_s[0] if len(arrivals_s) > 1 else 0.0
-    return (len(arrivals_s) - 1) / span_s if span_s > 0 else 0.0, 1 - seen["unique"] / BLAST_PACKETS
+    return (len(arrivals_s) - 1) / span_s if span_s > 0 else 0.0, 1 - seen.unique / BLAST_PACKETS
 
 
 def _shown_bps(testbed: Testbed, direction: Direction, most_bps: float) -> float:
@@ -78,6 +77,6 @@ def _shown_bps(testbed: Testbed, direction: Direction, most_bps: float) -> float
         link = Link(rate=Rate(rate_bps))
         _apply(testbed, direction, link)
         trains = [send_train_once(testbed, direction, link) for _ in range(RUNG_TRAINS)]
-        if shows_rate(link, statistics.median(train["rate"]["rate_bps"] or 0.0 for train in trains)):
+        if shows_rate(link, statistics.median(train.rate.rate_bps or 0.0 for train in trains)):
             return float(rate_bps)
     return 0.0

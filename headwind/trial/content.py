@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwind.model import Trial
+from headwind.testbed.agent import Request
+from headwind.testbed.operations import FETCH
 from headwind.testbed.testbed import Testbed
+from impair.messages import Fetched
 from nginx.objects import content
 
 STRETCH_BYTES = 1 << 20  # of a larger object the hash is of one stretch, the next one in each block
@@ -36,7 +39,7 @@ def stretch_of(trial: Trial) -> Stretch | None:
     return Stretch(first, whole[first : first + STRETCH_BYTES])
 
 
-def start_fetch(testbed: Testbed, trial: Trial, port: int) -> int | None:
+def start_fetch(testbed: Testbed, trial: Trial, port: int) -> Request[Fetched] | None:
     """Take the impairments away, and have the client fetch the trial's stretch from the workers that served the trial.
 
     Call it once the trial's counters are read. Returns the request to wait for; None where there is no such object.
@@ -47,47 +50,47 @@ def start_fetch(testbed: Testbed, trial: Trial, port: int) -> int | None:
     if testbed.engine != "plain":
         testbed.router.call("clear")
     return testbed.client.start(
-        "fetch", protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=port,
+        FETCH, protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=port,
         path=trial.block.condition.workload.object_path(), first_byte=stretch.first_byte,
         bytes_wanted=len(stretch.data),
         timeout_s=FETCH_TIMEOUT_S,
     )  # fmt: skip
 
 
-def finish_fetch(testbed: Testbed, request: int | None) -> dict[str, Any]:
-    """What the client says of the fetch (client/curl.py); nothing where none was started."""
-    return testbed.client.wait(request, FETCH_TIMEOUT_S + 5.0, testbed.agents) if request is not None else {}
+def finish_fetch(testbed: Testbed, request: Request[Fetched] | None) -> Fetched | None:
+    """What the client says of the fetch; None where none was started."""
+    return testbed.client.wait(request, FETCH_TIMEOUT_S + 5.0, testbed.agents) if request else None
 
 
-def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Mapping[str, Any]) -> str:
+def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | None) -> str:
     """How the delivered bytes differ from what the workload asks for; empty where they do not, or nobody can tell.
 
     `answer` is the client's of the trial.
     """
     workload = trial.block.condition.workload
     stretch, whole = stretch_of(trial), content(workload.object_path())
-    if stretch is None or whole is None:
+    if stretch is None or whole is None or fetched is None:
         return ""
     if wrong := workload.wrong_size(answer, len(whole)):
         return wrong
     failed = bool(workload.shortfall(answer))
-    if fetched["error"] or (failed and fetched["status"] >= 400):  # an error's page is a failure, not another content
+    if fetched.error or (failed and fetched.status >= 400):  # an error's page is a failure, not another content
         return ""
-    if fetched["bytes"] != len(stretch.data) or fetched["sha256"] != hashlib.sha256(stretch.data).hexdigest():
+    if fetched.bytes != len(stretch.data) or fetched.sha256 != hashlib.sha256(stretch.data).hexdigest():
         return (
-            f"an answer had other content than asked for: {fetched['bytes']} bytes, status {fetched['status']}, "
+            f"an answer had other content than asked for: {fetched.bytes} bytes, status {fetched.status}, "
             f"where {len(stretch.data)} were to come"
         )
     return ""
 
 
-def not_compared(trial: Trial, fetched: Mapping[str, Any]) -> str:
+def not_compared(trial: Trial, fetched: Fetched | None) -> str:
     """Why nobody can tell whether the content was right; empty where it was compared."""
     path = trial.block.condition.workload.object_path()
-    if content(path) is None:
+    if content(path) is None or fetched is None:
         return f"nobody knows what {path} should hold: nginx/objects.py has no such object"
-    if fetched["error"]:
-        return f"{path} could not be fetched for comparison: {fetched['error']}"
-    if fetched["alpn"] != trial.protocol.alpn:
-        return f"{path} was to be compared over {trial.protocol.alpn}, and came over {fetched['alpn']}"
+    if fetched.error:
+        return f"{path} could not be fetched for comparison: {fetched.error}"
+    if fetched.alpn != trial.protocol.alpn:
+        return f"{path} was to be compared over {trial.protocol.alpn}, and came over {fetched.alpn}"
     return ""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from headwind.metric import PRESSURE
 from headwind.model import DATA_OUTCOMES, Outcome, Result
-from headwind.proof.passage import SIDES
+from headwind.proof.evidence import Evidence
 from headwind.testbed.testbed import Testbed
 from impair.profile import Direction
 
@@ -16,12 +15,10 @@ MOST_PRESSURE = 0.5  # of a trial's time something of the machine may wait for a
 HEADROOM = 1.5  # a trial may use the path up to its measured ceiling divided by this
 
 
-def crowding(testbed: Testbed, before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> Iterator[str]:
+def crowding(testbed: Testbed, evidence: Evidence, seconds: float) -> Iterator[str]:
     """Warnings where the trial's frames came too near to the packet rate that the path can carry."""
     for direction, ceiling in testbed.facts.get("ceiling", {}).items():
-        side = SIDES[Direction(direction)][0]
-        frames = after[side]["tx_frames"] - before[side]["tx_frames"]
-        limit = ceiling["frames_per_s"] / HEADROOM
+        frames, limit = evidence.sent(Direction(direction)), ceiling["frames_per_s"] / HEADROOM
         if seconds > 0 and frames / seconds > limit:
             yield f"{direction}: {frames / seconds:.0f} frames/s, above {limit:.0f} which the path carries with reserve"
 

@@ -4,70 +4,70 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields, replace
 
 from headwind.model import Check, Trial
 from headwind.proof.delay import PROBE_BYTES
+from headwind.proof.evidence import Missed, Train, Trains
 from headwind.proof.netem_model import wire_bytes
-from headwind.proof.passage import SIDES
 from headwind.proof.proof import check_delay, shows_rate
 from headwind.proof.uncounted import probe_interval_s, probes_for
-from headwind.testbed.agent import Agent
+from headwind.testbed.agent import Agent, Request
+from headwind.testbed.operations import APPLY, SEND_TRAIN, TRAIN_SEEN
 from headwind.testbed.testbed import Testbed
-from impair.profile import FRAME_BYTES, Direction, Link, Profile
+from impair.distribution import DISTRIBUTION_HEIGHT
+from impair.messages import NetemState, TrainSeen
+from impair.profile import FRAME_BYTES, HEADER_BYTES, Direction, Link, Profile
 
-PROBE_PAYLOAD_BYTES = PROBE_BYTES - 42
+PROBE_PAYLOAD_BYTES = PROBE_BYTES - HEADER_BYTES
 PROBE_REPEATS = 3  # of probes that missed, as long as nothing of the protocol has been seen
 PROBE_MARGIN_S = 0.03  # how long after the last possible arrival a probe is given up
-BULK_PAYLOAD_BYTES = FRAME_BYTES - 42
+BULK_PAYLOAD_BYTES = FRAME_BYTES - HEADER_BYTES
 BULK_S = 0.1  # how long a back-to-back train should keep the link busy
 BULK_PACKETS = (12, 400)  # fewer leave nothing to measure under loss; more take long and show nothing new
 BULK_TRAINS = 3  # where the first does not show the rate; no protocol has been seen by then, so none is favoured
 
 
-def apply(testbed: Testbed, trial: Trial) -> dict[str, Any]:
+def apply(testbed: Testbed, trial: Trial) -> dict[Direction, NetemState]:
     """Give the router the trial's network, from its first random number on; the read-back of each direction."""
     seeds = testbed.netem_seeds({direction.value: seed for direction, seed in trial.block.seeds.items()})
-    configured: dict[str, Any] = testbed.router.call("apply", profile=trial.profile.to_json(), seeds=seeds)
-    return configured
+    return testbed.router.call(APPLY, profile=trial.profile, seeds=seeds)
 
 
 def probe_network(
-    testbed: Testbed, trial: Trial, configured: Mapping[str, Any]
-) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
+    testbed: Testbed, trial: Trial, configured: Mapping[Direction, NetemState]
+) -> tuple[dict[Direction, Trains], list[Missed]]:
     """Send the trains, and send them again while the probes miss what was asked for, at most PROBE_REPEATS times.
 
     Nothing of the protocol has been seen by then, so no arm is favoured. Returns the last trains, by which the trial is
-    judged, and {"why", "trains"} of each time before.
+    judged, and those of each time before.
     """
-    missed: list[dict[str, Any]] = []
+    missed: list[Missed] = []
     while True:
         trains = send_trains(testbed, trial.profile)
         why = missed_probes(trial.profile, configured, trains)
         if not why or len(missed) == PROBE_REPEATS:
             return trains, missed
-        missed.append({"why": why, "trains": trains})
+        missed.append(Missed(why, trains))
         apply(testbed, trial)  # the client meets the same random numbers, however often was probed
 
 
-def missed_probes(profile: Profile, configured: Mapping[str, Any], trains: Mapping[str, Any]) -> list[str]:
+def missed_probes(
+    profile: Profile, configured: Mapping[Direction, NetemState], trains: Mapping[Direction, Trains]
+) -> list[str]:
     """What the probes show that the profile does not ask for, in words; known before the client starts."""
     checks = [
         check
         for direction in Direction
         for check in check_delay(
-            direction, profile.link(direction), Link.from_json(configured[direction]["link"]),
-            trains.get(direction, {}).get("probe"),
+            direction, profile.link(direction), configured[direction].link, trains[direction].probe
         )
-    ]  # fmt: skip
+    ]
     return [told(check) for check in checks if not check.passed]
 
 
-def send_trains(testbed: Testbed, profile: Profile) -> dict[str, dict[str, Any]]:
-    """Probe both directions at once; then, where there is a rate, a back-to-back train that shows it, one at a time.
-
-    Returns {direction: {"probe": seen, "bulk": seen}} with what the receiving end saw (impair/endpoint/probe.py).
-    """
+def send_trains(testbed: Testbed, profile: Profile) -> dict[Direction, Trains]:
+    """Probe both directions at once; then, where there is a rate, a back-to-back train that shows it, one at a time."""
     links = {direction: profile.link(direction) for direction in Direction}
     counted = testbed.facts.get("router", {}).get("netem_counters", True)
     plans = {
@@ -75,40 +75,30 @@ def send_trains(testbed: Testbed, profile: Profile) -> dict[str, dict[str, Any]]
         for direction, link in links.items()
     }
     probes = send(testbed, links, plans)
-    rated = {direction: link for direction, link in links.items() if link.rate}
-    bulks = {direction: send_bulk(testbed, direction, link) for direction, link in rated.items()}
-    return {
-        direction.value: {"probe": probes[direction], **({"bulk": bulks[direction]} if direction in bulks else {})}
-        for direction in Direction
-    }
+    bulks = {direction: send_bulk(testbed, direction, link) for direction, link in links.items() if link.rate}
+    return {direction: Trains(probes[direction], bulks.get(direction)) for direction in Direction}
 
 
-def send_bulk(testbed: Testbed, direction: Direction, link: Link) -> dict[str, Any]:
+def send_bulk(testbed: Testbed, direction: Direction, link: Link) -> Train:
     """A back-to-back train through a link with a rate; where it does not show it, the middle one of BULK_TRAINS.
 
-    Returns what was seen of the one that counts, and "rates_bps" of all. One that fits among several that do not is no
-    proof: a pause can bring a wrong rate to the right one.
+    Returns the one that counts, with the rates of all. One that fits among several that do not is no proof: a pause can
+    bring a wrong rate to the right one.
     """
     trains = [send_train_once(testbed, direction, link)]
-    if not shows_rate(link, _rate_bps(trains[0])):
+    if not shows_rate(link, trains[0].rate.rate_bps):
         trains += [send_train_once(testbed, direction, link) for _ in range(BULK_TRAINS - 1)]
-    middle = sorted(trains, key=lambda train: _rate_bps(train) or 0.0)[len(trains) // 2]
-    return {**middle, "rates_bps": [_rate_bps(train) for train in trains]}
+    middle = sorted(trains, key=lambda train: train.rate.rate_bps or 0.0)[len(trains) // 2]
+    return replace(middle, rates_bps=[train.rate.rate_bps for train in trains])
 
 
-def _rate_bps(train: Mapping[str, Any]) -> float | None:
-    rate: float | None = train["rate"].get("rate_bps")
-    return rate
-
-
-def send_train_once(testbed: Testbed, direction: Direction, link: Link) -> dict[str, Any]:
-    """One back-to-back train through a link with a rate; what was seen of it, "rate" among it.
+def send_train_once(testbed: Testbed, direction: Direction, link: Link) -> Train:
+    """One back-to-back train through a link with a rate.
 
     One direction at a time: two trains share the processors, and each then sees when the other one ran.
     """
     plan = {direction: (_bulk_packets(link), 0.0, BULK_PAYLOAD_BYTES)}
-    seen: dict[str, Any] = send(testbed, {direction: link}, plan)[direction]
-    return seen
+    return send(testbed, {direction: link}, plan)[direction]
 
 
 def _bulk_packets(link: Link) -> int:
@@ -123,8 +113,8 @@ def send(
     links: Mapping[Direction, Link],
     plans: Mapping[Direction, tuple[int, float, int]],
     patience_s: float = PROBE_MARGIN_S,
-) -> dict[Direction, Any]:
-    """Send (count, interval_s, payload bytes) each way at once; what the receiving ends saw, and how many were "sent".
+) -> dict[Direction, Train]:
+    """Send (count, interval_s, payload bytes) each way at once; what the receiving ends saw.
 
     A packet is given up `patience_s` after it must have left netem by its direction's link.
     """
@@ -133,32 +123,38 @@ def send(
     nonce = time.monotonic_ns() & 0x7FFFFFFF
     sending = []
     for direction, (count, interval_s, size_bytes) in plans.items():
-        sender, receiver = SIDES[direction]
-        sending.append((agents[sender], agents[sender].start(
-            "send_train", peer_ip=peers[receiver], nonce=nonce, count=count, interval_s=interval_s,
+        sender = agents[direction.sender]
+        sending.append((sender, sender.start(
+            SEND_TRAIN, peer_ip=peers[direction.receiver], nonce=nonce, count=count, interval_s=interval_s,
             size_bytes=size_bytes,
         )))  # fmt: skip
     longest_sending_s = max(count * interval_s for count, interval_s, _ in plans.values())
-    for sender_agent, request in sending:
-        sender_agent.wait(request, longest_sending_s + 30.0, testbed.agents)
-    seeing: dict[Direction, tuple[Agent, float, int]] = {}
+    for sender, sent in sending:
+        sender.wait(sent, longest_sending_s + 30.0, testbed.agents)
+    seeing: dict[Direction, tuple[Agent, float, Request[TrainSeen]]] = {}
     for direction, (count, _, size_bytes) in plans.items():
-        seer = agents[SIDES[direction][1]]
-        longest_s = path_delay_s(links[direction], count * wire_bytes(links[direction], size_bytes + 42)) + patience_s
+        seer = agents[direction.receiver]
+        longest_s = (
+            path_delay_s(links[direction], count * wire_bytes(links[direction], size_bytes + HEADER_BYTES)) + patience_s
+        )
         seeing[direction] = (seer, longest_s, seer.start(
-            "train_seen", nonce=nonce, expect=count, timeout_s=longest_s,
+            TRAIN_SEEN, nonce=nonce, expect=count, timeout_s=longest_s,
             missing_took_time=bool(links[direction].corrupt or links[direction].reorder),
         ))  # fmt: skip
     return {
-        direction: {"sent": plans[direction][0], **agent.wait(request, longest_s + 10.0, testbed.agents)}
+        direction: _train(agent.wait(request, longest_s + 10.0, testbed.agents), plans[direction][0])
         for direction, (agent, longest_s, request) in seeing.items()
     }
 
 
+def _train(seen: TrainSeen, sent: int) -> Train:
+    return Train(**{item.name: getattr(seen, item.name) for item in fields(TrainSeen)}, sent=sent)
+
+
 def path_delay_s(link: Link, queued_bytes: int = 0) -> float:
     """The longest that a packet can be under way in netem, behind `queued_bytes` of others, in seconds."""
-    reach = 6.0 if link.delay and link.delay.distribution != "uniform" else 1.0  # tables reach far above the mean
-    delay_s = link.delay.delay_s + reach * link.delay.jitter_s if link.delay else 0.0
+    delay = link.delay
+    delay_s = delay.delay_s + DISTRIBUTION_HEIGHT[delay.distribution] * delay.jitter_s if delay else 0.0
     rate_s = queued_bytes * 8 / link.rate.rate_bps if link.rate else 0.0
     return delay_s + rate_s + (link.slot.max_delay_s if link.slot else 0.0)
 

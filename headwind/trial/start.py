@@ -11,17 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from headwind.errors import HeadwindError
-from headwind.proof.passage import SIDES
+from headwind.proof.evidence import OUTSIDE
 from headwind.proof.proof import DELAY_ALLOWANCE_S
 from headwind.testbed.docker import docker
-from headwind.testbed.testbed import HERE, OUTSIDE, Testbed
+from headwind.testbed.operations import APPLY, EXAMINE
+from headwind.testbed.testbed import HERE, Testbed
 from headwind.trial.probes import send
 from impair.plain import odd_interfaces
-from impair.profile import FRAME_BYTES, Direction, Link, Profile
+from impair.profile import FRAME_BYTES, HEADER_BYTES, Direction, Link, Profile
 
 TRAIN_PACKETS = 2000  # each way
 TRAIN_INTERVAL_S = 0.0003  # full frames: 40 Mbit/s, more than a shaper lets pass and less than any path here carries
-TRAIN_PAYLOAD_BYTES = FRAME_BYTES - 42
+TRAIN_PAYLOAD_BYTES = FRAME_BYTES - HEADER_BYTES
 TRAIN_PATIENCE_S = 0.5
 TRAIN_LOSS = 0.001  # of a train inside hosts: less is the machine's
 TRAIN_TRIES = 3  # what costs one train some datagrams and spares the next is no property of the path
@@ -38,8 +39,7 @@ def examine_start(testbed: Testbed) -> dict[str, Any]:
 
     Returns {"train": see `long_train`}. Raises NotPlain with every difference, by host and with what to do.
     """
-    told = testbed.ask_hosts(dict.fromkeys(("client", "server", "router", OUTSIDE), "examine"))
-    odd = [f"{host}: {what}" for host, found in told.items() for what in found]
+    odd = [f"{host}: {what}" for host, found in testbed.ask_hosts(EXAMINE).items() for what in found]
     odd += [f"{host}: {what}" for host, identity in testbed.containers.items() for what in changed_programs(identity)]
     odd += [f"{HERE}: {what}" for what in (odd_interfaces(testbed.far_ends) if testbed.far_ends else ())]
     odd += _unlike(testbed.fingerprints)
@@ -111,20 +111,18 @@ def long_train(testbed: Testbed) -> dict[str, dict[str, Any]]:
     sender's. A train that lost too much is sent again; the last one counts.
     """
     if testbed.engine != "plain":
-        testbed.router.call(
-            "apply", profile=Profile("clean").to_json(), seeds=testbed.netem_seeds({"uplink": 1, "downlink": 1})
-        )
+        testbed.router.call(APPLY, profile=Profile("clean"), seeds=testbed.netem_seeds({"uplink": 1, "downlink": 1}))
     plan = dict.fromkeys(Direction, (TRAIN_PACKETS, TRAIN_INTERVAL_S, TRAIN_PAYLOAD_BYTES))
     found: dict[str, dict[str, Any]] = {}
     for tries in range(1, TRAIN_TRIES + 1):
         seen = send(testbed, dict.fromkeys(Direction, Link()), plan, TRAIN_PATIENCE_S)
         found = {
             direction.value: {
-                "sent": train["sent"],
-                "lost": train["sent"] - train["unique"],
-                "delay_s": statistics.median(train["delays_s"] or [float("inf")]),
+                "sent": train.sent,
+                "lost": train.sent - train.unique,
+                "delay_s": statistics.median(train.delays_s or [float("inf")]),
                 "tries": tries,
-                "foreign": sorted({*train["sources"]} - {testbed.addresses.host(SIDES[direction][0], 10)}),
+                "foreign": sorted({*train.sources} - {testbed.addresses.host(direction.sender, 10)}),
             }
             for direction, train in seen.items()
         }

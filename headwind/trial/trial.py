@@ -5,20 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from headwind.model import Outcome, Proof, Result, Trial
 from headwind.proof.bursts import stalls
-from headwind.proof.passage import Evidence
+from headwind.proof.evidence import Evidence, Missed, Moment
 from headwind.proof.processors import costs, processor_limits
 from headwind.proof.proof import prove
 from headwind.proof.windows import window_warnings
 from headwind.settings import UNBOUND, Settings
-from headwind.testbed.testbed import OUTSIDE, Testbed
+from headwind.testbed.operations import CONTAINER_COUNTERS, COUNTERS, HEALTH, RUN, SHOW, WINDOWS
+from headwind.testbed.testbed import Testbed
 from headwind.trial.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.trial.crowding import crowding
 from headwind.trial.probes import apply, path_delay_s, probe_network, told
+from impair.messages import ClientRun, Fetched
 from impair.profile import Direction, Profile
 
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
@@ -60,47 +62,50 @@ def run_trial(
     with watch.phase("probe"):
         trains, missed = probe_network(testbed, trial, configured) if probe else ({}, [])
     with watch.phase("count"):
-        asked = [testbed.server.start("windows", port=settings.port), testbed.server.start("health")]
-        before = read_counters(testbed)
-        server_windows, health = (testbed.server.wait(request, 10.0, testbed.agents) for request in asked)
+        asked = testbed.server.start(WINDOWS, port=settings.port), testbed.server.start(HEALTH)
+        before = read_moment(testbed)
+        server_windows = testbed.server.wait(asked[0], 10.0, testbed.agents)
+        health = testbed.server.wait(asked[1], 10.0, testbed.agents)
     with watch.phase("client"):
-        answer = run_client(testbed, trial, timeout_s, settings)
+        run, answer = run_client(testbed, trial, timeout_s, settings)
     with watch.phase("settle"):
-        after = _settled_counters(testbed, profile, before)
+        after = _settled(testbed, profile, before)
     with watch.phase("compare"):
         fetch = start_fetch(testbed, trial, settings.port)
     with watch.phase("settle"):  # while the client fetches
-        after["fingerprints"] = testbed.read_fingerprints()
+        after = replace(after, fingerprints=testbed.read_fingerprints())
     with watch.phase("prove"):
-        windows = {"server": server_windows, "client": answer.get("windows", {})}
+        windows = {"server": server_windows, "client": run.windows}
         evidence = Evidence(configured, before, after, trains, testbed.fingerprints, windows, missed)
-        proof = _proven(testbed, trial, evidence, answer, len(health.get("workers", ())))
+        proof = _proven(trial, testbed, evidence, run, len(health.workers))
     with watch.phase("compare"):
-        answer["content"] = finish_fetch(testbed, fetch)
-        outcome, reason = decide(trial, answer, proof, health, testbed.server.call("health"))
-    metrics = {"timeout_s": timeout_s} if outcome is Outcome.TIMEOUT else dict(answer.get("metrics") or {})
-    metrics |= costs(before, after)
+        fetched = finish_fetch(testbed, fetch)
+        answer["content"] = asdict(fetched) if fetched else {}
+        is_healthy = testbed.server.call(HEALTH) == health
+    outcome, reason = decide(trial, run, answer, fetched, proof, is_healthy=is_healthy)
+    metrics = {"timeout_s": timeout_s} if outcome is Outcome.TIMEOUT else run.metrics
+    metrics = {**metrics, **costs(before.processors(), after.processors())}
     return Result(
-        trial, outcome, reason, metrics, proof, answer, " ".join(answer["command"]), watch.phases_s, attempt, started_at
+        trial, outcome, reason, metrics, proof, answer, " ".join(run.command), watch.phases_s, attempt, started_at
     )
 
 
-def _proven(testbed: Testbed, trial: Trial, evidence: Evidence, answer: Mapping[str, Any], workers: int) -> Proof:
-    """The proof, with what else there is to say of a trial: `answer` is the client's, `workers` are the server's."""
-    proof, (before, after) = prove(trial.profile, evidence), (evidence.before, evidence.after)
+def _proven(trial: Trial, testbed: Testbed, evidence: Evidence, run: ClientRun, workers: int) -> Proof:
+    """The proof, with what else there is to say of a trial; `workers` are the server's."""
+    proof, threads = prove(trial.profile, evidence), trial.block.condition.workload.processors()
     said = (
         *_repeats(evidence.missed),
-        *crowding(testbed, before, after, answer["wall_s"]),
-        *window_warnings(trial, evidence, answer["wall_s"]),
-        *stalls(trial.profile, answer["silence_s"]),
-        *processor_limits(answer, before, after, trial.block.condition.workload.processors(), workers),
+        *crowding(testbed, evidence, run.wall_s),
+        *window_warnings(trial, evidence, run.wall_s),
+        *stalls(trial.profile, run.silence_s),
+        *processor_limits(run, evidence.before.processors(), evidence.after.processors(), threads, workers),
     )
     return replace(proof, warnings=(*proof.warnings, *said))
 
 
-def _repeats(missed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
-        yield f"probes were sent {1 + len(missed)} times, before the client started: {missed[-1]['why'][0]}"
+        yield f"probes were sent {1 + len(missed)} times, before the client started: {missed[-1].why[0]}"
 
 
 def forget(testbed: Testbed) -> None:
@@ -113,74 +118,74 @@ def forget(testbed: Testbed) -> None:
     testbed.server.call("forget")
 
 
-def read_counters(testbed: Testbed) -> dict[str, Any]:
+def read_moment(testbed: Testbed) -> Moment:
     """All counters of the three hosts: what was sent first, then the router's, then what was received.
 
     In this order a frame that is counted as sent is counted everywhere else as well, or it is under way, or lost. With
     what is told beside a router that is a kernel of its own, where there is such a place.
     """
-    beside = testbed.start_on_hosts({OUTSIDE: "counters"})
-    sent = testbed.ask_endpoints("counters")
-    router = testbed.router.call("show", 10.0, testbed.agents)
-    received = testbed.ask_endpoints("counters")
-    hosts = {
-        side: {
-            **last,
-            "tx_frames": first["tx_frames"],
-            "largest_gap_s": max(first["largest_gap_s"], last["largest_gap_s"]),
-        }
-        for side, first, last in zip(("client", "server"), sent, received, strict=True)
-    }
-    return {**hosts, "router": router, **testbed.answers(beside)}
+    outside = testbed.outside
+    beside = outside.start(CONTAINER_COUNTERS) if outside else None
+    sent = testbed.ask_endpoints(COUNTERS)
+    router = testbed.router.call(SHOW, 10.0, testbed.agents)
+    received = testbed.ask_endpoints(COUNTERS)
+    client, server = (
+        replace(last, tx_frames=first.tx_frames, largest_gap_s=max(first.largest_gap_s, last.largest_gap_s))
+        for first, last in zip(sent, received, strict=True)
+    )
+    return Moment(client, server, router, outside.wait(beside, 10.0, testbed.agents) if outside and beside else None)
 
 
-def run_client(testbed: Testbed, trial: Trial, timeout_s: float, settings: Settings = UNBOUND) -> dict[str, Any]:
-    """The workload over the trial's protocol, by a fresh client process; what the client agent answers."""
+def run_client(
+    testbed: Testbed, trial: Trial, timeout_s: float, settings: Settings = UNBOUND
+) -> tuple[ClientRun, dict[str, Any]]:
+    """The workload over the trial's protocol, by a fresh client process: what all clients tell, and the whole answer.
+
+    Raises AgentError where the answer is none.
+    """
     workload = trial.block.condition.workload
     answer: dict[str, Any] = testbed.client.call(
         "run", timeout_s + CLIENT_GRACE_S, testbed.agents,
         protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=settings.port,
         timeout_s=timeout_s, settings=settings.client.value, **workload.asked(),
     )  # fmt: skip
-    return answer
+    return testbed.client.understood(RUN, answer), answer
 
 
-def _settled_counters(testbed: Testbed, profile: Profile, before: Mapping[str, Any]) -> dict[str, Any]:
+def _settled(testbed: Testbed, profile: Profile, before: Moment) -> Moment:
     """Read the counters until no frame is between two hosts, or until none that is can still arrive.
 
     Frames in a delay line need not be waited for: netem says how many it holds. Those that a bridge dropped for their
     corrupted address never arrive: then the counters stand still.
     """
     longest_s = max(path_delay_s(profile.link(direction)) for direction in Direction)
-    begun = time.monotonic()
-    gaps: dict[str, float] = {}
-    seen, since = -1, begun
-    while True:
-        after = read_counters(testbed)
-        for host in ("client", "server", "router"):  # every reading starts it afresh
-            gaps[host] = after[host]["largest_gap_s"] = max(gaps.get(host, 0.0), after[host]["largest_gap_s"])
-        frames, now = _frames(after), time.monotonic()
-        if frames != seen:
-            seen, since = frames, now
-        given_up = now > begun + longest_s + SETTLE_S or now > max(since, begun + longest_s) + LOST_S
-        if _under_way(before, after) == 0 or given_up:
-            return after
+    begun = since = time.monotonic()
+    after = read_moment(testbed)
+    while _under_way(before, after):
+        now = time.monotonic()
+        if now > begun + longest_s + SETTLE_S or now > max(since, begun + longest_s) + LOST_S:
+            break
         time.sleep(0.002)
+        later = read_moment(testbed).with_gaps_of(after)  # which every reading starts afresh
+        if _frames(later) != _frames(after):
+            since = time.monotonic()
+        after = later
+    return after
 
 
-def _frames(moment: Mapping[str, Any]) -> int:
+def _frames(moment: Moment) -> int:
     """All frames that were counted so far, wherever."""
-    hosts = [moment["client"], moment["server"], *moment["router"]["ports"].values()]
-    return sum(host["rx_frames"] + host["tx_frames"] for host in hosts)
+    hosts = [moment.client, moment.server, *moment.router.ports.values()]
+    return sum(host.rx_frames + host.tx_frames for host in hosts)
 
 
-def _under_way(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
+def _under_way(before: Moment, after: Moment) -> int:
     """Frames that left one host and were not yet counted by the next, or the other way round."""
 
-    def missing(moment: Mapping[str, Any]) -> list[int]:
-        ports = moment["router"]["ports"]
-        entering = [moment[side]["tx_frames"] - ports[side]["rx_frames"] for side in ("client", "server")]
-        leaving = [ports[side]["tx_frames"] - moment[side]["rx_frames"] for side in ("client", "server")]
+    def missing(moment: Moment) -> list[int]:
+        ports, ends = moment.router.ports, {"client": moment.client, "server": moment.server}
+        entering = [end.tx_frames - ports[side].rx_frames for side, end in ends.items()]
+        leaving = [ports[side].tx_frames - end.rx_frames for side, end in ends.items()]
         return entering + leaving
 
     # A hop may gain a frame of the bridge's own (it never loses one): only a loss can still be under way.
@@ -188,44 +193,44 @@ def _under_way(before: Mapping[str, Any], after: Mapping[str, Any]) -> int:
 
 
 def decide(
-    trial: Trial, answer: Mapping[str, Any], proof: Proof, health: Mapping[str, Any], health_after: Mapping[str, Any]
+    trial: Trial, run: ClientRun, answer: Mapping[str, Any], fetched: Fetched | None, proof: Proof, *, is_healthy: bool
 ) -> tuple[Outcome, str]:
     """The outcome of a trial and the reason for it, in the order in which they exclude each other.
 
-    `answer` is the client's, with what it fetched for comparison as "content" (headwind/trial/content.py).
+    `run` and `answer` are the client's, `fetched` what it fetched for comparison (headwind/trial/content.py);
+    `is_healthy` says that nginx has the processes that it had.
     """
-    if trouble := _lab_trouble(answer, health, health_after):
+    if trouble := _lab_trouble(run, is_healthy=is_healthy):
         return Outcome.LAB_ERROR, trouble
     if not proof.passed:
         broken = [told(check) for check in proof.checks if not check.passed]
         return Outcome.INVALID, "impairment not proven: " + "; ".join(broken or ["no checks"])
-    if wrong := wrong_content(trial, answer, answer["content"]):
+    if wrong := wrong_content(trial, answer, fetched):
         return Outcome.WRONG_CONTENT, wrong
-    if answer["timed_out"]:
-        return Outcome.TIMEOUT, f"stopped after {answer['wall_s']:.1f} s"
-    spoken = (answer.get("negotiated") or {}).get("alpn")
+    if run.timed_out:
+        return Outcome.TIMEOUT, f"stopped after {run.wall_s:.1f} s"
+    spoken = run.negotiated.get("alpn")
     if spoken and spoken != trial.protocol.alpn:
         return Outcome.WRONG_PROTOCOL, f"{spoken} was negotiated instead of {trial.protocol.alpn}"
     if shortfall := trial.block.condition.workload.shortfall(answer):
         return Outcome.FAILED, shortfall
-    unclear = _unclear(trial, answer)
+    unclear = _unclear(trial, spoken, answer, fetched)
     return (Outcome.LAB_ERROR, unclear) if unclear else (Outcome.OK, "")
 
 
-def _lab_trouble(answer: Mapping[str, Any], health: Mapping[str, Any], health_after: Mapping[str, Any]) -> str:
+def _lab_trouble(run: ClientRun, *, is_healthy: bool) -> str:
     """What broke in the lab itself; empty where nothing did."""
-    if health_after.get("workers") != health.get("workers") or health_after.get("master") != health.get("master"):
+    if not is_healthy:
         return "nginx died during the trial"
-    if not answer["timed_out"] and answer["exit_code"]:
-        tail = answer.get("stderr_tail") or "no message"
-        return f"the client ended with status {answer['exit_code']}: {tail}"
+    if not run.timed_out and run.exit_code:
+        return f"the client ended with status {run.exit_code}: {run.stderr_tail or 'no message'}"
     return ""
 
 
-def _unclear(trial: Trial, answer: Mapping[str, Any]) -> str:
+def _unclear(trial: Trial, spoken: str | None, answer: Mapping[str, Any], fetched: Fetched | None) -> str:
     """Why a trial that looks good cannot be relied on; empty where it can."""
-    if not (answer.get("negotiated") or {}).get("alpn"):
+    if not spoken:
         return "the client did not say which protocol it negotiated"
     if contradiction := trial.block.condition.workload.contradiction(answer):
         return f"the client's totals do not add up: {contradiction}"
-    return not_compared(trial, answer["content"])
+    return not_compared(trial, fetched)

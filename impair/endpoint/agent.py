@@ -20,6 +20,7 @@ from impair.endpoint.probe import Listener, attach_filter, send_train
 from impair.endpoint.tcp_state import destroy_sockets, flush_metrics
 from impair.fingerprint import fingerprint
 from impair.interface import EndpointError, Interface
+from impair.messages import EndpointCounters, FarEnds, Hello, Listening, TrainSeen
 from impair.plain import oddities
 from impair.ports import far_ends, frame_counters
 from impair.processors import kept_waiting
@@ -27,7 +28,6 @@ from impair.profile import FRAME_BYTES
 from impair.pulse import Pulse
 from impair.wire import serve
 
-FRAME_COUNTERS = ("rx_frames", "tx_frames", "rx_bytes", "tx_bytes")
 SNMP_COUNTERS = {  # group and column of /proc/net/snmp
     "ip_in_receives": ("Ip", "InReceives"),
     "ip_in_hdr_errors": ("Ip", "InHdrErrors"),
@@ -90,18 +90,15 @@ class Endpoint:
         """The watch for times in which nothing ran here."""
         return Pulse()
 
-    def hello(self) -> dict[str, Any]:
-        """Who this is: {"ip", "network", "mac", "interface", "mtu", "kernel"}, and "probe": see `listen`.
+    def hello(self) -> Hello:
+        """Who this is, its instruments open.
 
-        Raises EndpointError or ProbeError when an instrument cannot be opened.
+        Raises EndpointError or ProbeError when one cannot be opened.
         """
         link = self.interface
         self.oversize.read()
         self.pulse.largest_gap_s()
-        return {
-            "ip": link.ip, "network": str(link.network), "mac": link.mac, "interface": link.name, "mtu": link.mtu,
-            "kernel": os.uname().release, "probe": self.listen(),
-        }  # fmt: skip
+        return Hello(link.ip, str(link.network), link.mac, link.name, link.mtu, os.uname().release, self.listen())
 
     def join(self, gateway: str, gateway_mac: str, peer_network: str, peer_ip: str, congestion: str) -> dict[str, Any]:
         """Make the router the only way out, TCP use `congestion`, and every packet leave as one plain frame.
@@ -124,21 +121,16 @@ class Endpoint:
         self._peer_network = ipaddress.IPv4Network(peer_network)
         return joined
 
-    def counters(self) -> dict[str, Any]:
-        """Counters since the network was made: the interface's frames and bytes, errors of IP, UDP and TCP.
-
-        `oversize_frames` counts from `hello` on. A datagram counts in udp_in_datagrams when it is read. And what is no
-        count: "processors" (see impair/processors.py), and "largest_gap_s", the longest time since the last call in
-        which this host did not run.
-        """
+    def counters(self) -> EndpointCounters:
+        """Counters since the network was made; `oversize_frames` and the gap are counted from `hello` on."""
         frames = frame_counters()[self.interface.name]
-        return {
-            **{name: frames[name] for name in FRAME_COUNTERS},
+        return EndpointCounters(
+            frames.rx_frames, frames.tx_frames, frames.rx_bytes, frames.tx_bytes,
             **snmp_counters(Path("/proc/net/snmp").read_text()),
-            "oversize_frames": self.oversize.read(),
-            "processors": kept_waiting(),
-            "largest_gap_s": self.pulse.largest_gap_s(),
-        }
+            oversize_frames=self.oversize.read(),
+            processors=kept_waiting(),
+            largest_gap_s=self.pulse.largest_gap_s(),
+        )  # fmt: skip
 
     def examine(self) -> list[str]:
         """What this host has that a plain testbed has not, in words (impair/plain.py)."""
@@ -146,11 +138,11 @@ class Endpoint:
         networks = [str(network) for network in (link.network, self._peer_network) if network]
         return [*oddities([link.name], networks, endpoint=True), *link.glueing_offloads()]
 
-    def far_ends(self) -> dict[str, Any]:
-        """Where the link ends on the host (impair/ports.py)."""
+    def far_ends(self) -> FarEnds:
+        """Where the link ends on the host."""
         return far_ends([self.interface.name])
 
-    def forget(self) -> dict[str, Any]:
+    def forget(self) -> dict[str, int | None]:
         """Destroy the TCP sockets to the peer's network, and flush what TCP remembers of its peers.
 
         Returns {"sockets_destroyed": count, or None where the kernel cannot, "sockets_left": count, or None where the
@@ -165,11 +157,11 @@ class Endpoint:
             raise EndpointError(f"the kernel would not forget {self._peer_network}: {error.strerror}") from error
         return {"sockets_destroyed": leftovers.destroyed, "sockets_left": leftovers.left}
 
-    def listen(self) -> dict[str, int]:
-        """Open the listener, if it is not yet: {"port", "buffer_bytes"}. Raises ProbeError."""
-        return {"port": self.listener.port, "buffer_bytes": self.listener.receive_buffer_bytes}
+    def listen(self) -> Listening:
+        """Open the listener, if it is not yet. Raises ProbeError."""
+        return Listening(self.listener.port, self.listener.receive_buffer_bytes)
 
-    def train_seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> dict[str, Any]:
+    def train_seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> TrainSeen:
         """What has arrived of a train: `Listener.seen`."""
         return self.listener.seen(nonce, expect, timeout_s, missing_took_time)
 

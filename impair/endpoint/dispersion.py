@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from impair.messages import RateEstimate
+
 SHORTEST_CUT = 30  # frames; a shorter distance would see the bunches
-
-
-@dataclass(frozen=True, slots=True)
-class RateEstimate:
-    """The rate of the slowest link that a back-to-back train passed, in bit/s of frames; None: too little arrived."""
-
-    rate_bps: float | None = None  # the one to use
-    gap_rate_bps: float | None = None  # from the median gap between neighbours
-    span_rate_bps: float | None = None  # from everything between the first and the last arrival
-    pairs: int = 0  # how many pairs of arrivals rate_bps is the median of
 
 
 def estimate_rate(

@@ -19,14 +19,14 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 from impair.endpoint.dispersion import estimate_rate
+from impair.messages import TrainSeen, TrainSent
+from impair.profile import HEADER_BYTES
 
 PORT = 4777  # of every listener; below the range that the kernel gives to clients
-HEADER_BYTES = 14 + 20 + 8  # Ethernet, IPv4 and UDP around a payload
 RECEIVE_BUFFER_BYTES = 16 << 20
 KEPT_TRAINS = 8  # a listener forgets the oldest
 SHORTEST_SLEEP_S = 2e-4  # a sleep ends about 0.1 ms late: shorter waits are spent looking at the clock
@@ -67,23 +67,21 @@ class Train:
     distinct: set[int] = field(default_factory=set)
     sources: set[str] = field(default_factory=set)
 
-    def summary(self, missing_took_time: bool = True) -> dict[str, Any]:
-        """A JSON object; `Listener.seen` describes it."""
+    def summary(self, missing_took_time: bool = True) -> TrainSeen:
+        """Of this train alone: without datagrams that were not intact."""
         start_ns = self.arrived_ns[0] if self.arrived_ns else 0
         arrivals_s = [(stamp - start_ns) / 1e9 for stamp in self.arrived_ns]
         firsts = list(dict.fromkeys(self.sequences))
-        return {
-            "received": len(self.sequences),
-            "unique": len(firsts),
-            "inversions": sum(after < before for before, after in pairwise(firsts)),
-            "sequences": self.sequences,
-            "sources": sorted(self.sources),
-            "delays_s": [(end - start) / 1e9 for start, end in zip(self.sent_ns, self.arrived_ns, strict=True)],
-            "arrivals_s": arrivals_s,
-            "rate": asdict(
-                estimate_rate(arrivals_s, self.sequences, self.frame_bytes, missing_took_time=missing_took_time)
-            ),
-        }
+        return TrainSeen(
+            received=len(self.sequences),
+            unique=len(firsts),
+            inversions=sum(after < before for before, after in pairwise(firsts)),
+            sequences=self.sequences,
+            sources=sorted(self.sources),
+            delays_s=[(end - start) / 1e9 for start, end in zip(self.sent_ns, self.arrived_ns, strict=True)],
+            arrivals_s=arrivals_s,
+            rate=estimate_rate(arrivals_s, self.sequences, self.frame_bytes, missing_took_time=missing_took_time),
+        )
 
 
 class Listener:
@@ -123,16 +121,12 @@ class Listener:
         if not any(_is_stamped(sock) for _ in range(200)):
             raise OSError("the kernel does not stamp what arrives")
 
-    def seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> dict[str, Any]:
+    def seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> TrainSeen:
         """What has arrived of train `nonce`, as soon as `expect` different datagrams have, else after `timeout_s`.
 
-        Returns {"received": arrivals with copies, "unique": different datagrams, "inversions": neighbours that arrived
-        in the wrong order (copies apart), "sequences", "delays_s" (one way) and "arrivals_s" (since the first one): one
-        entry per arrival, in order of arrival, "sources": the addresses that they came from, "rate": RateEstimate
-        (`missing_took_time`: see estimate_rate),
-        "bad_payloads": datagrams whose content was wrong although their UDP checksum was right, of any train, since the
-        last call}. To wait for late copies as well, expect more than was sent. The buffer holds about 14,000 full
-        frames, or 40,000 of 106 bytes: ask for a longer train while it is on its way.
+        Bad payloads are those of any train since the last call (`missing_took_time`: see estimate_rate). To wait for
+        late copies as well, expect more than was sent. The buffer holds about 14,000 full frames, or 40,000 of 106
+        bytes: ask for a longer train while it is on its way.
         """
         deadline = time.monotonic() + timeout_s
         self._drain()
@@ -142,7 +136,7 @@ class Listener:
                 break
             self._drain()
         bad, self._bad_payloads = self._bad_payloads, 0
-        return {**self._train(nonce).summary(missing_took_time), "bad_payloads": bad}
+        return replace(self._train(nonce).summary(missing_took_time), bad_payloads=bad)
 
     def close(self) -> None:
         """Stop listening."""
@@ -211,13 +205,12 @@ def _realtime_minus_monotonic_ns() -> int:
     return min(readings)[1]
 
 
-def send_train(peer_ip: str, nonce: int, count: int, interval_s: float, size_bytes: int) -> dict[str, Any]:
+def send_train(peer_ip: str, nonce: int, count: int, interval_s: float, size_bytes: int) -> TrainSent:
     """Send `count` datagrams of `size_bytes` payload to the peer's listener, `interval_s` apart (0: back to back).
 
     `nonce` (below 2^64) names the train: a straggler of an earlier one is never counted for it. A datagram that is late
-    shifts the ones behind it, so that two are never less than half an interval apart. Returns {"sent": count,
-    "seconds": from the first to the last, "latest_s": how far the schedule was missed at worst}. Raises ProbeError when
-    a datagram cannot leave or nobody listens.
+    shifts the ones behind it, so that two are never less than half an interval apart. Raises ProbeError when a datagram
+    cannot leave or nobody listens.
     """
     if not SMALLEST_PAYLOAD_BYTES <= size_bytes <= LARGEST_PAYLOAD_BYTES or count < 1:
         raise ProbeError(f"cannot send {count} datagrams of {size_bytes} bytes: at least 1 of "
@@ -241,7 +234,7 @@ def _why(error: OSError) -> str:
     return hints.get(error.errno or 0, str(error.strerror or error))
 
 
-def _send_paced(sock: socket.socket, nonce: int, count: int, interval_s: float, size_bytes: int) -> dict[str, Any]:
+def _send_paced(sock: socket.socket, nonce: int, count: int, interval_s: float, size_bytes: int) -> TrainSent:
     filler = _FILLER[: size_bytes - SMALLEST_PAYLOAD_BYTES]
     datagram, filler_check = bytearray(filler) + bytearray(SMALLEST_PAYLOAD_BYTES), zlib.crc32(filler)
     stamp_at, check_at = len(filler), size_bytes - _CHECK.size
@@ -257,7 +250,7 @@ def _send_paced(sock: socket.socket, nonce: int, count: int, interval_s: float, 
         _CHECK.pack_into(datagram, check_at, zlib.crc32(stamp, filler_check))
         sock.send(datagram)
         first_ns = first_ns or now_ns
-    return {"sent": count, "seconds": (now_ns - first_ns) / 1e9, "latest_s": latest_s}
+    return TrainSent(count, (now_ns - first_ns) / 1e9, latest_s)
 
 
 def _wait(due_s: float, interval_s: float) -> tuple[float, float]:

@@ -11,7 +11,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 from impair import ports
 from impair.ability import Ability
 from impair.fingerprint import fingerprint
+from impair.messages import FarEnds, NetemState, PortFrames, Processors, RouterCounters, RouterHello
 from impair.plain import oddities
 from impair.processors import kept_waiting
 from impair.profile import Delay, Direction, Link, Profile
@@ -31,8 +31,7 @@ from impair.wire import serve
 
 SIDES = ("client", "server")
 READ_TRIES = 5
-Frames = dict[str, dict[str, int]]  # as impair/ports.py counts them
-EGRESS = {Direction.UPLINK: "server", Direction.DOWNLINK: "client"}  # the side towards which a direction leaves
+Frames = dict[str, PortFrames]  # by interface
 
 
 class Launcher:
@@ -40,33 +39,26 @@ class Launcher:
 
     def __init__(self) -> None:
         self._largest_s = 0.0
-        self._seen: dict[str, Any] = {}
+        self.processors: Processors | None = None  # the last that was told of them
 
     def heed(self, note: str) -> None:
         """Take {"largest_gap_s", "processors"} as JSON."""
-        self._seen = json.loads(note)
-        self._largest_s = max(self._largest_s, self._seen["largest_gap_s"])
+        seen = json.loads(note)
+        self.processors = Processors(**seen["processors"])
+        self._largest_s = max(self._largest_s, seen["largest_gap_s"])
 
     def largest_gap_s(self) -> float | None:
         """The longest silence since the last call; None when nobody looks from outside."""
         largest_s, self._largest_s = self._largest_s, 0.0
-        return largest_s if self._seen else None
-
-    @property
-    def processors(self) -> dict[str, Any] | None:
-        """The last that was told of the processors."""
-        return self._seen.get("processors")
+        return largest_s if self.processors else None
 
 
 class Router:
     """Two ports and a netem on each; every public method is an operation that the lab may ask for."""
 
-    def __init__(
-        self, engine: str, interfaces: Mapping[str, str], facts: Mapping[str, Any], launcher: Launcher | None = None
-    ) -> None:
+    def __init__(self, engine: str, interfaces: Mapping[str, str], launcher: Launcher | None = None) -> None:
         self._engine = engine
         self._ports = dict(interfaces)  # side -> interface
-        self._facts = dict(facts)
         self._launcher = launcher or Launcher()
         self._netem = Netem()
         self._applied: dict[Direction, Link] = {}
@@ -74,7 +66,7 @@ class Router:
 
     def operations(self) -> dict[str, Callable[..., Any]]:
         """Name -> operation, as `serve` takes them."""
-        names = ("hello", "setup", "examine", "fingerprint", "far_ends", "apply", "clear", "show", "probe")
+        names = ("hello", "setup", "examine", "far_ends", "apply", "clear", "show", "fingerprint", "probe")
         return {name: getattr(self, name) for name in names}
 
     @cached_property
@@ -85,28 +77,19 @@ class Router:
     def _pulse(self) -> Pulse:
         return Pulse()
 
-    def probe(self, profiles: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-        """What the kernel's netem can do, found by trying, and which of `profiles` it refuses: an Ability as JSON."""
-        return asdict(try_netem(Profile.from_json(profile) for profile in profiles))
+    def probe(self, profiles: Sequence[Mapping[str, Any]] = ()) -> Ability:
+        """What the kernel's netem can do, found by trying, and which of `profiles` (as JSON) it refuses."""
+        return try_netem(Profile.from_json(profile) for profile in profiles)
 
-    def hello(self) -> dict[str, Any]:
-        """{"kernel", "engine", "netem_counters", "netem_seed", "ports": {side: {"name", "mac", "mtu"}}} and more.
-
-        The first two of netem say what it can, the rest is what the engine adds.
-        """
+    def hello(self) -> RouterHello:
+        """What this router is; the watch for standstills begins."""
         self._largest_gap_s()
-        return {
-            **self._facts,
-            "kernel": os.uname().release,
-            "engine": self._engine,
-            "netem_counters": self._ability.counters,
-            "netem_seed": self._ability.seed,
-            "ports": {side: ports.describe(name) for side, name in self._ports.items()},
-        }
+        described = {side: ports.describe(name) for side, name in self._ports.items()}
+        return RouterHello(os.uname().release, self._engine, self._ability.counters, self._ability.seed, described)
 
     def setup(
         self, client_gateway: str, server_gateway: str, neighbours: Mapping[str, Mapping[str, str]]
-    ) -> dict[str, Any]:
+    ) -> RouterHello:
         """Make this a router between two networks; returns what `hello` returns.
 
         The gateways are addresses with a prefix length, `neighbours` {side: {"ip", "mac"}} the two endpoints.
@@ -129,27 +112,23 @@ class Router:
             ),
         ]
 
-    def fingerprint(self) -> dict[str, str]:
-        """See impair/fingerprint.py; netem is left out: it is new with every `apply`, and `show` reads it back."""
-        return fingerprint(roots=False, transport=False)
-
-    def far_ends(self) -> dict[str, Any]:
-        """Where the ports end on the host (impair/ports.py)."""
+    def far_ends(self) -> FarEnds:
+        """Where the ports end on the host."""
         return ports.far_ends(self._ports.values())
 
-    def apply(self, profile: Mapping[str, Any], seeds: Mapping[str, int | None]) -> dict[str, Any]:
-        """Give both directions a fresh netem and read it back; {direction: as in `show`}.
+    def apply(self, profile: Mapping[str, Any], seeds: Mapping[str, int | None]) -> dict[Direction, NetemState]:
+        """Give both directions a fresh netem and read it back.
 
         `profile` is Profile.to_json(), `seeds` {direction: seed, or None for the kernel's choice}. Raises NetemRefused
         when the kernel reads back anything else, OSError when it refuses.
         """
         wanted = Profile.from_json(profile)
         readings = {}
-        for direction, side in EGRESS.items():
+        for direction in Direction:
             link = wanted.link(direction)
-            reading = self._netem.apply(self._ports[side], link, seeds[direction])
+            reading = self._netem.apply(self._ports[direction.receiver], link, seeds[direction])
             self._applied[direction] = link
-            readings[direction.value] = _shown(reading, link.delay)
+            readings[direction] = _shown(reading, link.delay)
         return readings
 
     def clear(self) -> None:
@@ -158,29 +137,26 @@ class Router:
             self._netem.clear(self._ports[side])
         self._applied.clear()
 
-    def show(self) -> dict[str, Any]:
-        """{direction: {"link", "seed", "limit", "unverified", "counters"} or None, "ports": {side: frame counters}}.
-
-        `link` is read back, but for what `unverified` names: the kernel does not tell it, so it is what was written.
-        Also "rx_while_read", {side: frames that came in after those counters were read and before netem's were},
-        "processors" (impair/processors.py; of a user-mode kernel also its own time as "cpu_s", and "working_s": see
-        Watch in impair/pulse.py), and "largest_gap_s", the longest time since the last `show` in which this host did
-        not run.
-        """
+    def show(self) -> RouterCounters:
+        """Both directions' netem as it is read back now, and the frames that went through the ports."""
         counters, readings, later = self._read_together()
-        directions: dict[str, Any] = {}
-        for direction, reading in readings.items():
-            applied = self._applied.get(direction)
-            directions[direction.value] = _shown(reading, applied.delay if applied else None) if reading else None
-        return {
-            **directions,
-            "ports": {side: counters[name] for side, name in self._ports.items()},
-            "rx_while_read": {
-                side: later[name]["rx_frames"] - counters[name]["rx_frames"] for side, name in self._ports.items()
-            },
-            "processors": self._launcher.processors or kept_waiting(),
-            "largest_gap_s": self._largest_gap_s(),
-        }
+        ports = {side: counters[name] for side, name in self._ports.items()}
+        return RouterCounters(
+            ports=ports,
+            rx_while_read={side: later[name].rx_frames - ports[side].rx_frames for side, name in self._ports.items()},
+            processors=self._launcher.processors or kept_waiting(),
+            largest_gap_s=self._largest_gap_s(),
+            uplink=self._state(Direction.UPLINK, readings),
+            downlink=self._state(Direction.DOWNLINK, readings),
+        )
+
+    def _state(self, direction: Direction, readings: Mapping[Direction, Reading | None]) -> NetemState | None:
+        reading, applied = readings[direction], self._applied.get(direction)
+        return _shown(reading, applied.delay if applied else None) if reading else None
+
+    def fingerprint(self) -> dict[str, str]:
+        """See impair/fingerprint.py; the queueing disciplines are the directions, new with every `apply`."""
+        return fingerprint(roots=False, transport=False)
 
     def _largest_gap_s(self) -> float:
         """The shorter of what was seen inside and outside.
@@ -199,23 +175,18 @@ class Router:
         """
         for attempt in count(1):
             before = ports.frame_counters()
-            readings = {direction: self._netem.read(self._ports[side]) for direction, side in EGRESS.items()}
+            readings = {direction: self._netem.read(self._ports[direction.receiver]) for direction in Direction}
             after = ports.frame_counters()
-            quiet = all(after[name]["rx_frames"] == before[name]["rx_frames"] for name in self._ports.values())
+            quiet = all(after[name].rx_frames == before[name].rx_frames for name in self._ports.values())
             if quiet or self._ability.counters or attempt == READ_TRIES:
                 return before, readings, after
         raise AssertionError("counting has an end")
 
 
-def _shown(reading: Reading, written: Delay | None) -> dict[str, Any]:
+def _shown(reading: Reading, written: Delay | None) -> NetemState:
     distribution = written.distribution if written else "uniform"
-    return {
-        "link": reading.options.link(distribution).to_json(),
-        "seed": reading.options.seed,
-        "limit": reading.options.limit,
-        "unverified": [] if distribution == "uniform" else ["delay.distribution"],
-        "counters": reading.counters,
-    }
+    options, unverified = reading.options, [] if distribution == "uniform" else ["delay.distribution"]
+    return NetemState(options.link(distribution), options.limit, reading.counters, unverified, options.seed)
 
 
 def main() -> None:
@@ -226,7 +197,6 @@ def main() -> None:
         group.add_argument(f"--{side}-subnet", metavar="CIDR")
         group.add_argument(f"--{side}-port", metavar="INTERFACE")
     parser.add_argument("--engine", choices=("kernel", "uml"), default="kernel")
-    parser.add_argument("--facts", type=json.loads, default={}, help="a JSON object to add to what `hello` answers")
     parser.add_argument("--mailbox", type=Path, help="where requests are, if standard input only rings for them")
     given = vars(parser.parse_args())
     try:
@@ -237,7 +207,7 @@ def main() -> None:
     launcher = Launcher()
     box, bell = given["mailbox"], sys.stdin.fileno()
     lines = mailbox.collect(box, bell, launcher.heed) if box else sys.stdin
-    serve(Router(given["engine"], interfaces, given["facts"], launcher).operations(), lines)
+    serve(Router(given["engine"], interfaces, launcher).operations(), lines)
 
 
 if __name__ == "__main__":

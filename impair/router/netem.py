@@ -16,6 +16,7 @@ from typing import Any
 
 from pyroute2.netlink import nla, nlmsg
 
+from impair.messages import DecisionCounters, NetemCounters
 from impair.netlink import RouteSocket
 from impair.options import Options, distribution_table
 from impair.profile import Link
@@ -205,19 +206,18 @@ def decoded(message: Message) -> Options:
     )
 
 
-def counted(message: Message) -> dict[str, int]:
-    """The counters in a message that describes a netem; those of single impairments only where the kernel has them."""
+def counted(message: Message) -> NetemCounters:
+    """The counters in a message that describes a netem; those of its decisions only where the kernel has them."""
     statistics = message.get_attr("TCA_STATS2")
     basic, queue = statistics.get_attr("TCA_STATS_BASIC"), statistics.get_attr("TCA_STATS_QUEUE")
-    impairments = statistics.get_attr("TCA_STATS_APP")
-    return {
-        "packets": statistics.get_attr("TCA_STATS_PKT64") or basic["packets"],
-        "bytes": basic["bytes"],
-        **{name: queue[name] for name in ("drops", "overlimits", "requeues")},
-        "backlog_packets": queue["packets"],
-        "backlog_bytes": queue["bytes"],
-        **({name: impairments[name] for name in IMPAIRMENT_COUNTERS} if impairments else {}),
-    }
+    packets, decisions = statistics.get_attr("TCA_STATS_PKT64"), statistics.get_attr("TCA_STATS_APP")
+    counters = (
+        packets or basic["packets"], basic["bytes"], *(queue[name] for name in ("drops", "overlimits", "requeues")),
+        queue["packets"], queue["bytes"],
+    )  # fmt: skip
+    if decisions:
+        return DecisionCounters(*counters, *(decisions[name] for name in IMPAIRMENT_COUNTERS))
+    return NetemCounters(*counters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class Reading:
     """What the kernel says of one interface's netem."""
 
     options: Options
-    counters: dict[str, int]
+    counters: NetemCounters
 
 
 class Netem:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
 from impair import ports
 from impair.fingerprint import fingerprint
+from impair.messages import ContainerCounters
 from impair.plain import oddities
 from impair.processors import kept_waiting
 from impair.wire import serve
 
 
-def counters() -> dict[str, Any]:
-    """{"processors": see impair/processors.py}."""
-    return {"processors": kept_waiting()}
+def counters() -> ContainerCounters:
+    """What this container counts: only its processor time."""
+    return ContainerCounters(kept_waiting())
 
 
 def examine(names: Sequence[str], subnets: Sequence[str]) -> list[str]:
@@ -35,10 +35,8 @@ def main() -> None:
     subnets = list(vars(parser.parse_args()).values())
     names = [ports.interface_in(subnet) for subnet in subnets]
     serve({
-        "counters": counters,
-        "fingerprint": lambda: fingerprint(transport=False),
-        "examine": lambda: examine(names, subnets),
-        "far_ends": lambda: ports.far_ends(names),
+        "counters": counters, "fingerprint": lambda: fingerprint(transport=False),
+        "examine": lambda: examine(names, subnets), "far_ends": lambda: ports.far_ends(names),
     })  # fmt: skip
 
 

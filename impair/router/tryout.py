@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from impair.ability import EVERY_KIND, Ability
+from impair.messages import DecisionCounters
 from impair.profile import Direction, Link, Profile
 from impair.router.netem import Netem, NetemRefused
 
@@ -47,7 +48,14 @@ def _try_loopback(where: str, profiles: Iterable[Profile]) -> Ability:
     try:
         reading = netem.apply(DEVICE, Link(), seed=None)
         refused = _refused(netem, profiles)
-        return Ability(True, f"tried in {where}", kernel, _takes_seeds(netem), "delayed" in reading.counters, refused)
+        return Ability(
+            True,
+            f"tried in {where}",
+            kernel,
+            _takes_seeds(netem),
+            isinstance(reading.counters, DecisionCounters),
+            refused,
+        )
     except (OSError, NetemRefused) as error:
         return Ability(False, f"{error} (tried in {where})", kernel)
     finally:

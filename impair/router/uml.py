@@ -27,12 +27,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from impair import ports
 from impair.processors import kept_waiting
 from impair.pulse import TICK_S, Watch, glance_at
 from impair.router import mailbox
+from impair.wire import encoded
 
 KERNEL = "linux.uml"
 MODULES = Path("/usr/lib/uml/modules")
@@ -187,8 +189,8 @@ def _look(watch: Watch) -> None:
 def _seen(watch: Watch) -> str:
     """What a kernel cannot know of itself, for its agent: see `Launcher` in impair/router/agent.py."""
     seen = watch.tell()
-    largest_gap_s = seen.pop("largest_gap_s")
-    return json.dumps({"largest_gap_s": largest_gap_s, "processors": {**kept_waiting(), **seen}})
+    processors = replace(kept_waiting(), cpu_s=seen["cpu_s"], working_s=seen["working_s"])
+    return encoded({"largest_gap_s": seen["largest_gap_s"], "processors": processors})
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from impair import options
 from impair.ability import EVERY_KIND
+from impair.messages import DecisionCounters, NetemCounters
 from impair.options import ALL, Options, distribution_table
 from impair.profile import (
     Corrupt,
@@ -114,11 +115,10 @@ def test_the_four_state_model_has_its_parameters_in_the_kernels_order() -> None:
 def test_what_the_kernel_answers_is_understood() -> None:
     message = parsed(KERNEL_7_2_7)
     assert decoded(message) == Options.of(EVERYTHING, SEED)
-    assert counted(message) == {
-        "packets": 132, "bytes": 13200, "drops": 1, "overlimits": 0, "requeues": 29, "backlog_packets": 0,
-        "backlog_bytes": 0, "delayed": 103, "dropped": 1, "corrupted": 26, "duplicated": 33, "reordered": 29,
-        "ecn_marked": 0, "allocation_errors": 0,
-    }  # fmt: skip
+    assert counted(message) == DecisionCounters(
+        packets=132, bytes=13200, drops=1, overlimits=0, requeues=29, backlog_packets=0, backlog_bytes=0, delayed=103,
+        dropped=1, corrupted=26, duplicated=33, reordered=29, ecn_marked=0, allocation_errors=0,
+    )  # fmt: skip
 
 
 @given(OPTIONS)
@@ -231,16 +231,17 @@ def test_apply_deletes_adds_and_reads_back(join: Join) -> None:
     reading = ours.apply("lo", Link(), SEED)
     assert reading.options == Options.of(Link(), SEED)
     assert kernel.requests == [RTM_DELQDISC, RTM_NEWQDISC, RTM_GETQDISC] * 2
-    assert reading.counters["packets"] == 10
-    assert reading.counters["delayed"] == 5
+    assert isinstance(reading.counters, DecisionCounters)
+    assert (reading.counters.packets, reading.counters.delayed) == (10, 5)
     ours.clear("lo")
     assert ours.read("lo") is None
 
 
 def test_a_kernel_without_impairment_counters_gives_the_others(join: Join) -> None:
     counters = join(FakeKernel(counts=False)).apply("lo", Link(), SEED).counters
-    assert counters == {"packets": 10, "bytes": 1000, "drops": 2, "overlimits": 4, "requeues": 3, "backlog_packets": 1,
-                        "backlog_bytes": 100}  # fmt: skip
+    assert counters == NetemCounters(
+        packets=10, bytes=1000, drops=2, overlimits=4, requeues=3, backlog_packets=1, backlog_bytes=100
+    )
 
 
 def test_a_kernel_before_6_6_has_no_seed_and_that_is_an_error_unless_none_was_asked(join: Join) -> None:
@@ -317,7 +318,7 @@ class Half(Netem):
             raise NetemRefused(device, "slot", "1 ms", None)
         if seed is not None:
             raise NetemRefused(device, "seed", seed, None)
-        return Reading(Options.of(link, None), {"packets": 0})
+        return Reading(Options.of(link, None), NetemCounters(0, 0, 0, 0, 0, 0, 0))
 
 
 def test_each_kind_of_impairment_is_tried_for_itself(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,8 +113,7 @@ def test_a_setting_that_cannot_be_written_says_where_to_set_it(tmp_path: Path, m
 
 def test_frames_are_counted_for_every_interface() -> None:
     counted = ports.frame_counters()
-    assert set(counted["lo"]) == set(ports.FRAME_COUNTERS)
     for name in ("rx", "tx"):
         for what, file in (("frames", "packets"), ("bytes", "bytes"), ("dropped", "dropped")):
             shown = int(Path(f"/sys/class/net/lo/statistics/{name}_{file}").read_text())
-            assert 0 <= shown - counted["lo"][f"{name}_{what}"] < 10**9
+            assert 0 <= shown - getattr(counted["lo"], f"{name}_{what}") < 10**9

@@ -10,6 +10,7 @@ import pytest
 
 from impair.endpoint import probe
 from impair.endpoint.probe import KEPT_TRAINS, Listener, ProbeError, send_train
+from impair.messages import RateEstimate, TrainSeen
 
 
 def test_a_late_datagram_moves_the_next_ones_instead_of_crowding_them() -> None:
@@ -62,29 +63,29 @@ def test_the_listener_has_the_buffer_it_asked_for(listener: Listener) -> None:
 def test_a_train_arrives_whole_and_timed(listener: Listener, interval_s: float, size_bytes: int) -> None:
     sent = send_train("127.0.0.1", 2**64 - 1, 40, interval_s, size_bytes)
     seen = listener.seen(2**64 - 1, 40, 5.0)
-    assert sent["sent"] == seen["received"] == seen["unique"] == 40
-    assert seen["sequences"] == list(range(40))
-    assert (seen["inversions"], seen["bad_payloads"], seen["sources"]) == (0, 0, ["127.0.0.1"])
-    assert all(0 < delay_s < 1 for delay_s in seen["delays_s"])
-    assert seen["arrivals_s"] == sorted(seen["arrivals_s"])
-    assert seen["arrivals_s"][0] == 0
-    assert sent["seconds"] >= 38.5 * interval_s  # the first one may be late by half an interval
+    assert sent.sent == seen.received == seen.unique == 40
+    assert seen.sequences == list(range(40))
+    assert (seen.inversions, seen.bad_payloads, seen.sources) == (0, 0, ["127.0.0.1"])
+    assert all(0 < delay_s < 1 for delay_s in seen.delays_s)
+    assert seen.arrivals_s == sorted(seen.arrivals_s)
+    assert seen.arrivals_s[0] == 0
+    assert sent.seconds >= 38.5 * interval_s  # the first one may be late by half an interval
 
 
 def test_copies_and_wrong_order_are_seen(listener: Listener, wire: socket.socket) -> None:
     train = datagrams(wire, 5, 4)
     deliver(wire, listener, [train[place] for place in (0, 2, 1, 1, 3)])
     seen = listener.seen(5, 4, 5.0)
-    assert seen["sequences"] == [0, 2, 1, 1, 3]
-    assert (seen["received"], seen["unique"], seen["inversions"]) == (5, 4, 1)
-    assert len(seen["delays_s"]) == len(seen["arrivals_s"]) == 5
+    assert seen.sequences == [0, 2, 1, 1, 3]
+    assert (seen.received, seen.unique, seen.inversions) == (5, 4, 1)
+    assert len(seen.delays_s) == len(seen.arrivals_s) == 5
 
 
 def test_a_straggler_of_an_earlier_train_is_not_counted(listener: Listener, wire: socket.socket) -> None:
     earlier, later = datagrams(wire, 1, 3), datagrams(wire, 2, 3)
     deliver(wire, listener, [earlier[0], later[0], earlier[1], later[1], later[2]])
-    assert listener.seen(2, 3, 5.0)["sequences"] == [0, 1, 2]
-    assert listener.seen(1, 2, 5.0)["sequences"] == [0, 1]
+    assert listener.seen(2, 3, 5.0).sequences == [0, 1, 2]
+    assert listener.seen(1, 2, 5.0).sequences == [0, 1]
 
 
 def test_any_flipped_bit_is_noticed(listener: Listener, wire: socket.socket) -> None:
@@ -95,31 +96,28 @@ def test_any_flipped_bit_is_noticed(listener: Listener, wire: socket.socket) -> 
         deliver(wire, listener, [bytes(flipped)])
     deliver(wire, listener, [content, b"", b"short"])
     seen = listener.seen(7, 2, 0.2)
-    assert seen["received"] == 1
-    assert seen["bad_payloads"] == len(content) * 8 + 2
-    assert listener.seen(7, 1, 0.0)["bad_payloads"] == 0  # told once
+    assert seen.received == 1
+    assert seen.bad_payloads == len(content) * 8 + 2
+    assert listener.seen(7, 1, 0.0).bad_payloads == 0  # told once
 
 
 def test_only_the_newest_trains_are_kept(listener: Listener, wire: socket.socket) -> None:
     for nonce in range(KEPT_TRAINS + 1):
         deliver(wire, listener, datagrams(wire, nonce, 1))
-    assert listener.seen(KEPT_TRAINS, 1, 5.0)["received"] == 1
-    assert listener.seen(1, 1, 0.0)["received"] == 1
-    assert listener.seen(0, 1, 0.0)["received"] == 0
+    assert listener.seen(KEPT_TRAINS, 1, 5.0).received == 1
+    assert listener.seen(1, 1, 0.0).received == 1
+    assert listener.seen(0, 1, 0.0).received == 0
 
 
 def test_the_answer_comes_when_all_is_there_and_else_at_the_timeout(listener: Listener) -> None:
     send_train("127.0.0.1", 3, 5, 0.0, 64)
     start_s = time.monotonic()
-    assert listener.seen(3, 5, 30.0)["unique"] == 5
+    assert listener.seen(3, 5, 30.0).unique == 5
     assert time.monotonic() - start_s < 15
     start_s = time.monotonic()
-    assert listener.seen(3, 6, 0.2)["unique"] == 5
+    assert listener.seen(3, 6, 0.2).unique == 5
     assert time.monotonic() - start_s >= 0.2
-    assert listener.seen(4, 1, 0.0) == {
-        "received": 0, "unique": 0, "inversions": 0, "sequences": [], "sources": [], "delays_s": [], "arrivals_s": [],
-        "rate": {"rate_bps": None, "gap_rate_bps": None, "span_rate_bps": None, "pairs": 0}, "bad_payloads": 0,
-    }  # fmt: skip
+    assert listener.seen(4, 1, 0.0) == TrainSeen(0, 0, 0, [], [], [], [], RateEstimate())
 
 
 def test_a_taken_port_is_said(listener: Listener) -> None:

@@ -6,13 +6,14 @@ import io
 import json
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from impair import ports
 from impair.ability import Ability
+from impair.messages import NetemCounters, Port, PortFrames, Processors
 from impair.options import Options
 from impair.profile import Delay, Direction, Link, Loss, Profile
 from impair.router import agent
@@ -23,6 +24,7 @@ from impair.wire import serve
 INTERFACES = {"client": "eth-c", "server": "eth-s"}
 PROFILE = Profile("test", uplink=Link(loss=Loss(0.25)), downlink=Link(delay=Delay(0.1, 0.01, "normal")))
 SEEDS = {"uplink": 1, "downlink": 2}
+SEVEN = NetemCounters(7, 0, 0, 0, 0, 0, 0)
 
 
 @dataclass
@@ -36,13 +38,13 @@ class FakeNetem:
         if device == self.refuses:
             raise NetemRefused(device, "seed", seed, None)
         self.held[device] = Options.of(link, seed)
-        return Reading(self.held[device], {"packets": 0})
+        return Reading(self.held[device], NetemCounters(0, 0, 0, 0, 0, 0, 0))
 
     def clear(self, device: str) -> None:
         self.held.pop(device, None)
 
     def read(self, device: str) -> Reading | None:
-        return Reading(self.held[device], {"packets": 7}) if device in self.held else None
+        return Reading(self.held[device], SEVEN) if device in self.held else None
 
 
 @pytest.fixture
@@ -52,18 +54,18 @@ def netem(monkeypatch: pytest.MonkeyPatch) -> FakeNetem:
     monkeypatch.setattr(
         agent, "try_netem", lambda profiles: Ability(True, "tried", "7.2", True, True, {p.name: "no" for p in profiles})
     )
-    monkeypatch.setattr(ports, "describe", lambda name: {"name": name, "mac": f"mac of {name}", "mtu": 1500})
+    monkeypatch.setattr(ports, "describe", lambda name: Port(name, f"mac of {name}", 1500))
     monkeypatch.setattr(agent, "fingerprint", lambda *, roots, transport: {"asked": f"{roots} {transport}"})
-    frames = dict.fromkeys(ports.FRAME_COUNTERS, 3)
+    frames = PortFrames(3, 3, 3, 3, 3, 3)
     monkeypatch.setattr(
-        ports, "frame_counters", lambda: {"lo": {}, "eth-c": frames, "eth-s": {**frames, "rx_frames": 4}}
+        ports, "frame_counters", lambda: {"lo": frames, "eth-c": frames, "eth-s": replace(frames, rx_frames=4)}
     )
     return fake
 
 
 @pytest.fixture
 def router(netem: FakeNetem) -> Router:
-    return Router("kernel", INTERFACES, {"boot_s": 1.5})
+    return Router("kernel", INTERFACES)
 
 
 def test_uplink_is_impaired_towards_the_server_and_downlink_towards_the_client(
@@ -71,28 +73,30 @@ def test_uplink_is_impaired_towards_the_server_and_downlink_towards_the_client(
 ) -> None:
     told = router.apply(PROFILE.to_json(), SEEDS)
     assert netem.held == {"eth-s": Options.of(PROFILE.uplink, 1), "eth-c": Options.of(PROFILE.downlink, 2)}
-    assert [told[direction]["seed"] for direction in Direction] == [1, 2]
+    assert [told[direction].seed for direction in Direction] == [1, 2]
 
 
 def test_the_read_back_can_be_asked_for_again(router: Router) -> None:
     told = router.apply(PROFILE.to_json(), SEEDS)
     shown = router.show()
     for direction in Direction:
-        again = Link.from_json(shown[direction]["link"])
-        assert Options.of(again, None) == Options.of(PROFILE.link(direction), None)
-        assert {**shown[direction], "counters": 0} == {**told[direction], "counters": 0}
-        assert shown[direction]["limit"] == PROFILE.link(direction).limit
-        assert shown[direction]["counters"] == {"packets": 7}
-    assert shown["ports"]["client"]["rx_frames"] == 3
-    assert shown["ports"]["server"]["rx_frames"] == 4
+        again = shown.netem(direction)
+        assert again
+        assert Options.of(again.link, None) == Options.of(PROFILE.link(direction), None)
+        assert again == replace(told[direction], counters=SEVEN)
+        assert again.limit == PROFILE.link(direction).limit
+    assert shown.ports["client"].rx_frames == 3
+    assert shown.ports["server"].rx_frames == 4
 
 
 def test_what_the_kernel_does_not_tell_is_said_to_be_unverified(router: Router) -> None:
     router.apply(PROFILE.to_json(), SEEDS)
     shown = router.show()
-    assert shown["downlink"]["link"]["delay"]["distribution"] == "normal"
-    assert shown["downlink"]["unverified"] == ["delay.distribution"]
-    assert shown["uplink"]["unverified"] == []
+    assert shown.uplink
+    assert shown.downlink
+    assert shown.downlink.link.delay == PROFILE.downlink.delay
+    assert shown.downlink.unverified == ["delay.distribution"]
+    assert shown.uplink.unverified == []
 
 
 def test_the_router_shows_its_fingerprint_without_what_every_trial_replaces_and_whether_it_kept_running(
@@ -100,9 +104,8 @@ def test_the_router_shows_its_fingerprint_without_what_every_trial_replaces_and_
 ) -> None:
     router.hello()
     time.sleep(0.1)
-    shown = router.show()
     assert router.fingerprint() == {"asked": "False False"}
-    assert 0 < shown["largest_gap_s"] < 5.0
+    assert 0 < router.show().largest_gap_s < 5.0
 
 
 @pytest.mark.parametrize(("outside_s", "least_s", "most_s"), [(0.001, 0.0, 0.002), (9.0, 0.1, 5.0)])
@@ -110,14 +113,14 @@ def test_a_router_stood_still_only_as_long_as_it_was_silent_inside_and_outside(
     netem: FakeNetem, outside_s: float, least_s: float, most_s: float
 ) -> None:
     launcher = agent.Launcher()
-    router = Router("uml", INTERFACES, {}, launcher)
+    router = Router("uml", INTERFACES, launcher)
     router.hello()
     router._pulse._last_s -= 0.1  # its own programs did not run for so long
     for gap_s in (outside_s, 0.0):
-        launcher.heed(json.dumps({"largest_gap_s": gap_s, "processors": {"cpu_s": 3.0, "working_s": 0.5}}))
+        launcher.heed(json.dumps({"largest_gap_s": gap_s, "processors": {"clock_s": 1.0, "working_s": 0.5}}))
     shown = router.show()
-    assert least_s <= shown["largest_gap_s"] < most_s
-    assert shown["processors"] == {"cpu_s": 3.0, "working_s": 0.5}
+    assert least_s <= shown.largest_gap_s < most_s
+    assert shown.processors == Processors(1.0, working_s=0.5)
     assert netem.held == {}
 
 
@@ -125,15 +128,14 @@ def test_a_cleared_router_has_no_netem(router: Router, netem: FakeNetem) -> None
     router.apply(PROFILE.to_json(), SEEDS)
     router.clear()
     shown = router.show()
-    assert (shown["uplink"], shown["downlink"], netem.held) == (None, None, {})
+    assert (shown.uplink, shown.downlink, netem.held) == (None, None, {})
 
 
 def test_hello_says_who_and_with_which_ports(router: Router) -> None:
     told = router.hello()
-    assert told["engine"] == "kernel"
-    assert told["netem_counters"] is True
-    assert told["boot_s"] == 1.5
-    assert told["ports"]["client"] == {"name": "eth-c", "mac": "mac of eth-c", "mtu": 1500}
+    assert told.engine == "kernel"
+    assert told.netem_counters is True
+    assert told.ports["client"] == Port("eth-c", "mac of eth-c", 1500)
 
 
 def test_setup_gives_each_port_its_gateway_and_neighbour(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headwind.testbed import testbed
-from headwind.testbed.agent import Agent
+from headwind.testbed.agent import Agent, Request
 from headwind.testbed.docker import docker
+from headwind.testbed.operations import Operation
 from headwind.testbed.testbed import Addresses
 from impair.profile import Direction, Link, Profile
 
@@ -27,8 +28,8 @@ _nonces = count(random.SystemRandom().randrange(2**40))
 class Asked(Protocol):
     """What answers operations: an agent, or one of several behind a common wire."""
 
-    def start(self, op: str, /, **arguments: Any) -> int: ...
-    def wait(self, identity: int, timeout_s: float, /) -> Any: ...
+    def start(self, op: str, /, **arguments: Any) -> Request[Any]: ...
+    def wait(self, request: Request[Any], timeout_s: float, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,13 @@ class Member:
     wire: Agent
     name: str
 
-    def start(self, op: str, /, **arguments: Any) -> int:
+    def start(self, op: str | Operation[Any], /, **arguments: Any) -> Request[Any]:
         return self.wire.start(op, to=self.name, **arguments)
 
-    def wait(self, identity: int, timeout_s: float, _peers: object = (), /) -> Any:
-        return self.wire.wait(identity, timeout_s)  # all have one wire, so nobody else can die
+    def wait(self, request: Request[Any], timeout_s: float, _peers: object = (), /) -> Any:
+        return self.wire.wait(request, timeout_s)  # all have one wire, so nobody else can die
 
-    def call(self, op: str, limit_s: float = 10.0, _peers: object = (), /, **arguments: Any) -> Any:
+    def call(self, op: str | Operation[Any], limit_s: float = 10.0, _peers: object = (), /, **arguments: Any) -> Any:
         return self.wait(self.start(op, **arguments), limit_s)
 
 
@@ -94,7 +95,9 @@ class ImpairedPath:
         counters: dict[str, int] = ask(self.router, "show")[direction]["counters"]
         return counters
 
-    def start_train(self, direction: Direction, packets: int, interval_s: float, size_bytes: int) -> tuple[int, int]:
+    def start_train(
+        self, direction: Direction, packets: int, interval_s: float, size_bytes: int
+    ) -> tuple[int, Request[Any]]:
         """Begin to send; returns the train's name and the request to wait for."""
         sender, receiver = ENDS[direction]
         nonce = next(_nonces)

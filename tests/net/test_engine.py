@@ -16,9 +16,9 @@ import pytest
 
 from headwind.proof.netem_model import overtaking_ratio
 from headwind.proof.passage import SIGMAS
+from impair.distribution import DISTRIBUTION_HEIGHT, DISTRIBUTION_REACH
 from impair.options import TABLE_SCALE, Options
 from impair.profile import (
-    DISTRIBUTION_REACH,
     Corrupt,
     Delay,
     Direction,
@@ -370,7 +370,8 @@ def test_total_loss_in_one_direction_lets_nothing_through_and_spares_the_other(
     assert path.transfer(direction, 1000, timeout_s=1.5)["bytes"] == 0
 
 
-def test_profiles_know_how_far_each_distribution_reaches_below_its_mean(tables: Tables) -> None:
+def test_profiles_know_how_far_each_distribution_reaches_below_and_above_its_mean(tables: Tables) -> None:
     for name, table in tables.items():
-        reach = -min(table) / TABLE_SCALE if table else 1.0
+        reach, height = (-min(table) / TABLE_SCALE, max(table) / TABLE_SCALE) if table else (1.0, 1.0)
         assert reach <= DISTRIBUTION_REACH[name] < reach + 0.001, name
+        assert height <= DISTRIBUTION_HEIGHT[name] < height + 0.001, name

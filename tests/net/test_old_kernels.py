@@ -7,18 +7,20 @@ back: only what the packets met can tell. The lab's own trains, counters and rul
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import cast
 
 import pytest
 
 from headwind.model import Outcome, Proof
-from headwind.proof.passage import Evidence
+from headwind.proof.evidence import Evidence, Moment
 from headwind.proof.proof import prove
 from headwind.testbed import testbed
 from headwind.testbed.agent import Agent
+from headwind.testbed.operations import APPLY
 from headwind.trial.probes import send_trains
-from headwind.trial.trial import decide, read_counters
+from headwind.trial.trial import decide, read_moment
+from impair.messages import ClientRun, Machine
 from impair.profile import Corrupt, Delay, Direction, Link, Loss, Profile, Reorder
 from tests.fake import example_matrix, trials_of
 from tests.net.conftest import open_path
@@ -45,19 +47,26 @@ class OldPath:
     def proof_of(self, asked: Link, real: Profile) -> Proof:
         """What the lab says of the network `real`, when it asked for `asked` on the downlink and was told it had it."""
         profile, router = Profile("asked", downlink=asked), self.path.router
-        configured = self.path.apply(profile.uplink, profile.downlink)
+        configured = APPLY.read(self.path.apply(profile.uplink, profile.downlink))
         self.path.apply(real.uplink, real.downlink)
         trains = send_trains(self.testbed, profile)
-        before = read_counters(self.testbed)
+        before = read_moment(self.testbed)
         for direction in Direction:
             self.path.train(direction, DATAGRAMS, size_bytes=DATAGRAM_BYTES, patience_s=0.1)
         self.path.transfer(DOWN, TCP_BYTES, timeout_s=10.0)
         assert ask(router, "show")[DOWN]["counters"]["packets"] > DATAGRAMS / 2
-        after = read_counters(self.testbed)
-        for moment, direction in ((moment, direction) for moment in (before, after) for direction in Direction):
-            told: dict[str, Any] = moment["router"][direction]
-            told.update({name: configured[direction][name] for name in ("link", "limit", "seed")})
-        return prove(profile, Evidence(configured, before, after, trains))
+        after = read_moment(self.testbed)
+
+        def as_asked(moment: Moment) -> Moment:
+            up, down = moment.router.uplink, moment.router.downlink
+            assert up
+            assert down
+            uplink, downlink = (
+                replace(configured[way], counters=own.counters) for way, own in ((UP, up), (DOWN, down))
+            )
+            return replace(moment, router=replace(moment.router, uplink=uplink, downlink=downlink))
+
+        return prove(profile, Evidence(configured, as_asked(before), as_asked(after), trains))
 
 
 @pytest.fixture(scope="module", params=KERNELS)
@@ -102,7 +111,8 @@ def test_another_network_is_invalid_with_the_reason(
 ) -> None:
     proof = old.proof_of(asked, real)
     trial = next(trials_of(example_matrix(Profile("asked", downlink=asked))))
-    outcome, reason = decide(trial, {"timed_out": False, "exit_code": 0}, proof, {}, {})
+    run = ClientRun([], 0, False, 1.0, 0.0, Machine(2, 0.0), 0.0, "", {}, {}, {})
+    outcome, reason = decide(trial, run, {}, None, proof, is_healthy=True)
     assert outcome is Outcome.INVALID
     for words in reasons:
         assert words in reason

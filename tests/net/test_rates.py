@@ -41,7 +41,7 @@ def is_believed(bed: testbed.Testbed, real: Link, direction: Direction) -> bool:
     """Whether the trains through `real` show what ASKED asks for."""
     profile = Profile("rated", real, real)
     bed.router.call("apply", profile=profile.to_json(), seeds=bed.netem_seeds(dict.fromkeys(Direction, 1)))
-    return shows_rate(ASKED, send_bulk(bed, direction, ASKED)["rate"]["rate_bps"])
+    return shows_rate(ASKED, send_bulk(bed, direction, ASKED).rate.rate_bps)
 
 
 @pytest.mark.parametrize("direction", Direction)

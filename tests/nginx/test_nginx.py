@@ -134,11 +134,11 @@ def test_a_restart_gives_new_workers_under_the_same_master(pid_file: Path, probe
         before = agent.health()
         restarted = agent.restart_workers()
         after = agent.health()
-    assert before["master"] == after["master"] == pid
-    assert before["master_started_s"] == after["master_started_s"]
-    assert len(before["workers"]) == len(after["workers"]) == 2
-    assert not set(before["workers"]) & set(after["workers"])
-    assert restarted["workers"] == after["workers"]
+    assert before.master == after.master == pid
+    assert before.master_started_s == after.master_started_s
+    assert len(before.workers) == len(after.workers) == 2
+    assert not set(before.workers) & set(after.workers)
+    assert restarted["workers"] == after.workers
     assert probes == ["tcp", 16]
 
 
@@ -153,13 +153,13 @@ def test_workers_that_do_not_come_back_are_an_error(
 
 def test_a_crash_of_a_worker_shows_in_the_health(pid_file: Path) -> None:
     with master(pid_file, lives=3):
-        before = agent.health()["workers"]
+        before = agent.health().workers
         os.kill(before[0], signal.SIGKILL)
         deadline = time.monotonic() + 10
-        while agent.health()["workers"] in (before, before[1:]):
+        while agent.health().workers in (before, before[1:]):
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert before[1] in agent.health()["workers"]
+        assert before[1] in agent.health().workers
 
 
 @pytest.mark.parametrize("content", [None, "", "4194305"])

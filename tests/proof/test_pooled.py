@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 
 from headwind.model import Outcome, Proof, Protocol, Trial
+from headwind.proof.evidence import Evidence
 from headwind.proof.netem_model import stationary_loss
-from headwind.proof.passage import Evidence
 from headwind.proof.pooled import FALSE_ALARM_PER_RUN, Pooled, pooled
 from headwind.proof.proof import prove
-from headwind.proof.tally import Tally, ratio_p_value
+from headwind.proof.tally import Seen, Tally, ratio_p_value
 from headwind.report.data import RunData
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.verdicts_json import verdicts_json
@@ -40,11 +40,11 @@ def down(name: str, **parts: object) -> Profile:
 @cache
 def proof_of(asked: Profile, given: Profile) -> Proof:
     """The proof of a trial that was read back as asked and did what was given."""
-    evidence, configured = typical_evidence(given), typical_evidence(asked).configured
-    for moment in (evidence.before, evidence.after):
+    data, configured = typical_evidence(given).to_json(), typical_evidence(asked).to_json()["configured"]
+    for moment in (data["before"], data["after"]):
         for direction, read in configured.items():
-            moment["router"][direction].update(read)
-    return prove(asked, Evidence(configured, evidence.before, evidence.after, evidence.trains))
+            moment["router"][direction] |= {"link": read["link"]}
+    return prove(asked, Evidence.from_json({**data, "configured": configured}))
 
 
 def a_run(*asked: Profile, given: Given | None = None, blocks: int = 4) -> RunData:
@@ -116,7 +116,7 @@ def test_a_rate_is_off_when_most_trains_of_a_run_are(share: float, fails: bool) 
         replace(result, trial=trial, proof=replace(result.proof, checks=checks))
         for trial in trials_of(replace(data.matrix, repeat=example_matrix(repeat=12).repeat))
     ]
-    assert any(not question.passed for question in pooled(data.matrix, results)) is fails
+    assert any(not question.passed for question in pooled(data.matrix, map(Seen.of, results))) is fails
 
 
 def test_few_trains_can_tell_nothing_and_say_so() -> None:

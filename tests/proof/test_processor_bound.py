@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
 from headwind.proof.processors import costs, processor_limits
+from impair.messages import ClientRun, Machine, Processors
 
 IDLE = {"client": 0.2, "server": 0.3, "router": 0.3}
 
@@ -16,15 +17,15 @@ def limits(
 ) -> list[str]:
     """Of a trial of 2 s on two processors, where hosts were busy for such shares of the time."""
     used = {host: 2.0 * share for host, share in (IDLE | (shares or {})).items()}
-    answer = {"wall_s": 2.0, "cpu_s": used["client"], "machine": {"cpus": 2, "busy_s": 2 * 2.0 * busy}}
-    before = {host: {"processors": {"clock_s": 50.0, "cpu_s": 7.0, "throttled_s": None}} for host in used}
-    before["router"]["processors"]["working_s"] = 9.0
-    after: dict[str, Any] = {
-        host: {"processors": {"clock_s": 52.0, "cpu_s": 7.0 + seconds, "throttled_s": None}}
-        for host, seconds in used.items()
-    }
-    after["router"]["processors"] |= {"cpu_s": 7.1, "working_s": 9.0 + used["router"]}
-    return list(processor_limits(answer, before, after, threads, workers))
+    before = {host: Processors(clock_s=50.0, cpu_s=7.0) for host in used}
+    after = {host: Processors(clock_s=52.0, cpu_s=7.0 + seconds) for host, seconds in used.items()}
+    before["router"] = replace(before["router"], working_s=9.0)
+    after["router"] = replace(after["router"], cpu_s=7.1, working_s=9.0 + used["router"])
+    return list(processor_limits(client_run(used["client"], 2 * 2.0 * busy), before, after, threads, workers))
+
+
+def client_run(cpu_s: float, busy_s: float, wall_s: float = 2.0) -> ClientRun:
+    return ClientRun(["h2load"], 0, False, wall_s, cpu_s, Machine(2, busy_s), 0.0, "", {}, {}, {})
 
 
 def test_a_trial_with_time_to_spare_is_limited_by_no_processor() -> None:
@@ -56,21 +57,17 @@ def test_a_busy_machine_does_not_limit_a_testbed_that_waits_for_its_network() ->
 
 
 def test_hosts_that_tell_nothing_limit_nothing() -> None:
-    nothing: dict[str, Any] = {"client": {}, "server": {"processors": None}, "router": {}}
-    assert list(processor_limits({"wall_s": 1.0}, nothing, nothing, 1, 1)) == []
-    kernel = {"router": {"processors": {"clock_s": 1.0, "cpu_s": 1.0}}}  # its own time is nobody's
-    later = {"router": {"processors": {"clock_s": 2.0, "cpu_s": 2.0}}}
-    assert list(processor_limits({"wall_s": 1.0}, kernel, later, 1, 1)) == []
+    nothing = {host: Processors(clock_s=1.0) for host in IDLE}
+    assert list(processor_limits(client_run(0.0, 0.0, 1.0), nothing, nothing, 1, 1)) == []
+    kernel = {**nothing, "router": Processors(clock_s=1.0, cpu_s=1.0)}  # its own time is nobody's
+    later = {**nothing, "router": Processors(clock_s=2.0, cpu_s=2.0)}
+    assert list(processor_limits(client_run(0.0, 0.0, 1.0), kernel, later, 1, 1)) == []
 
 
 def test_what_each_container_used_is_told_with_the_share_of_time_in_which_something_waited() -> None:
-    names = ("client", "server", "router", "router's container")
-    before = {name: {"processors": {"clock_s": 10.0, "cpu_s": 1.0, "host_pressure_s": 5.0}} for name in names}
     gains = {"client": 0.5, "server": 0.25, "router": 0.75, "router's container": 1.25}
-    after = {
-        name: {"processors": {"clock_s": 14.0, "cpu_s": 1.0 + gain, "host_pressure_s": 6.0}}
-        for name, gain in gains.items()
-    }
+    before = {host: Processors(10.0, cpu_s=1.0, host_pressure_s=5.0) for host in gains}
+    after = {host: Processors(14.0, cpu_s=1.0 + gain, host_pressure_s=6.0) for host, gain in gains.items()}
     assert costs(before, after) == {
         "client_cpu_s": 0.5, "server_cpu_s": 0.25, "router_cpu_s": 1.25, "processors_busy": 0.5,
         "pressure_ratio": 0.25,
@@ -78,5 +75,5 @@ def test_what_each_container_used_is_told_with_the_share_of_time_in_which_someth
 
 
 def test_hosts_that_tell_nothing_cost_nothing_that_is_known() -> None:
-    silent = {"client": {"processors": {"clock_s": 1.0, "cpu_s": None, "host_pressure_s": None}}, "server": {}}
+    silent = {host: Processors(1.0) for host in IDLE}
     assert costs(silent, silent) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headwind.model import Check, Proof
-from headwind.proof.passage import Evidence
+from headwind.proof.evidence import Evidence, Trains
 from headwind.proof.proof import prove
 from headwind.proof.uncounted import PROBE_COUNT, probes_for, shows_reordering
 from impair.profile import (
@@ -27,6 +28,7 @@ from impair.profile import (
     Rate,
     Reorder,
 )
+from tests import quiet
 from tests.evidence import OFFERED, but, evidence_of, overflow
 from tests.strategies import LINKS
 
@@ -166,10 +168,8 @@ def test_a_check_holds_the_requested_the_configured_and_the_measured_value() -> 
 def test_the_evidence_is_kept_with_the_proof() -> None:
     profile = Profile("clean")
     evidence = evidence_of(profile)
-    assert prove(profile, evidence).counters == {
-        "before": evidence.before, "after": evidence.after, "trains": evidence.trains,
-        "configured": evidence.configured, "joined": {}, "windows": {}, "missed": [],
-    }  # fmt: skip
+    kept = json.dumps(prove(profile, evidence).counters)
+    assert Evidence.from_json(json.loads(kept)) == evidence
 
 
 # Trains
@@ -177,15 +177,15 @@ def test_the_evidence_is_kept_with_the_proof() -> None:
 
 def with_train(link: Link, kind: str, **seen: Any) -> Proof:
     profile = Profile("asked", downlink=link)
-    evidence = evidence_of(profile)
-    trains = {**evidence.trains, "downlink": {**evidence.trains["downlink"], kind: {"sent": 20, "unique": 20, **seen}}}
-    return prove(profile, Evidence(evidence.configured, evidence.before, evidence.after, trains))
+    data = evidence_of(profile).to_json()
+    data["trains"]["downlink"][kind] = quiet.train(**{"sent": 20, "unique": 20, **seen})
+    return prove(profile, Evidence.from_json(data))
 
 
 def test_a_train_that_was_never_sent_proves_nothing() -> None:
     profile = Profile("rated", downlink=Link(loss=Loss(1.0), rate=Rate(10_000_000)))
     evidence = evidence_of(profile)
-    proof = prove(profile, Evidence(evidence.configured, evidence.before, evidence.after, {}))
+    proof = prove(profile, replace(evidence, trains={}))
     assert broken(proof) == {("uplink", "delay_s"), ("downlink", "delay_s"), ("downlink", "rate_bps")}
 
 
@@ -428,8 +428,8 @@ def test_frames_that_somebody_else_takes_are_no_corruption() -> None:
 def test_a_probe_that_arrives_with_other_bytes_is_no_proof_on_any_kernel(kernel: str) -> None:
     profile = Profile("asked", downlink=Link(corrupt=Corrupt(0.2)))
     evidence = evidence_of(profile, kernel=kernel)
-    probe = evidence.trains["downlink"]["probe"] | {"bad_payloads": 1}
-    changed = replace(evidence, trains={**evidence.trains, "downlink": {"probe": probe}})
+    probe = replace(evidence.trains[DOWN].probe, bad_payloads=1)
+    changed = replace(evidence, trains={**evidence.trains, DOWN: Trains(probe)})
     assert broken(prove(profile, changed)) == {("downlink", "probe_bad_payloads")}
 
 
@@ -488,8 +488,7 @@ def test_datagrams_lost_in_a_full_buffer_are_a_warning_and_no_failure(side: str)
 
 
 def test_a_full_buffer_is_named_with_its_size() -> None:
-    evidence = evidence_of(Profile("clean"))
-    gone("client", "udp_rcvbuf_errors", -169)(dict(evidence.after))
+    evidence = but(evidence_of(Profile("clean")), gone("client", "udp_rcvbuf_errors", -169))
     had = replace(evidence, windows={"client": {"udp_rcvbuf_bytes": 212992}})
     (warning,) = prove(Profile("clean"), had).warnings
     assert warning.startswith("client: 169 datagrams lost in a full UDP receive buffer of 208 KB")

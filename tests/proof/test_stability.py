@@ -2,88 +2,100 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from headwind.model import Check
+from headwind.proof.evidence import OUTSIDE, Evidence
 from headwind.proof.proof import prove
 from headwind.proof.stability import LARGEST_GAP_S, THROTTLED_SHARE, check_hosts, check_settings
 from impair.profile import Direction, Link, Loss, Profile
+from tests import quiet
 from tests.evidence import but, evidence_of
 
 DOWN = Direction.DOWNLINK
-READ = {"link": {"loss": {"model": "random", "ratio": 0.3}}, "seed": 7, "limit": 1000}
+LOSSY = Link(loss=Loss(0.3))
 JOINED = {host: {"routes": "a", "firewall": "none"} for host in ("client", "server", "router")}
+COUNTED = {"packets": 10, "backlog_packets": 5}
 
 
-def router(**changed: Any) -> dict[str, Any]:
-    return {"router": {DOWN: {**READ, "counters": {"packets": 10, "backlog_packets": 5}, **changed}}}
+def state(link: Link = LOSSY, seed: int = 7, limit: int = 1000, **counts: int) -> dict[str, Any]:
+    return {**quiet.netem(link, seed, **{**COUNTED, **counts}), "limit": limit}
+
+
+def evidence(
+    change_before: Callable[[dict[str, Any]], None] = lambda _: None,
+    change_after: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> Evidence:
+    """Steady hosts and a steady netem, but for what the changes do to the JSON of both moments."""
+    states = {direction: state() for direction in Direction}
+    before, after = quiet.moment(states), quiet.moment(states) | {"fingerprints": copy.deepcopy(JOINED)}
+    change_before(before)
+    change_after(after)
+    return Evidence.from_json({"configured": states, "before": before, "after": after, "joined": JOINED})
 
 
 @pytest.mark.parametrize(
     ("after", "word"),
     [
-        (router(), ""),
-        (router(counters={"packets": 12, "backlog_packets": 0}), ""),
-        (router(link={}), "link"),
-        (router(seed=8), "seed"),
-        (router(limit=999), "limit"),
-        (router(counters={"packets": 3, "backlog_packets": 5}), "packets"),
-        ({"router": {DOWN: None}}, "link"),
+        (state(), ""),
+        (state(packets=12, backlog_packets=0), ""),
+        (state(link=Link()), "link"),
+        (state(seed=8), "seed"),
+        (state(limit=999), "limit"),
+        (state(packets=3), "packets"),
+        (None, "link"),
     ],
     ids=["unchanged", "counted on", "link", "seed", "limit", "begun anew", "gone"],
 )
-def test_netem_must_stay_as_it_was_configured(after: dict[str, Any], word: str) -> None:
-    check = check_settings(DOWN, READ, router(), after)
+def test_netem_must_stay_as_it_was_configured(after: dict[str, Any] | None, word: str) -> None:
+    check = check_settings(DOWN, evidence(change_after=lambda moment: moment["router"].update(downlink=after)))
     assert check.passed == (not word)
     assert word in check.note
 
 
-def moment(**changed: dict[str, Any]) -> dict[str, Any]:
-    steady = {host: {"largest_gap_s": 0.02, "oversize_frames": 0} for host in JOINED}
-    hosts = {host: {**facts, **changed.get(host, {})} for host, facts in steady.items()}
-    return {**hosts, "fingerprints": {**JOINED, **changed.get("fingerprints", {})}}
-
-
-def hosts(after: dict[str, Any]) -> dict[str, Check]:
-    return {check.quantity: check for check in check_hosts(moment(), after, JOINED)}
+def hosts(
+    change_after: Callable[[dict[str, Any]], None], change_before: Callable[[dict[str, Any]], None] = lambda _: None
+) -> dict[str, Check]:
+    return {check.quantity: check for check in check_hosts(evidence(change_before, change_after))}
 
 
 def test_steady_hosts_pass() -> None:
-    assert all(check.passed for check in hosts(moment()).values())
+    assert all(check.passed for check in hosts(lambda _: None).values())
 
 
 @pytest.mark.parametrize("host", list(JOINED))
 def test_a_new_route_or_a_firewall_on_any_host_is_found(host: str) -> None:
-    check = hosts(moment(fingerprints={host: {"routes": "b", "firewall": "none"}}))["hosts_changed"]
+    check = hosts(lambda after: after["fingerprints"][host].update(routes="b"))["hosts_changed"]
     assert not check.passed
     assert f"{host}'s routes" in check.note
 
 
 @pytest.mark.parametrize(("gap_s", "passed"), [(LARGEST_GAP_S, True), (LARGEST_GAP_S + 0.01, False)])
 def test_a_host_that_stood_still_made_the_protocols_wait(gap_s: float, passed: bool) -> None:
-    check = hosts(moment(router={"largest_gap_s": gap_s}))["standstill_s"]
+    check = hosts(lambda after: after["router"].update(largest_gap_s=gap_s))["standstill_s"]
     assert (check.passed, check.measured) == (passed, gap_s)
     assert "router" in check.note
 
 
-def processors(throttled_s: float | None, clock_s: float) -> dict[str, Any]:
-    return {"processors": {"clock_s": clock_s, "throttled_s": throttled_s}}
+def throttled(host: str, throttled_s: float | None, clock_s: float) -> Callable[[dict[str, Any]], None]:
+    def change(moment: dict[str, Any]) -> None:
+        moment.setdefault(host, {})["processors"] = {"clock_s": clock_s, "throttled_s": throttled_s}
+
+    return change
 
 
-@pytest.mark.parametrize("host", [*JOINED, "router's container"])
+@pytest.mark.parametrize("host", [*JOINED, OUTSIDE])
 @pytest.mark.parametrize(
     ("throttled_s", "passed"), [(5.0, True), (5.0 + 2 * THROTTLED_SHARE, True), (5.03, False), (None, True)]
 )
 def test_a_container_that_was_kept_from_the_processors_is_found(
     host: str, throttled_s: float | None, passed: bool
 ) -> None:
-    steady = moment()
-    before = {**steady, host: {**steady.get(host, {}), **processors(5.0, 100.0)}}
-    after = {**steady, host: {**steady.get(host, {}), **processors(throttled_s, 102.0)}}
-    (check,) = [check for check in check_hosts(before, after, JOINED) if check.quantity == "throttled_ratio"]
+    check = hosts(throttled(host, throttled_s, 102.0), throttled(host, 5.0, 100.0))["throttled_ratio"]
     assert check.passed == passed
     assert (host in check.note) == (throttled_s is not None)
 

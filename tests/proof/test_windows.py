@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from client.h2load import Fetch
 from headwind.model import Block, Condition, Protocol, Trial
-from headwind.proof.passage import Evidence
+from headwind.proof.evidence import Evidence, WindowSizes
 from headwind.proof.windows import Window, limiting, window_warnings, windows
 from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
 from impair.profile import Delay, Direction, Link, Profile, Rate
+from tests import quiet
 from tests.fake_testbed import World, fake_testbed
 
 FAR = Profile("far", Link(delay=Delay(0.02)), Link(delay=Delay(0.02)))
 BULK = H2load("bulk", requests=10, connections=1, streams=1, path="/10m")
-SERVER = {"tcp_wmem_max_bytes": 1 << 25, "http3_stream_buffer_bytes": 64 << 10}
-CLIENT = {"tcp_rmem_max_bytes": 1 << 25, "window_bytes": (1 << 24) - 1, "connection_window_bytes": (1 << 30) - 1}
+SERVER: WindowSizes = {"tcp_wmem_max_bytes": 1 << 25, "http3_stream_buffer_bytes": 64 << 10}
+CLIENT: WindowSizes = {
+    "tcp_rmem_max_bytes": 1 << 25,
+    "window_bytes": (1 << 24) - 1,
+    "connection_window_bytes": (1 << 30) - 1,
+}
 
 
 def trial(profile: Profile = FAR, workload: H2load = BULK, protocol: Protocol = Protocol.H3) -> Trial:
     return Trial(Block(Condition(profile, workload), 0, (protocol,), {}), 0, protocol)
 
 
-def evidence(payload_bps: float, wall_s: float, server: Mapping[str, Any] = SERVER, rtt_s: float = 0.04) -> Evidence:
+def evidence(payload_bps: float, wall_s: float, server: WindowSizes = SERVER, rtt_s: float = 0.04) -> Evidence:
     """What the counters show of a client that received so much in full frames."""
     frames = round(payload_bps / 8 * wall_s / 1200)
-    ends = ({"rx_frames": 0, "rx_bytes": 0}, {"rx_frames": frames, "rx_bytes": frames * 1270})
-    before, after = ({"client": end, "server": end, "router": {}} for end in ends)
-    trains = {direction.value: {"probe": {"delays_s": [rtt_s / 2] * 3}} for direction in Direction}
-    return Evidence({}, before, after, trains, {}, {"server": server, "client": CLIENT})
+    states = {direction: quiet.netem(Link()) for direction in Direction}
+    before, after = quiet.moment(states), quiet.moment(states)
+    after["client"] |= {"rx_frames": frames, "rx_bytes": frames * 1270}
+    trains = {direction: {"probe": quiet.train(3, [rtt_s / 2] * 3)} for direction in Direction}
+    windows = {"server": server, "client": CLIENT}
+    return Evidence.from_json(
+        {"configured": states, "before": before, "after": after, "trains": trains, "windows": windows}
+    )
 
 
 def test_a_transfer_that_fills_a_window_in_each_round_trip_is_limited_by_it() -> None:

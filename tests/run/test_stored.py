@@ -14,7 +14,7 @@ import pytest
 
 from headwind.matrix.reader import load_matrix
 from headwind.model import Outcome
-from headwind.proof.passage import Evidence
+from headwind.proof.evidence import Evidence
 from headwind.proof.proof import prove
 from headwind.report import RunData
 from headwind.report.files import write_files
@@ -53,7 +53,7 @@ def test_what_is_read_is_written_as_it_was_stored(run: Run) -> None:
 
 def test_stored_counters_prove_today_what_they_proved_then(run: Run) -> None:
     for result in run.results():
-        again = prove(result.trial.profile, Evidence(**result.proof.counters))
+        again = prove(result.trial.profile, Evidence.from_json(result.proof.counters))
         assert again.checks == result.proof.checks
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
+from pydantic import TypeAdapter
 
 from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial
+from headwind.proof.evidence import Moment
 from headwind.testbed import testbed as testbed_module
 from headwind.trial import trial as trial_module
 from headwind.trial.content import Stretch, stretch_of
@@ -15,6 +17,7 @@ from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile, Rate
 from nginx.objects import content
+from tests import quiet
 from tests.fake_testbed import Sabotage, World, fake_testbed
 
 BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
@@ -174,16 +177,15 @@ def test_a_frame_that_never_comes_is_waited_for_only_as_long_as_others_move(
 ) -> None:
     clock = Clock()
 
-    def counted(sent: int) -> dict[str, Any]:
-        host = {"tx_frames": sent, "rx_frames": 0, "largest_gap_s": 0.0}
-        port = {"tx_frames": 0, "rx_frames": 0}
-        return {"client": dict(host), "server": dict(host, tx_frames=0),
-                "router": {"ports": {"client": port, "server": port}, "largest_gap_s": 0.0}}  # fmt: skip
+    def counted(sent: int) -> Moment:
+        data = quiet.moment({})
+        data["client"]["tx_frames"] = sent
+        return TypeAdapter(Moment).validate_python(data)
 
-    def read(_: object) -> dict[str, Any]:
+    def read(_: object) -> Moment:
         return counted(1 + (int((clock.now_s - 100) * 1000) if moving else 0))
 
     monkeypatch.setattr(trial_module, "time", clock)
-    monkeypatch.setattr(trial_module, "read_counters", read)
-    trial_module._settled_counters(cast("testbed_module.Testbed", None), Profile("clean"), counted(0))
+    monkeypatch.setattr(trial_module, "read_moment", read)
+    trial_module._settled(cast("testbed_module.Testbed", None), Profile("clean"), counted(0))
     assert longest_s < clock.now_s - 100 < longest_s + 0.01
