@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes a certificate that lives as long as the container, then becomes nginx. HEADWIND_NGINX_WORKERS: 1 unless given.
+# Makes a certificate that lives as long as the container, then becomes nginx.
 set -euo pipefail
 
 ulimit -n "$(ulimit -H -n)" # one descriptor per connection; some daemons start containers with 1024
@@ -8,4 +8,4 @@ openssl req -quiet -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -day
     -addext "subjectAltName=DNS:server,IP:$(hostname -i | cut -d ' ' -f 1)" \
     -keyout /run/headwind/key.pem -out /run/headwind/certificate.pem
 exec nginx -c /opt/headwind/nginx/nginx.conf \
-    -g "daemon off; worker_processes ${HEADWIND_NGINX_WORKERS:-1};"
+    -g "daemon off; worker_processes 1;"

@@ -15,7 +15,7 @@ from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, R
 from headwind.plan.adaptive import choices
 from headwind.plan.scheduler import UNFINISHED
 from headwind.proof.evidence import Evidence
-from headwind.proof.netem_model import stationary_loss
+from headwind.proof.expectation import stationary_loss
 from headwind.proof.proof import prove
 from headwind.run.journal import Run
 from headwind.verdicts.findings import Finding
@@ -179,7 +179,17 @@ def ok(trial: Trial, total_s: float, **more: Any) -> Result:
         trial, Outcome.OK, "", metrics_of(workload, total_s), proof, samples, command, phases_s,
         started_at=STARTED_AT + 10 * seed,
     )  # fmt: skip
-    return replace(result, **more)
+    return _seeded(replace(result, **more))
+
+
+def _seeded(result: Result) -> Result:
+    """netem read back the block's seeds."""
+    if not result.proof.counters:
+        return result
+    seeds = result.trial.block.seeds
+    states = result.proof.counters["configured"]
+    configured = {direction.value: {**states[direction.value], "seed": seeds[direction]} for direction in Direction}
+    return replace(result, proof=replace(result.proof, counters={**result.proof.counters, "configured": configured}))
 
 
 def failed(trial: Trial, total_s: float, succeeded: int, **more: Any) -> Result:

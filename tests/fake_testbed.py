@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from headwind.proof.netem_model import stationary_loss
+from headwind.proof.expectation import stationary_loss
 from headwind.testbed.agent import Agent, AgentDied, Request
 from headwind.testbed.operations import Operation
 from headwind.testbed.testbed import Addresses, Testbed

@@ -11,7 +11,7 @@ from headwind.metric import Unfinished
 from headwind.model import Arm, Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import observed
 from headwind.plan.schedule import plan_blocks
-from headwind.proof.netem_model import stationary_loss, vanishing_ratio
+from headwind.proof.expectation import Expectation
 from impair.profile import Direction
 from nginx.objects import INDEX_BYTES, SIZES_BYTES
 
@@ -87,7 +87,7 @@ def guess_s(condition: Condition) -> float:
     """
     links = [condition.profile.link(direction) for direction in Direction]
     delay_s = sum(link.delay.delay_s for link in links if link.delay)
-    bad = sum(stationary_loss(link.loss)[0] + (link.corrupt.ratio if link.corrupt else 0.0) for link in links)
+    bad = sum(Expectation.of(link).loss + (link.corrupt.ratio if link.corrupt else 0.0) for link in links)
     requests = condition.workload.size()
     waiting_s = 4 * delay_s + math.sqrt(requests / 1000) * 40 * math.pow(min(bad, 1.0), 1.5)
     return 0.2 + requests / 5000 + waiting_s + _transfer_s(condition, delay_s)
@@ -103,7 +103,7 @@ def _transfer_s(condition: Condition, delay_s: float) -> float:
     rates_bps = [PATH_BPS]
     if link.rate:
         rates_bps.append(link.rate.rate_bps)
-    loss = vanishing_ratio(link)
+    loss = Expectation.of(link).vanishing
     if loss and delay_s:
         rates_bps.append(1.22 * SEGMENT_BYTES * 8 * workload.at_once()[0] / (delay_s * math.sqrt(loss)))
     return workload.size() * SIZES_BYTES.get(workload.object_path()[1:], INDEX_BYTES) * 8 / min(rates_bps)

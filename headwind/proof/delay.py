@@ -7,11 +7,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headwind.proof.netem_model import overtaking_ratio, wire_bytes
+from headwind.proof.expectation import Expectation
 from impair.distribution import DISTRIBUTION_HEIGHT
-from impair.profile import HEADER_BYTES, Delay, Link
-
-PROBE_BYTES = 64 + HEADER_BYTES  # a payload of 64
+from impair.profile import Delay, Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,8 @@ class DelaySeen:
 
 def delay_seen(link: Link, delays: Sequence[float]) -> DelaySeen:
     """What one or more one-way delays say about a link."""
-    delay, skipping = link.delay or Delay(0.0), overtaking_ratio(link)
-    held_s, count = delay.delay_s + sending_s(link), len(delays)
+    delay, expected, count = link.delay or Delay(0.0), Expectation.of(link), len(delays)
+    held_s, skipping = delay.delay_s + expected.probe_s, expected.overtaking
     expected_s = held_s * (1 - skipping)
     robust = skipping == 0 and delay.distribution in ("uniform", "normal")
     measured_s = statistics.median(delays) if robust else statistics.fmean(delays)
@@ -37,19 +35,9 @@ def delay_seen(link: Link, delays: Sequence[float]) -> DelaySeen:
     # sqrt(pi/2)*j/sqrt(n); a mean spreads less than the first.
     spread_s = delay.jitter_s * (math.sqrt(math.pi / 2) if delay.distribution == "normal" else 1.0)
     spread_s += held_s * math.sqrt(skipping * (1 - skipping))
-    slack_s = added_s(link)
+    slack_s = expected.waiting_s
     if skipping and not late:  # of few that overtake, two more are likelier than the normal law says
         slack_s += 2 * held_s / count
     if link.rate and late:  # a rate keeps the order: who drew little waits for who drew much
         slack_s += delay.jitter_s * DISTRIBUTION_HEIGHT[delay.distribution]
     return DelaySeen("median" if robust else "mean", measured_s, expected_s, spread_s / math.sqrt(count), slack_s)
-
-
-def added_s(link: Link) -> float:
-    """The longest that a probe waits for a slot, and for a copy before it to be sent."""
-    return (link.slot.max_delay_s if link.slot else 0.0) + (sending_s(link) if link.duplicate else 0.0)
-
-
-def sending_s(link: Link) -> float:
-    """How long a probe takes at the link's rate."""
-    return wire_bytes(link, PROBE_BYTES) * 8 / link.rate.rate_bps if link.rate else 0.0

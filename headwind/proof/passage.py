@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from headwind.proof.corruption import SHARE_ALLOWANCE, SHOWN_SHARE, Sighting, most_dropped_by_bridge
 from headwind.proof.evidence import Evidence
-from headwind.proof.netem_model import overtaking_ratio, stationary_loss
+from headwind.proof.expectation import Expectation
 from impair.messages import DecisionCounters, NetemCounters, gained
 from impair.profile import Direction, Link
 
@@ -58,7 +58,7 @@ def passage_of(direction: Direction, link: Link, evidence: Evidence) -> Passage:
     stayed = grown.packets + grown.backlog_packets
     tosses = stayed  # about overtaking: none within a gap
     if link.reorder and link.reorder.ratio:
-        tosses = round(stayed * overtaking_ratio(link) / link.reorder.ratio)
+        tosses = round(stayed * Expectation.of(link).overtaking / link.reorder.ratio)
     if not isinstance(grown, DecisionCounters):
         return _passage_by_frames(direction, link, evidence, grown, Events(grown.requeues, tosses))
     # Of a packet that is duplicated and lost one is left: `dropped` counts it and `drops` does not. So what the queue
@@ -88,7 +88,7 @@ def _passage_by_frames(
     copies = max(0, stayed + grown.drops - entered)
     if link.duplicate is None and copies <= UNEXPLAINED_FRAMES + slack:
         copies = 0  # frames of the router's own, which never came in, or that came in while its counters were read
-    ratio, loss = (link.duplicate.ratio if link.duplicate else 0.0), stationary_loss(link.loss)[0]
+    ratio, loss = (link.duplicate.ratio if link.duplicate else 0.0), Expectation.of(link).loss
     lost, overflowed = (grown.drops, 0) if link.loss else (0, grown.drops)
     doubled = Events(copies, entered, 1 - loss, slack=slack)
     if loss == 1 and ratio:  # of a packet that is doubled and lost one is left: no more leave than were doubled

@@ -25,11 +25,10 @@ from scipy.special import betainc, ndtr, ndtri
 from headwind.format import measured, quantity_name, setting
 from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Role, Twin
 from headwind.proof.delay import delay_seen
-from headwind.proof.netem_model import full_frame_rate_bps, stationary_loss
+from headwind.proof.expectation import DECISIONS, Expectation
 from headwind.proof.tally import (
     Seen,
     Tally,
-    asked_ratio,
     ratio_p_value,
     same_ratio_p_value,
     tally_of,
@@ -42,7 +41,6 @@ from impair.profile import Direction, Link
 FALSE_ALARM_PER_RUN = 0.05
 DELAY_ALLOWANCE_S = 0.002  # what a busy two-core machine adds to the middle of all probes of a run
 RATE_ALLOWANCE = 0.02
-DECISIONS = ("loss", "duplicate", "corrupt", "reorder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def _answered(asked: Sequence[Pooled]) -> tuple[Pooled, ...]:
 def _questions(condition: Condition, direction: Direction, arms: Mapping[Arm, Sequence[Seen]]) -> Iterator[Pooled]:
     link = condition.profile.link(direction)
     for name in DECISIONS:
-        ratio = asked_ratio(link, name)
+        ratio = Expectation.of(link).ratio(name)
         if ratio > 0:
             tallies = {arm: tally_of(direction, name, trials) for arm, trials in arms.items()}
             kept = {arm: tally for arm, tally in tallies.items() if tally.effective > 0}
@@ -145,7 +143,8 @@ def _each_and_all(arms: Iterable[Arm]) -> list[tuple[Arm, ...]]:
 def _of_ratio(
     condition: Condition, direction: Direction, name: str, link: Link, tallies: Mapping[Arm, Tally]
 ) -> Iterator[Pooled]:
-    ratio, inflation = asked_ratio(link, name), stationary_loss(link.loss)[1] if name == "loss" else 1.0
+    expected = Expectation.of(link)
+    ratio, inflation = expected.ratio(name), expected.inflation if name == "loss" else 1.0
 
     def off_by(tally: Tally, arms: int) -> tuple[float, float]:
         """(standard deviation, allowance) of a measured share."""
@@ -243,7 +242,7 @@ def _of_rate(
     """By how many trials are beyond the allowance on one side: the sign test knows nothing of how trains scatter."""
     assert link.rate
     requested = float(link.rate.rate_bps)
-    expected = full_frame_rate_bps(link)
+    expected = Expectation.of(link).full_frame_rate_bps
     allowance = RATE_ALLOWANCE * expected
     for arms in _each_and_all(rates):
         values = [rate for arm in arms for rate in rates[arm]]

@@ -12,16 +12,9 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from headwind.model import Check, Proof
-from headwind.proof.delay import added_s, delay_seen, sending_s
+from headwind.proof.delay import delay_seen
 from headwind.proof.evidence import Evidence, Train
-from headwind.proof.netem_model import (
-    chance_of_no_pair,
-    chance_of_none,
-    full_frame_rate_bps,
-    overtaking_ratio,
-    stationary_loss,
-    vanishing_ratio,
-)
+from headwind.proof.expectation import DECISIONS, Expectation
 from headwind.proof.passage import SIGMAS, UNEXPLAINED_FRAMES, Events, Passage, passage_of
 from headwind.proof.stability import check_hosts, check_settings
 from headwind.proof.uncounted import check_contents, check_probes_known
@@ -70,7 +63,7 @@ def check_delay(direction: Direction, link: Link, read: Link, train: Train | Non
     wanted = link.delay.delay_s if link.delay else 0.0
     configured = read.delay.delay_s if read.delay else 0.0
     if not train or not train.delays_s:
-        expected_so = train is not None and chance_of_none(link, train.sent) > FALSE_ALARM
+        expected_so = train is not None and Expectation.of(link).chance_of_none(train.sent) > FALSE_ALARM
         note = "no probe arrived" + (", which so much loss explains" if expected_so else "")
         yield Check(direction, "delay_s", wanted, configured, None, None, expected_so, note)
         return
@@ -88,7 +81,8 @@ def check_delay(direction: Direction, link: Link, read: Link, train: Train | Non
 
 def _check_probes(direction: Direction, link: Link, train: Train) -> Check:
     """No more probes are missing than netem takes: what vanishes inside a host is in no counter of frames."""
-    expected, (_, inflation) = vanishing_ratio(link), stationary_loss(link.loss)
+    expecting = Expectation.of(link)
+    expected, inflation = expecting.vanishing, expecting.inflation
     sent, unique = train.sent, train.unique
     measured = (sent - unique) / sent
     # Of few probes, and in bursts, more are missing at times than the normal law says (Bernstein's inequality adds a
@@ -112,9 +106,10 @@ def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence
     if link.rate:
         relative *= 2  # a rate keeps the order, which makes neighbours alike
     tolerance = jitter * relative
-    skipped_s = link.delay.delay_s + sending_s(link) if overtaking_ratio(link) else 0.0
+    expecting = Expectation.of(link)
+    skipped_s = link.delay.delay_s + expecting.probe_s if expecting.overtaking else 0.0
     if measured > jitter or skipped_s or link.rate or link.slot:  # a busy machine adds to a spread; it takes nothing
-        tolerance += DELAY_ALLOWANCE_S + skipped_s + added_s(link)
+        tolerance += DELAY_ALLOWANCE_S + skipped_s + expecting.waiting_s
     return Check(
         direction, "jitter_s", jitter, configured, measured, tolerance,
         abs(measured - jitter) <= tolerance and measured > 0, f"spread of {len(delays)} probes",
@@ -123,19 +118,12 @@ def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence
 
 def _check_decisions(direction: Direction, link: Link, read: Link, passage: Passage) -> Iterator[Check]:
     """Loss, duplication, corruption and reordering: what netem counted against what the request predicts."""
-    loss, inflation = stationary_loss(link.loss)
-    wanted = {"loss": loss} | {name: _ratio(link, name) for name in ("duplicate", "corrupt", "reorder")}
-    kept = {"loss": stationary_loss(read.loss)[0]} | {name: _ratio(read, name) for name in wanted if name != "loss"}
-    for name, ratio in wanted.items():
+    asked, kept = Expectation.of(link), Expectation.of(read)
+    for name in DECISIONS:
         events: Events = getattr(passage, name)
         if getattr(link, name) is not None or events.count:
-            spread = inflation if name == "loss" else 1.0
-            yield _check_ratio(direction, f"{name}_ratio", ratio, kept[name], events, spread)
-
-
-def _ratio(link: Link, name: str) -> float:
-    impairment = getattr(link, name)
-    return float(impairment.ratio) if impairment else 0.0
+            spread = asked.inflation if name == "loss" else 1.0
+            yield _check_ratio(direction, f"{name}_ratio", asked.ratio(name), kept.ratio(name), events, spread)
 
 
 def _check_ratio(
@@ -162,19 +150,19 @@ def _check_rate(direction: Direction, link: Link, read: Link, train: Train | Non
     wanted, configured = float(link.rate.rate_bps), float(read.rate.rate_bps) if read.rate else None
     measured = train.rate.rate_bps if train else None
     if train is None or measured is None:
-        expected_so = train is not None and chance_of_no_pair(link, train.sent) > FALSE_ALARM
+        expected_so = train is not None and Expectation.of(link).chance_of_no_pair(train.sent) > FALSE_ALARM
         note = "too few of the train arrived" + (", which so much loss explains" if expected_so else "")
         return Check(direction, "rate_bps", wanted, configured, None, None, expected_so, note)
     trains, note = len(train.rates_bps), f"dispersion of {train.received} back-to-back frames"
     return Check(
-        direction, "rate_bps", wanted, configured, measured, RATE_ALLOWANCE * full_frame_rate_bps(link),
+        direction, "rate_bps", wanted, configured, measured, RATE_ALLOWANCE * Expectation.of(link).full_frame_rate_bps,
         shows_rate(link, measured), note + (f", the middle one of {trains} trains" if trains > 1 else ""),
     )  # fmt: skip
 
 
 def shows_rate(link: Link, measured_bps: float | None) -> bool:
     """A train through a link with a rate shows that rate, within the allowance."""
-    expected = full_frame_rate_bps(link)
+    expected = Expectation.of(link).full_frame_rate_bps
     return measured_bps is not None and abs(measured_bps - expected) <= RATE_ALLOWANCE * expected
 
 

@@ -10,9 +10,8 @@ from scipy.special import betainc, chdtrc
 
 from headwind.model import Result
 from headwind.proof.evidence import Evidence
-from headwind.proof.netem_model import stationary_loss
 from headwind.proof.passage import UNEXPLAINED_FRAMES, Events, Passage, passage_of
-from impair.profile import Direction, Link
+from impair.profile import Direction
 
 RATIO_ALLOWANCE = 0.002  # of what was asked: nobody's comparison depends on so little
 FEWEST_EXPECTED = 5.0  # events of each arm, below which the chi-square law does not hold (W. G. Cochran, 1954)
@@ -33,14 +32,6 @@ class Tally:
     def effective(self) -> float:
         """The decisions that can show."""
         return self.decisions * self.share
-
-
-def asked_ratio(link: Link, name: str) -> float:
-    """What a link was asked to do of "loss", "duplicate", "corrupt" or "reorder"; 0 where nothing was."""
-    if name == "loss":
-        return stationary_loss(link.loss)[0]
-    impairment = getattr(link, name)
-    return float(impairment.ratio) if impairment else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from headwind.model import Check
-from headwind.proof.delay import PROBE_BYTES
 from headwind.proof.evidence import Train
-from headwind.proof.netem_model import overtaking_ratio, stationary_loss, wire_bytes
+from headwind.proof.expectation import PROBE_BYTES, Expectation
 from headwind.proof.passage import SIGMAS
 from impair.distribution import DISTRIBUTION_REACH
 from impair.profile import Direction, Link
@@ -38,13 +37,13 @@ def probes_for(link: Link, *, counted: bool) -> int:
 
 def probe_interval_s(link: Link) -> float:
     """Far enough apart that the probes themselves never queue at the rate."""
-    return max(PROBE_INTERVAL_S, 2 * wire_bytes(link, PROBE_BYTES) * 8 / link.rate.rate_bps if link.rate else 0.0)
+    return max(PROBE_INTERVAL_S, 2 * Expectation.of(link).probe_s)
 
 
 def shows_reordering(link: Link) -> bool:
     """Whether probes can tell half of the reordering of `link` from the whole; true where it has none."""
     seen = _seen_to_overtake(link)
-    return seen == overtaking_ratio(link) and _enough(seen) <= _most_probes(link)
+    return seen == Expectation.of(link).overtaking and _enough(seen) <= _most_probes(link)
 
 
 def check_probes_known(direction: Direction, link: Link, train: Train) -> Iterator[Check]:
@@ -70,7 +69,7 @@ def missing_ratio(link: Link) -> float:
     netem_enqueue: of a packet that is both doubled and lost one is left, which is not lost again; a copy goes through
     everything anew.
     """
-    loss, corrupt = stationary_loss(link.loss)[0], _corrupt(link) * SHOWN_SHARE
+    loss, corrupt = Expectation.of(link).loss, _corrupt(link) * SHOWN_SHARE
     double = link.duplicate.ratio if link.duplicate else 0.0
     single = 1 - (1 - loss) * (1 - corrupt)
     return (1 - double) * single + double * (loss * corrupt + (1 - loss) * corrupt * single)
@@ -90,7 +89,7 @@ def _seen_to_overtake(link: Link) -> float:
     if delay is None or delay.delay_s < SHORTEST_DELAY_S or link.slot:
         return 0.0
     spread_s = DISTRIBUTION_REACH[delay.distribution] * delay.jitter_s
-    return overtaking_ratio(link) if spread_s <= WIDEST_SPREAD * delay.delay_s else 0.0
+    return Expectation.of(link).overtaking if spread_s <= WIDEST_SPREAD * delay.delay_s else 0.0
 
 
 def _enough(ratio: float) -> int:
@@ -103,7 +102,7 @@ def _enough(ratio: float) -> int:
 
 
 def _check_missing(direction: Direction, link: Link, sent: int, unique: int) -> Check:
-    expected, inflation = missing_ratio(link), stationary_loss(link.loss)[1]
+    expected, inflation = missing_ratio(link), Expectation.of(link).inflation
     measured = (sent - unique) / sent
     tolerance = SIGMAS * math.sqrt(expected * (1 - expected) * inflation / sent)
     tolerance += (STRAYS + SIGMAS**2 / 4 * (inflation - 1)) / sent  # bursts: see `_check_probes` in proof.py
@@ -115,7 +114,7 @@ def _check_missing(direction: Direction, link: Link, sent: int, unique: int) -> 
 
 def _check_overtaking(direction: Direction, link: Link, delays_s: Sequence[float]) -> Check:
     assert link.delay
-    expected, count = overtaking_ratio(link), len(delays_s)
+    expected, count = Expectation.of(link).overtaking, len(delays_s)
     quick = sum(delay_s < link.delay.delay_s / 2 for delay_s in delays_s)
     tolerance = SIGMAS * math.sqrt(expected * (1 - expected) / count) + STRAYS / count
     return Check(

@@ -60,8 +60,8 @@ def row_of(number: int, result: Result) -> dict[str, Cell]:
 
 def _seed(result: Result, direction: Direction) -> int | None:
     """What netem read back; of a trial that did not come so far, what the block has for it."""
-    read: Mapping[str, Any] = result.proof.counters.get("configured", {}).get(direction.value, {})
-    seed: int | None = read.get("seed", result.trial.block.seeds[direction])
+    read: Mapping[str, Any] | None = result.proof.counters.get("configured", {}).get(direction.value)
+    seed: int | None = result.trial.block.seeds[direction] if read is None else read.get("seed")
     return seed
 
 

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from headwind.model import Check, Trial
-from headwind.proof.delay import PROBE_BYTES
 from headwind.proof.evidence import Missed, Train, Trains
-from headwind.proof.netem_model import wire_bytes
+from headwind.proof.expectation import PROBE_BYTES, Expectation
 from headwind.proof.proof import check_delay, shows_rate
 from headwind.proof.uncounted import probe_interval_s, probes_for
 from headwind.testbed.agent import Agent, Request
 from headwind.testbed.operations import APPLY, SEND_TRAIN, TRAIN_SEEN
 from headwind.testbed.testbed import Testbed
-from impair.distribution import DISTRIBUTION_HEIGHT
 from impair.messages import NetemState, TrainSeen
 from impair.profile import FRAME_BYTES, HEADER_BYTES, Direction, Link, Profile
 
@@ -134,9 +132,7 @@ def send(
     seeing: dict[Direction, tuple[Agent, float, Request[TrainSeen]]] = {}
     for direction, (count, _, size_bytes) in plans.items():
         seer = agents[direction.receiver]
-        longest_s = (
-            path_delay_s(links[direction], count * wire_bytes(links[direction], size_bytes + HEADER_BYTES)) + patience_s
-        )
+        longest_s = Expectation.of(links[direction]).longest_s(count, size_bytes + HEADER_BYTES) + patience_s
         seeing[direction] = (seer, longest_s, seer.start(
             TRAIN_SEEN, nonce=nonce, expect=count, timeout_s=longest_s,
             missing_took_time=bool(links[direction].corrupt or links[direction].reorder),
@@ -149,14 +145,6 @@ def send(
 
 def _train(seen: TrainSeen, sent: int) -> Train:
     return Train(**{item.name: getattr(seen, item.name) for item in fields(TrainSeen)}, sent=sent)
-
-
-def path_delay_s(link: Link, queued_bytes: int = 0) -> float:
-    """The longest that a packet can be under way in netem, behind `queued_bytes` of others, in seconds."""
-    delay = link.delay
-    delay_s = delay.delay_s + DISTRIBUTION_HEIGHT[delay.distribution] * delay.jitter_s if delay else 0.0
-    rate_s = queued_bytes * 8 / link.rate.rate_bps if link.rate else 0.0
-    return delay_s + rate_s + (link.slot.max_delay_s if link.slot else 0.0)
 
 
 def told(check: Check) -> str:

@@ -5,7 +5,6 @@ Everything here looks at hosts or sends datagrams of its own; nothing depends on
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -81,10 +80,9 @@ def _unlike(fingerprints: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     if client.get("sysctls") != server.get("sysctls"):
         yield (f"client and server: different settings of the network (`sysctl -a`): {client.get('sysctls')} and "
                f"{server.get('sysctls')}")  # fmt: skip
-    pinned = any(os.environ.get(f"HEADWIND_{name}_CPUS") for name in ("CLIENT", "SERVER", "ROUTER"))
     router = OUTSIDE if OUTSIDE in fingerprints else "router"
     found = {host: fingerprints.get(host, {}).get("limits", "") for host in ("client", "server", router)}
-    if not pinned and len(set(found.values())) > 1:
+    if len(set(found.values())) > 1:
         told = "; ".join(f"{host}: {limits}" for host, limits in found.items())
         yield f"client, server and router: different shares of the machine (`docker update`): {told}"
 

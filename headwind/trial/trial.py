@@ -11,6 +11,7 @@ from typing import Any
 from headwind.model import Outcome, Proof, Result, Trial
 from headwind.proof.bursts import stalls
 from headwind.proof.evidence import Evidence, Missed, Moment
+from headwind.proof.expectation import Expectation
 from headwind.proof.processors import costs, processor_limits
 from headwind.proof.proof import prove
 from headwind.proof.windows import window_warnings
@@ -19,7 +20,7 @@ from headwind.testbed.operations import CONTAINER_COUNTERS, COUNTERS, HEALTH, RU
 from headwind.testbed.testbed import Testbed
 from headwind.trial.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.trial.crowding import crowding
-from headwind.trial.probes import apply, path_delay_s, probe_network, told
+from headwind.trial.probes import apply, probe_network, told
 from impair.messages import ClientRun, Fetched
 from impair.profile import Direction, Profile
 
@@ -158,7 +159,7 @@ def _settled(testbed: Testbed, profile: Profile, before: Moment) -> Moment:
     Frames in a delay line need not be waited for: netem says how many it holds. Those that a bridge dropped for their
     corrupted address never arrive: then the counters stand still.
     """
-    longest_s = max(path_delay_s(profile.link(direction)) for direction in Direction)
+    longest_s = max(Expectation.of(profile.link(direction)).longest_s() for direction in Direction)
     begun = since = time.monotonic()
     after = read_moment(testbed)
     while _under_way(before, after):

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import pytest
 
-from headwind.proof.netem_model import overtaking_ratio
+from headwind.proof.expectation import Expectation
 from headwind.proof.passage import SIGMAS
 from impair.distribution import DISTRIBUTION_HEIGHT, DISTRIBUTION_REACH
 from impair.options import TABLE_SCALE, Options
@@ -204,7 +204,7 @@ def test_so_many_packets_overtake_and_never_within_the_gap(path: ImpairedPath) -
     assert train["unique"] == train["received"] == packets
     quick = [packet for packet, took in zip(train["sequences"], train["delays_s"], strict=True) if took < 0.01]
     assert min(after - before for before, after in pairwise(quick)) >= gap
-    share = overtaking_ratio(link)
+    share = Expectation.of(link).overtaking
     assert len(quick) / packets == pytest.approx(share, abs=sigmas(path) * math.sqrt(share * (1 - share) / packets))
     assert path.netem_counters(DOWN)["requeues"] == len(quick)
 

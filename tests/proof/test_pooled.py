@@ -10,7 +10,7 @@ import pytest
 
 from headwind.model import Outcome, Proof, Protocol, Trial
 from headwind.proof.evidence import Evidence
-from headwind.proof.netem_model import stationary_loss
+from headwind.proof.expectation import stationary_loss
 from headwind.proof.pooled import FALSE_ALARM_PER_RUN, Pooled, pooled
 from headwind.proof.proof import prove
 from headwind.proof.tally import Seen, Tally, ratio_p_value

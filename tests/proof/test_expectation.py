@@ -7,14 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from headwind.proof.netem_model import (
-    chance_of_no_pair,
-    chance_of_none,
-    overtaking_ratio,
-    stationary_loss,
-    vanishing_ratio,
-    wire_bytes,
-)
+from headwind.proof.expectation import Expectation, stationary_loss, wire_bytes
 from impair.options import Options
 from impair.profile import Corrupt, Delay, FourState, GilbertElliott, Link, Loss, LossModel, Rate, Reorder
 from tests.net.prediction import SeededNetem
@@ -79,27 +72,27 @@ def test_as_many_overtake_as_is_expected(ratio: float, gap: int) -> None:
     netem = SeededNetem(Options.of(link, 11))
     for _ in range(20_000):
         netem.offer()
-    assert netem.counters["reordered"] / 20_000 == pytest.approx(overtaking_ratio(link), abs=0.01)
+    assert netem.counters["reordered"] / 20_000 == pytest.approx(Expectation.of(link).overtaking, abs=0.01)
 
 
 def test_an_empty_train_is_as_likely_as_netem_makes_it() -> None:
     link = Link(loss=Loss(0.6))
     lost = fates(Loss(0.6))
     trains = [lost[start : start + 4] for start in range(0, PACKETS, 4)]
-    assert statistics.mean(map(all, trains)) == pytest.approx(chance_of_none(link, 4), abs=0.015)
+    assert statistics.mean(map(all, trains)) == pytest.approx(Expectation.of(link).chance_of_none(4), abs=0.015)
     pairs = [any(not a and not b for a, b in pairwise(train)) for train in trains]
-    assert 1 - statistics.mean(pairs) == pytest.approx(chance_of_no_pair(link, 4), abs=0.02)
+    assert 1 - statistics.mean(pairs) == pytest.approx(Expectation.of(link).chance_of_no_pair(4), abs=0.02)
 
 
 def test_a_clean_link_never_swallows_a_train_and_a_dead_one_always() -> None:
-    assert (chance_of_none(Link(), 20), chance_of_no_pair(Link(), 20)) == (0.0, 0.0)
+    assert (Expectation.of(Link()).chance_of_none(20), Expectation.of(Link()).chance_of_no_pair(20)) == (0.0, 0.0)
     dead = Link(corrupt=Corrupt(1.0))
-    assert (chance_of_none(dead, 20), chance_of_no_pair(dead, 20)) == (1.0, 1.0)
-    assert chance_of_no_pair(Link(), 1) == 1.0
+    assert (Expectation.of(dead).chance_of_none(20), Expectation.of(dead).chance_of_no_pair(20)) == (1.0, 1.0)
+    assert Expectation.of(Link()).chance_of_no_pair(1) == 1.0
 
 
 def test_a_datagram_vanishes_when_it_is_lost_or_corrupted() -> None:
-    assert vanishing_ratio(Link(loss=Loss(0.3), corrupt=Corrupt(0.2))) == pytest.approx(1 - 0.7 * 0.8)
+    assert Expectation.of(Link(loss=Loss(0.3), corrupt=Corrupt(0.2))).vanishing == pytest.approx(1 - 0.7 * 0.8)
 
 
 @pytest.mark.parametrize(
