@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
     from headwind.trial.lanes import Lanes
 
 
-def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, *, junit: bool) -> int:
-    """Run every trial of the matrix, block by block; the report is written again after each. Returns the exit code."""
+def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, **wanted: bool) -> int:
+    """Run every trial of the matrix; a report follows each block, the last one as `wanted`. Returns the exit code."""
     from headwind.cli.doctor import host_facts, lanes_here
     from headwind.cli.progress import console
     from headwind.plan.capacity import check_capacity, earlier_ceilings
@@ -59,7 +59,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
                 lanes.retire()
         finally:  # Ctrl-C and a broken lab too leave a whole report
             run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
-            commands.finish_report(run, junit=junit)
+            commands.finish_report(run, **wanted)
             if run.status.state is not State.FINISHED:
                 again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
                 print(f"not finished; this goes on where it was:\n  {again}")
@@ -112,7 +112,8 @@ def command_run(options: argparse.Namespace) -> int:
     resume = Path(options.resume) if options.resume else None
     matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(commands.matrix_path(options))
     matrix = commands.with_options(matrix, options)
-    return run_matrix(matrix, commands.reports_folder(options), options.engine, resume, junit=options.junit)
+    reports = commands.reports_folder(options)
+    return run_matrix(matrix, reports, options.engine, resume, junit=options.junit, full=options.full)
 
 
 COMMANDS = {"run": command_run, **commands.COMMANDS}

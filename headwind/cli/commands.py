@@ -60,7 +60,7 @@ def reports_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def finish_report(run: Run, *, junit: bool) -> Path:
+def finish_report(run: Run, *, junit: bool = False, full: bool = False) -> Path:
     """The last report, the data beside it, and the table in the terminal. Returns the page's path."""
     from headwind.cli.progress import console
     from headwind.report.data import RunData
@@ -69,7 +69,7 @@ def finish_report(run: Run, *, junit: bool) -> Path:
 
     data = RunData.of(run)
     report = write_files(run, data, junit=junit)
-    print_summary(data, console())
+    print_summary(data, console(), full=full)
     print(f"report: {report}")
     return report
 
@@ -88,7 +88,7 @@ def command_report(options: argparse.Namespace) -> int:
         if len(runs) > 1:
             report_several(runs, output)
             return 0
-        page = finish_report(runs[0], junit=options.junit)
+        page = finish_report(runs[0], junit=options.junit, full=options.full)
         if output:
             print(f"and: {write_page(output, page.read_text(encoding='utf-8'))}")
     return 0
@@ -211,6 +211,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     report.add_argument("--output", metavar="FILE", help="put the page there too (of several runs: there)")
     for command in (commands.choices["run"], report):
         command.add_argument("--junit", action="store_true", help="write junit.xml as well, for CI")
+        command.add_argument("--full", action="store_true", help="print every figure and comparison, too")
     commands.choices["down"].add_argument("--all", action="store_true", help="also of labs that are still running")
     return parser.parse_args(arguments)
 

@@ -13,10 +13,11 @@ from headwind.format import arm_name, counted, enumerated, measured
 from headwind.metric import Better
 from headwind.model import DATA_OUTCOMES, Arm, Condition, Outcome
 from headwind.report.data import RunData, is_data
-from headwind.report.highlights import doubts
+from headwind.report.doubts import doubts
 from headwind.report.standing import Standing, noise_floor
 from headwind.report.verdicts import Word, sides, word_of
 from headwind.verdicts.assumptions import Concern
+from headwind.verdicts.findings import Pair
 from headwind.verdicts.stats import fewest_blocks
 
 GOOD, BAD, UNKNOWN, WARNING = "\N{CHECK MARK}", "\N{BALLOT X}", "?", "\N{WARNING SIGN}"
@@ -51,7 +52,8 @@ def headline(data: RunData) -> str:
     ]  # fmt: skip
     if len(said) > MOST_SAID:
         clauses.append(f"and {len(said) - MOST_SAID} more")
-    return " ".join(["; ".join(clauses) + ".", *_open_everywhere(data)])
+    told = "; ".join(clauses)
+    return " ".join([f"{told[0].upper()}{told[1:]}.", *_open_everywhere(data)])
 
 
 def _share(count: int, total: int, place: str) -> str:
@@ -87,9 +89,17 @@ def _wins(data: RunData) -> list[Clause]:
 
 
 def _ties(data: RunData) -> list[Clause]:
-    verdicts = data.judgement
-    ties = Counter(line.pair for line in verdicts.compared if word_of(line.primary, verdicts.rule) is Word.TIE)
-    return [[(f"{arm_name(pair.new)} and {arm_name(pair.base)} tie", count)] for pair, count in ties.most_common()]
+    """`all tie` in the conditions in which every comparison is one; then the other ties."""
+    verdicts, ties = data.judgement, dict[str, list[Pair]]()
+    for line in verdicts.compared:
+        if word_of(line.primary, verdicts.rule) is Word.TIE:
+            ties.setdefault(line.condition.id, []).append(line.pair)
+    whole = sum(len(pairs) == len(verdicts.pairs) > 1 for pairs in ties.values())
+    others = Counter(pair for pairs in ties.values() if not len(pairs) == len(verdicts.pairs) > 1 for pair in pairs)
+    found: list[Clause] = [[("all tie", whole)]] if whole else []
+    return found + [
+        [(f"{arm_name(pair.new)} and {arm_name(pair.base)} tie", count)] for pair, count in others.most_common()
+    ]
 
 
 def _nothing_settled(data: RunData) -> str:
@@ -136,6 +146,23 @@ def seen(data: RunData, found: Sequence[Standing]) -> str:
         needs = f"fewer than the {_fewest(data)} blocks that a verdict needs"
         told.append(f"{counted(few, place)} {have} {needs}.")
     return " ".join(told)
+
+
+def otherwise(data: RunData) -> list[str]:
+    """Where another judged metric says the opposite of the primary one, both of them settled: what that means."""
+    verdicts, conditions = data.judgement, data.matrix.conditions
+    where: dict[tuple[str, str, str, str], list[str]] = {}
+    for line in verdicts.compared:
+        for other in line.others if word_of(line.primary, verdicts.rule) is Word.BEATS else ():
+            if word_of(other, verdicts.rule) is Word.BEATS and sides(other) != sides(line.primary):
+                winner, loser = map(arm_name, sides(other))
+                key = (other.metric.label, winner, loser, line.primary.metric.label)
+                where.setdefault(key, []).append(name_of(line.condition, conditions))
+    return [
+        f"By {metric}, {winner} beats {loser} in {_named(names)}, where by {primary} it is the other way round: the "
+        f"lead by {primary} is in the slowest requests."
+        for (metric, winner, loser, primary), names in where.items()
+    ]
 
 
 def _named(names: Sequence[str]) -> str:

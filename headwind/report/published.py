@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from headwind.format import NOTHING
 from headwind.model import Arm, Condition, Published, PublishedRow
 from headwind.report.data import RunData
 from headwind.verdicts.findings import Finding, Pair, pairs_of
@@ -30,6 +31,23 @@ class Row:
     published_verdict: Verdict  # FASTER, SLOWER, TIE, COMPLETES_MORE, COMPLETES_LESS; INCONCLUSIVE: both gave none
     finding: Finding | None  # None where nothing was compared
     word: Word
+
+    @property
+    def published_text(self) -> str:
+        """What the article says, as a cell has it: `h3 1.69x`, `tie 1.02x`, `h3 alone gave a result`."""
+        ahead = self.new if self.published_verdict.favours > 0 else self.base
+        if self.published_ratio is None:
+            return f"{ahead.value} alone gave a result" if self.published_verdict.favours else NOTHING
+        ratio = max(self.published_ratio, 1 / self.published_ratio)
+        return f"{ahead.value if self.published_verdict.favours else 'tie'} {ratio:.2f}x"
+
+    @property
+    def side(self) -> str:
+        """Where there is no verdict: whether what was seen is on the side of what was published. It proves nothing."""
+        estimate = self.finding.comparison.interval.estimate if self.finding else None
+        if self.word != "no verdict" or not estimate or not self.published_verdict.favours:
+            return ""
+        return "same side" if estimate * self.published_verdict.favours > 0 else "other side"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from headwind.format import arm_name, counted, measured
 from headwind.model import Arm, Condition
 from headwind.observed import Observed, figure, from_best, median, observed
 from headwind.report.data import RunData, is_data
-from headwind.report.verdicts import Word, lead_text, sides, word_of
+from headwind.report.verdicts import Word, claim_text, lead_text, sides, word_of
 from headwind.verdicts.findings import Finding, Rows, SelfCheckFinding, rows_of
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.stats import fewest_blocks
@@ -129,13 +129,12 @@ def _over(findings: Sequence[Finding]) -> str:
 
 
 def _ties(lines: Sequence[Line], rule: Rule, word: Word) -> Iterator[Claim]:
-    verb = "tie" if word is Word.TIE else "perhaps tie"
     found = [line for line in lines if word_of(line.primary, rule) is word and not line.primary.verdict.favours]
     if len(found) == len(lines) > 1:
-        yield Claim(word, None, f"all {verb}")
+        yield Claim(word, None, "all tie" if word is Word.TIE else "all perhaps tie")
         return
     for line in found:
-        yield Claim(word, None, f"{arm_name(line.pair.new)} and {arm_name(line.pair.base)} {verb}")
+        yield Claim(word, None, claim_text(line.primary, rule))
 
 
 def _blocks(word: Word | None, lines: Sequence[Line], rows: Rows, rule: Rule) -> str:

@@ -7,11 +7,10 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
-from headwind.metric import Better, Rate
+from headwind.metric import Rate
 from headwind.model import DATA_OUTCOMES, Condition, Outcome, Protocol, Result
-from headwind.observed import Kind, Observed, figure, from_best, median, observed
+from headwind.observed import Observed, figure, from_best, median, observed
 from headwind.report.data import RunData, is_data, latest_of
 from headwind.run.codec import State
 
@@ -88,40 +87,6 @@ def _rate_at(middle: Observed | None, analysed: Sequence[Result], rate: Rate) ->
     if middle is None or not middle.is_finished or not moved or middle.known <= 0:
         return None
     return statistics.median(moved) / middle.known * rate.times
-
-
-def compare_ranges(rows: Sequence[Row]) -> str:
-    """What the ranges of one condition's protocols allow one to say, and no more: it is not a verdict.
-
-    A protocol is compared when it has two trials or more and each of them did its work or timed out.
-    """
-    fit = [row for row in rows if row.time and row.analysed > 1 and row.time.worst.kind is not Kind.NOTHING]
-    if len(fit) < 2:
-        return "too few completed trials to compare ranges"
-    apart = [
-        f"{first.protocol} and {second.protocol}" for first, second in combinations(fit, 2) if _apart(first, second)
-    ]
-    left_out = [row.protocol.value for row in rows if row not in fit]
-    note = f" ({', '.join(left_out)} not compared)" if left_out else ""
-    if not apart:
-        return f"ranges overlap{note}"
-    if len(apart) == len(fit) * (len(fit) - 1) // 2:
-        return f"ranges do not overlap{note}"
-    return f"ranges do not overlap: {', '.join(apart)}{note}"
-
-
-def _apart(first: Row, second: Row) -> bool:
-    """Whether one row's every trial is better than the other's; a bound may lie anywhere beyond it."""
-    assert first.time
-    assert second.time
-    better, one, other = first.condition.workload.primary().better, first.time, second.time
-    ahead, behind = (one, other) if _is_first(one.best, other.best, better) else (other, one)
-    worst, best = ahead.worst, behind.best
-    return worst.is_finished and worst.known != best.known and _is_first(worst, best, better)
-
-
-def _is_first(one: Observed, other: Observed, better: Better) -> bool:
-    return from_best((one, other), better)[0] is one
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,11 @@ class Truth:
         return max(asked, key=lambda question: len(question.arms), default=None)
 
     @property
+    def is_of_interest(self) -> bool:
+        """Whether it was asked for, or is not as it should be; the rest is that nothing else happened."""
+        return bool(self.requested) or self.passed < self.trials or bool(self.findings)
+
+    @property
     def findings(self) -> list[str]:
         """What all trials together found wrong."""
         return [question.text for question in self.together if not question.passed]

@@ -1,22 +1,20 @@
-"""The verdicts of a run, as a table and as one sentence: the same in the page, in the terminal and in summary.md."""
+"""Verdicts in words, the winner first: the same in the page, in the terminal and in the files."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import groupby
 
-from headwind.format import arm_name, counted, duration
-from headwind.metric import Metric
+from headwind.format import NOTHING, arm_name, counted, duration
 from headwind.model import Arm, Protocol
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import Interval, fewest_blocks
-from headwind.verdicts.verdict import Rule, Top, Verdict, winner
+from headwind.verdicts.verdict import Rule, Top, winner
 
 
 class Word(StrEnum):
@@ -39,9 +37,9 @@ MARKS = {
 
 
 def word_of(finding: Finding, rule: Rule) -> Word:
-    """How much is known of a comparison of protocols by one metric."""
+    """How much is known of a comparison by one metric. A self-check stands by itself, not among the comparisons."""
     if finding.verdict.says_something:
-        if not finding.survives:
+        if not (finding.survives or finding.pair.is_check) or finding.verdict.is_slight:
             return Word.PERHAPS
         return Word.BEATS if finding.verdict.favours else Word.TIE
     return Word.FEW if finding.comparison.interval.n < fewest_blocks(rule.confidence, rule.anytime) else Word.OPEN
@@ -52,14 +50,36 @@ def word_class(word: Word | None) -> str:
     return "settled" if word in (Word.BEATS, Word.TIE) else "unsettled"
 
 
+def _ahead(finding: Finding) -> int:
+    """1 where the candidate is ahead or nobody is, -1 where the baseline is: by the verdict, else by the estimate."""
+    return finding.verdict.favours or (-1 if (finding.comparison.interval.estimate or 0.0) < 0 else 1)
+
+
 def sides(finding: Finding) -> tuple[Arm, Arm]:
-    """Who is ahead and who is behind; the candidate first where nobody is."""
+    """Who is ahead and who is behind, as far as was seen; the candidate first where nobody is."""
     pair = finding.pair
-    return (pair.base, pair.new) if finding.verdict.favours < 0 else (pair.new, pair.base)
+    return (pair.base, pair.new) if _ahead(finding) < 0 else (pair.new, pair.base)
+
+
+def leader(finding: Finding, rule: Rule) -> Arm | None:
+    """Who is ahead, where that is settled or at least perhaps so."""
+    is_lead = word_of(finding, rule) in (Word.BEATS, Word.PERHAPS) and finding.verdict.favours
+    return sides(finding)[0] if is_lead else None
+
+
+def claim_text(finding: Finding, rule: Rule) -> str:
+    """`HTTP/3 beats HTTP/2`, `HTTP/3 and HTTP/2 perhaps tie`, `HTTP/3 against HTTP/2: not decided`."""
+    word = word_of(finding, rule)
+    is_tie = finding.verdict.says_something and not finding.verdict.favours
+    first, second = map(arm_name, (finding.pair.new, finding.pair.base) if is_tie else sides(finding))
+    if word in (Word.OPEN, Word.FEW):
+        return f"{first} against {second}: {word}"
+    perhaps = "perhaps " if word is Word.PERHAPS else ""
+    return f"{first} and {second} {perhaps}tie" if is_tie else f"{first} {perhaps}beats {second}"
 
 
 def lead_text(finding: Finding) -> str:
-    """How far ahead the leader is: `1.23x [1.10, 1.34]`, or `more than 1.18x` where unfinished trials leave it open.
+    """How far ahead the first of `sides` is: `1.23x [1.10, 1.34]`, or `more than 1.18x` where only that is known.
 
     Where the verdict is about finishing, how often both did.
     """
@@ -67,87 +87,29 @@ def lead_text(finding: Finding) -> str:
         completion = finding.comparison.completion
         finished = sorted((completion.new_finished, completion.base_finished), reverse=True)
         return f"finished {finished[0]} against {finished[1]} of {completion.n}"
-    interval = toward(finding.comparison.interval, finding.verdict.favours)
-    if interval.estimate is None or math.isinf(interval.estimate):
-        return f"more than {_two(interval.ratios[1])}x"
-    return interval_text(interval)
+    return ratio_text(toward(finding.comparison.interval, _ahead(finding)))
 
 
-def toward(interval: Interval, favours: int) -> Interval:
-    """The interval as seen from the side that is ahead: with candidate and baseline exchanged for the baseline's."""
-    if favours >= 0:
+def toward(interval: Interval, side: int) -> Interval:
+    """The interval as the lead of the candidate (side 1) or of the baseline (-1)."""
+    if side >= 0:
         return interval
     return replace(interval, low=-interval.high, high=-interval.low,
                    estimate=None if interval.estimate is None else -interval.estimate)  # fmt: skip
 
 
-SYMBOLS = {
-    Verdict.COMPLETES_MORE: "\N{BLACK UP-POINTING TRIANGLE}",
-    Verdict.COMPLETES_LESS: "\N{BLACK DOWN-POINTING TRIANGLE}",
-    Verdict.FASTER: "\N{BLACK UP-POINTING TRIANGLE}",
-    Verdict.SLOWER: "\N{BLACK DOWN-POINTING TRIANGLE}",
-    Verdict.TIE: "=",
-    Verdict.SLIGHTLY_FASTER: "\N{WHITE UP-POINTING TRIANGLE}",
-    Verdict.SLIGHTLY_SLOWER: "\N{WHITE DOWN-POINTING TRIANGLE}",
-    Verdict.INCONCLUSIVE: "?",
-    Verdict.UNDECIDED: "\N{HORIZONTAL ELLIPSIS}",
-}
+def ahead(interval: Interval) -> Interval:
+    """The interval as the lead of the one whose estimate is ahead: at 1 or above."""
+    return toward(interval, -1 if (interval.estimate or 0.0) < 0 else 1)
 
 
-def sentence(verdicts: Judgement) -> str:
-    """What came of the run in plain words."""
-    return " ".join(sentences(verdicts))
-
-
-def sentences(verdicts: Judgement) -> list[str]:
-    """One for each judged metric; verdicts count only where they survive e-BH over the matrix."""
-    if not verdicts.pairs:
-        return ["There is one protocol, so nothing to compare."]
-    return [_by_metric(verdicts, metric) for metric in metrics_in(verdicts.compared)]
-
-
-def metrics_in(lines: Iterable[Line]) -> list[Metric]:
-    """Every judged metric of these lines once, a primary one first."""
-    return list(dict.fromkeys(metric for line in lines for metric in line.findings))
-
-
-def _by_metric(verdicts: Judgement, metric: Metric) -> str:
-    lines = [line for line in verdicts.compared if metric in line.findings]
-    parts = (
-        f"{arm_name(pair.new)} against {arm_name(pair.base)}: "
-        + _tally([line.findings[metric] for line in lines if line.pair == pair])
-        for pair in dict.fromkeys(line.pair for line in lines)
-    )
-    return f"By {metric.label}, {'; '.join(parts)}."
-
-
-def _tally(findings: Sequence[Finding]) -> str:
-    counts = Counter(map(_word, findings))
-    order = (
-        "completes more often", "faster", "tie", "slower", "completes less often", "perhaps faster", "perhaps tie",
-        "perhaps slower", "not decided",
-    )  # fmt: skip
-    told = ", ".join(f"{word} in {counts[word]}" for word in order if counts[word])
-    return f"{told} of {counted(len(findings), 'condition')}"
-
-
-def _word(finding: Finding) -> str:
-    """Perhaps: slight, or processor-bound, or it would not survive among all comparisons. The matrix shows it pale."""
-    verdict = finding.verdict
-    if not verdict.says_something:
-        return "not decided"
-    side = {1: "faster", 0: "tie", -1: "slower"}[verdict.favours]
-    if not finding.survives:
-        return f"perhaps {side}"
-    return verdict.value if verdict.is_completion else side
-
-
-def ratio_text(finding: Finding) -> str:
-    """`1.23x [1.18, 1.29]`, or how often both finished where that is the verdict."""
-    completion = finding.comparison.completion
-    if finding.verdict.is_completion:
-        return f"finished {completion.new_finished} against {completion.base_finished} of {completion.n}"
-    return interval_text(finding.comparison.interval)
+def ratio_text(interval: Interval) -> str:
+    """`1.23x [1.10, 1.34]`; without an estimate, what unfinished trials leave of it."""
+    if interval.estimate is not None and math.isfinite(interval.estimate):
+        return interval_text(interval)
+    if interval.low > 0:
+        return f"more than {_two(interval.ratios[1])}x"
+    return "left open by unfinished trials" if interval.n else NOTHING
 
 
 def interval_text(interval: Interval) -> str:
@@ -163,18 +125,32 @@ def _two(ratio: float) -> str:
     return f"{ratio:.2f}" if math.isfinite(ratio) else "\N{INFINITY}"
 
 
-def finding_text(finding: Finding) -> str:
-    """Symbol, ratio and interval; `~` where a verdict would not survive e-BH over the matrix."""
-    doubt = "~" if finding.verdict.says_something and not (finding.survives or finding.pair.is_check) else ""
-    return f"{SYMBOLS[finding.verdict]}{doubt} {ratio_text(finding)}"
+def finding_text(finding: Finding, rule: Rule) -> str:
+    """The mark, who is ahead and how far, for a cell: `h3 1.23x [1.18, 1.29]`; `3 of 8 blocks` below the fewest."""
+    word = word_of(finding, rule)
+    if word is Word.FEW:
+        fewest = fewest_blocks(rule.confidence, rule.anytime)
+        return f"{MARKS[word]} {finding.comparison.interval.n} of {counted(fewest, 'block')}"
+    estimate = finding.comparison.interval.estimate
+    named = word is not Word.TIE and (finding.verdict.favours or (estimate is not None and math.isfinite(estimate)))
+    who = f"{sides(finding)[0].value} " if named else ""
+    return f"{MARKS[word]} {who}{lead_text(finding)}"
 
 
-def cell_class(finding: Finding) -> str:
-    """How a verdict looks in the matrix: who is ahead, and how far the verdict carries."""
-    if not finding.verdict.says_something:
-        return "open"
-    side = {1: "ahead", 0: "tie", -1: "behind"}[finding.verdict.favours]
-    return f"{side} {'survives' if finding.survives else 'pale'}"
+def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
+    """As `finding_text`, of a metric that has no verdicts: who was seen ahead, and how far."""
+    if interval.n < fewest_blocks(rule.confidence, rule.anytime):
+        return NOTHING
+    behind = (interval.estimate or 0.0) < 0
+    named = interval.estimate is not None and math.isfinite(interval.estimate)
+    who = f"{(pair.base if behind else pair.new).value} " if named else ""
+    return f"{who}{ratio_text(ahead(interval))}"
+
+
+def cell_class(finding: Finding, rule: Rule) -> str:
+    """How a verdict looks in a table: whose it is, and how far it carries."""
+    who = leader(finding, rule)
+    return f"{who.value if who else 'nobody'} {word_class(word_of(finding, rule))}"
 
 
 def unfinished_text(line: Line) -> str:
@@ -212,7 +188,7 @@ def check_text(check: SelfCheckFinding) -> str:
     finding = check.finding
     mark = {True: "passed", False: "FAILED", None: "open"}[check.passed]
     text = f"self-check {mark}: {finding.condition.id}, {finding.pair}: {check.message}; "
-    text += f"{ratio_text(finding)} n={finding.comparison.completion.n}"
+    text += f"{sides(finding)[0].value} {lead_text(finding)}, {counted(finding.comparison.completion.n, 'block')}"
     floor = check.noise_floor_ratio
     if floor is not None:
         text += f"; noise floor {floor:.1%}" if math.isfinite(floor) else "; noise floor unknown"

@@ -68,7 +68,12 @@ class Verdict(StrEnum):
     @property
     def is_clear(self) -> bool:
         """True when one side is better by more than the margin, or completes more often."""
-        return self.favours != 0 and self not in (Verdict.SLIGHTLY_FASTER, Verdict.SLIGHTLY_SLOWER)
+        return self.favours != 0 and not self.is_slight
+
+    @property
+    def is_slight(self) -> bool:
+        """True for a difference that may be within the margin."""
+        return self in (Verdict.SLIGHTLY_FASTER, Verdict.SLIGHTLY_SLOWER)
 
 
 _PAIRS = (

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
+from io import StringIO
 from itertools import pairwise
 
 import pytest
+from rich.console import Console
 
 from headwind.format import arm_name
 from headwind.model import Outcome, Protocol
 from headwind.observed import Observed
 from headwind.report import RunData, render
 from headwind.report.answer import headline, seen, trust, workloads
+from headwind.report.formats.terminal import print_summary
 from headwind.report.html import charts
 from headwind.report.html.charts import DotSeries
+from headwind.report.html.panels import panels
 from headwind.report.standing import first_in, is_reference, noise_floor, standings
 from headwind.report.verdicts import Word, lead_text, sides, toward, word_of
 from headwind.verdicts.findings import rows_of
@@ -53,7 +58,7 @@ H1, H2, H3 = Protocol
         ),
         (
             (1, 1, 1),
-            "HTTP/3 and HTTP/1.1 tie in all 2 networks; HTTP/3 and HTTP/2 tie in 2; HTTP/2 and HTTP/1.1 tie in 2.",
+            "All tie in all 2 networks.",
         ),
     ],
 )
@@ -247,3 +252,64 @@ def test_labels_of_the_axis_do_not_meet() -> None:
     assert "timeout 60 s" in drawn.texts
     assert all(one[1] <= other[0] for one, other in pairwise(boxes))
     assert boxes[0][0] >= 0
+
+
+# the comparisons, and the terminal
+
+
+def test_a_comparison_names_the_winner_first_and_its_interval_lies_right_of_one() -> None:
+    data = raced({H1: 2, H2: 1, H3: 1}, PROFILES[0])
+    total, *others = panels(data)
+    assert (total.metric.key, total.judged) == ("total_s", True)
+    assert [item.judged for item in others] == [True, False]
+    rows = {row.claim: row for row in total.groups[0].rows}
+    assert set(rows) == {"▲ HTTP/1.1 beats HTTP/3", "= HTTP/3 and HTTP/2 tie", "▲ HTTP/1.1 beats HTTP/2"}
+    row = rows["▲ HTTP/1.1 beats HTTP/3"]
+    assert (row.look, row.blocks) == ("settled arm h1", "12 blocks")
+    assert re.fullmatch(r"(1\.9\d|2\.0\d)x \[(1\.9\d|2\.0\d), (1\.9\d|2\.0\d)\]", row.ratio)
+    drawn = Drawn(row.picture)
+    ((one, _),) = [(path[0][0], path[-1][0]) for path in drawn.paths("one")]
+    assert drawn.marks("h1", 320)[0][0] > one
+
+
+def test_below_the_fewest_blocks_no_interval_is_drawn() -> None:
+    for panel in panels(data_of("small")):
+        for group in panel.groups:
+            assert all(row.picture == "" and "[" not in row.ratio for row in group.rows)
+    (total, *_) = panels(data_of("small"))
+    row = total.groups[0].rows[0]
+    assert row.blocks == "3 of 6 blocks"
+    assert re.fullmatch(r"h\d first in [123](, h\d first in [12])?", row.ratio)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_ratios_are_of_the_one_who_is_ahead(name: str) -> None:
+    for panel in panels(data_of(name)):
+        for group in panel.groups:
+            for row in group.rows:
+                for ratio in re.findall(r"^(\d+\.\d+)x", row.ratio):
+                    assert float(ratio) >= 1
+
+
+def printed(data: RunData, width: int, *, full: bool = False) -> list[str]:
+    console = Console(width=width, record=True, file=StringIO())
+    print_summary(data, console, full=full)
+    return console.export_text().splitlines()
+
+
+def test_the_terminal_says_the_answer_in_thirty_lines_of_a_hundred_columns() -> None:
+    data = raced(
+        {H1: 1, H2: 1, H3: 2}, *PROFILES, *(replace(profile, name=f"{profile.name}-b") for profile in PROFILES[:3])
+    )
+    lines = printed(data, 140)
+    assert len(data.matrix.conditions) == 8
+    assert len(lines) < 30
+    assert max(map(len, lines)) <= 100
+    assert lines[0].startswith("HTTP/3 beats HTTP/1.1 and HTTP/2 in all 8 networks")
+    assert len(printed(data, 140, full=True)) > 2 * len(lines)
+
+
+def test_a_narrow_terminal_loses_no_word() -> None:
+    data = raced({H1: 1, H2: 1, H3: 2}, *PROFILES[:2])
+    wide, narrow = (" ".join(" ".join(printed(data, width)).split()) for width in (140, 60))
+    assert Counter(re.findall(r"[\w./]+", wide)) == Counter(re.findall(r"[\w./]+", narrow))

@@ -151,19 +151,22 @@ def test_without_its_script_the_page_still_has_every_number(browser: Browser, fi
             assert result.reason in shown
 
 
+GROUPS = "#comparisons h3 + .scroll tbody"  # by the first metric: a group of rows for each condition
+
+
 def visible(rows: Locator) -> list[str]:
     return [row.inner_text().split()[0] for row in rows.all() if row.is_visible()]
 
 
 def test_the_filter_is_in_the_address(reader: Reader, files: dict[str, Path]) -> None:
-    page = reader.open(files["small"], "#profile=loss&comparison=h3:h1")
-    rows = page.locator(".matrix tbody tr")
-    assert visible(rows) == ["loss/article"]
-    assert page.locator(".matrix thead th:visible").all_inner_texts() == ["Condition", "HTTP/3 against HTTP/1.1"]
-    assert page.locator("#filter select[name=profile]").input_value() == "loss"
-    assert "1 of 5 conditions" in page.locator("#filter").inner_text()
+    page = reader.open(files["large"], "#profile=delay10-loss5&comparison=h3:h1")
+    groups = page.locator(GROUPS)
+    assert visible(groups) == ["delay10-loss5"]
+    assert page.locator(f"{GROUPS} tr:visible").count() == 1
+    assert page.locator("#filter select[name=profile]").input_value() == "delay10-loss5"
+    assert "1 of 40 conditions" in page.locator("#filter").inner_text()
     page.select_option("#filter select[name=profile]", "")
-    assert len(visible(rows)) == 5
+    assert len(visible(groups)) == 40
     assert page.url.endswith("#comparison=h3:h1")
     page.select_option("#filter select[name=comparison]", "")
     assert "#" not in page.url
@@ -171,24 +174,30 @@ def test_the_filter_is_in_the_address(reader: Reader, files: dict[str, Path]) ->
 
 
 def test_a_name_that_the_page_does_not_have_filters_nothing_and_is_said(reader: Reader, files: dict[str, Path]) -> None:
-    page = reader.open(files["small"], "#profile=%3Cb%3E&comparison=h1:h3&workload=article")
-    assert len(visible(page.locator(".matrix tbody tr"))) == 5
+    page = reader.open(files["large"], "#profile=%3Cb%3E&comparison=h1:h3&workload=article")
+    assert len(visible(page.locator(GROUPS))) == 40
     assert page.locator("#filtered").inner_text() == "there is no profile <b>; there is no comparison h1:h3"
     assert reader.said == []
 
 
 def test_an_address_without_a_filter_shows_everything_again(reader: Reader, files: dict[str, Path]) -> None:
-    page = reader.open(files["small"], "#profile=loss")
+    page = reader.open(files["large"], "#profile=delay10-loss5")
     page.evaluate("location.hash = ''")
     page.wait_for_timeout(100)
-    assert len(visible(page.locator(".matrix tbody tr"))) == 5
+    assert len(visible(page.locator(GROUPS))) == 40
 
 
-def test_a_cell_of_the_matrix_leads_to_its_condition(reader: Reader, files: dict[str, Path]) -> None:
+def test_a_dozen_conditions_need_no_filter(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["small"], "#profile=loss")
+    assert page.locator("#filter").count() == 0
+    assert len(visible(page.locator(GROUPS))) == 5
+
+
+def test_a_row_of_the_answer_leads_to_its_condition(reader: Reader, files: dict[str, Path]) -> None:
     page = reader.open(files["small"])
     blocks = page.locator("details.condition").nth(2).locator("svg").first
     assert not blocks.is_visible()
-    page.locator(".matrix tbody tr").nth(2).locator("td a").first.click()
+    page.locator("table.answer tbody tr").nth(2).locator("th a").click()
     blocks.wait_for(state="visible")
     assert page.evaluate("document.querySelector('details.condition:nth-of-type(3)').getBoundingClientRect().top") < 200
 

@@ -14,10 +14,10 @@ import pytest
 from headwind.model import Condition, Protocol
 from headwind.report.condition import ConditionView, condition_view
 from headwind.report.data import RunData
-from headwind.report.highlights import doubts, highlights
+from headwind.report.doubts import doubts
 from headwind.report.html.embedded import ABOUT, STOPPED, embedded
 from headwind.report.html.page import render
-from headwind.report.html.pictures import condition_pictures, interval_pictures, timeline_picture
+from headwind.report.html.pictures import condition_pictures, timeline_picture
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.findings import Pair
 from headwind.workloads.h2load import TOTAL
@@ -132,7 +132,6 @@ def test_every_trial_in_a_figure_is_a_mark_of_its_chart(name: str) -> None:
         pictures = condition_pictures(view, data.matrix.timeout_s, data.judgement.rule)
         assert pictures.dots.count("<svg") == pictures.ecdf.count("<svg") == pictures.violin.count("<svg") == 1
     assert timeline_picture(data, data.matrix.conditions).count("<svg") == 1
-    assert len(interval_pictures(data.judgement)) == sum(line.blocks > 0 for line in data.judgement.compared)
 
 
 def unpacked(data: RunData) -> dict[str, object]:
@@ -174,29 +173,3 @@ def test_warnings_of_comparisons_are_said_with_their_conditions() -> None:
     page = render(data, 0.0)
     assert "15 comparisons</strong> with a warning: few blocks" in page
     assert "No warnings" not in page
-
-
-def test_where_to_look_first() -> None:
-    data = data_of("sweep")
-    found = highlights(data.judgement)
-    assert [(item.condition_id, item.text.split(":")[0]) for item in found][:2] == [
-        ("loss20%/article", "strongest, HTTP/3 against HTTP/1.1 is faster by total time"),
-        ("loss0%/article", "strongest, HTTP/3 against HTTP/1.1 is slower by total time"),
-    ]
-    assert not any("HTTP/2 against HTTP/1.1" in item.text for item in found), "ties are no differences"
-
-
-def test_what_is_unlike_the_rest_is_said() -> None:
-    """h3 is faster at four losses and slower without any."""
-    data = data_of("sweep")
-    four = replace(
-        data, matrix=replace(data.matrix, conditions=(*data.matrix.conditions[:1], *data.matrix.conditions[2:]))
-    )
-    found = [item for item in highlights(four.judgement) if item.text.startswith("unlike most conditions")]
-    assert {item.condition_id for item in found} == {"loss0%/article"}
-    assert len(found) == 2, "against h1 and against h2"
-
-
-@pytest.mark.parametrize("name", ["one-trial", "killed-at-once", "small"])
-def test_without_a_proven_difference_there_is_nothing_to_look_at(name: str) -> None:
-    assert highlights(data_of(name).judgement) == []

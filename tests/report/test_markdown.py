@@ -107,8 +107,8 @@ def test_a_cell_says_everything_about_a_comparison() -> None:
     results = tuple(ok(trial, time_s[trial.protocol]) for trial in trials_of(matrix))
     said = summary(Golden(matrix, results).data("x"))
     assert (
-        "| `clean/article` | ▲ 1.23x [1.23, 1.23] n=24 | = 1.00x [1.00, 1.00] n=24 | ▲ 1.23x [1.23, 1.23] n=24 |"
-        in said
+        "| `clean/article` | ▲ h3 1.23x [1.23, 1.23], 24 blocks | = 1.00x [1.00, 1.00], 24 blocks | "
+        "▲ h2 1.23x [1.23, 1.23], 24 blocks |" in said
     )
 
 

@@ -14,10 +14,9 @@ from headwind.errors import UsageError
 from headwind.format import clean
 from headwind.model import Protocol, Repetition, SelfCheck
 from headwind.report import RunData
-from headwind.report.compare.agreement import Accord, accord
+from headwind.report.compare.agreement import Accord, accord, change_figures
 from headwind.report.compare.differences import Apart, conditions_apart, describe, differing_facts
 from headwind.report.compare.page import render_several
-from headwind.report.verdicts import SYMBOLS
 from headwind.run.codec import State, Status
 from headwind.verdicts.changes import changes
 from headwind.verdicts.verdict import Verdict
@@ -205,8 +204,10 @@ def test_verdicts_stand_side_by_side_and_a_contradiction_is_marked() -> None:
     assert len(table_rows) == 9
     for row in table_rows:
         if row["Comparison"].startswith("HTTP/3"):
-            assert row["A"].startswith("▲ 2.00x [2.00, 2.00] n=20")
-            assert row["B"].startswith("▼ 0.50x [0.50, 0.50] n=20")
+            assert row["A"].startswith("▲ h3 2.00x [2.00, 2.00] n=20")
+            assert row["B"].startswith(
+                f"▲ {row['Comparison'][-3:].replace('1.1', 'h1').replace('P/2', 'h2')} 2.00x [2.00, 2.00] n=20"
+            )
             assert row["Together"] == "⚠ contradiction: A and C faster; B slower"
         else:
             assert row["Together"] == "same"
@@ -224,7 +225,9 @@ def test_a_comparison_is_found_whatever_the_order_of_protocols_in_a_matrix() -> 
 def test_a_run_that_has_no_data_yet_has_no_say() -> None:
     root = page(run("a", 0.5), run("b", 0.5), replace(run("c"), results=()))
     shown = rows(root, "verdicts")
-    assert {(row["C"], row["Together"]) for row in shown} == {("? — n=0 median request ? —", "same")}
+    assert {(row["C"], row["Together"]) for row in shown} == {
+        ("… 0 of 6 blocks n=0 median request … 0 of 6 blocks", "same")
+    }
     assert len(list(section(root, "verdicts").iter(SVG))) == 2 * len(shown)
 
 
@@ -272,7 +275,7 @@ def test_of_two_runs_the_changes_are_those_of_the_comparison_in_the_terminal() -
     for row in shown:
         change = found[row["Condition"].split()[0], names[row["Version"]], TOTAL]
         cell = row["B against A, total time"]
-        assert cell.startswith(SYMBOLS[change.verdict])
+        assert cell.startswith(change_figures(change))
         assert cell.endswith("worse" if change.is_regression else "tie")
         assert change.is_regression == (row["Version"] == "HTTP/3")
     assert "From run A to run B, 6 of 18 figures got worse and 0 better." in words(page(before, after))

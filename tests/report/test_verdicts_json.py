@@ -15,6 +15,7 @@ import pytest
 from headwind.model import Matrix, Outcome, Protocol, Repetition, Result, Role, SelfCheck, Twin
 from headwind.report.data import RunData
 from headwind.report.formats.verdicts_json import VERSION, verdicts_text
+from headwind.report.verdicts import Word
 from headwind.run.codec import State
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.verdict import Standing, Verdict
@@ -140,6 +141,7 @@ def test_the_words_are_those_of_the_code() -> None:
     parts, properties = SCHEMA["$defs"], SCHEMA["properties"]
     arms = {*Protocol, *(Twin(protocol, role).value for protocol in Protocol for role in Role)}
     assert set(parts["verdict"]["enum"]) == set(Verdict)
+    assert set(parts["word"]["enum"]) == set(Word)
     assert set(parts["protocol"]["enum"]) == set(Protocol)
     assert set(parts["arm"]["enum"]) == arms
     assert set(properties["trials"]["properties"]["outcomes"]["properties"]) == set(Outcome)
@@ -161,7 +163,7 @@ def test_the_figures_are_those_of_the_blocks() -> None:
         ratio = statistics.median([time_s[Protocol(base)] / time_s[Protocol(new)]] * 12)
         assert total["ratio"]["estimate"] == pytest.approx(ratio)
         assert total["ratio"]["low"] <= total["ratio"]["estimate"] <= total["ratio"]["high"]
-        assert total["verdict"] == ("faster" if ratio > 1 else "slower")
+        assert (total["verdict"], total["word"]) == ("faster" if ratio > 1 else "slower", "beats")
         assert (item["blocks"], total["ratio"]["blocks"], total["survives_e_bh"]) == (12, 12, True)
     assert found["best"] == {"clean/article": {"protocols": ["h2"], "standing": "winner"}}
     assert found["trials"]["outcomes"] == {**dict.fromkeys(map(str, Outcome), 0), "ok": 36}

@@ -22,11 +22,10 @@ from headwind.errors import HeadwindError, UsageError
 from headwind.model import Outcome, Result
 from headwind.report import redrawing
 from headwind.report.files import several_path, write_files, write_page
-from headwind.report.verdicts import SYMBOLS
+from headwind.report.verdicts import MARKS
 from headwind.run import export
 from headwind.run.export import requests_parquet
 from headwind.run.journal import JOURNAL, JournalError, Run
-from headwind.verdicts.verdict import Verdict
 from tests.fake import PROFILES, example_matrix, lab_error, ok, ok_results, recorded, timeout, trials_of
 from tests.golden.runs import RUNS
 
@@ -258,10 +257,10 @@ def test_a_page_of_several_runs_is_named_after_them_beside_the_first(tmp_path: P
 # docs/report.md
 
 
-def test_the_guide_explains_every_symbol_and_every_verdict() -> None:
-    rows = re.findall(r"^\| (\S) \| ([a-z ]+) \|", GUIDE, re.MULTILINE)
-    assert {verdict: symbol for symbol, verdict in rows} == {verdict.value: SYMBOLS[verdict] for verdict in Verdict}
-    for word in ("~", "solid", "pale", "hatched", "✓", "✗", "reproduced", "contradicted"):
+def test_the_guide_explains_every_word_and_its_mark() -> None:
+    rows = re.findall(r"^\| ([a-z ]+) \| (\S) \|", GUIDE, re.MULTILINE)
+    assert dict(rows) == {word.value: mark for word, mark in MARKS.items()}
+    for word in ("✓", "✗", "reproduced", "contradicted", "same side", "other side"):
         assert word in GUIDE
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headwind.report.verdicts import SYMBOLS, interval_text
+from headwind.report.verdicts import interval_text
 from headwind.verdicts.changes import Change
 from headwind.verdicts.verdict import Verdict
+
+_MARKS = {(1, True): "▲", (-1, True): "▼", (1, False): "△", (-1, False): "▽"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,10 @@ def _joined(letters: Sequence[str]) -> str:
 
 
 def change_figures(change: Change) -> str:
-    """`▼ 0.84x [0.80, 0.88]`; `~` where the difference would not survive e-BH over the matrix."""
-    doubt = "~" if change.verdict.favours and not change.survives else ""
-    return f"{SYMBOLS[change.verdict]}{doubt} {interval_text(change.interval)}"
+    """`▼ 0.84x [0.80, 0.88]`: up is better; hollow where it would not survive e-BH over the matrix, or is slight."""
+    favours, settled = change.verdict.favours, change.survives and not change.verdict.is_slight
+    mark = _MARKS[favours, settled] if favours else "=" if change.verdict is Verdict.TIE else "?"
+    return f"{mark} {interval_text(change.interval)}"
 
 
 def change_word(change: Change) -> str:

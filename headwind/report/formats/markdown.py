@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator
 from headwind.format import arm_name, clean, counted, moment, setting
 from headwind.report import verdicts as told
 from headwind.report import words
+from headwind.report.answer import headline, seen, workloads
 from headwind.report.data import RunData
+from headwind.report.standing import standings
 from headwind.report.summary import notices
 from headwind.verdicts.findings import Pair
 from headwind.verdicts.judgement import Judgement, Line
@@ -35,7 +37,8 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
     parts = (
         f"## {text(data.matrix.title) or 'Headwind'}",
         "\n>\n".join(f"> **⚠ {text(told.check_text(check))}**" for check in failed),
-        f"**{told.sentence(verdicts)}** {text(words.headline(data))}",
+        f"**{text(headline(data))}** {text(seen(data, standings(data)))}",
+        text(" ".join([*workloads(data), words.headline(data)])),
         _list(f"⚠ {counted(len(notice.trials), 'trial')}: {text(notice.text)}" for notice in notices(data)),
         "\n".join(_table(verdicts)),
         _legend(verdicts.rule) if verdicts.compared else "",
@@ -77,25 +80,27 @@ def _table(verdicts: Judgement) -> Iterator[str]:
         yield _row(metric, *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
         yield _row(*["---"] * (len(pairs) + 1))
     for condition, lines in rows.items():
-        yield _row(code(condition), *(_cell(lines[pair]) for pair in pairs))
+        yield _row(code(condition), *(_cell(lines[pair], verdicts.rule) for pair in pairs))
 
 
 def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(line: Line) -> str:
+def _cell(line: Line, rule: Rule) -> str:
     unfinished = told.unfinished_text(line)
-    verdict = f"{told.finding_text(line.primary)} n={line.blocks}"
+    verdict = told.finding_text(line.primary, rule)
+    if told.word_of(line.primary, rule) is not told.Word.FEW:
+        verdict += f", {counted(line.blocks, 'block')}"
     return f"{verdict}<br>unfinished: {unfinished}" if unfinished else verdict
 
 
 def _legend(rule: Rule) -> str:
     margin, confidence = setting("margin_ratio", rule.margin_ratio), setting("confidence_ratio", rule.confidence)
     return (
-        f"▲ faster, ▼ slower, △ ▽ slightly, = tie within {margin}, ? not decided, … not decided yet; &#126; would not "
-        "survive the correction for many comparisons. Above 1x the first is faster; in brackets the "
-        f"{confidence} interval; n blocks."
+        f"▲ beats and = tie (within {margin}) stand among all comparisons; △ perhaps does not, or may be within the "
+        f"margin; ? is not decided, … has too few blocks. The ratio is of the one that is named; in brackets the "
+        f"{confidence} interval."
     )
 
 

@@ -1,15 +1,19 @@
-"""The result in the terminal: for each condition what every protocol did, and what the blocks say about the pairs."""
+"""The result in the terminal: the answer, a line for each condition, and what to look at; all figures if asked."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from headwind.format import NOTHING, clean, protocol_name
+from headwind.format import NOTHING, arm_name, clean, counted, observed_text
 from headwind.metric import Metric, Use
+from headwind.model import Arm
+from headwind.observed import from_best
+from headwind.report import answer, words
 from headwind.report import verdicts as told
-from headwind.report import words
 from headwind.report.data import RunData
-from headwind.report.summary import Row, compare_ranges, notices, summary_table
+from headwind.report.standing import Standing, standings
+from headwind.report.summary import Row, notices, summary_table
 from headwind.verdicts.findings import metrics_of
 from headwind.verdicts.judgement import Line
 
@@ -19,33 +23,110 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from headwind.verdicts.findings import Finding
+    from headwind.verdicts.verdict import Rule
+
+WIDTH = 100  # columns, where the terminal has so many
+MOST_ARMS = 5  # with a column each; of more, the best and the worst are shown
 
 
-def print_summary(data: RunData, console: Console) -> None:
-    """Print the run's headline, one row for each condition, and what the reader must know before the figures."""
+def print_summary(data: RunData, console: Console, *, full: bool = False) -> None:
+    """Print what a reader must know, under 30 lines for eight conditions; `full` adds every figure and comparison."""
+    from rich.text import Text
+
+    found, width = standings(data), min(console.width, WIDTH)
+    if full:
+        console.print(_times(data))
+        if data.judgement.compared:
+            console.print(_verdict_table(data))
+    console.print(Text(clean(answer.headline(data)), style="bold"), width=width, soft_wrap=False)
+    for sentence in filter(None, (*answer.otherwise(data), answer.seen(data, found), *answer.workloads(data))):
+        console.print(Text(clean(sentence)), width=width, soft_wrap=False)
+    console.print(_overview(data, found), width=width, soft_wrap=False)
+    if full:
+        for notice in notices(data):
+            console.print(
+                Text(clean(f"! {len(notice.trials)} x {notice.text}"), style="yellow"), width=width, soft_wrap=False
+            )
+    for check in data.judgement.checks:
+        if full or check.passed is not True:
+            style = {True: "green", False: "bold white on red", None: "yellow"}[check.passed]
+            console.print(Text(clean(told.check_text(check)), style=style), width=width, soft_wrap=False)
+    for text in _open(data, full=full):
+        console.print(Text(clean(text), style="yellow"), width=width, soft_wrap=False)
+    console.print(_trust(data), width=width, soft_wrap=False)
+
+
+def _open(data: RunData, *, full: bool) -> list[str]:
+    """What more time would bring: for the condition that is settled soonest, or for all."""
+    left = data.judgement.open
+    if full or not left:
+        return [told.open_text(item) for item in left]
+    soonest = min(
+        left, key=lambda item: math.inf if item.outlook.blocks is None else item.outlook.blocks * item.block_s
+    )
+    total = counted(len(data.matrix.conditions), answer.place_of(data.matrix.conditions))
+    return [f"{len(left)} of {total} {'is' if len(left) == 1 else 'are'} open; soonest: {told.open_text(soonest)}"]
+
+
+def _trust(data: RunData) -> Text:
+    from rich.text import Text
+
+    styles = {"good": "green", "bad": "bold red", "": "yellow"}
+    parts = [Text(clean(words.how_far(data)))]
+    parts += [Text(clean(f"{item.mark} {item.text}"), style=styles[item.tone]) for item in answer.trust(data)]
+    return Text("  ").join(parts)
+
+
+def _overview(data: RunData, found: list[Standing]) -> Table:
+    """One line for each condition: medians, blocks, who leads and how sure."""
+    from rich.table import Table
+    from rich.text import Text
+
+    arms = data.matrix.protocols
+    names = [arm.value for arm in arms] if len(arms) <= MOST_ARMS else ["best median", "worst median"]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(answer.place_of(data.matrix.conditions))
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("blocks", justify="right", no_wrap=True)
+    table.add_column("who leads")
+    for standing in found:
+        name = clean(answer.name_of(standing.condition, data.matrix.conditions))
+        style = "bold" if standing.word and told.word_class(standing.word) == "settled" else ""
+        mark = f"{told.MARKS[standing.word]} " if standing.word else ""
+        seen = f"; {standing.notes[-1]}" if standing.notes and not standing.leader and not style else ""
+        table.add_row(
+            Text(name), *_medians(standing, arms), standing.blocks_text.removesuffix("s").removesuffix(" block"),
+            Text(clean(mark + standing.claim + seen), style=style),
+        )  # fmt: skip
+    return table
+
+
+def _medians(standing: Standing, arms: tuple[Arm, ...]) -> list[str]:
+    """The median of each arm, or of many the best and the worst with their names."""
+    metric = standing.condition.workload.primary()
+    texts = {arm: observed_text(metric.key, standing.medians.get(arm)) for arm in arms}
+    if len(arms) <= MOST_ARMS:
+        return list(texts.values())
+    ordered = from_best(standing.medians.values(), metric.better)
+    if not ordered:
+        return [NOTHING, NOTHING]
+    names = {id(value): arm for arm, value in standing.medians.items()}
+    return [f"{names[id(value)].value} {observed_text(metric.key, value)}" for value in (ordered[0], ordered[-1])]
+
+
+def _times(data: RunData) -> Table:
+    """What every protocol did in each condition."""
     from rich.table import Table
     from rich.text import Text
 
     protocols = data.matrix.protocols
-    table = Table("condition", *(protocol_name(protocol) for protocol in protocols), "ranges", show_lines=True)
+    table = Table("condition", *map(arm_name, protocols), show_lines=True)
     rows = summary_table(data)
     for start in range(0, len(rows), len(protocols)):
         cells = rows[start : start + len(protocols)]
-        name = Text(clean(cells[0].condition.id))
-        table.add_row(name, *(_cell(row) for row in cells), Text(compare_ranges(cells)))
-    console.print(table)
-    verdicts = data.judgement
-    if verdicts.compared:
-        console.print(_verdict_table(data))
-    for notice in notices(data):
-        console.print(Text(clean(f"! {len(notice.trials)} x {notice.text}"), style="yellow"))
-    for check in verdicts.checks:
-        style = {True: "green", False: "bold white on red", None: "yellow"}[check.passed]
-        console.print(Text(clean(told.check_text(check)), style=style))
-    for item in verdicts.open:
-        console.print(Text(clean(told.open_text(item)), style="yellow"))
-    console.print(Text(clean(words.headline(data))))
-    console.print(Text(clean(told.sentence(verdicts)), style="bold"))
+        table.add_row(Text(clean(cells[0].condition.id)), *map(_cell, cells))
+    return table
 
 
 def _verdict_table(data: RunData) -> Table:
@@ -60,24 +141,23 @@ def _verdict_table(data: RunData) -> Table:
         name = "" if line.condition.id == last else line.condition.id
         last = line.condition.id
         table.add_row(
-            Text(clean(name)), str(line.pair), str(line.blocks), *(_told(line, metric) for metric in metrics),
+            Text(clean(name)), str(line.pair), str(line.blocks),
+            *(_told(line, metric, verdicts.rule) for metric in metrics),
             told.unfinished_text(line), end_section=line is verdicts.lines[-1],
         )  # fmt: skip
     return table
 
 
-def _told(line: Line, metric: Metric) -> Text:
+def _told(line: Line, metric: Metric, rule: Rule) -> Text:
     from rich.text import Text
 
     if finding := line.findings.get(metric):
-        return Text(told.finding_text(finding), style=_style(finding))
-    return Text(told.interval_text(line.intervals[metric]) if metric in line.intervals else NOTHING)
+        return Text(told.finding_text(finding, rule), style=_style(finding, rule))
+    return Text(told.pair_text(line.pair, line.intervals[metric], rule) if metric in line.intervals else NOTHING)
 
 
-def _style(finding: Finding) -> str:
-    if not finding.is_decided:
-        return "dim"
-    return "bold" if finding.survives or finding.pair.is_check or not finding.verdict.favours else ""
+def _style(finding: Finding, rule: Rule) -> str:
+    return "bold" if told.word_class(told.word_of(finding, rule)) == "settled" else "dim"
 
 
 def _cell(row: Row) -> Text:

@@ -9,16 +9,17 @@ from typing import Any
 
 from headwind.model import Outcome
 from headwind.proof.pooled import Pooled
+from headwind.report import answer
 from headwind.report.data import RunData
 from headwind.report.summary import notices
-from headwind.report.verdicts import sentence, tops
+from headwind.report.verdicts import tops, word_of
 from headwind.report.words import headline
 from headwind.verdicts.assumptions import Caveat
 from headwind.verdicts.findings import FALSE_SHARE, Finding, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import Interval
-from headwind.verdicts.verdict import Outlook
+from headwind.verdicts.verdict import Outlook, Rule
 
 VERSION = 2  # raised when a program that reads this would have to change
 
@@ -35,7 +36,7 @@ def verdicts_json(data: RunData, verdicts: Judgement) -> dict[str, Any]:
         "version": VERSION,
         "run": _run(data),
         "trials": _trials(data),
-        "sentence": sentence(verdicts),
+        "sentence": answer.headline(data),
         "network": [_network(question) for question in data.pooled],
         "warnings": [{"message": notice.text, "trials": len(notice.trials)} for notice in notices(data)],
         "rule": {
@@ -49,7 +50,7 @@ def verdicts_json(data: RunData, verdicts: Judgement) -> dict[str, Any]:
             name: {"protocols": list(top.protocols), "standing": top.standing.value}
             for name, top in tops(verdicts, data.matrix.protocols).items()
         },
-        "comparisons": [_comparison(line) for line in verdicts.lines],
+        "comparisons": [_comparison(line, rule) for line in verdicts.lines],
         "self_checks": [_self_check(check) for check in verdicts.checks],
         "undecided": [_open(item) for item in verdicts.open],
     }
@@ -95,7 +96,7 @@ def _trials(data: RunData) -> dict[str, Any]:
     }
 
 
-def _comparison(line: Line) -> dict[str, Any]:
+def _comparison(line: Line, rule: Rule) -> dict[str, Any]:
     new, base = line.unfinished
     return {
         "condition": line.condition.id,
@@ -108,16 +109,17 @@ def _comparison(line: Line) -> dict[str, Any]:
         "network_held": line.network_held,
         "blocks": line.blocks,
         "unfinished": {"candidate": new, "baseline": base},
-        "metrics": {metric.key: _finding(finding) for metric, finding in line.findings.items()}
+        "metrics": {metric.key: _finding(finding, rule) for metric, finding in line.findings.items()}
         | {metric.key: {"ratio": _ratio(interval)} for metric, interval in line.intervals.items()},
         "warnings": _caveats(line.caveats),
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding, rule: Rule) -> dict[str, Any]:
     comparison = finding.comparison
     return {
         "verdict": finding.verdict.value,
+        "word": word_of(finding, rule).value,
         "decided": finding.is_decided,
         "ratio": _ratio(comparison.interval),
         "survives_e_bh": finding.survives,

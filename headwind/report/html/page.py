@@ -19,14 +19,16 @@ from headwind.report import answer, words
 from headwind.report.commands import tc_command
 from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, condition_view, trial_text
 from headwind.report.data import RunData
-from headwind.report.highlights import doubts, highlights
+from headwind.report.doubts import doubts
+from headwind.report.drift import drift_text
 from headwind.report.html import templating
 from headwind.report.html.embedded import embedded
+from headwind.report.html.panels import panels
 from headwind.report.html.pictures import (
     arm_key,
     condition_pictures,
+    cost_pictures,
     heading,
-    interval_pictures,
     overviews,
     sweep_pictures,
     timeline_picture,
@@ -34,7 +36,7 @@ from headwind.report.html.pictures import (
 from headwind.report.method import method
 from headwind.report.published import published_rows
 from headwind.report.standing import standings
-from headwind.report.summary import Row, compare_ranges, notices, summary_table
+from headwind.report.summary import Row, notices, summary_table
 from headwind.report.truth import Truth, truth_table
 from headwind.run.codec import State, matrix_to_json
 from headwind.verdicts.findings import metrics_of
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 REDRAW_SHARE = 0.05  # of the time of a run that goes into drawing the report, at most
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
+MANY_CONDITIONS = 12  # from there on the comparisons can be filtered
 NAMED_TRIALS = 12  # of a notice; the others are counted
 
 
@@ -83,7 +86,6 @@ class Cell:
     condition: Condition
     network: Mapping[str, Sequence[str]]
     rows: Sequence[Row]
-    ranges: str
     truth: Sequence[Truth]
 
 
@@ -104,6 +106,8 @@ def render(data: RunData, generated_at_s: float) -> str:
         notices=notices(data),
         named_trials=NAMED_TRIALS,
         facts=list(facts_of(data.environment)),
+        first_facts=list(first_facts(data.environment)),
+        drift=drift_text(data),
         resolved=json.dumps(matrix_to_json(data.matrix), indent=2, ensure_ascii=False),
         method=list(method(data)),
     )  # fmt: skip
@@ -115,9 +119,11 @@ def _answer(data: RunData) -> dict[str, Any]:
     return {
         "headline": answer.headline(data),
         "seen": answer.seen(data, found),
+        "otherwise": answer.otherwise(data),
         "workload_sentences": answer.workloads(data),
         "trust": answer.trust(data),
         "overviews": overviews(data, found),
+        "costs": cost_pictures(found),
         "arm_key": arm_key(data.matrix.protocols),
         "place": answer.place_of(data.matrix.conditions),
         "names": {item.id: answer.name_of(item, data.matrix.conditions) for item in data.matrix.conditions},
@@ -138,12 +144,11 @@ def _verdicts(data: RunData) -> dict[str, Any]:
     cells = list(_cells(data, both_ways=both_ways))
     return {
         "verdicts": verdicts,
-        "highlights": highlights(verdicts),
         "doubts": doubts(verdicts),
         "comparisons": verdicts.pairs,
-        "lines": {(line.condition.id, line.pair): line for line in verdicts.compared},
         "by_condition": by_condition,
-        "intervals": interval_pictures(verdicts),
+        "panels": panels(data),
+        "many": MANY_CONDITIONS,
         "views": views,
         "anchors": {view.condition.id: view.anchor for view in views},
         "places": {
@@ -171,7 +176,7 @@ def _cells(data: RunData, *, both_ways: bool) -> Iterator[Cell]:
     for condition in data.matrix.conditions:
         rows = [row for row in table if row.condition is condition]
         network = words.network(condition.profile, both_ways=both_ways)
-        yield Cell(condition, network, rows, compare_ranges(rows), truth_table(data, condition))
+        yield Cell(condition, network, rows, truth_table(data, condition))
 
 
 def tc_commands(view: ConditionView) -> list[str]:
@@ -193,6 +198,32 @@ def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str,
             yield from facts_of(value, *above, key)
         else:
             yield " \N{RIGHTWARDS ARROW} ".join((*above, key)), words.plain(value)
+
+
+FIRST_FACTS = {
+    "Engine": "engine",
+    "Why this engine": "testbed choice reason",
+    "Kernel with netem": "testbed router kernel",
+    "Kernel of the host": "host kernel",
+    "Processor": "host cpu",
+    "Cores": "host cores",
+    "Memory, bytes": "host memory_bytes",
+    "Docker": "host docker",
+    "nginx": "testbed nginx nginx",
+    "TLS library": "testbed nginx tls_library",
+    "Client": "testbed h2load h2load",
+    "Headwind": "host commit",
+}
+
+
+def first_facts(environment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The dozen facts that a reader asks for first, those that were noted."""
+    for name, path in FIRST_FACTS.items():
+        value: Any = environment
+        for key in path.split():
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is not None:
+            yield name, words.plain(value)
 
 
 GLOBALS = {

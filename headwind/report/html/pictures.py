@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -12,23 +11,25 @@ from markupsafe import Markup
 from headwind.format import arm_name, counted, measured
 from headwind.metric import Metric, Unfinished, Workload
 from headwind.model import Arm, Condition, Matrix, Outcome, Result
-from headwind.observed import Kind, Observed, figure, observed
+from headwind.observed import Kind, Observed, figure
+from headwind.report.answer import name_of
 from headwind.report.condition import ConditionView, Running
+from headwind.report.cost import Cost, Times, costs
 from headwind.report.data import RunData, is_data
+from headwind.report.drift import relative_time, usual_times
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
 from headwind.report.standing import Standing
 from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
-from headwind.report.verdicts import SYMBOLS, finding_text
+from headwind.report.verdicts import MARKS, finding_text, word_of
 from headwind.report.words import primaries
 from headwind.verdicts.findings import Finding, Pair
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule
 
-MOST_STEPS = 20  # of a running interval that are drawn
+MOST_STEPS = 12  # of a running interval that are drawn
 WIDEST = 8.0  # ratio at which the small intervals of the matrix are cut
-FEWEST_TYPICAL = 3  # trials of which the middle one is typical
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,27 @@ class Overview:
     failed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CostPicture:
+    """What one workload costs, row by row on one axis."""
+
+    cost: Cost
+    axis: Markup
+    rows: tuple[tuple[tuple[Condition, Mapping[Arm, Times]], Markup], ...]
+
+
+def cost_pictures(found: Sequence[Standing]) -> list[CostPicture]:
+    """One for each workload that has a clean network to compare with."""
+    told = []
+    for number, cost in enumerate(costs(found), 1):
+        axis = charts.cost_axis(times.ratio for _, row in cost.rows for times in row.values())
+        drawn = (charts.cost_row(axis, [(arm.value, each.ratio, each.at_least) for arm, each in row.items()])
+                 for _, row in cost.rows)  # fmt: skip
+        labels = charts.cost_labels(f"cost-{number}-axis", axis)
+        told.append(CostPicture(cost, labels, tuple(zip(cost.rows, drawn, strict=True))))
+    return told
+
+
 def arm_key(arms: Iterable[Arm]) -> list[tuple[Arm, Markup]]:
     """The arms with their shapes, for a line of text."""
     return [(arm, charts.icon(arm.value)) for arm in arms]
@@ -151,21 +173,6 @@ def _overview(name: str, data: RunData, workload: Workload, found: Sequence[Stan
     )  # fmt: skip
 
 
-def interval_pictures(verdicts: Judgement) -> dict[tuple[str, str], Markup]:
-    """The small interval of every comparison by the primary metric, by condition id and pair, all on one scale."""
-    findings = [line.primary for line in verdicts.compared if line.blocks]
-    domain = interval_domain(finding.comparison.interval for finding in findings)
-    pictures = {}
-    for number, finding in enumerate(findings, 1):
-        estimate, low, high = finding.comparison.interval.ratios
-        label = f"{finding.pair} in {finding.condition.id}: {finding.verdict.value}"
-        pictures[finding.condition.id, str(finding.pair)] = charts.interval(
-            f"interval-{number}", estimate, low, high,
-            margin_ratio=verdicts.rule.margin_ratio, domain=domain, label=label,
-        )  # fmt: skip
-    return pictures
-
-
 def interval_domain(intervals: Iterable[Interval]) -> tuple[float, float]:
     """The ratios that small intervals show: symmetrical around 1, wide enough for what is known, within WIDEST."""
     ends = [abs(end) for each in intervals for end in (each.low, each.high, each.estimate or 0.0)]
@@ -177,21 +184,21 @@ def timeline_picture(data: RunData, conditions: Sequence[Condition]) -> Markup:
     """When every attempt ran, and how long beside its like: whether the machine drifted."""
     lanes = {condition.id: lane for lane, condition in enumerate(conditions)}
     start_s = min((result.started_at for result in data.results if result.started_at), default=0.0)
-    typical = {key: statistics.median(times) for key, times in _finished(data).items() if len(times) >= FEWEST_TYPICAL}
+    typical = usual_times(data)
     bars = [
         Bar(
             arm=result.trial.arm.value,
             lane=lanes[result.trial.block.condition.id],
             start_s=result.started_at - start_s,
             length_s=sum(result.phases_s.values()),
-            relative=_relative(result, typical),
+            relative=relative_time(result, typical),
             finished=result.outcome is Outcome.OK,
         )
         for result in data.results
         if result.started_at
     ]
     return charts.timeline(
-        "timeline-chart", bars, list(lanes), title="The run over time",
+        "timeline-chart", bars, [name_of(condition, conditions) for condition in conditions], title="The run over time",
         description="Above, when each trial ran, in a lane for each condition; below, its "
         f"{primaries(conditions)} over the median of the trials of its condition "
         "and protocol that finished: a slope would be a drift of the machine.",
@@ -221,7 +228,7 @@ def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) 
     found = curves(sweep, verdicts, metric)
     drawn = [
         (f"{pair.new.value}:{pair.base.value}", str(pair),
-         [_sweep_point(step, finding) for step, finding in found[pair]])
+         [_sweep_point(step, finding, verdicts.rule) for step, finding in found[pair]])
         for pair in pairs
     ]  # fmt: skip
     crossings = [
@@ -234,38 +241,11 @@ def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) 
         description="Above 1 the first is faster. The ribbon is the interval; filled marks are clear differences.",
     )  # fmt: skip
     by_step = zip(*(found[pair] for pair in pairs), strict=True)
-    rows = tuple((row[0][0], tuple(finding_text(finding) for _, finding in row)) for row in by_step)
+    rows = tuple((row[0][0], tuple(finding_text(finding, verdicts.rule) for _, finding in row)) for row in by_step)
     said = tuple(f"{names} are even at about {measured(sweep.quantity, value)}" for names, value in crossings)
     return SweepPicture(sweep, chart, rows, said)
 
 
-def _sweep_point(step: Step, finding: Finding) -> SweepPoint:
+def _sweep_point(step: Step, finding: Finding, rule: Rule) -> SweepPoint:
     estimate, low, high = finding.comparison.interval.ratios
-    return SweepPoint(step.value, estimate, low, high, SYMBOLS[finding.verdict], finding.counted.is_clear)
-
-
-Key = tuple[str, str]
-
-
-def _key(result: Result) -> Key:
-    return result.trial.block.condition.id, result.trial.arm.value
-
-
-def _finished(data: RunData) -> dict[Key, list[float]]:
-    times: dict[Key, list[float]] = {}
-    for result in data.latest:
-        value = _value(result)
-        if value is not None:
-            times.setdefault(_key(result), []).append(value)
-    return times
-
-
-def _relative(result: Result, typical: dict[Key, float]) -> float | None:
-    value, usual = _value(result), typical.get(_key(result))
-    return value / usual if value is not None and usual else None
-
-
-def _value(result: Result) -> float | None:
-    """Of the primary metric, where the trial finished."""
-    value = observed(result, result.trial.block.condition.workload.primary())
-    return value.known if value and value.is_finished else None
+    return SweepPoint(step.value, estimate, low, high, MARKS[word_of(finding, rule)], finding.counted.is_clear)

@@ -12,7 +12,7 @@
     if (!form) return;
     const asked = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
     const notes = [], filter = {};
-    for (const name of FILTERS) {
+    for (const name of FILTERS.filter((name) => form.elements[name])) {
       const value = asked.get(name) ?? "";
       form.elements[name].value = value;
       if (form.elements[name].value !== value) {
@@ -25,7 +25,7 @@
     let shown = 0, total = 0;
     for (const item of all("[data-profile], [data-comparison]")) {
       item.hidden = FILTERS.some((name) => name in filter && name in item.dataset && item.dataset[name] !== filter[name]);
-      if (item.matches(".matrix tbody tr")) { total += 1; shown += item.hidden ? 0 : 1; }
+      if (item.matches("#comparisons h3 + .scroll tbody")) { total += 1; shown += item.hidden ? 0 : 1; }
     }
     if (shown < total) notes.push(`${shown} of ${total} conditions`);
     if (filter.comparison) notes.push(`only ${filter.comparison}`);
@@ -36,7 +36,7 @@
     form.hidden = false;
     form.addEventListener("change", () => {
       const filter = new URLSearchParams();
-      for (const name of FILTERS) if (form.elements[name].value) filter.set(name, form.elements[name].value);
+      for (const name of FILTERS) if (form.elements[name]?.value) filter.set(name, form.elements[name].value);
       const text = filter.toString().replaceAll("%3A", ":");
       history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
       applyFilter();

@@ -1,0 +1,72 @@
+"""Whether the machine drifted: each trial's time beside the usual one of its condition and arm, along the run. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from headwind.format import measured
+from headwind.model import Arm, Result
+from headwind.observed import observed
+from headwind.report.data import RunData
+
+SLICES = 10  # of a run
+DRIFT_RATIO = 0.1  # a smaller drift is not told
+FEWEST_TYPICAL = 3  # trials of which the middle one is typical
+
+Key = tuple[str, str]  # condition id, arm
+
+
+def drift_text(data: RunData) -> str:
+    """Whether times drifted over the run, in words: by slices of equal length, each trial beside its like."""
+    typical = usual_times(data)
+    told = [(result.started_at, result.trial.arm, relative) for result in data.latest
+            if result.started_at and (relative := relative_time(result, typical))]  # fmt: skip
+    if len(told) < SLICES * FEWEST_TYPICAL:
+        return "Too few trials to see a drift."
+    start = min(at for at, _, _ in told)
+    width = (max(at for at, _, _ in told) - start) / SLICES or 1.0
+    slices: dict[int, list[tuple[Arm, float]]] = {}
+    for at, arm, relative in told:
+        slices.setdefault(min(SLICES - 1, int((at - start) / width)), []).append((arm, relative))
+    middles = {at: statistics.median(relative for _, relative in part) for at, part in slices.items()
+               if len(part) >= FEWEST_TYPICAL}  # fmt: skip
+    worst = max(middles, key=lambda at: abs(math.log(middles[at])))
+    if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
+        return f"No drift: in each tenth of the run times were within {DRIFT_RATIO:.0%} of the usual.".replace(
+            "%", " %"
+        )
+    of_arms: dict[Arm, list[float]] = {}
+    for arm, relative in slices[worst]:
+        of_arms.setdefault(arm, []).append(relative)
+    together = len({statistics.median(values) > 1 for values in of_arms.values()}) == 1
+    verb = "slower" if middles[worst] > 1 else "faster"
+    who = "all protocols together" if together else "not all protocols alike"
+    size = max(middles[worst], 1 / middles[worst]) - 1
+    return f"In one tenth of the run times were {verb} than usual by {measured('drift_ratio', size)}, {who}."
+
+
+def usual_times(data: RunData) -> dict[Key, float]:
+    """The median of the trials that finished, of each condition and arm that has enough of them."""
+    times: dict[Key, list[float]] = {}
+    for result in data.latest:
+        value = _value(result)
+        if value is not None:
+            times.setdefault(_key(result), []).append(value)
+    return {key: statistics.median(values) for key, values in times.items() if len(values) >= FEWEST_TYPICAL}
+
+
+def relative_time(result: Result, usual: dict[Key, float]) -> float | None:
+    """How many times the usual it took; None without a time, or without a usual one."""
+    value, of_its_like = _value(result), usual.get(_key(result))
+    return value / of_its_like if value is not None and of_its_like else None
+
+
+def _key(result: Result) -> Key:
+    return result.trial.block.condition.id, result.trial.arm.value
+
+
+def _value(result: Result) -> float | None:
+    """Of the primary metric, where the trial finished."""
+    value = observed(result, result.trial.block.condition.workload.primary())
+    return value.known if value and value.is_finished else None

@@ -1,0 +1,92 @@
+"""Estimates with their intervals, row below row in a table, all on one axis: a forest plot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from headwind.report.html.charts.axes import Scale, ticks
+from headwind.report.html.charts.marks import stamp
+from headwind.report.html.charts.ratios import tick_text
+from headwind.report.html.charts.svg import chart, element, joined, number, path, text, text_width
+from headwind.verdicts.stats import Interval
+
+_WIDTH, _ROW, _AXIS = 320.0, 18.0, 40.0
+_MIDDLE = _ROW / 2
+_ARROW = 5.0
+_LEAST = math.log(1.25)  # in ln units: how far the axis reaches at least
+_WIDEST = math.log(64)  # and at most: what lies beyond is an arrow head
+
+
+@dataclass(frozen=True, slots=True)
+class ForestAxis:
+    """The ratios along all rows of a table, and the margin of ties."""
+
+    x: Scale
+    margin_ratio: float
+
+
+def forest_axis(intervals: Iterable[Interval], margin_ratio: float) -> ForestAxis:
+    """Wide enough for every end that is known. The intervals are as they will be drawn."""
+    ends = [end for each in intervals for end in (each.low, each.high, each.estimate or 0.0)]
+    known = [end for end in ends if math.isfinite(end)]
+    high = min(_WIDEST, max([_LEAST, *known]) * 1.05)
+    low = min(_WIDEST, max([_LEAST, *(-end for end in known)]) * 1.05)
+    return ForestAxis(Scale("log", math.exp(-low), math.exp(high), _ARROW, _WIDTH - _ARROW), margin_ratio)
+
+
+def _ticks(axis: ForestAxis) -> list[float]:
+    """1, round ratios above it, and the same on the other side."""
+    above = [value for value in ticks(Scale("log", 1.0, axis.x.high, 0, 1), 4) if value > 1]
+    return [*(1 / value for value in reversed(above) if axis.x.holds(1 / value)), 1.0, *above]
+
+
+def forest_labels(id: str, axis: ForestAxis) -> Markup:  # noqa: A002
+    """The axis for the head of the table: ratios above 1 on both sides, and which side is whose."""
+    parts, free = [], -math.inf
+    for value in _ticks(axis):
+        label = tick_text(value if value >= 1 else float(f"{1 / value:.6g}"))
+        half = text_width(label) / 2
+        place = min(max(axis.x(value), half), _WIDTH - half)
+        if place - half >= free:
+            parts.append(text(place, 30, label, class_="quiet middle"))
+            free = place + half + 6
+    sides = [text(axis.x(1) + 8, 10, "first is ahead \N{RIGHTWARDS ARROW}", class_="quiet")]
+    left = "\N{LEFTWARDS ARROW} second"
+    if text_width(left) < axis.x(1) - 8:
+        sides.append(text(axis.x(1) - 8, 10, left, class_="quiet end"))
+    return chart(
+        "forest axis", id, _AXIS, *sides, *parts, title="Axis", width=_WIDTH,
+        description="Ratios, logarithmic: to the right of 1 the protocol that is named first is ahead.",
+    )  # fmt: skip
+
+
+def forest_row(axis: ForestAxis, interval: Interval, arm: str = "", *, pale: bool = False) -> Markup:
+    """One interval in the colour of `arm` (none: neutral), hollow where pale.
+
+    The figures stand beside it in the table, so nobody hears it read. An end beyond the axis is an arrow head.
+    """
+    estimate, low, high = interval.ratios
+    x = axis.x
+    tie = x(1 / (1 + axis.margin_ratio)), x(1 + axis.margin_ratio)
+    caps = "".join(f"M{joined((x(end), _MIDDLE - 3))}v6" for end in (low, high) if x.holds(end))
+    heads = ((low < x.low, 0.0, _ARROW), (high > x.high, _WIDTH, -_ARROW))
+    cut = "".join(f"M{number(at)} {number(_MIDDLE)}l{joined((by, -3.5))}v7z" for is_cut, at, by in heads if is_cut)
+    name = arm or "open"
+    mark = Markup()
+    if estimate is not None and x.holds(estimate):
+        mark = stamp(name, [(x(estimate), _MIDDLE)], 4.5, hollow=pale or not arm)
+    return element(
+        "svg",
+        path("tie", f"M{joined((tie[0], 0))}V{number(_ROW)}H{number(tie[1])}V0z"),
+        path("one", f"M{joined((x(1), 0))}V{number(_ROW)}"),
+        path(f"{name} stroke", f"M{joined((x(low), _MIDDLE))}H{number(x(high))}{caps}"),
+        path(f"{name} solid", cut),
+        mark,
+        class_=f"chart forest{' pale' if pale else ''}",
+        aria_hidden="true",
+        viewBox=f"0 0 {number(_WIDTH)} {number(_ROW)}",
+    )

@@ -1,0 +1,122 @@
+"""Every comparison of a run as rows of a forest plot: a table for each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from markupsafe import Markup
+
+from headwind.format import counted
+from headwind.metric import Metric
+from headwind.model import Condition
+from headwind.report import verdicts as told
+from headwind.report.data import RunData
+from headwind.report.html import charts
+from headwind.report.html.charts.forest import ForestAxis
+from headwind.report.standing import first_in
+from headwind.report.verdicts import Word
+from headwind.verdicts.findings import Pair, Rows, rows_of
+from headwind.verdicts.judgement import Line
+from headwind.verdicts.stats import Interval, fewest_blocks
+from headwind.verdicts.verdict import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class PanelRow:
+    """One comparison in one condition by one metric; texts, and its interval as a picture."""
+
+    pair: Pair
+    claim: str
+    look: str  # classes
+    note: str
+    picture: Markup
+    ratio: str
+    blocks: str
+
+
+@dataclass(frozen=True, slots=True)
+class PanelGroup:
+    """The comparisons of one condition."""
+
+    condition: Condition
+    rows: tuple[PanelRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Every comparison by one metric, on one axis."""
+
+    metric: Metric
+    judged: bool  # whether it has verdicts
+    axis: Markup  # empty where nothing is drawn
+    groups: tuple[PanelGroup, ...]
+
+
+def panels(data: RunData) -> list[Panel]:
+    """One for each metric that is judged or compared, those with verdicts first, in the order of the matrix."""
+    compared, rows = data.judgement.compared, rows_of(data.latest)
+    judged = dict.fromkeys(metric for line in compared for metric in line.findings)
+    beside = dict.fromkeys(metric for line in compared for metric in line.intervals)
+    return [
+        _panel(f"panel-{number}", metric, [line for line in compared if metric in (*line.findings, *line.intervals)],
+               data.judgement.rule, rows)
+        for number, metric in enumerate([*judged, *beside], 1)
+    ]  # fmt: skip
+
+
+def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule, rows: Mapping[str, Rows]) -> Panel:
+    shown = {(line.condition.id, line.pair): _shown(line, metric, rule) for line in lines}
+    axis = charts.forest_axis(filter(None, shown.values()), rule.margin_ratio)
+    groups = []
+    for condition, mine in groupby(lines, key=lambda line: line.condition):
+        described = (
+            _row(line, metric, axis, shown[condition.id, line.pair], rule, rows.get(condition.id, {})) for line in mine
+        )
+        groups.append(PanelGroup(condition, tuple(described)))
+    is_judged = any(metric in line.findings for line in lines)
+    labels = charts.forest_labels(f"{name}-axis", axis) if any(shown.values()) else Markup()
+    return Panel(metric, is_judged, labels, tuple(groups))
+
+
+def _shown(line: Line, metric: Metric, rule: Rule) -> Interval | None:
+    """What is drawn, as the lead of the arm that is named first.
+
+    Nothing below the fewest blocks, nor where the verdict is about finishing.
+    """
+    finding = line.findings.get(metric)
+    interval = finding.comparison.interval if finding else line.intervals[metric]
+    if interval.n < fewest_blocks(rule.confidence, rule.anytime) or (finding and finding.verdict.is_completion):
+        return None
+    if finding is None:
+        return told.ahead(interval)
+    return told.toward(interval, 1 if told.sides(finding)[0] == line.pair.new else -1)
+
+
+def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, rule: Rule, rows: Rows) -> PanelRow:
+    finding, fewest = line.findings.get(metric), fewest_blocks(rule.confidence, rule.anytime)
+    if finding is None:
+        interval = line.intervals[metric]
+        picture = charts.forest_row(axis, shown) if shown else Markup()
+        ratio, blocks = told.pair_text(line.pair, interval, rule), counted(interval.n, "block")
+        return PanelRow(line.pair, str(line.pair), "", "", picture, ratio, blocks)
+    word, arm = told.word_of(finding, rule), told.leader(finding, rule)
+    unfinished = told.unfinished_text(line)
+    name = arm.value if arm else ""
+    return PanelRow(
+        line.pair,
+        f"{told.MARKS[word]} {told.claim_text(finding, rule)}",
+        f"{told.word_class(word)} arm {name}" if name else told.word_class(word),
+        f"unfinished: {unfinished}" if unfinished else "",
+        charts.forest_row(axis, shown, name, pale=word is Word.PERHAPS) if shown else Markup(),
+        _firsts(line.pair, rows) if word is Word.FEW else told.lead_text(finding),
+        f"{line.blocks} of {counted(fewest, 'block')}" if word is Word.FEW else counted(line.blocks, "block"),
+    )
+
+
+def _firsts(pair: Pair, rows: Rows) -> str:
+    """Below the fewest blocks there is no interval to show, but a count: `h3 first in 3`."""
+    return ", ".join(
+        f"{arm.value} first in {count}" for arm, count in first_in(rows, (pair.new, pair.base))[0].most_common()
+    )
