@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isfinite
 
 from headwind.format import link_settings, measured, moment, observed_text
 from headwind.metric import PROCESSOR_TIMES, Better, Metric, Use
@@ -78,14 +78,23 @@ class Running:
     steps: tuple[Interval, ...]  # after 1, 2, ... blocks
 
     @property
+    def is_closed(self) -> bool:
+        """Whether there is an interval at all: below the fewest blocks there is nothing to show."""
+        return bool(self.steps) and _is_closed(self.steps[-1])
+
+    @property
     def shown(self) -> list[Interval]:
-        """Some of the steps, evenly spaced, the last among them."""
-        return list(self.thinned(RUNNING_ROWS)[1])
+        """Some of the steps, evenly spaced, the last among them; none that is open on both sides."""
+        return [step for step in self.thinned(RUNNING_ROWS)[1] if _is_closed(step)]
 
     def thinned(self, most: int) -> tuple[int, Sequence[Interval]]:
         """Every so many blocks (the first value), at most `most` steps, the last among them."""
         stride = max(1, -(-len(self.steps) // most))
         return stride, self.steps[::-1][::stride][::-1]
+
+
+def _is_closed(interval: Interval) -> bool:
+    return isfinite(interval.low) or isfinite(interval.high)
 
 
 @dataclass(frozen=True, slots=True)

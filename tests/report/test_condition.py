@@ -115,6 +115,21 @@ def test_the_running_interval_ends_at_the_verdicts_own() -> None:
         assert len(running.shown) <= 8
 
 
+def test_an_interval_that_is_open_on_both_sides_is_neither_drawn_nor_told() -> None:
+    few = data_of("small")
+    for condition in few.matrix.conditions:
+        pairs = [line.pair for line in few.judgement.lines if line.condition == condition]
+        view = condition_view(few, condition, "c1", pairs, few.judgement.rule)
+        assert view.running
+        assert condition_pictures(view, few.matrix.timeout_s, few.judgement.rule).running == ()
+    closed = data_of("checked")
+    line = closed.judgement.lines[0]
+    (running,) = view_of(closed, "clean", line.pair).running
+    assert running.is_closed
+    assert running.shown
+    assert all(math.isfinite(step.low) or math.isfinite(step.high) for step in running.shown)
+
+
 def test_a_date_is_said_where_it_changes() -> None:
     data = data_of("small")
     late = [replace(result, started_at=result.started_at + 86_400 * (result.trial.block.index == 2))

@@ -65,7 +65,7 @@ def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> Con
             description="Density of the trials that finished; quartiles and median of all, of which one that did not "
             f"finish is worse than any. {said}.",
         ),
-        running=tuple((running, _running(view, running, rule)) for running in view.running),
+        running=tuple((running, _running(view, running, rule)) for running in view.running if running.is_closed),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from headwind import format as units
 from headwind.metric import Metric
-from headwind.observed import Kind, median
+from headwind.observed import Kind
 from headwind.report.html.charts.axes import BELOW, Plot, Scale, left_room, scale, ticks, x_axis, y_axis
 from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.labels import Label, column, column_width, lines_of
@@ -34,7 +34,7 @@ def ecdf(
     A bracket at the end of a curve is the share that is missing. The timeout is a dashed line, unless all trials were
     done so long before it that it would leave no room for them; None where the metric is not a time up to it.
     """
-    series = sorted((item for item in series if item.trials), key=_half)
+    series = [item for item in series if item.trials]
     if not series:
         return nothing("ecdf", id, "No trial gave data yet.", title=title, description=description)
     labels = [Label(item.arm, item.label, _height(len(item.values()) / item.trials), _missing(item)) for item in series]
@@ -60,12 +60,6 @@ def ecdf(
         data_x=str(plot.x),
         data_y=str(plot.y),
     )
-
-
-def _half(series: DotSeries) -> tuple[bool, float]:
-    """Where it reaches one half, last where it never does: the order of the labels."""
-    middle = median(series.ordered)
-    return not middle.is_finished, middle.known
 
 
 def _height(share: float) -> float:
