@@ -27,6 +27,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
     """Run every trial of the matrix; a report follows each block, the last one as `wanted`. Returns the exit code."""
     from headwind.cli.doctor import host_facts, lanes_here
     from headwind.cli.progress import console
+    from headwind.plan.arms import check_arms
     from headwind.plan.capacity import check_capacity, earlier_ceilings
     from headwind.run.codec import State
     from headwind.run.journal import Run
@@ -50,6 +51,7 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
 
     with Lanes(Lane(up, matrix.timeout_s, engine, matrix.settings), lanes_here(matrix.lanes), out.print) as lanes:
         engine, facts = lanes.first.engine, lanes.first.facts
+        check_arms(matrix, lanes.first.running)
         check_capacity(matrix, facts["ceiling"], earlier_ceilings(reports, engine, host_facts()))
         run = open_run(earlier, matrix, reports, images, lanes.first)
         out.print(f"engine {engine}; run {run.folder}")

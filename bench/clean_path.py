@@ -18,7 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from headwind.model import Block, Condition, Congestion, Protocol, Trial
+from headwind.arm import PLAIN, Congestion
+from headwind.model import Block, Condition, Trial
 from headwind.testbed.images import ensure_images
 from headwind.testbed.operations import APPLY, COUNTERS
 from headwind.testbed.testbed import Testbed
@@ -70,10 +71,10 @@ def main() -> None:
         Testbed.up(tag, cubic, "plain") as plain,
     ):
         uml.router.call(APPLY, profile=Profile("clean"), seeds={"uplink": 1, "downlink": 2})
-        for protocol in Protocol:
+        for arm in PLAIN:
             ratios, lost, errors, times = [], 0, 0, []  # lost and errors: of the user-mode kernel's path
             for pair in range(options.pairs + 1):
-                trial = Trial(Block(condition, pair, (protocol,), dict.fromkeys(Direction, 1 + pair)), 0, protocol)
+                trial = Trial(Block(condition, pair, (arm,), dict.fromkeys(Direction, 1 + pair)), 0, arm)
                 through, beside = run_once(uml, trial), run_once(plain, trial)
                 if pair == 0:
                     continue  # warm-up, declared: the first run of each testbed
@@ -82,7 +83,7 @@ def main() -> None:
                 lost += through.lost_frames
                 errors += through.buffer_errors
             uml_s, plain_s = (statistics.median(column) for column in zip(*times, strict=True))
-            print(f"{protocol.value}: uml {uml_s:.2f} s, plain {plain_s:.2f} s, ratio {statistics.median(ratios):.2f} "
+            print(f"{arm}: uml {uml_s:.2f} s, plain {plain_s:.2f} s, ratio {statistics.median(ratios):.2f} "
                   f"[{min(ratios):.2f}, {max(ratios):.2f}] n={options.pairs}; "
                   f"{lost} frames lost, {errors} receive-buffer errors")  # fmt: skip
 

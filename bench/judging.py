@@ -20,7 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from headwind.model import Condition, Matrix, Outcome, Protocol, Repetition, Result
+from headwind.arm import PLAIN, Protocol
+from headwind.model import Condition, Matrix, Outcome, Repetition, Result
 from headwind.plan.schedule import plan_block
 from headwind.verdicts import verdict
 from headwind.verdicts.judgement import Judge, Judgement
@@ -36,8 +37,8 @@ def made_up(conditions: int, trials: int) -> tuple[Matrix, list[Result]]:
     """A matrix of three protocols, and as many whole blocks of each condition as the trials allow."""
     work = H2load("article", 1000, 100, 100)
     cells = tuple(Condition(Profile(f"network{number}"), work) for number in range(conditions))
-    blocks = max(1, trials // (conditions * len(Protocol)))
-    matrix = Matrix(tuple(Protocol), cells, Repetition(least=3, most=10 * blocks), timeout_s=60.0, seed=1)
+    blocks = max(1, trials // (conditions * len(PLAIN)))
+    matrix = Matrix(PLAIN, cells, Repetition(least=3, most=10 * blocks), timeout_s=60.0, seed=1)
     return matrix, [result for index in range(blocks) for cell in cells for result in block_of(matrix, cell, index)]
 
 

@@ -92,7 +92,7 @@ def compare(one: RunData, many: RunData) -> None:
     print("\n| condition | protocol | one lane | many | ratio |\n| --- | --- | --- | --- | --- |")
     ties = cells = 0
     for condition in one.matrix.conditions:
-        for arm in one.matrix.arms(condition):
+        for arm in one.matrix.arms_in(condition):
             first, second = (sample(data, condition.id, str(arm)) for data in (one, many))
             if not first or not second:
                 continue

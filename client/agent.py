@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import os
 import platform
 import resource
@@ -22,6 +23,7 @@ from impair import processors
 from impair.endpoint import agent
 from impair.endpoint.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
 from impair.endpoint.silence import Silence
+from impair.endpoint.tcp_state import congestion_of
 from impair.messages import Machine
 from impair.wire import Operation, serve
 
@@ -46,16 +48,21 @@ def run(timeout_s: float, **asked: Any) -> dict[str, Any]:
     ValueError for a workload that h2load cannot do, LabIsGone.
     """
     asked_for = Fetch(**asked)
-    watch = Watch()
+    watch = Watch() if asked_for.protocol == "h3" else CongestionWatch(asked_for.host)
     with tempfile.TemporaryDirectory(prefix="h2load-", dir="/dev/shm") as name:
         directory = Path(name)
         command, started_at = asked_for.command(), time.time()
-        execution = execute(command, directory, timeout_s, watch if asked_for.protocol == "h3" else None)
+        execution = execute(command, directory, timeout_s, watch)
         return {
             "command": command,
             **asdict(execution),
             **interpret(Output.read(directory), asked_for.requests, started_at),
-            "windows": {**tcp_limits(), **asked_for.windows(), **smallest(watch.found)},
+            "windows": {
+                **tcp_limits(),
+                **asked_for.windows(),
+                **smallest(watch.found if isinstance(watch, Watch) else []),
+            },
+            "congestion": watch.found if isinstance(watch, CongestionWatch) else [],
             "stderr_tail": (directory / "stderr").read_text(errors="replace")[-STDERR_TAIL:].strip(),
         }
 
@@ -83,7 +90,21 @@ class Execution:
     machine: Machine
 
 
-def execute(command: list[str], directory: Path, timeout_s: float, watch: Watch | None = None) -> Execution:
+class CongestionWatch:
+    """Looks which congestion control the TCP connections to `host` have; `look` until some are `found`."""
+
+    def __init__(self, host: str) -> None:
+        self._network = ipaddress.IPv4Network(host)
+        self.found: list[str] = []
+
+    def look(self) -> None:
+        """Look now."""
+        self.found = sorted(set(congestion_of(self._network)))
+
+
+def execute(
+    command: list[str], directory: Path, timeout_s: float, watch: Watch | CongestionWatch | None = None
+) -> Execution:
     """Run `command` in `directory`, its output into `stdout` and `stderr` there, for at most `timeout_s`.
 
     `watch` looks LOOK_AFTER_S later, and in steps that double until it has found something. Raises LabIsGone.

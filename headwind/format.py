@@ -13,7 +13,8 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from headwind.model import Arm, Protocol, Repetition, Twin
+from headwind.arm import Arm, Protocol
+from headwind.model import Repetition
 from headwind.observed import Kind, Observed
 from impair.profile import GilbertElliott, Link, Loss, LossModel
 
@@ -131,9 +132,33 @@ def protocol_name(protocol: Protocol) -> str:
     return {Protocol.H1: "HTTP/1.1", Protocol.H2: "HTTP/2", Protocol.H3: "HTTP/3"}[protocol]
 
 
-def arm_name(arm: Arm) -> str:
-    """HTTP/2 for a protocol, "HTTP/2 (again)" for a twin of it."""
-    return f"{protocol_name(arm.protocol)} ({arm.role.value})" if isinstance(arm, Twin) else protocol_name(arm)
+def arm_name(arm: Arm | str) -> str:
+    """HTTP/2 for the arm h2, "HTTP/2 (bbr)" for h2-bbr, "HTTP/2 (again)" for a twin of h2."""
+    protocol, dash, rest = str(arm).partition("-")
+    name = protocol_name(Protocol(protocol))
+    return f"{name} ({rest})" if dash else name
+
+
+def override_settings(arm: Arm) -> dict[str, str]:
+    """What an arm sets for itself, with the keys and words of a matrix: {"connections": "6", "congestion": "bbr"}."""
+    own = arm.overrides
+    found = {key: str(value) for key, value in own.workload}
+    if own.congestion:
+        found["congestion"] = own.congestion
+    windows = {"server": own.server, "client": own.client}
+    if own.server and own.server is own.client:
+        return {**found, "settings": own.server.value}
+    return {**found, **{f"settings.{end}": size.value for end, size in windows.items() if size}}
+
+
+def override_texts(arms: Iterable[Arm]) -> list[str]:
+    """A text for each arm that sets anything: `HTTP/2 (bbr): congestion bbr`."""
+    told = ((arm, override_settings(arm)) for arm in arms)
+    return [
+        f"{arm_name(arm)}: {', '.join(f'{key} {value}' for key, value in settings.items())}"
+        for arm, settings in told
+        if settings
+    ]
 
 
 def blocks_text(repeat: Repetition) -> str:

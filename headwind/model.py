@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from headwind.arm import CUBIC, PLAIN, TWINS, Arm, Congestion, Protocol, Role
 from headwind.metric import Workload
 from headwind.settings import UNBOUND, Settings
 from impair.profile import Delay, Direction, Profile
@@ -17,56 +18,6 @@ from impair.profile import Delay, Direction, Profile
 PROCESSOR_BOUND = "processor-bound"  # how a trial's warning begins that names a processor as its limit
 AUTO = 0  # of Matrix.lanes
 CONTROL_RATIO = 0.10  # how much longer every delay is in the arm of the positive control
-
-
-class Protocol(StrEnum):
-    """h1, h2, h3: HTTP/1.1, HTTP/2 and HTTP/3, all over TLS 1.3."""
-
-    H1 = "h1"
-    H2 = "h2"
-    H3 = "h3"
-
-    @property
-    def alpn(self) -> str:
-        """The ALPN identifier (RFC 7301) that proves the protocol was spoken."""
-        return {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[self.value]
-
-    @property
-    def protocol(self) -> Protocol:
-        """Itself: a protocol is the plain kind of arm."""
-        return self
-
-
-class Role(StrEnum):
-    """What a twin is for."""
-
-    AGAIN = "again"  # A/A: nothing differs, so the lab must see no difference
-    SLOWER = "slower"  # positive control: every delay is longer by CONTROL_RATIO, which the lab must see
-
-
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """A protocol a second time in the same block, under another name (`h2-again`): the lab checks itself with it."""
-
-    protocol: Protocol
-    role: Role
-
-    @property
-    def value(self) -> str:
-        """Its name in trials, journals and tables."""
-        return f"{self.protocol.value}-{self.role.value}"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-Arm = Protocol | Twin  # what takes a turn in a block
-
-
-def arm_named(name: str) -> Arm:
-    """The arm with this `value`. Raises ValueError for any other name."""
-    protocol, dash, role = name.partition("-")
-    return Twin(Protocol(protocol), Role(role)) if dash else Protocol(protocol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +31,6 @@ class Condition:
     def id(self) -> str:
         """`profile/workload`, unique inside a matrix."""
         return f"{self.profile.name}/{self.workload.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Congestion:
-    """Congestion control of both endpoints: the kernel's for TCP, the libraries' for QUIC."""
-
-    tcp: str = "cubic"
-    quic: str = "cubic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +59,16 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True)
 class SelfCheck:
-    """Which profiles get twins of `protocol` in their blocks, by name."""
+    """Which profiles get twins of `arm` in their blocks, by name."""
 
-    protocol: Protocol
+    arm: Arm
     again: tuple[str, ...] = ()
     slower: tuple[str, ...] = ()
 
-    def twins(self, condition: Condition) -> tuple[Twin, ...]:
+    def twins(self, condition: Condition) -> tuple[Arm, ...]:
         """The twins in every block of a condition."""
         profiles = {Role.AGAIN: self.again, Role.SLOWER: self.slower}
-        return tuple(Twin(self.protocol, role) for role in Role if condition.profile.name in profiles[role])
+        return tuple(self.arm.twin(role) for role in TWINS if condition.profile.name in profiles[role])
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +103,12 @@ class Published:
 class Matrix:
     """The whole experiment. `source` is the text it was parsed from, `path` where that was."""
 
-    protocols: tuple[Protocol, ...]
+    arms: tuple[Arm, ...]  # without twins
     conditions: tuple[Condition, ...]
     repeat: Repetition
     timeout_s: float  # of one trial
     seed: int
-    congestion: Congestion = Congestion()
+    congestion: Congestion = CUBIC
     settings: Settings = UNBOUND
     lanes: int = 1  # testbeds side by side, at most; AUTO: as many as the host has room for
     title: str = ""
@@ -173,10 +116,16 @@ class Matrix:
     path: str = ""
     selfcheck: SelfCheck | None = None
     published: tuple[Published, ...] = ()
+    compare: tuple[tuple[Arm, Arm], ...] = ()  # candidate and baseline; empty: every arm with every other
 
-    def arms(self, condition: Condition) -> tuple[Arm, ...]:
-        """What takes a turn in each block of a condition: every protocol, and the twins of the self-check."""
-        return (*self.protocols, *(self.selfcheck.twins(condition) if self.selfcheck else ()))
+    @property
+    def arms_word(self) -> str:
+        """What a sentence calls an arm: "protocol" where each of them is a plain one."""
+        return "protocol" if set(self.arms) <= set(PLAIN) else "arm"
+
+    def arms_in(self, condition: Condition) -> tuple[Arm, ...]:
+        """What takes a turn in each block of a condition: every arm, and the twins of the self-check."""
+        return (*self.arms, *(self.selfcheck.twins(condition) if self.selfcheck else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +158,7 @@ class Trial:
     @property
     def id(self) -> str:
         """`profile/workload#block/arm`, unique inside a run."""
-        return f"{self.block.id}/{self.arm.value}"
+        return f"{self.block.id}/{self.arm.name}"
 
     @property
     def protocol(self) -> Protocol:
@@ -220,7 +169,12 @@ class Trial:
     def profile(self) -> Profile:
         """The network of this trial: the condition's, but with longer delays for the positive control."""
         profile = self.block.condition.profile
-        return slowed(profile) if isinstance(self.arm, Twin) and self.arm.role is Role.SLOWER else profile
+        return slowed(profile) if self.arm.role is Role.SLOWER else profile
+
+    @property
+    def workload(self) -> Workload:
+        """What is fetched, and how: the condition's, with what the arm overrides."""
+        return self.arm.workload(self.block.condition.workload)
 
 
 def slowed(profile: Profile) -> Profile:

@@ -25,7 +25,8 @@ RTM_GETLINK, RTM_GETROUTE, RTM_GETNEIGH, RTM_GETRULE, RTM_GETQDISC = 18, 26, 30,
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_QDISC, IFLA_MASTER, IFLA_EXT_MASK, IFLA_XDP = 1, 3, 4, 6, 10, 29, 43
 RTEXT_FILTER_SKIP_STATS = 8
 IFF_UP, IFF_LOWER_UP = 1, 1 << 16
-RTA_DST, RTA_OIF, RTA_CACHEINFO, RTM_F_CLONED = 1, 4, 12, 0x200
+RTA_DST, RTA_OIF, RTA_METRICS, RTA_CACHEINFO, RTM_F_CLONED = 1, 4, 8, 12, 0x200
+RTAX_CC_ALGO = 16
 NDA_DST, NDA_LLADDR, NUD_PERMANENT = 1, 2, 0x80
 TCA_KIND, TCA_OPTIONS = 1, 2
 SIOCETHTOOL, ETHTOOL_GFEATURES, FEATURE_BLOCKS = 0x8946, 0x3A, 4  # 32 features in a block; kernel 7 has three
@@ -64,16 +65,19 @@ ROUTE_BYTES, _ROUTE_FLAGS_AT = 12, 8  # rtmsg
 def fingerprint(*, roots: bool = True, transport: bool = True) -> dict[str, str]:
     """{topic: text}: links, routes, rules, neighbours, qdiscs, firewall, offloads, sysctls, limits and programs.
 
-    Equal texts mean that the topic is as it was. Without `roots` the interfaces' own queueing disciplines are left out:
-    those of a router are replaced for every trial. Without `transport` TCP's settings are, which a router does not
-    need. Raises OSError without the capability NET_ADMIN.
+    "congestion" is what routes say of TCP's congestion control, apart from "routes", because arms change it. Equal
+    texts mean that the topic is as it was. Without `roots` the interfaces' own queueing disciplines are left out: those
+    of a router are replaced for every trial. Without `transport` TCP's settings are, which a router does not need.
+    Raises OSError without the capability NET_ADMIN.
     """
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
         links = read_links(sock)
         names = {index: _text(found[IFLA_IFNAME]) for index, (_, found) in links.items()}
+        routes = list(_routes(sock))
         told = {
             "links": listed(_link(flags, found, roots) for flags, found in links.values()),
-            "routes": _digest(_routes(sock)),
+            "routes": _digest(route for route, _ in routes),
+            "congestion": listed(name for _, name in routes if name),
             "rules": _digest(_dump(sock, RTM_GETRULE, bytes([socket.AF_INET]).ljust(12, b"\0"))),
             "neighbours": listed(_neighbours(sock, names)),
             "qdiscs": listed(
@@ -152,14 +156,16 @@ def _link(flags: int, found: dict[int, bytes], roots: bool) -> str:
     return " ".join(words)
 
 
-def _routes(sock: socket.socket) -> Iterator[bytes]:
-    """The routes of all tables, with their metrics."""
+def _routes(sock: socket.socket) -> Iterator[tuple[bytes, str]]:
+    """The routes of all tables with their metrics, and apart from these the congestion control, which arms set."""
     for message in _dump(sock, RTM_GETROUTE, bytes([socket.AF_INET]).ljust(ROUTE_BYTES, b"\0")):
         if struct.unpack_from("@I", message, _ROUTE_FLAGS_AT)[0] & RTM_F_CLONED:
             continue  # learned from traffic: an exception of a route, as path MTU discovery makes them
         found = attributes(message[ROUTE_BYTES:])
         found.pop(RTA_CACHEINFO, None)
-        yield message[:ROUTE_BYTES] + repr(sorted(found.items())).encode()
+        metrics = attributes(found.pop(RTA_METRICS, b""))
+        congestion = _text(metrics.pop(RTAX_CC_ALGO, b""))
+        yield message[:ROUTE_BYTES] + repr([*sorted(found.items()), *sorted(metrics.items())]).encode(), congestion
 
 
 def _neighbours(sock: socket.socket, names: dict[int, str]) -> Iterator[str]:

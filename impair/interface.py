@@ -110,13 +110,17 @@ class Interface:
             if route["dst"] not in (own, peer_network):
                 metric = ("metric", str(route["metric"])) if "metric" in route else ()
                 _run("ip", "-4", "route", "delete", route["dst"], *metric)
-        _run("ip", "-4", "route", "replace", peer_network, "via", gateway, "dev", self.name, "congctl", congestion)
+        self.set_route(gateway, peer_network, congestion)
         routes = _ip("-4", "route", "show")
         found = [(route["dst"], route.get("gateway"), route.get("dev"), route.get("metrics")) for route in routes]
         wanted = [(own, None, self.name, None), (peer_network, gateway, self.name, [{"congestion": congestion}])]
         if sorted(found, key=str) != sorted(wanted, key=str):
             raise EndpointError(f"asked for the routes {wanted}, read back {found}")
         return routes
+
+    def set_route(self, gateway: str, peer_network: str, congestion: str) -> None:
+        """The route to the peer's network, or another congestion control for it. Raises EndpointError."""
+        _run("ip", "-4", "route", "replace", peer_network, "via", gateway, "dev", self.name, "congctl", congestion)
 
     def route_to(self, peer_ip: str, gateway: str, congestion: str) -> dict[str, Any]:
         """The way of a packet to the peer, as the kernel looks it up. Raises EndpointError for any other way."""

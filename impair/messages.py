@@ -252,6 +252,7 @@ class ClientRun:
     windows: dict[str, int | None]
     negotiated: dict[str, str | None]
     metrics: dict[str, int | float]
+    congestion: list[str] = field(default_factory=list)  # what TCP's sockets had, where they were seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from headwind.arm import PLAIN, Protocol
 from headwind.metric import Workload
-from headwind.model import Block, Condition, Matrix, Outcome, Proof, Protocol, Repetition, Result, Trial
+from headwind.model import Block, Condition, Matrix, Outcome, Proof, Repetition, Result, Trial
 from headwind.plan.adaptive import choices
 from headwind.plan.scheduler import UNFINISHED
 from headwind.proof.evidence import Evidence
@@ -53,7 +54,7 @@ def example_matrix(
     """A matrix of all three protocols; the default profiles are five of every kind."""
     conditions = tuple(Condition(profile, workload) for profile in profiles or PROFILES)
     source = "# what the user wrote\nprotocols: [h1, h2, h3]\n"
-    usual = {"protocols": tuple(Protocol), "seed": 7, "source": source}
+    usual = {"arms": PLAIN, "seed": 7, "source": source}
     repeat = Repetition.fixed(repeat) if isinstance(repeat, int) else repeat
     return Matrix(conditions=conditions, repeat=repeat, timeout_s=timeout_s, **{**usual, **more})
 
@@ -62,7 +63,7 @@ def trials_of(matrix: Matrix) -> Iterator[Trial]:
     """Every trial, block by block; the order of protocols goes round from block to block."""
     for index in range(matrix.repeat.least):
         for number, condition in enumerate(matrix.conditions):
-            arms = matrix.arms(condition)
+            arms = matrix.arms_in(condition)
             first = (index + number) % len(arms)
             order = arms[first:] + arms[:first]
             seeds = {direction: 1000 * index + 10 * number + side for side, direction in enumerate(Direction)}

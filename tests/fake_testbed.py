@@ -50,6 +50,7 @@ class Sabotage:
     shortened: bool = False  # answers end a byte too early
     altered: bool = False  # an object has other bytes, as many as it should
     unfetched: bool = False  # nothing comes when the client fetches for comparison
+    congestion: str = ""  # what the client's sockets have instead of what their route says
     at: Sequence[int] = ()  # runs of the client that are hit; empty: all
 
     def hits(self, run: int) -> bool:
@@ -80,6 +81,8 @@ class World:
         name: {"tx_frames": 0, "rx_frames": 0} for name in ("client", "server", "port client", "port server")
     })  # fmt: skip
     netem: dict[str, dict[str, int]] = field(default_factory=dict)
+    asked: list[dict[str, Any]] = field(default_factory=list)  # of each run of the client
+    congestion: dict[str, str] = field(default_factory=lambda: dict.fromkeys(("client", "server"), "cubic"))
     dead: set[str] = field(default_factory=set)
     late_trains: int | None = None  # how many of each direction's first trains a late delay line delays; None: all
 
@@ -159,6 +162,14 @@ class FakeAgent(Agent):
 
     def do_fingerprint(self) -> dict[str, str]:
         return {}
+
+    def do_use_congestion(self, congestion: str) -> dict[str, Any]:
+        self.world.congestion[self.name] = congestion
+        return {"congestion": congestion}
+
+    def do_congestion_seen(self, timeout_s: float) -> list[str]:
+        assert timeout_s > 0
+        return [self.world.congestion[self.name]]
 
     def do_examine(self) -> list[str]:
         return [self.world.broken.odd] if self.world.broken.odd and self.name == "server" else []
@@ -243,6 +254,7 @@ class FakeClient(FakeAgent):
 
     def do_run(self, **asked: Any) -> dict[str, Any]:
         world, broken = self.world, self.world.broken
+        world.asked.append(asked)
         rng = random.Random(f"{world.applied[-1][1]} {asked['protocol']}")
         if broken.dies:
             world.dead.add(broken.dies)
@@ -271,6 +283,7 @@ class FakeClient(FakeAgent):
             },
             "samples": {}, "windows": {"window_bytes": (1 << 24) - 1}, "silence_s": world.silence_s, "cpu_s": 0.0,
             "machine": {"cpus": 2, "busy_s": 0.0},
+            "congestion": [] if asked["protocol"] == "h3" else [broken.congestion or world.congestion["client"]],
         }  # fmt: skip
         if broken.hangs:
             answer |= {"metrics": {}, "totals": {}, "wall_s": asked["timeout_s"], "exit_code": -15}

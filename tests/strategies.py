@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from headwind.model import Block, Check, Condition, Outcome, Proof, Protocol, Result, Trial
+from headwind.arm import PLAIN
+from headwind.model import Block, Check, Condition, Outcome, Proof, Result, Trial
 from headwind.workloads.h2load import H2load
 from impair.profile import (
     Corrupt,
@@ -83,9 +84,9 @@ PROFILES = st.builds(Profile, NAMES, LINKS, LINKS)
 COUNTS = st.integers(1, 10**6)
 WORKLOADS = st.builds(H2load, NAMES, COUNTS, COUNTS, COUNTS, COUNTS, st.text())
 SEEDS = st.fixed_dictionaries({direction: st.integers(0, 2**64 - 1) for direction in Direction})
-ORDERS = st.permutations(list(Protocol)).map(tuple)
+ORDERS = st.permutations(PLAIN).map(tuple)
 BLOCKS = st.builds(Block, st.builds(Condition, PROFILES, WORKLOADS), st.integers(0, 99), ORDERS, SEEDS)
-TRIALS = st.builds(Trial, BLOCKS, st.integers(0, 2), st.sampled_from(Protocol))
+TRIALS = st.builds(Trial, BLOCKS, st.integers(0, 2), st.sampled_from(PLAIN))
 CHECKS = st.builds(
     Check, st.sampled_from(Direction), st.text(), perhaps(FLOATS), perhaps(FLOATS), perhaps(FLOATS), perhaps(FLOATS),
     st.booleans(), st.text(),

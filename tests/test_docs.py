@@ -15,8 +15,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from headwind.arm import Protocol
 from headwind.matrix.reader import load_matrix
-from headwind.model import Outcome, Protocol
+from headwind.model import Outcome
 from impair.profile import Direction, Link
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -158,9 +158,8 @@ def command_validate(options: argparse.Namespace) -> int:
     path = matrix_path(options)
     matrix = load_matrix(path)
     blocks = f"{matrix.repeat.least} to {matrix.repeat.most}" if matrix.repeat.is_adaptive else matrix.repeat.least
-    print(
-        f"{path}: valid, {len(matrix.conditions)} conditions, {len(matrix.protocols)} protocols, {blocks} blocks each"
-    )
+    arms = f"{len(matrix.arms)} {matrix.arms_word}s"
+    print(f"{path}: valid, {len(matrix.conditions)} conditions, {arms}, {blocks} blocks each")
     for source in matrix.published:
         if gaps := "; ".join(f"{', '.join(rows)} ({reason})" for reason, rows in source.gaps.items()):
             print(f"published {source.name}, not compared: {gaps}")

@@ -31,12 +31,12 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
         table.add_column(heading, justify="left" if heading in ("condition", "from") else "right")
     for condition in matrix.conditions:
         mine = [trial for trial in trials if trial.block.condition == condition]
-        learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms(condition))
+        learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms_in(condition))
         source = f"{learnt} earlier trials" if learnt else "a guess"
         table.add_row(escape(condition.id), blocks_text(matrix.repeat), duration(forecast.trials_s(mine)), source)
     out.print(table)
     for block in blocks[: len(matrix.conditions)]:
-        order = " ".join(arm.value for arm in block.order)
+        order = " ".join(arm.name for arm in block.order)
         out.print(escape(f"  {block.condition.id}#{block.index}: {order}"), highlight=False)
     for sentence in bursts.told(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))

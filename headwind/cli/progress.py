@@ -23,9 +23,9 @@ def console() -> Console:
 def line_of(result: Result, number: int, total: int) -> str:
     """`[ 12/72] loss/article#0 h3  ok  2.13 s  470 req/s  (proof ok)`."""
     trial = result.trial
-    figures = trial.block.condition.workload.line(result.metrics)
+    figures = trial.workload.line(result.metrics)
     reason = f"  {result.reason.splitlines()[0]}" if result.reason else ""
-    name = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.value}"
+    name = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.name}"
     return f"[{number:>4}/{total}] {name:<32} {result.outcome.value:<8} {figures}{reason}"
 
 
@@ -49,7 +49,7 @@ class Reporter:
 
     def begun(self, lane: int, trial: Trial) -> None:
         """Show what runs now."""
-        self._lanes[lane] = f"{trial.block.id} {trial.arm.value}"
+        self._lanes[lane] = f"{trial.block.id} {trial.arm.name}"
         self._show()
 
     def finished(self, result: Result) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from itertools import product
 from typing import Annotated, Any, Self
 
-from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
+from headwind.arm import Congestion, Protocol, arm_named
 from headwind.matrix import values
+from headwind.matrix.arms import ArmName, WrittenArm, arm_slips, compared, pair_slips
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any
 from headwind.matrix.profile import WrittenProfile
@@ -20,7 +22,7 @@ from headwind.matrix.published import Conditions, WrittenSource, published_slips
 from headwind.matrix.repeat import OrCount, WrittenRepeat, WrittenSelfCheck
 from headwind.matrix.units import Mistake, choose, quoted
 from headwind.matrix.values import Short, whole
-from headwind.model import Condition, Congestion, Matrix, Protocol
+from headwind.model import Condition, Matrix
 from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
 from headwind.workloads import WrittenWorkload
 from impair.profile import Direction
@@ -67,10 +69,21 @@ class WrittenPairs(Keys):
 
 
 class WrittenMatrix(Keys):
-    """An experiment of the lab: protocols x profiles x workloads."""
+    """An experiment of the lab: protocols x profiles x workloads. It needs `protocols`, `arms` or both."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["protocols"]}, {"required": ["arms"]}]})
 
     title: values.Title = key("heading of the report", "")
-    protocols: list[values.Protocol] = key("which are compared", minItems=1, uniqueItems=True)
+    protocols: list[values.Protocol] = key(
+        "which are compared, as they are; needed where there are no `arms`", [], minItems=1, uniqueItems=True
+    )
+    arms: dict[ArmName, WrittenArm] = key(
+        "further ones to compare: a protocol with settings of its own, by a name that begins with it, such as `h2-bbr`",
+        {}, minProperties=1, additionalProperties=False,
+    )  # fmt: skip
+    compare: list[list[values.NameUsed]] | None = key(
+        "who is compared with whom, as [candidate, baseline]; without it all with all", None, minItems=1
+    )
     congestion: Annotated[WrittenCongestion, Short(("tcp", "quic"))] = key(
         "congestion control", WrittenCongestion(), "cubic"
     )
@@ -99,7 +112,7 @@ class WrittenMatrix(Keys):
         None, minProperties=1, additionalProperties=False,
     )  # fmt: skip
 
-    @field_validator("protocols", "profiles", "workloads", "conditions", "published")
+    @field_validator("protocols", "arms", "compare", "profiles", "workloads", "conditions", "published")
     @classmethod
     def _some(cls, value: Any, info: ValidationInfo) -> Any:
         if not value:
@@ -117,14 +130,23 @@ class WrittenMatrix(Keys):
         raise_any(slips)
         return protocols
 
+    @property
+    def _arm_names(self) -> list[str]:
+        return [*self.protocols, *self.arms]
+
+    @property
+    def _arms_word(self) -> str:
+        return "arm" if self.arms else "protocol"
+
     @model_validator(mode="after")
     def _sane(self) -> Self:
         entries = self.conditions or [WrittenPairs()]
         count = sum(len(pairs.profiles or self.profiles) * len(pairs.workloads or self.workloads) for pairs in entries)
         blocks = self.repeat.max if self.repeat.budget is None else self.repeat.min  # a budget bounds the others
-        trials = count * blocks * len(self.protocols)
+        arms = len(self._arm_names)
+        trials = count * blocks * arms
         if trials > MOST_TRIALS:  # counted, not listed: two long lists make very many pairs
-            product_ = f"{count} conditions x {blocks} blocks x {len(self.protocols)} protocols"
+            product_ = f"{count} conditions x {blocks} blocks x {arms} {self._arms_word}s"
             raise Slips(
                 [Slip(("repeat",), Mistake(f"{product_} = {trials} trials", f"a run has at most {MOST_TRIALS}"))]
             )
@@ -135,6 +157,8 @@ class WrittenMatrix(Keys):
                 slips.append(Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`")))
             seen.add(tuple(condition))
         slips += published_slips(self.published or {}, Conditions(self._conditions()))
+        slips += arm_slips(self.protocols, self.arms, self.workloads)
+        slips += pair_slips(self.compare, self._arm_names, "arms" if self.arms else "protocols")
         raise_any(slips + self._selfcheck_slips() + self._window_slips())
         return self
 
@@ -159,9 +183,11 @@ class WrittenMatrix(Keys):
         if self.selfcheck is None:
             return []
         slips = []
-        if self.selfcheck.protocol not in self.protocols:
-            message = f"`{self.selfcheck.protocol}` is not one of the protocols of this file"
-            slips.append(Slip(("selfcheck", "protocol"), Mistake(message, "a twin is compared with its protocol")))
+        if self.selfcheck.protocol not in self._arm_names:
+            message = f"`{self.selfcheck.protocol}` is not one of the {self._arms_word}s of this file"
+            slips.append(
+                Slip(("selfcheck", "protocol"), Mistake(message, f"a twin is compared with its {self._arms_word}"))
+            )
         for index, name in enumerate(self.selfcheck.slower):
             links = [self.profiles[name].link(direction) for direction in Direction]
             if not any(link.delay and link.delay.delay_s > 0 for link in links):
@@ -186,8 +212,10 @@ class WrittenMatrix(Keys):
         """The experiment that was written in `source`, the text of the file at `path`."""
         conditions = self._conditions()
         called = Conditions(conditions)
+        arms = {name.value: arm_named(name) for name in self.protocols}
+        arms |= {name: written.noun(name) for name, written in self.arms.items()}
         return Matrix(
-            protocols=tuple(self.protocols),
+            arms=tuple(arms.values()),
             conditions=conditions,
             repeat=self.repeat.noun(),
             timeout_s=self.timeout,
@@ -198,10 +226,9 @@ class WrittenMatrix(Keys):
             title=self.title,
             source=source,
             path=path,
-            selfcheck=self.selfcheck.noun() if self.selfcheck else None,
-            published=tuple(
-                written.noun(name, called, self.protocols) for name, written in (self.published or {}).items()
-            ),
+            selfcheck=self.selfcheck.noun(arms) if self.selfcheck else None,
+            published=tuple(written.noun(name, called, list(arms)) for name, written in (self.published or {}).items()),
+            compare=compared(self.compare, tuple(arms.values())),
         )
 
 
@@ -210,10 +237,16 @@ def parse(tree: dict[str, Any]) -> WrittenMatrix:
     names = {
         field: list(tree[field]) if isinstance(tree.get(field), dict) else [] for field in ("profiles", "workloads")
     }
+    hint = "protocols: which are compared; or `arms`, each with settings of its own"
+    missing = (
+        [] if tree.keys() & {"protocols", "arms"} else [Slip(("protocols",), Mistake("`protocols` is missing", hint))]
+    )
     try:
-        return WrittenMatrix.model_validate(tree, context=names)
+        found = WrittenMatrix.model_validate(tree, context=names)
     except ValidationError as error:
-        raise Slips(from_pydantic(error, WrittenMatrix)) from None
+        raise Slips(missing + from_pydantic(error, WrittenMatrix)) from None
+    raise_any(missing)
+    return found
 
 
 class _Schema(GenerateJsonSchema):

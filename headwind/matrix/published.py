@@ -7,18 +7,19 @@ gap is no mistake: whoever edits the experiment need not look after the article.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Self
 
 from pydantic import ConfigDict, field_validator, model_validator
 
+from headwind.arm import Protocol
 from headwind.matrix import values
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import Slip
 from headwind.matrix.profile import WrittenProfile
 from headwind.matrix.units import Mistake, quoted
-from headwind.model import Condition, Protocol, Published, PublishedRow
+from headwind.model import Condition, Published, PublishedRow
 from impair.profile import Profile
 
 NO_CONDITION = "there is no such condition"
@@ -69,9 +70,9 @@ class WrittenSource(Keys):
             raise Mistake("`times` is empty", "at least one is needed")
         return times
 
-    def noun(self, name: str, conditions: Conditions, protocols: Sequence[Protocol]) -> Published:
-        """The article as it stands beside these conditions and protocols. Cannot fail."""
-        rows = (_row(row, written, conditions, protocols) for row, written in self.times.items())
+    def noun(self, name: str, conditions: Conditions, arms: Collection[str]) -> Published:
+        """The article as it stands beside these conditions and arms, by name. Cannot fail."""
+        rows = (_row(row, written, conditions, arms) for row, written in self.times.items())
         return Published(name, self.title, tuple(rows), self.note or "")
 
 
@@ -92,18 +93,18 @@ class Conditions:
         return list(self._called.get(name, {}).values())
 
 
-def _row(name: str, written: WrittenRow, conditions: Conditions, protocols: Sequence[Protocol]) -> PublishedRow:
+def _row(name: str, written: WrittenRow, conditions: Conditions, arms: Collection[str]) -> PublishedRow:
     meant = conditions.called(name)
     if len(meant) != 1:
         return PublishedRow(name, written.times_s, SEVERAL if meant else NO_CONDITION)
-    return PublishedRow(meant[0].id, written.times_s, _gap(written, meant[0].profile, protocols))
+    return PublishedRow(meant[0].id, written.times_s, _gap(written, meant[0].profile, arms))
 
 
-def _gap(written: WrittenRow, profile: Profile, protocols: Sequence[Protocol]) -> str:
+def _gap(written: WrittenRow, profile: Profile, arms: Collection[str]) -> str:
     """Why a row cannot be set beside its condition; empty where it can."""
     if written.noun(profile.name) != profile:
         return NO_NETWORK if written.model_fields_set.isdisjoint(WrittenProfile.model_fields) else OTHER_NETWORK
-    absent = [protocol.value for protocol in written.times_s if protocol not in protocols]
+    absent = [protocol.value for protocol in written.times_s if protocol not in arms]
     return f"the matrix has no {' and no '.join(absent)}" if len(written.times_s) - len(absent) < 2 else ""
 
 

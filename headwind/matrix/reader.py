@@ -42,12 +42,20 @@ def load_matrix(path: Path) -> Matrix:
 
 def profiles_refused(matrix: Matrix, reasons: Mapping[str, str], hint: str) -> MatrixError:
     """The error about profiles, by name, that are sound but cannot be had; each is shown where it was written."""
+    return _refused(matrix, "profile", {("profiles", name): reason for name, reason in reasons.items()}, hint)
+
+
+def arms_refused(matrix: Matrix, reasons: Mapping[str, str], hint: str) -> MatrixError:
+    """The error about arms, by name, whose congestion control cannot be had; each is shown where it was written."""
+    return _refused(matrix, "arm", {("arms", name, "congestion"): reason for name, reason in reasons.items()}, hint)
+
+
+def _refused(matrix: Matrix, what: str, reasons: Mapping[Keys, str], hint: str) -> MatrixError:
     file = harmless(Path(matrix.path))
-    document = _Document(file, matrix.source)
-    complaints = document.about(
-        {("profiles", name): f"{quoted(name)} {reason}" for name, reason in reasons.items()}, hint
+    complaints = _Document(file, matrix.source).about(
+        {path: f"{quoted(path[1])} {reason}" for path, reason in reasons.items()}, hint
     )
-    count = "1 profile" if len(reasons) == 1 else f"{len(reasons)} profiles"
+    count = f"1 {what}" if len(reasons) == 1 else f"{len(reasons)} {what}s"
     return MatrixError(f"{file}: {count} beyond this host, nothing was measured", complaints)
 
 

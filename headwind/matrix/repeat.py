@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo, field_validator, model_validator
 from pydantic_core import CoreSchema, core_schema
 
+from headwind.arm import Arm
 from headwind.matrix import units, values
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, raise_any
 from headwind.matrix.units import Mistake, choose
 from headwind.matrix.values import whole
-from headwind.model import Protocol, Repetition, SelfCheck
+from headwind.model import Repetition, SelfCheck
 
 MOST_BLOCKS = 1_000  # of one condition
 
@@ -62,9 +64,9 @@ class OrCount:
 
 
 class WrittenSelfCheck(Keys):
-    """A protocol that runs again under other names, in the blocks of some profiles."""
+    """An arm that runs again under other names, in the blocks of some profiles."""
 
-    protocol: values.Protocol = key("which protocol has twins", Protocol.H2, "h2")
+    protocol: values.NameUsed = key("which protocol, or which other arm by its name, has twins", "h2")
     again: list[values.NameUsed] = key("profiles in which it runs twice alike: the lab must see a tie", [])
     slower: list[values.NameUsed] = key("profiles in which it runs with delays 10 % longer: the lab must see it", [])
 
@@ -81,6 +83,6 @@ class WrittenSelfCheck(Keys):
         raise_any(slips)
         return names
 
-    def noun(self) -> SelfCheck:
-        """Cannot fail."""
-        return SelfCheck(self.protocol, tuple(self.again), tuple(self.slower))
+    def noun(self, arms: Mapping[str, Arm]) -> SelfCheck:
+        """`arms` by name; KeyError where it has no such arm."""
+        return SelfCheck(arms[self.protocol], tuple(self.again), tuple(self.slower))

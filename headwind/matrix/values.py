@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from headwind.arm import Protocol as Version
 from headwind.matrix import units
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.model import AUTO
-from headwind.model import Protocol as Version
 from headwind.settings import Windows as Size
 from impair.distribution import DISTRIBUTION_REACH
 
@@ -180,7 +180,8 @@ def _confidence(value: Any) -> float:
     return _between(units.ratio(value), CONFIDENCE, value, "a confidence is from 50% to 99.99%")
 
 
-def _quic(value: Any) -> str:
+def quic_congestion(value: Any) -> str:
+    """The word, if nginx's QUIC can do it. Raises Mistake."""
     text = scalar(value, "`cubic`")
     if text not in QUIC_CONGESTION:
         raise Mistake(
@@ -248,4 +249,4 @@ Protocol = Annotated[Version, Written(_version, {"enum": [version.value for vers
 Distribution = Annotated[str, choice(list(DISTRIBUTION_REACH), "a distribution")]
 Windows = Annotated[Size, Written(_size, {"enum": [size.value for size in Size]})]
 TcpCongestion = Annotated[str, choice(TCP_CONGESTION, "a congestion control that Linux has")]
-QuicCongestion = Annotated[str, Written(_quic, {"enum": QUIC_CONGESTION})]
+QuicCongestion = Annotated[str, Written(quic_congestion, {"enum": QUIC_CONGESTION})]

@@ -16,7 +16,7 @@ from headwind.format import as_written
 from headwind.matrix.reader import profiles_refused
 from headwind.model import Matrix
 from headwind.run import disk
-from headwind.run.codec import HOST_FACTS
+from headwind.run.differences import HOST_FACTS
 from headwind.run.journal import ENVIRONMENT
 from impair.profile import Direction, Profile
 

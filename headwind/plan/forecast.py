@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from headwind.arm import Arm
 from headwind.format import counted
 from headwind.metric import Unfinished
-from headwind.model import Arm, Block, Condition, Matrix, Outcome, Result, Trial
+from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import observed
 from headwind.plan.schedule import plan_blocks
 from headwind.proof.expectation import Expectation
@@ -42,7 +44,9 @@ class Forecast:
     def trial_s(self, trial: Trial) -> float:
         """Expected wall time of one trial, overhead included."""
         seen = self._seen.get((trial.block.condition.id, trial.arm))
-        return statistics.fmean(seen) if seen else OVERHEAD_S + min(self._timeout_s, guess_s(trial.block.condition))
+        if seen:
+            return statistics.fmean(seen)
+        return OVERHEAD_S + min(self._timeout_s, guess_s(replace(trial.block.condition, workload=trial.workload)))
 
     def trials_s(self, trials: Iterable[Trial]) -> float:
         """Expected wall time of many trials, one after another."""
@@ -54,7 +58,7 @@ class Forecast:
 
     @property
     def learnt(self) -> Mapping[tuple[str, Arm], int]:
-        """How many trials are known of each condition and protocol."""
+        """How many trials are known of each condition and arm."""
         return {key: len(values) for key, values in self._seen.items()}
 
 

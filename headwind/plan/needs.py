@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Collection
 
+from headwind.arm import Arm
 from headwind.metric import BUSY, PRESSURE
-from headwind.model import Arm, Condition, Result
+from headwind.model import Condition, Result
 from headwind.trial.crowding import MOST_PRESSURE
 
 HEADROOM = 0.6  # of the processors may be busy on average: two of them then make something wait a quarter of the time

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from headwind.model import Arm, Block, Condition, Matrix
+from headwind.arm import Arm
+from headwind.model import Block, Condition, Matrix
 from impair.profile import Direction
 
 
@@ -47,7 +48,7 @@ def _order(matrix: Matrix, condition: Condition, index: int) -> tuple[Arm, ...]:
     Of n arms each stands once in every position within n blocks; a square's first row and the order of its rows
     are random, and every n blocks begin a new square.
     """
-    arms = matrix.arms(condition)
+    arms = matrix.arms_in(condition)
     square, row = divmod(index, len(arms))
 
     def draw(purpose: str, value: object) -> int:

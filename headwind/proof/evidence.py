@@ -89,6 +89,19 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class TcpSockets:
+    """The congestion control that was asked for TCP, and what sockets of both ends had while the client ran."""
+
+    asked: str
+    client: list[str]
+    server: list[str]
+
+    def seen(self) -> dict[str, list[str]]:
+        """Each once, by side; a side of which no connection was seen is absent."""
+        return {side: sorted({*names}) for side, names in (("client", self.client), ("server", self.server)) if names}
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything that the proof is made of: what netem read back, counters around the client's run, and the trains.
 
@@ -102,6 +115,7 @@ class Evidence:
     joined: dict[str, Fingerprint] = field(default_factory=dict)
     windows: dict[str, WindowSizes] = field(default_factory=dict)
     missed: list[Missed] = field(default_factory=list)
+    congestion: TcpSockets | None = None  # of the trial's connections; None over QUIC
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Evidence:

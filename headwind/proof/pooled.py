@@ -22,8 +22,9 @@ from typing import Any
 
 from scipy.special import betainc, ndtr, ndtri
 
+from headwind.arm import Arm, Role
 from headwind.format import measured, quantity_name, setting
-from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Role, Twin
+from headwind.model import DATA_OUTCOMES, Condition, Matrix
 from headwind.proof.delay import delay_seen
 from headwind.proof.expectation import DECISIONS, Expectation
 from headwind.proof.tally import (
@@ -66,7 +67,7 @@ class Pooled:
     @property
     def text(self) -> str:
         """As in `downlink loss 2.2 % instead of 2 % (h3: 40,000 packets can tell +- 0.17 %)`."""
-        arms = ", ".join(arm.value for arm in self.arms)
+        arms = ", ".join(arm.name for arm in self.arms)
         figure = measured(self.quantity, self.measured)
         can_tell = f"{self.count:,} {self.of} can tell \N{PLUS-MINUS SIGN} {measured(self.quantity, self.resolution)}"
         what = f"{self.direction.value} {quantity_name(self.quantity)}"
@@ -80,7 +81,7 @@ def pooled(matrix: Matrix, trials: Iterable[Seen]) -> tuple[Pooled, ...]:
     found: dict[str, dict[Arm, list[Seen]]] = {}
     for seen in trials:
         result, arm = seen.result, seen.result.trial.arm
-        slower = isinstance(arm, Twin) and arm.role is Role.SLOWER  # its network is another one
+        slower = arm.role is Role.SLOWER  # its network is another one
         if result.outcome in DATA_OUTCOMES and result.proof.counters and not slower:
             found.setdefault(result.trial.block.condition.id, {}).setdefault(arm, []).append(seen)
     asked = [

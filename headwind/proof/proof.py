@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from headwind.model import Check, Proof
+from headwind.proof.congestion import check_congestion
 from headwind.proof.delay import delay_seen
 from headwind.proof.evidence import Evidence, Train
 from headwind.proof.expectation import DECISIONS, Expectation
@@ -36,6 +37,7 @@ def prove(profile: Profile, evidence: Evidence) -> Proof:
     """Check both directions of a trial's network; see the module's docstring for the rule."""
     checks = [check_settings(direction, evidence) for direction in Direction]
     checks += check_hosts(evidence)
+    checks += check_congestion(evidence.congestion)
     routers = evidence.before.router, evidence.after.router
     if not all(router.netem(direction) for router in routers for direction in Direction):
         return Proof(tuple(checks), evidence.to_json())  # somebody took netem away: there is nothing to count

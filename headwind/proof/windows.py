@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from headwind.model import Protocol, Trial
+from headwind.arm import Protocol
+from headwind.model import Trial
 from headwind.proof.evidence import Evidence, Trains, WindowSizes
 from impair.messages import EndpointCounters
 from impair.profile import Direction, Profile
@@ -68,7 +69,7 @@ def window_warnings(trial: Trial, evidence: Evidence, wall_s: float) -> Iterator
     rate = trial.profile.link(Direction.DOWNLINK).rate
     if rate and payload_bps > RATE_FILLED * rate.rate_bps:
         return
-    connections, streams = trial.block.condition.workload.at_once()
+    connections, streams = trial.workload.at_once()
     found = windows(trial.protocol, evidence.windows["server"], evidence.windows["client"])
     rtt_s = _rtt_s(trial.profile, evidence.trains)
     window = limiting(payload_bps, rtt_s, found, connections, streams)

@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, measured
 from headwind.metric import Better
-from headwind.model import DATA_OUTCOMES, Arm, Condition, Outcome
+from headwind.model import DATA_OUTCOMES, Condition, Outcome
 from headwind.report.data import RunData, is_data
 from headwind.report.doubts import doubts
 from headwind.report.standing import Standing, noise_floor
@@ -70,7 +71,7 @@ def _wins(data: RunData) -> list[Clause]:
 
     Arms that are beaten in the same conditions are named together.
     """
-    verdicts, order = data.judgement, data.matrix.protocols.index
+    verdicts, order = data.judgement, data.matrix.arms.index
     where: dict[Arm, dict[Arm, list[str]]] = {}
     for line in verdicts.compared:
         if word_of(line.primary, verdicts.rule) is Word.BEATS:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 
+from headwind.arm import Arm
 from headwind.format import link_settings, measured, moment, observed_text
 from headwind.metric import PROCESSOR_TIMES, Better, Metric, Use
-from headwind.model import Arm, Block, Condition, Outcome, Result
+from headwind.model import Block, Condition, Outcome, Result
 from headwind.observed import figure, from_best, mean, median
 from headwind.report.data import RunData, is_data, latest_of
 from headwind.report.words import ARROWS
@@ -37,7 +38,7 @@ class BlockRow:
     @property
     def order(self) -> str:
         """The arms in the order in which they ran."""
-        return " ".join(arm.value for arm in self.block.order)
+        return " ".join(arm.name for arm in self.block.order)
 
     @property
     def seeds(self) -> str:
@@ -116,7 +117,7 @@ def condition_view(
     data: RunData, condition: Condition, anchor: str, pairs: Sequence[Pair], rule: Rule
 ) -> ConditionView:
     """What there is to show of a condition; `anchor` is its name inside the page."""
-    arms = data.matrix.arms(condition)
+    arms = data.matrix.arms_in(condition)
     attempts = [result for arm in arms for result in data.attempts(condition, arm)]
     latest = rows_of(latest_of(attempts)).get(condition.id, {})
     rows = tuple(_block_rows(anchor, latest, seeded=data.was_seeded))
@@ -216,7 +217,7 @@ def _otherwise(attempts: Sequence[Result], anchors: Mapping[int, str]) -> Iterat
     for result in attempts:
         outcome = result.outcome.value + ("" if id(result) in latest else " (made again)")
         trial = result.trial
-        place = (anchors[trial.block.index], f"{trial.block.index}/{trial.arm.value}")
+        place = (anchors[trial.block.index], f"{trial.block.index}/{trial.arm.name}")
         if result.outcome is not Outcome.OK:
             alike.setdefault((outcome, result.reason), []).append(place)
         for warning in result.proof.warnings:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headwind.model import Arm, Condition
+from headwind.arm import Arm
+from headwind.model import Condition
 from headwind.report.standing import Standing, is_reference
 
 

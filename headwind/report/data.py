@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from headwind.model import DATA_OUTCOMES, Arm, Condition, Matrix, Outcome, Result
+from headwind.arm import Arm
+from headwind.model import DATA_OUTCOMES, Condition, Matrix, Outcome, Result
 from headwind.plan.adaptive import block_seconds
 from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 
+from headwind.arm import Arm
 from headwind.format import measured
-from headwind.model import Arm, Result
+from headwind.model import Result
 from headwind.observed import observed
 from headwind.report.data import RunData
 
@@ -63,7 +64,7 @@ def relative_time(result: Result, usual: dict[Key, float]) -> float | None:
 
 
 def _key(result: Result) -> Key:
-    return result.trial.block.condition.id, result.trial.arm.value
+    return result.trial.block.condition.id, result.trial.arm.name
 
 
 def _value(result: Result) -> float | None:

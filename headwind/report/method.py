@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headwind.format import blocks_text, counted, duration, protocol_name, setting
-from headwind.model import CONTROL_RATIO, Condition, Protocol
+from headwind.arm import Protocol
+from headwind.format import arm_name, blocks_text, counted, duration, override_texts, setting
+from headwind.model import CONTROL_RATIO, Condition
 from headwind.proof import bursts
 from headwind.report.data import RunData
 from headwind.run.codec import State
@@ -22,11 +23,11 @@ ENGINES = {
 def method(data: RunData) -> Iterator[str]:
     """One paragraph for each thing that a reader must know to judge the figures or to make them again."""
     matrix, repeat = data.matrix, blocks_text(data.matrix.repeat)
-    names = ", ".join(protocol_name(protocol) for protocol in matrix.protocols)
+    names = ", ".join(map(arm_name, matrix.arms))
     seeded = " with the same seeds" if data.was_seeded else ""
     yield (
         f"Each of {counted(len(matrix.conditions), 'condition')} (a network profile with a workload) was planned for "
-        f"{repeat}. A block runs every protocol ({names}) once, over the same network{seeded}, in an order "
+        f"{repeat}. A block runs every {matrix.arms_word} ({names}) once, over the same network{seeded}, in an order "
         f"that changes from block to block. The run's seed is {matrix.seed}."
     )
     yield from _twins(data)
@@ -42,6 +43,7 @@ def method(data: RunData) -> Iterator[str]:
     yield from _client(data)
     yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
     yield f"Windows and buffers: nginx {matrix.settings.server}, h2load {matrix.settings.client}."
+    yield from _overrides(data)
     yield f"A trial is stopped after {setting('timeout_s', matrix.timeout_s)}."
     yield from _analysis()
     yield from _verdicts(data)
@@ -62,7 +64,7 @@ def _randomness(data: RunData) -> str:
 def _twins(data: RunData) -> Iterator[str]:
     check = data.matrix.selfcheck
     if check and (check.again or check.slower):
-        name = protocol_name(check.protocol)
+        name = arm_name(check.arm)
         places = [
             f"{what} in {', '.join(profiles)}"
             for what, profiles in (
@@ -74,6 +76,15 @@ def _twins(data: RunData) -> Iterator[str]:
         yield f"The lab checks itself with twins: blocks also run {name} {' and '.join(places)}."
 
 
+def _overrides(data: RunData) -> Iterator[str]:
+    told = override_texts(data.matrix.arms)
+    if told:
+        yield (
+            "Some arms set something for themselves, in place of what is said here of workloads, congestion control, "
+            f"and windows and buffers. {'; '.join(told)}."
+        )
+
+
 def workload(condition: Condition) -> str:
     """What the client fetched, in one sentence."""
     return f"Workload {condition.workload.name}: {condition.workload.sentence()}"
@@ -82,7 +93,8 @@ def workload(condition: Condition) -> str:
 def _client(data: RunData) -> Iterator[str]:
     for kind in dict.fromkeys(type(condition.workload) for condition in data.matrix.conditions):
         yield kind.method()
-    if Protocol.H3 in data.matrix.protocols and data.matrix.settings.client is Windows.AS_SHIPPED:
+    http3 = [arm.settings(data.matrix.settings) for arm in data.matrix.arms if arm.protocol is Protocol.H3]
+    if any(settings.client is Windows.AS_SHIPPED for settings in http3):
         yield (
             "h2load as shipped, the client of every protocol, pads the QUIC packets that carry requests to full size. "
             "HTTP/3's uplink is therefore heavier than it need be: where the uplink is slow, that is in the result."

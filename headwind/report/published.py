@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from headwind.arm import Arm
 from headwind.format import NOTHING
-from headwind.model import Arm, Condition, Published, PublishedRow
+from headwind.model import Condition, Published, PublishedRow
 from headwind.report.data import RunData
 from headwind.verdicts.findings import Finding, Pair, pairs_of
 from headwind.verdicts.judgement import Judgement
@@ -37,9 +38,9 @@ class Row:
         """What the article says, as a cell has it: `h3 1.69x`, `tie 1.02x`, `h3 alone gave a result`."""
         ahead = self.new if self.published_verdict.favours > 0 else self.base
         if self.published_ratio is None:
-            return f"{ahead.value} alone gave a result" if self.published_verdict.favours else NOTHING
+            return f"{ahead.name} alone gave a result" if self.published_verdict.favours else NOTHING
         ratio = max(self.published_ratio, 1 / self.published_ratio)
-        return f"{ahead.value if self.published_verdict.favours else 'tie'} {ratio:.2f}x"
+        return f"{ahead.name if self.published_verdict.favours else 'tie'} {ratio:.2f}x"
 
     @property
     def side(self) -> str:
@@ -80,7 +81,7 @@ def published_rows(data: RunData, verdicts: Judgement) -> list[Source]:
 def _pairs(data: RunData, condition: Condition, row: PublishedRow) -> Iterator[Pair]:
     """The comparisons for which the article has both sides; the candidate is the later one in the matrix."""
     for pair in pairs_of(data.matrix, condition):
-        if {pair.base, pair.new} <= row.times_s.keys():
+        if {pair.base.name, pair.new.name} <= row.times_s.keys():
             yield pair
 
 

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from headwind.arm import Arm
 from headwind.format import arm_name, counted, measured
-from headwind.model import Arm, Condition
+from headwind.model import Condition
 from headwind.observed import Observed, figure, from_best, median, observed
 from headwind.report.data import RunData, is_data
 from headwind.report.verdicts import Word, claim_text, lead_text, sides, word_of
@@ -158,7 +159,7 @@ def _left(others: Sequence[str], lines: Sequence[Line], words: set[Word]) -> Ite
 
 def _first_in(data: RunData, rows: Rows) -> Iterator[str]:
     """`HTTP/3 first in 17 of 28`: of the blocks in which every arm has a value or a bound. It is no verdict."""
-    firsts, blocks = first_in(rows, data.matrix.protocols)
+    firsts, blocks = first_in(rows, data.matrix.arms)
     best = firsts.most_common(2)
     if best and len({count for _, count in best}) == len(best):
         yield f"{arm_name(best[0][0])} first in {best[0][1]} of {blocks}"
@@ -202,7 +203,7 @@ def noise_floor(checks: Sequence[SelfCheckFinding], condition: Condition) -> flo
 def _medians(data: RunData, condition: Condition, rows: Rows) -> dict[Arm, Observed]:
     metric = condition.workload.primary()
     found: dict[Arm, Observed] = {}
-    for arm in data.matrix.protocols:
+    for arm in data.matrix.arms:
         results = [row[arm] for row in rows.values() if arm in row and is_data(row[arm])]
         if results:
             found[arm] = median(from_best((figure(result, metric) for result in results), metric.better))

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from headwind.arm import Arm
 from headwind.metric import Rate
-from headwind.model import DATA_OUTCOMES, Condition, Outcome, Protocol, Result
+from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
 from headwind.observed import Observed, figure, from_best, median, observed
 from headwind.report.data import RunData, is_data, latest_of
 from headwind.run.codec import State
@@ -17,7 +18,7 @@ from headwind.run.codec import State
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median, best and worst of one metric of one condition and protocol."""
+    """Median, best and worst of one metric of one condition and arm."""
 
     median: Observed
     best: Observed
@@ -26,10 +27,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One condition and protocol. Figures are None where there is nothing to tell."""
+    """One condition and arm. Figures are None where there is nothing to tell."""
 
     condition: Condition
-    protocol: Protocol
+    arm: Arm
     planned: int  # trials at least
     running: bool  # more of them are to come
     outcomes: Mapping[Outcome, int]  # of the latest attempts; outcomes that did not happen are absent
@@ -53,23 +54,21 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 def summary_table(data: RunData) -> list[Row]:
-    """One row for every condition and protocol of the matrix, in its order, also for those not run yet."""
-    return [
-        _row(data, condition, protocol) for condition in data.matrix.conditions for protocol in data.matrix.protocols
-    ]
+    """One row for every condition and arm of the matrix, in its order, also for those not run yet."""
+    return [_row(data, condition, arm) for condition in data.matrix.conditions for arm in data.matrix.arms]
 
 
-def _row(data: RunData, condition: Condition, protocol: Protocol) -> Row:
-    attempts = data.attempts(condition, protocol)
+def _row(data: RunData, condition: Condition, arm: Arm) -> Row:
+    attempts = data.attempts(condition, arm)
     results = latest_of(attempts)
     analysed = [result for result in results if is_data(result)]
-    workload = condition.workload
+    workload = arm.workload(condition.workload)
     metric = workload.primary()
     times = from_best((figure(result, metric) for result in analysed), metric.better)
     middle = median(times) if times else None
     return Row(
         condition=condition,
-        protocol=protocol,
+        arm=arm,
         planned=data.matrix.repeat.least,
         running=data.status.state is State.RUNNING,
         outcomes=Counter(result.outcome for result in results),

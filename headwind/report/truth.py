@@ -6,14 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headwind.model import Check, Condition, Role, Twin
+from headwind.arm import Role
+from headwind.model import Check, Condition
 from headwind.proof.pooled import Pooled
 from headwind.proof.tally import Seen
 from headwind.report.data import RunData, latest_of
 from impair.profile import Direction
 
 # Nothing was asked of these.
-ONLY_WHEN_BROKEN = frozenset({"settings_changed", "hosts_changed", "oversize_frames", "probe_bad_payloads"})
+ONLY_WHEN_BROKEN = frozenset(
+    {"settings_changed", "hosts_changed", "oversize_frames", "probe_bad_payloads", "other_congestion"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def truth_table(data: RunData, condition: Condition) -> list[Truth]:
 
     Of all arms but the slower twin, whose network is another one.
     """
-    arms = (arm for arm in data.matrix.arms(condition) if not (isinstance(arm, Twin) and arm.role is Role.SLOWER))
+    arms = (arm for arm in data.matrix.arms_in(condition) if arm.role is not Role.SLOWER)
     results = [result for arm in arms for result in latest_of(data.attempts(condition, arm))]
     found: dict[tuple[Direction, str], list[tuple[Seen, Check]]] = {}
     for result in results:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import groupby
 
+from headwind.arm import Arm
 from headwind.format import NOTHING, arm_name, counted, duration
-from headwind.model import Arm, Protocol
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.pending import Open
@@ -133,7 +133,7 @@ def finding_text(finding: Finding, rule: Rule) -> str:
         return f"{MARKS[word]} {finding.comparison.interval.n} of {counted(fewest, 'block')}"
     estimate = finding.comparison.interval.estimate
     named = word is not Word.TIE and (finding.verdict.favours or (estimate is not None and math.isfinite(estimate)))
-    who = f"{sides(finding)[0].value} " if named else ""
+    who = f"{sides(finding)[0].name} " if named else ""
     return f"{MARKS[word]} {who}{lead_text(finding)}"
 
 
@@ -143,20 +143,20 @@ def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
         return NOTHING
     behind = (interval.estimate or 0.0) < 0
     named = interval.estimate is not None and math.isfinite(interval.estimate)
-    who = f"{(pair.base if behind else pair.new).value} " if named else ""
+    who = f"{(pair.base if behind else pair.new).name} " if named else ""
     return f"{who}{ratio_text(ahead(interval))}"
 
 
 def cell_class(finding: Finding, rule: Rule) -> str:
     """How a verdict looks in a table: whose it is, and how far it carries."""
     who = leader(finding, rule)
-    return f"{who.value if who else 'nobody'} {word_class(word_of(finding, rule))}"
+    return f"{who.name if who else 'nobody'} {word_class(word_of(finding, rule))}"
 
 
 def unfinished_text(line: Line) -> str:
     """`h1 3 of 9`, for the arms that did not always finish; empty where all did."""
     arms = zip((line.pair.new, line.pair.base), line.unfinished, strict=True)
-    return ", ".join(f"{arm.value} {count} of {line.blocks}" for arm, count in arms if count)
+    return ", ".join(f"{arm.name} {count} of {line.blocks}" for arm, count in arms if count)
 
 
 def open_text(item: Open) -> str:
@@ -188,17 +188,17 @@ def check_text(check: SelfCheckFinding) -> str:
     finding = check.finding
     mark = {True: "passed", False: "FAILED", None: "open"}[check.passed]
     text = f"self-check {mark}: {finding.condition.id}, {finding.pair}: {check.message}; "
-    text += f"{sides(finding)[0].value} {lead_text(finding)}, {counted(finding.comparison.completion.n, 'block')}"
+    text += f"{sides(finding)[0].name} {lead_text(finding)}, {counted(finding.comparison.completion.n, 'block')}"
     floor = check.noise_floor_ratio
     if floor is not None:
         text += f"; noise floor {floor:.1%}" if math.isfinite(floor) else "; noise floor unknown"
     return text
 
 
-def tops(verdicts: Judgement, protocols: Sequence[Protocol]) -> dict[str, Top]:
+def tops(verdicts: Judgement, arms: Sequence[str]) -> dict[str, Top]:
     """Who is best in each condition, by the primary metric and verdicts that stand among all comparisons."""
     found: dict[str, Top] = {}
     for name, lines in groupby(verdicts.compared, key=lambda line: line.condition.id):
-        judged = {(line.pair.base.value, line.pair.new.value): line.primary.counted for line in lines}
-        found[name] = winner([protocol.value for protocol in protocols], judged)
+        judged = {(line.pair.base.name, line.pair.new.name): line.primary.counted for line in lines}
+        found[name] = winner(arms, judged)
     return found

@@ -5,8 +5,9 @@ The classes `Stored...` are the format of a run folder: pydantic reads and write
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import lru_cache
 from json import dumps, loads
@@ -14,34 +15,28 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 
-from headwind.format import as_written, link_settings
+from headwind.arm import Arm, Congestion, Overrides, Protocol, Role, arm_named
 from headwind.model import (
     NOWHERE,
-    Arm,
     Block,
     Check,
     Condition,
-    Congestion,
     Matrix,
     Outcome,
     Place,
     Proof,
-    Protocol,
     Published,
     PublishedRow,
     Repetition,
     Result,
     SelfCheck,
     Trial,
-    arm_named,
 )
-from headwind.settings import UNBOUND, Settings
+from headwind.settings import UNBOUND, Settings, Windows
 from headwind.workloads import workload_from_json, workload_to_json
 from impair.profile import Direction, Profile
 
-NOT_SET, NOTHING = "not set", "none"
 T = TypeVar("T")
-HOST_FACTS = ("kernel", "machine", "cpu", "cores", "rmem_max_bytes")  # trials of two such hosts are no pairs
 
 
 class State(StrEnum):
@@ -83,12 +78,31 @@ def _known_condition(text: str) -> Condition:
     return Condition(Profile.from_json(data["profile"]), workload_from_json(data["workload"]))
 
 
+def _arm_to_json(arm: Arm) -> str | dict[str, Any]:
+    """Its name where that says all: of a plain arm, and of the twin of one."""
+    with suppress(ValueError):
+        if arm_named(arm.name) == arm:
+            return arm.name
+    own = {key: value for key, value in asdict(arm.overrides).items() if value is not None}
+    own["workload"] = dict(arm.overrides.workload)
+    return {"name": arm.name, "protocol": arm.protocol.value, "role": arm.role.value, "overrides": own}
+
+
+def _arm_from_json(data: str | Mapping[str, Any]) -> Arm:
+    if isinstance(data, str):
+        return arm_named(data)
+    own = dict(data["overrides"])
+    windows = {end: Windows(own.pop(end)) for end in ("server", "client") if end in own}
+    overrides = Overrides(**{**own, **windows, "workload": tuple(own.get("workload", {}).items())})
+    return Arm(data["name"], Protocol(data["protocol"]), Role(data["role"]), overrides)
+
+
 def _repetition_to_json(repeat: Repetition) -> int | Repetition:
     return repeat.least if repeat == Repetition.fixed(repeat.least) else repeat
 
 
 StoredCondition = Annotated[Condition, *_stored(_condition_from_json, _condition_to_json)]
-StoredArm = Annotated[Arm, *_stored(arm_named, str)]
+StoredArm = Annotated[Arm, *_stored(_arm_from_json, _arm_to_json)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +125,30 @@ class StoredPublished:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredSelfCheck:
+    """A SelfCheck in matrix.json."""
+
+    protocol: StoredArm
+    again: tuple[str, ...]
+    slower: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StoredMatrix:
     """matrix.json: the Matrix as resolved, in SI units. What is not set is left out."""
 
     title: str
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[StoredArm, ...]
     conditions: tuple[StoredCondition, ...]
     repeat: int | Repetition  # a number where that of the blocks is fixed
     timeout_s: float
     seed: int
     congestion: Congestion
     settings: Annotated[Settings, Field(exclude_if=lambda settings: settings == UNBOUND)] = UNBOUND
-    selfcheck: Annotated[SelfCheck | None, Field(exclude_if=lambda selfcheck: selfcheck is None)] = None
+    selfcheck: Annotated[StoredSelfCheck | None, Field(exclude_if=lambda selfcheck: selfcheck is None)] = None
     lanes: Annotated[int, Field(exclude_if=lambda lanes: lanes == 1)] = 1
     published: Annotated[tuple[StoredPublished, ...], Field(exclude_if=lambda published: not published)] = ()
+    compare: Annotated[tuple[tuple[str, str], ...], Field(exclude_if=lambda compare: not compare)] = ()  # arms by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +200,12 @@ def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
                         tuple(StoredRow(row.condition_id, dict(row.times_s), row.gap) for row in each.rows))
         for each in matrix.published
     )  # fmt: skip
+    check = matrix.selfcheck
     stored = StoredMatrix(
-        matrix.title, matrix.protocols, matrix.conditions, _repetition_to_json(matrix.repeat), matrix.timeout_s,
-        matrix.seed, matrix.congestion, matrix.settings, matrix.selfcheck, matrix.lanes, tuple(published),
+        matrix.title, matrix.arms, matrix.conditions, _repetition_to_json(matrix.repeat), matrix.timeout_s,
+        matrix.seed, matrix.congestion, matrix.settings,
+        StoredSelfCheck(check.arm, check.again, check.slower) if check else None, matrix.lanes, tuple(published),
+        tuple((new.name, base.name) for new, base in matrix.compare),
     )  # fmt: skip
     written: dict[str, Any] = _MATRIX.dump_python(stored, mode="json")
     return written
@@ -192,17 +219,19 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
                   tuple(PublishedRow(row.condition, row.times_s, row.gap) for row in each.rows), each.note)
         for each in stored.published
     )  # fmt: skip
+    check, arms = stored.selfcheck, {arm.name: arm for arm in stored.protocols}
     return Matrix(
         stored.protocols, stored.conditions,
         Repetition.fixed(stored.repeat) if isinstance(stored.repeat, int) else stored.repeat,
         stored.timeout_s, stored.seed, stored.congestion, stored.settings, stored.lanes, stored.title, source, path,
-        stored.selfcheck, tuple(published),
+        SelfCheck(check.protocol, check.again, check.slower) if check else None, tuple(published),
+        tuple((arms[new], arms[base]) for new, base in stored.compare),
     )  # fmt: skip
 
 
 def planned_trials(matrix: Matrix) -> int:
     """How many trials the matrix asks for at least."""
-    return sum(len(matrix.arms(condition)) for condition in matrix.conditions) * matrix.repeat.least
+    return sum(len(matrix.arms_in(condition)) for condition in matrix.conditions) * matrix.repeat.least
 
 
 def fewest_trials(matrix: Matrix) -> int:
@@ -235,96 +264,3 @@ def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
         stored.outcome, stored.reason, stored.metrics, Proof(stored.checks, stored.counters, stored.warnings), samples,
         stored.command, stored.phases_s, stored.attempt, stored.started_at, stored.place,
     )  # fmt: skip
-
-
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """One line for every setting of two resolved matrices that differs, named as in matrix.yaml, in its units.
-
-    `before` and `after` are JSON objects of `matrix_to_json`. The title, the number
-    of lanes and what others published decide nothing and are not compared.
-    """
-    old, new = matrix_from_json(before), matrix_from_json(after)
-    first, second = _settings(old), _settings(new)
-    yield from (f"{group}: removed" for group in first if group not in second)
-    yield from (f"{group}: added" for group in second if group not in first)
-    for group in (group for group in first if group in second):
-        yield from _different_keys(group, first[group], second[group])
-    # Conditions of a profile or workload that only one side has were told above.
-    both = first.keys() & second.keys()
-    order = [[item.id for item in matrix.conditions if both.issuperset(_groups(item))] for matrix in (old, new)]
-    yield from _different_keys("", {"conditions": ", ".join(order[0])}, {"conditions": ", ".join(order[1])})
-
-
-def setup_differences(
-    environment: Mapping[str, Any], images: Mapping[str, str], engine: str, host: Mapping[str, Any]
-) -> Iterator[str]:
-    """One line for each image, for the engine and for each fact of the host that is not what the environment says."""
-    before = environment.get("images", {})
-    for name in sorted({*before, *images}):
-        if before.get(name) != images.get(name):
-            yield f"image {name}: {before.get(name, NOTHING)} -> {images.get(name, NOTHING)}"
-    if environment.get("engine") != engine:
-        yield f"engine: {environment.get('engine', NOTHING)} -> {engine}"
-    known = environment.get("host", {})
-    for name in HOST_FACTS:
-        if name in known and name in host and known[name] != host[name]:
-            yield f"host's {name}: {known[name]} -> {host[name]}"
-
-
-def _groups(condition: Condition) -> tuple[str, str]:
-    return f"profiles.{condition.profile.name}", f"workloads.{condition.workload.name}"
-
-
-def _different_keys(group: str, first: Mapping[str, str], second: Mapping[str, str]) -> Iterator[str]:
-    for key in list(first) + [key for key in second if key not in first]:
-        old, new = first.get(key, NOT_SET), second.get(key, NOT_SET)
-        if old != new:
-            yield f"{group}.{key}: {old} -> {new}" if group else f"{key}: {old} -> {new}"
-
-
-def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
-    """Settings by group (the matrix itself is "", each profile and workload is one) and key."""
-    groups = {
-        "": {
-            "protocols": ", ".join(matrix.protocols),
-            **_repetition_settings(matrix.repeat),
-            "timeout": as_written("timeout_s", matrix.timeout_s),
-            "seed": str(matrix.seed),
-            "congestion.tcp": matrix.congestion.tcp,
-            "congestion.quic": matrix.congestion.quic,
-            "settings.server": matrix.settings.server,
-            "settings.client": matrix.settings.client,
-            **_selfcheck_settings(matrix.selfcheck),
-        }
-    }
-    for condition in matrix.conditions:
-        profile, workload = _groups(condition)
-        groups[profile] = {
-            f"{direction.value}.{key}": value
-            for direction in Direction
-            for key, value in link_settings(condition.profile.link(direction), as_written).items()
-        }
-        settings = workload_to_json(condition.workload)
-        groups[workload] = {key: str(value) for key, value in settings.items() if key != "name"}
-    return groups
-
-
-def _repetition_settings(repeat: Repetition) -> dict[str, str]:
-    """What must not change while a run goes on; the budget may, because anytime-valid statistics allow for it."""
-    if not repeat.is_adaptive:
-        return {"repeat": str(repeat.least)}
-    return {
-        "repeat": f"{repeat.least} to {repeat.most}",
-        "repeat.margin": as_written("margin_ratio", repeat.margin_ratio),
-        "repeat.confidence": as_written("confidence_ratio", repeat.confidence),
-    }
-
-
-def _selfcheck_settings(selfcheck: SelfCheck | None) -> dict[str, str]:
-    if selfcheck is None:
-        return {}
-    profiles = {"again": selfcheck.again, "slower": selfcheck.slower}
-    return {
-        "selfcheck.protocol": selfcheck.protocol.value,
-        **{f"selfcheck.{key}": ", ".join(names) for key, names in profiles.items() if names},
-    }

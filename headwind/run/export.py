@@ -41,7 +41,7 @@ def row_of(number: int, result: Result) -> dict[str, Cell]:
         "profile": profile.name,
         "workload": workload.name,
         "protocol": trial.protocol.value,
-        "arm": trial.arm.value,
+        "arm": trial.arm.name,
         "block": block.index,
         "position": trial.position,
         "attempt": result.attempt,

@@ -31,6 +31,7 @@ from headwind.errors import HeadwindError, UsageError
 from headwind.model import DATA_OUTCOMES, Matrix, Outcome, Result, Trial
 from headwind.run import codec, disk
 from headwind.run.codec import State, Status
+from headwind.run.differences import differences, setup_differences
 from headwind.run.export import trials_csv
 
 JOURNAL, LOCK = "journal.sqlite", "journal.lock"
@@ -295,10 +296,8 @@ class Run:
         """Raise ResumeRefused, naming every difference, unless this run can be gone on with as it began."""
         if self._lock is None and self.is_live:
             raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
-        changes = [
-            f"matrix: {line}" for line in codec.differences(self._json(MATRIX_RESOLVED), codec.matrix_to_json(matrix))
-        ]
-        changes += codec.setup_differences(self.environment, images, engine, host or {})
+        changes = [f"matrix: {line}" for line in differences(self._json(MATRIX_RESOLVED), codec.matrix_to_json(matrix))]
+        changes += setup_differences(self.environment, images, engine, host or {})
         if changes:
             lines = "".join(f"\n  {change}" for change in changes)
             raise ResumeRefused(

@@ -58,6 +58,8 @@ FINGERPRINT = Operation("fingerprint", TypeAdapter(Fingerprint))
 # Of client and server
 HELLO = Operation("hello", TypeAdapter(Hello))
 COUNTERS = Operation("counters", TypeAdapter(EndpointCounters))
+USE_CONGESTION = Operation("use_congestion", TypeAdapter(dict[str, Any]))
+CONGESTION_SEEN = Operation("congestion_seen", TypeAdapter(list[str]))
 SEND_TRAIN = Operation("send_train", TypeAdapter(TrainSent))
 TRAIN_SEEN = Operation("train_seen", TypeAdapter(TrainSeen))
 RUN = Operation("run", TypeAdapter(ClientRun))  # and what its kind of workload adds

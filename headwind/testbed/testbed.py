@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from headwind.arm import CUBIC, Congestion
 from headwind.errors import HeadwindError
-from headwind.model import Congestion
 from headwind.proof.evidence import OUTSIDE, Fingerprint
 from headwind.testbed.addresses import Addresses
 from headwind.testbed.agent import Agent, AgentDied, AgentError, Request
@@ -150,6 +150,8 @@ class Testbed:
     far_ends: tuple[int, ...] = ()  # of the containers' interfaces, on this very machine; empty if Docker is elsewhere
     name: str = ""  # its containers' and networks' project
     outside: Agent | None = None  # in the router's container, where the router is a kernel of its own inside it
+    congestion: Congestion = CUBIC  # of every arm that asks for no other
+    tcp: str = CUBIC.tcp  # the congestion control that both endpoints' routes have now
 
     @property
     def agents(self) -> tuple[Agent, Agent, Agent]:
@@ -223,10 +225,8 @@ class Testbed:
         """Connect both endpoints through the router, and keep what everybody said of themselves."""
         client, server = self.ask_endpoints(HELLO)
         neighbours = {"client": _neighbour(client), "server": _neighbour(server)}
-        router = self.router.call(
-            SETUP, client_gateway=self.addresses.gateway("client"), server_gateway=self.addresses.gateway("server"),
-            neighbours=neighbours,
-        )  # fmt: skip
+        gateways = {f"{side}_gateway": self.addresses.gateway(side) for side in neighbours}
+        router = self.router.call(SETUP, **gateways, neighbours=neighbours)
         joined = {}
         for side, peer, agent in (("client", "server", self.client), ("server", "client", self.server)):
             joined[side] = agent.call(
@@ -234,10 +234,10 @@ class Testbed:
                 peer_network=getattr(self.addresses, f"{peer}_subnet"), peer_ip=neighbours[peer]["ip"],
                 congestion=congestion.tcp,
             )  # fmt: skip
+        self.congestion, self.tcp = congestion, congestion.tcp
         self.facts |= {"client": asdict(client) | joined["client"], "server": asdict(server) | joined["server"]}
-        self.facts |= {
-            "router": asdict(router), "nginx": self.server.call("info"), "h2load": self.client.call("info"),
-        }  # fmt: skip
+        self.facts["router"] = asdict(router)
+        self.facts |= {"nginx": self.server.call("info"), "h2load": self.client.call("info")}
 
 
 def _neighbour(hello: Hello) -> dict[str, str]:

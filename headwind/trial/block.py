@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from headwind.model import Arm, Block, Outcome, Place, Result, Trial
+from headwind.arm import Arm
+from headwind.model import Block, Outcome, Place, Result, Trial
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed.agent import AgentDied, AgentError
 from headwind.testbed.docker import DockerError

@@ -32,7 +32,7 @@ class Stretch:
 
 def stretch_of(trial: Trial) -> Stretch | None:
     """What a trial's arm has to deliver for comparison, the same for every arm of a block; None: no such object."""
-    whole = content(trial.block.condition.workload.object_path())
+    whole = content(trial.workload.object_path())
     if whole is None:
         return None
     first = trial.block.index * STRETCH_BYTES % len(whole) // STRETCH_BYTES * STRETCH_BYTES
@@ -51,7 +51,7 @@ def start_fetch(testbed: Testbed, trial: Trial, port: int) -> Request[Fetched] |
         testbed.router.call("clear")
     return testbed.client.start(
         FETCH, protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=port,
-        path=trial.block.condition.workload.object_path(), first_byte=stretch.first_byte,
+        path=trial.workload.object_path(), first_byte=stretch.first_byte,
         bytes_wanted=len(stretch.data),
         timeout_s=FETCH_TIMEOUT_S,
     )  # fmt: skip
@@ -67,7 +67,7 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
 
     `answer` is the client's of the trial.
     """
-    workload = trial.block.condition.workload
+    workload = trial.workload
     stretch, whole = stretch_of(trial), content(workload.object_path())
     if stretch is None or whole is None or fetched is None:
         return ""
@@ -86,7 +86,7 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
 
 def not_compared(trial: Trial, fetched: Fetched | None) -> str:
     """Why nobody can tell whether the content was right; empty where it was compared."""
-    path = trial.block.condition.workload.object_path()
+    path = trial.workload.object_path()
     if content(path) is None or fetched is None:
         return f"nobody knows what {path} should hold: nginx/objects.py has no such object"
     if fetched.error:

@@ -87,6 +87,12 @@ class Lane:
             raise Stopped
 
     @property
+    def running(self) -> Testbed:
+        """The testbed, which is up."""
+        assert self.testbed
+        return self.testbed
+
+    @property
     def facts(self) -> dict[str, Any]:
         """What the testbed's hosts said of themselves."""
         return self.testbed.facts if self.testbed else {}

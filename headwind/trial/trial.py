@@ -18,6 +18,7 @@ from headwind.proof.windows import window_warnings
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed.operations import CONTAINER_COUNTERS, COUNTERS, HEALTH, RUN, SHOW, WINDOWS
 from headwind.testbed.testbed import Testbed
+from headwind.trial.congestion import expected_fingerprints, finish_look, start_look, use_congestion
 from headwind.trial.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.trial.crowding import crowding
 from headwind.trial.probes import apply, probe_network, told
@@ -55,9 +56,10 @@ def run_trial(
     Without `probe` no train is sent and the result is `invalid` (benchmarks only).
     """
     started_at, watch = time.time(), Stopwatch()
-    profile = trial.profile
+    profile, settings = trial.profile, trial.arm.settings(settings)
     with watch.phase("forget"):
         forget(testbed)
+        use_congestion(testbed, trial.arm)
     with watch.phase("apply"):
         configured = apply(testbed, trial)
     with watch.phase("probe"):
@@ -68,7 +70,9 @@ def run_trial(
         server_windows = testbed.server.wait(asked[0], 10.0, testbed.agents)
         health = testbed.server.wait(asked[1], 10.0, testbed.agents)
     with watch.phase("client"):
+        look = start_look(testbed, trial, timeout_s)
         run, answer = run_client(testbed, trial, timeout_s, settings)
+        sockets = finish_look(testbed, look, run)
     with watch.phase("settle"):
         after = _settled(testbed, profile, before)
     with watch.phase("compare"):
@@ -77,7 +81,7 @@ def run_trial(
         after = replace(after, fingerprints=testbed.read_fingerprints())
     with watch.phase("prove"):
         windows = {"server": server_windows, "client": run.windows}
-        evidence = Evidence(configured, before, after, trains, testbed.fingerprints, windows, missed)
+        evidence = Evidence(configured, before, after, trains, expected_fingerprints(testbed), windows, missed, sockets)
         proof = _proven(trial, testbed, evidence, run, len(health.workers))
     with watch.phase("compare"):
         fetched = finish_fetch(testbed, fetch)
@@ -93,7 +97,7 @@ def run_trial(
 
 def _proven(trial: Trial, testbed: Testbed, evidence: Evidence, run: ClientRun, workers: int) -> Proof:
     """The proof, with what else there is to say of a trial; `workers` are the server's."""
-    proof, threads = prove(trial.profile, evidence), trial.block.condition.workload.processors()
+    proof, threads = prove(trial.profile, evidence), trial.workload.processors()
     said = (
         *_repeats(evidence.missed),
         *crowding(testbed, evidence, run.wall_s),
@@ -144,7 +148,7 @@ def run_client(
 
     Raises AgentError where the answer is none.
     """
-    workload = trial.block.condition.workload
+    workload = trial.workload
     answer: dict[str, Any] = testbed.client.call(
         "run", timeout_s + CLIENT_GRACE_S, testbed.agents,
         protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=settings.port,
@@ -213,7 +217,7 @@ def decide(
     spoken = run.negotiated.get("alpn")
     if spoken and spoken != trial.protocol.alpn:
         return Outcome.WRONG_PROTOCOL, f"{spoken} was negotiated instead of {trial.protocol.alpn}"
-    if shortfall := trial.block.condition.workload.shortfall(answer):
+    if shortfall := trial.workload.shortfall(answer):
         return Outcome.FAILED, shortfall
     unclear = _unclear(trial, spoken, answer, fetched)
     return (Outcome.LAB_ERROR, unclear) if unclear else (Outcome.OK, "")
@@ -232,6 +236,6 @@ def _unclear(trial: Trial, spoken: str | None, answer: Mapping[str, Any], fetche
     """Why a trial that looks good cannot be relied on; empty where it can."""
     if not spoken:
         return "the client did not say which protocol it negotiated"
-    if contradiction := trial.block.condition.workload.contradiction(answer):
+    if contradiction := trial.workload.contradiction(answer):
         return f"the client's totals do not add up: {contradiction}"
     return not_compared(trial, fetched)

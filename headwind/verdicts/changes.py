@@ -1,6 +1,6 @@
-"""Compares two runs of the same matrix: which protocols got better or worse. Pure.
+"""Compares two runs of the same matrix: which arms got better or worse. Pure.
 
-Blocks of two runs have nothing in common but their names, so the trials of a cell (condition and protocol) are compared
+Blocks of two runs have nothing in common but their names, so the trials of a cell (condition and arm) are compared
 as two samples (stats.two_sample_interval), with the margin and the words of every other comparison.
 """
 
@@ -10,8 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from headwind.arm import Arm
 from headwind.metric import Metric, Use
-from headwind.model import Condition, Matrix, Protocol, Result
+from headwind.model import Condition, Matrix, Result
 from headwind.observed import Observed, observed
 from headwind.verdicts.findings import FALSE_SHARE, Rows, rows_of
 from headwind.verdicts.stats import Interval, e_bh, two_sample_completion, two_sample_interval
@@ -23,7 +24,7 @@ class Change:
     """What became of one cell from the earlier run to the later, by one metric; ratios above 1: the later is faster."""
 
     condition: Condition
-    protocol: Protocol
+    arm: Arm
     metric: Metric
     verdict: Verdict
     interval: Interval
@@ -48,26 +49,24 @@ def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) 
     before, after = rows_of(earlier), rows_of(later)
     rule = Rule(matrix.repeat.confidence, matrix.repeat.margin_ratio)
     found = [
-        _change(condition, protocol, metric, before[condition.id], after[condition.id], rule)
+        _change(condition, arm, metric, before[condition.id], after[condition.id], rule)
         for condition in matrix.conditions
         if condition.id in before and condition.id in after
-        for protocol in matrix.protocols
+        for arm in matrix.arms
         for metric in condition.workload.with_use(Use.JUDGED)
     ]
     survivors = e_bh([change.log_e_value for change in found], FALSE_SHARE)
     return [replace(change, survives=survives) for change, survives in zip(found, survivors, strict=True)]
 
 
-def _change(condition: Condition, protocol: Protocol, metric: Metric, before: Rows, after: Rows, rule: Rule) -> Change:
-    base, new = (_sample(rows, protocol, metric) for rows in (before, after))
+def _change(condition: Condition, arm: Arm, metric: Metric, before: Rows, after: Rows, rule: Rule) -> Change:
+    base, new = (_sample(rows, arm, metric) for rows in (before, after))
     interval, log_speed = two_sample_interval(base, new, rule.confidence, rule.margin, metric.better)
     finished, trials = (_finished(base), _finished(new)), (len(base), len(new))
     log_completion = two_sample_completion(finished, trials)
     verdict = _verdict(interval, finished, trials, log_completion, rule)
     log_e = (log_completion if verdict.is_completion else log_speed) - math.log(2)  # of two claims, that which is made
-    return Change(
-        condition, protocol, metric, verdict, interval, finished, trials, log_e if verdict.is_clear else -math.inf
-    )
+    return Change(condition, arm, metric, verdict, interval, finished, trials, log_e if verdict.is_clear else -math.inf)
 
 
 def _verdict(
@@ -87,8 +86,8 @@ def _verdict(
     return Verdict.INCONCLUSIVE if speed.says_something and excess > rule.stall_ratio else speed
 
 
-def _sample(rows: Rows, protocol: Protocol, metric: Metric) -> list[Observed]:
-    times = (observed(row.get(protocol), metric) for row in rows.values())
+def _sample(rows: Rows, arm: Arm, metric: Metric) -> list[Observed]:
+    times = (observed(row.get(arm), metric) for row in rows.values())
     return [time for time in times if time is not None]
 
 

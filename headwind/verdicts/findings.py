@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import expm1, log1p
 
+from headwind.arm import Arm, Role
 from headwind.metric import Metric, Use
-from headwind.model import CONTROL_RATIO, Arm, Block, Condition, Matrix, Result, Role, Twin
+from headwind.model import CONTROL_RATIO, Block, Condition, Matrix, Result
 from headwind.observed import Observed, observed
 from headwind.verdicts.assumptions import Caveat, Concern, caveats, noise_floor
 from headwind.verdicts.stats import e_bh, fewest_blocks, paired_bounds
@@ -25,17 +26,17 @@ class Pair:
     new: Arm
 
     def __str__(self) -> str:
-        return f"{self.new.value} against {self.base.value}"
+        return f"{self.new} against {self.base}"
 
     @property
     def is_check(self) -> bool:
         """Whether the lab checks itself with it."""
-        return isinstance(self.new, Twin)
+        return self.new.is_twin
 
     @property
     def is_control(self) -> bool:
         """Whether a difference is there to be found, of whatever size."""
-        return isinstance(self.new, Twin) and self.new.role is Role.SLOWER
+        return self.new.role is Role.SLOWER
 
     def deciding(self, condition: Condition) -> tuple[Metric, ...]:
         """Which metrics can decide it. The control's longer delays are sure to show in the primary one alone."""
@@ -44,11 +45,12 @@ class Pair:
 
 
 def pairs_of(matrix: Matrix, condition: Condition) -> list[Pair]:
-    """Every comparison in a condition: h3:h1, h3:h2, h2:h1, then the twins with their protocol."""
-    arms = matrix.protocols
-    protocols = [Pair(base, arms[index]) for index in range(len(arms) - 1, 0, -1) for base in arms[:index]]
-    twins = [Pair(arm.protocol, arm) for arm in matrix.arms(condition) if isinstance(arm, Twin)]
-    return protocols + twins
+    """Every comparison in a condition: those that the matrix names, else h3:h1, h3:h2, h2:h1; then the twins."""
+    arms, check = matrix.arms, matrix.selfcheck
+    named = [Pair(base, new) for new, base in matrix.compare]
+    every = [Pair(base, arms[index]) for index in range(len(arms) - 1, 0, -1) for base in arms[:index]]
+    twins = [Pair(check.arm, twin) for twin in check.twins(condition)] if check else []
+    return (named or every) + twins
 
 
 def rule_of(matrix: Matrix, *, complete: bool) -> Rule:
@@ -206,7 +208,7 @@ def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, rule:
         [value.is_finished for value in columns.base], [value.is_finished for value in columns.new], rule
     )
     comparison = judge_bounds(*bounds, finishing, rule, exhausted=False)
-    orders = [[arm.value for arm in block.order] for block in columns.blocks]
+    orders = [[arm.name for arm in block.order] for block in columns.blocks]
     doubts = (
         *_processor_bound(rows, pair),
         *_left_out(rows, pair, metric),
@@ -230,7 +232,7 @@ def _left_out(rows: Rows, pair: Pair, metric: Metric) -> Iterator[Caveat]:
     ran = [row for row in rows.values() if pair.base in row and pair.new in row]
     counts = {arm: sum(observed(row[arm], metric) is None for row in ran) for arm in (pair.new, pair.base)}
     if any(counts.values()):
-        said = ", ".join(f"{arm.value} {count}" for arm, count in counts.items())
+        said = ", ".join(f"{arm.name} {count}" for arm, count in counts.items())
         yield Caveat(Concern.LEFT_OUT, f"blocks left out, because a trial was no data: {said} of {len(ran)}")
 
 
@@ -258,7 +260,6 @@ def self_checks(findings: Iterable[Finding], rule: Rule) -> list[SelfCheckFindin
 
 
 def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
-    assert isinstance(finding.pair.new, Twin)
     verdict, n = finding.verdict, finding.comparison.interval.n
     if n < fewest_blocks(rule.confidence, rule.anytime):
         return SelfCheckFinding(finding, None, f"too few blocks ({n}) to tell")

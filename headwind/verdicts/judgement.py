@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from headwind.arm import Arm
 from headwind.metric import Metric, Use
-from headwind.model import Arm, Condition, Matrix, Result
+from headwind.model import Condition, Matrix, Result
 from headwind.verdicts.assumptions import Caveat
 from headwind.verdicts.findings import (
     Finding,

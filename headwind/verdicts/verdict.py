@@ -296,12 +296,12 @@ def winner(protocols: Iterable[str], verdicts: Mapping[tuple[str, str], Verdict]
 
     A winner clearly beats every other protocol, so also the runner-up, whichever that is. A false winner needs one of
     the k - 1 intervals against the truly best to err on one side: at most 5 % for three protocols at 95 %.
-    Raises KeyError for a pair without a verdict.
+    A pair without a verdict, because nobody compared it, is not decided.
     """
     names = tuple(protocols)
 
     def verdict_for(new: str, base: str) -> Verdict:
-        return verdicts[base, new] if (base, new) in verdicts else verdicts[new, base].opposite
+        return verdicts.get((base, new), verdicts.get((new, base), Verdict.UNDECIDED).opposite)
 
     def beats(one: str, other: str) -> bool:
         verdict = verdict_for(one, other)

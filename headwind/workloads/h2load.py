@@ -162,13 +162,17 @@ class WrittenH2load(Keys):
 
     @model_validator(mode="after")
     def _accepted(self) -> Self:
+        self.check()
+        return self
+
+    def check(self) -> None:
+        """Raises Slips for what h2load refuses."""
         slips = []
         for fewer, more in (("connections", "requests"), ("threads", "connections")):
             if getattr(self, fewer) > getattr(self, more):
                 message = f"{getattr(self, fewer)} {fewer} are more than the {getattr(self, more)} {more}"
                 slips.append(Slip((fewer,), Mistake(message, "h2load refuses that")))
         raise_any(slips)
-        return self
 
     def noun(self, name: str) -> H2load:
         """The workload of this name."""

@@ -10,6 +10,7 @@ import ipaddress
 import os
 import socket
 import struct
+import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 from impair.endpoint.pattern import send_pattern, serve_pattern
 from impair.endpoint.probe import Listener, attach_filter, send_train
-from impair.endpoint.tcp_state import destroy_sockets, flush_metrics
+from impair.endpoint.tcp_state import congestion_of, destroy_sockets, flush_metrics
 from impair.fingerprint import fingerprint
 from impair.interface import EndpointError, Interface
 from impair.messages import EndpointCounters, FarEnds, Hello, Listening, TrainSeen
@@ -28,6 +29,7 @@ from impair.profile import FRAME_BYTES
 from impair.pulse import Pulse
 from impair.wire import serve
 
+LOOK_EVERY_S = 0.01  # for a connection: a dump of no socket takes well below a tenth of a millisecond
 SNMP_COUNTERS = {  # group and column of /proc/net/snmp
     "ip_in_receives": ("Ip", "InReceives"),
     "ip_in_hdr_errors": ("Ip", "InHdrErrors"),
@@ -69,6 +71,7 @@ class Endpoint:
 
     def __init__(self) -> None:
         self._peer_network: ipaddress.IPv4Network | None = None
+        self._peer = ("", "")  # its address, and the gateway to it
 
     @cached_property
     def interface(self) -> Interface:
@@ -119,7 +122,30 @@ class Endpoint:
             "tcp_no_metrics_save": Path("/proc/sys/net/ipv4/tcp_no_metrics_save").read_text().strip() == "1",
         }
         self._peer_network = ipaddress.IPv4Network(peer_network)
+        self._peer = (peer_ip, gateway)
         return joined
+
+    def use_congestion(self, congestion: str) -> dict[str, Any]:
+        """Have TCP towards the peer use `congestion`: {"congestion", "route"} as read back. Raises EndpointError."""
+        network, (peer_ip, gateway) = self._joined(), self._peer
+        self.interface.set_route(gateway, str(network), congestion)
+        return {"congestion": congestion, "route": self.interface.route_to(peer_ip, gateway, congestion)}
+
+    def congestion_seen(self, timeout_s: float) -> list[str]:
+        """The congestion control of the TCP connections with the peer, once there are any; empty after `timeout_s`.
+
+        Raises EndpointError.
+        """
+        network, deadline = self._joined(), time.monotonic() + timeout_s
+        while not (found := congestion_of(network)) and time.monotonic() < deadline:
+            time.sleep(LOOK_EVERY_S)
+        return found
+
+    def _joined(self) -> ipaddress.IPv4Network:
+        """The peer's network."""
+        if self._peer_network is None:
+            raise EndpointError("the peer is not known before `join` has said who it is")
+        return self._peer_network
 
     def counters(self) -> EndpointCounters:
         """Counters since the network was made; `oversize_frames` and the gap are counted from `hello` on."""
@@ -148,13 +174,12 @@ class Endpoint:
         Returns {"sockets_destroyed": count, or None where the kernel cannot, "sockets_left": count, or None where the
         kernel does not tell}. Raises EndpointError.
         """
-        if self._peer_network is None:
-            raise EndpointError("cannot forget the peer before `join` has said who it is")
+        network = self._joined()
         try:
-            leftovers = destroy_sockets(self._peer_network)
+            leftovers = destroy_sockets(network)
             flush_metrics()
         except OSError as error:
-            raise EndpointError(f"the kernel would not forget {self._peer_network}: {error.strerror}") from error
+            raise EndpointError(f"the kernel would not forget {network}: {error.strerror}") from error
         return {"sockets_destroyed": leftovers.destroyed, "sockets_left": leftovers.left}
 
     def listen(self) -> Listening:
@@ -180,6 +205,8 @@ HERE = Endpoint()
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "hello": HERE.hello,
     "join": HERE.join,
+    "use_congestion": HERE.use_congestion,
+    "congestion_seen": HERE.congestion_seen,
     "counters": HERE.counters,
     "fingerprint": fingerprint,
     "examine": HERE.examine,

@@ -1,4 +1,4 @@
-"""Clears what the kernel keeps of earlier connections: TCP sockets and TCP metrics.
+"""The TCP that the kernel keeps: clears sockets and metrics of earlier connections, tells their congestion control.
 
 Spoken over netlink directly (linux/inet_diag.h, linux/tcp_metrics.h), because a trial pays for it: below a millisecond,
 where `ss -K` and `ip tcp_metrics flush` cost a process each.
@@ -19,8 +19,11 @@ SOCK_DIAG_BY_FAMILY, SOCK_DESTROY = 20, 21
 GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 16, 3, 1, 2
 TCP_METRICS_CMD_DEL = 2
 ALL_STATES_BUT_LISTEN = 0xFFFF & ~(1 << 10)  # TCP_LISTEN is 10
+ESTABLISHED_OR_BEGINNING = 1 << 1 | 1 << 2  # TCP_ESTABLISHED and TCP_SYN_SENT
+INET_DIAG_CONG = 4
 
 _REQUEST = struct.Struct("@BBBBI48s")  # inet_diag_req_v2: family, protocol, extensions, padding, states, socket id
+_MESSAGE_BYTES = 72  # inet_diag_msg
 _SOCKET_ID = slice(4, 52)  # inside inet_diag_msg
 _PEER_ADDRESS = slice(4 + 20, 4 + 36)
 _MAPPED = bytes(10) + b"\xff\xff"  # an IPv4 address inside an IPv6 socket (RFC 4291, 2.5.5.2)
@@ -82,6 +85,25 @@ def _can_destroy(sock: socket.socket) -> bool:
     """Ask for a socket that cannot exist: a kernel that can destroy says it is not there, another that it cannot."""
     nowhere = bytes(40) + b"\xff" * 8  # no ports, no addresses, and the cookie that means "any"
     return _destroy(sock, socket.AF_INET, nowhere) != errno.EOPNOTSUPP
+
+
+def congestion_of(network: ipaddress.IPv4Network) -> list[str]:
+    """The congestion control of every TCP connection to a peer in `network` that is there or begins.
+
+    None where the kernel cannot tell (it is built without INET_DIAG).
+    """
+    extension = 1 << (INET_DIAG_CONG - 1)
+    found = []
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as sock:
+        for family in (socket.AF_INET, socket.AF_INET6):
+            request = _REQUEST.pack(family, socket.IPPROTO_TCP, extension, 0, ESTABLISHED_OR_BEGINNING, bytes(48))
+            try:
+                messages = ask(sock, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
+            except FileNotFoundError:
+                return []
+            found += [attributes(message[_MESSAGE_BYTES:]).get(INET_DIAG_CONG, b"") for message in messages
+                      if _is_towards(message, family, network)]  # fmt: skip
+    return [name.rstrip(b"\0").decode() for name in found if name]
 
 
 def flush_metrics() -> None:

@@ -36,7 +36,7 @@ def test_the_order_shown_is_the_order_that_runs(tmp_path: Path) -> None:
     shown = [line.strip() for line in plan_of(MATRIX, tmp_path).splitlines() if "#" in line]
     first = plan_blocks(MATRIX)[:2]
     assert shown == [
-        f"{block.condition.id}#{block.index}: {' '.join(arm.value for arm in block.order)}" for block in first
+        f"{block.condition.id}#{block.index}: {' '.join(arm.name for arm in block.order)}" for block in first
     ]
 
 

@@ -63,7 +63,7 @@ def test_a_duration_is_as_exact_as_it_is_useful(seconds: float, words: str) -> N
 
 def test_a_trials_line_has_what_it_was_and_what_came_of_it() -> None:
     line = line_of(fake.ok(FIRST, 2.0), 12, 72)
-    assert line.startswith(f"[  12/72] clean [b]/article#0 {FIRST.arm.value} ")
+    assert line.startswith(f"[  12/72] clean [b]/article#0 {FIRST.arm.name} ")
     assert line.split()[-5:] == ["ok", "2.000", "s", "500.0", "req/s"]
 
 
@@ -115,7 +115,7 @@ def test_on_a_terminal_a_bar_says_what_runs_and_how_long_the_rest_takes() -> Non
         shown.reporter.begun(1, FIRST)
         shown.finished(fake.ok(FIRST, 1.0))
         shown.reporter.ended(1)
-    assert f"clean [b]/article#0 {FIRST.arm.value}" in shown.out.getvalue()
+    assert f"clean [b]/article#0 {FIRST.arm.name}" in shown.out.getvalue()
     assert "left" in shown.out.getvalue()
     assert "1/3" in shown.out.getvalue()
 
@@ -139,7 +139,7 @@ def test_with_several_lanes_the_bar_says_what_runs_in_each() -> None:
         shown.finished(fake.ok(FIRST, 1.0))
         shown.reporter.ended(1)
     for trial in (FIRST, SECOND):
-        assert f"clean [b]/article#0 {trial.arm.value}" in shown.out.getvalue()
+        assert f"clean [b]/article#0 {trial.arm.name}" in shown.out.getvalue()
 
 
 @pytest.mark.parametrize(("left_s", "words"), [(360.0, "6 min left"), (45.0, "45 s left")])
@@ -157,7 +157,7 @@ def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_le
 def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
     matrix = replace(MATRIX, repeat=Repetition(1, 60))
     results = [
-        fake.ok(trial, {"h1": 4.0, "h2": 2.0, "h3": 1.0}[trial.arm.value] * (1 + index / 1000))
+        fake.ok(trial, {"h1": 4.0, "h2": 2.0, "h3": 1.0}[trial.arm.name] * (1 + index / 1000))
         for index in range(30)
         for trial in plan_block(matrix, matrix.conditions[0], index).trials()
     ]

@@ -8,21 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from headwind.model import (
-    Matrix,
-    Outcome,
-    Protocol,
-    Published,
-    PublishedRow,
-    Repetition,
-    Result,
-    SelfCheck,
-    Trial,
-)
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol, Role
+from headwind.model import Matrix, Outcome, Published, PublishedRow, Repetition, Result, SelfCheck, Trial
 from headwind.plan.schedule import plan_block
 from headwind.proof.proof import prove
 from headwind.report import RunData
 from headwind.run.codec import State, Status
+from headwind.settings import Windows
 from headwind.workloads.h2load import H2load
 from impair.profile import Delay, FourState, GilbertElliott, Link, Loss, Profile, Rate, Reorder, Slot
 from tests.fake import (
@@ -116,7 +108,7 @@ def timeouts_half() -> Golden:
 
 def one_trial() -> Golden:
     """The smallest run there is."""
-    matrix = example_matrix(PROFILES[0], repeat=1, protocols=example_matrix().protocols[2:])
+    matrix = example_matrix(PROFILES[0], repeat=1, arms=example_matrix().arms[2:])
     return Golden(matrix, tuple(ok_results(matrix)))
 
 
@@ -206,7 +198,7 @@ def checked() -> Golden:
     """An adaptive run with self-checks, one of which fails: the slower twin is not slower."""
     matrix = example_matrix(
         *PROFILES[:3], repeat=Repetition(least=12), title="A lab that checks itself",
-        selfcheck=SelfCheck(Protocol.H2, again=("clean", "delay"), slower=("delay",)),
+        selfcheck=SelfCheck(H2, again=("clean", "delay"), slower=("delay",)),
     )  # fmt: skip
     speed = {Protocol.H1: 1.0, Protocol.H2: 1.2, Protocol.H3: 1.5}
     spread = {"clean": 1, "delay": 1, "loss": 20}
@@ -215,6 +207,21 @@ def checked() -> Golden:
         tuple(took(trial, shaken(trial) ** spread[trial.profile.name] / speed[trial.protocol])
               for trial in trials_of(matrix)),
     )  # fmt: skip
+
+
+def arms() -> Golden:
+    """Protocols beside the same with settings of their own; some pairs are compared, and one such arm has a twin."""
+    six = Arm("h1-six", Protocol.H1, overrides=Overrides((("connections", 6),)))
+    bbr = Arm("h2-bbr", Protocol.H2, overrides=Overrides(congestion="bbr"))
+    shipped = Arm(
+        "h3-as-shipped", Protocol.H3, overrides=Overrides(server=Windows.AS_SHIPPED, client=Windows.AS_SHIPPED)
+    )
+    matrix = example_matrix(
+        *PROFILES[:2], repeat=12, title="Arms", arms=(*PLAIN, six, bbr, shipped),
+        compare=((six, H1), (bbr, H2), (shipped, H3), (H3, H2)), selfcheck=SelfCheck(bbr, again=("clean",)),
+    )  # fmt: skip
+    speed = {H1: 1.0, H2: 1.2, H3: 1.5, six: 1.51, bbr: 1.3, shipped: 0.4, bbr.twin(Role.AGAIN): 1.3}
+    return Golden(matrix, tuple(took(trial, shaken(trial) / speed[trial.arm]) for trial in trials_of(matrix)))
 
 
 def large(blocks: int = 60) -> Golden:
@@ -251,5 +258,6 @@ RUNS: dict[str, Callable[[], Golden]] = {
     "sweep": sweep,
     "published": published,
     "checked": checked,
+    "arms": arms,
 }
 LARGE: dict[str, Callable[[], Golden]] = {"large": large}  # takes seconds: only for what is about size

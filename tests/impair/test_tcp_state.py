@@ -6,12 +6,13 @@ import errno
 import ipaddress
 import os
 import socket
+import struct
 from dataclasses import dataclass, field
 
 import pytest
 
 from impair.endpoint import tcp_state
-from impair.endpoint.tcp_state import SOCK_DESTROY, Leftovers, destroy_sockets
+from impair.endpoint.tcp_state import INET_DIAG_CONG, SOCK_DESTROY, Leftovers, congestion_of, destroy_sockets
 
 PEERS = ipaddress.IPv4Network("10.77.2.0/24")
 
@@ -80,3 +81,23 @@ def test_a_missing_capability_is_an_error(kernel: Kernel) -> None:
     kernel.refusal = errno.EPERM
     with pytest.raises(PermissionError):
         destroy_sockets(PEERS)
+
+
+def with_congestion(family: int, peer: str, name: bytes) -> bytes:
+    """A message with the attribute INET_DIAG_CONG; without it, as of a connection in TIME-WAIT, where name is empty."""
+    attribute = struct.pack("@HH", 4 + len(name), INET_DIAG_CONG) + name
+    return message(family, peer) + (attribute + bytes(-len(attribute) % 4) if name else b"")
+
+
+def test_the_congestion_control_of_each_connection_with_the_peer_is_told_and_of_no_other(kernel: Kernel) -> None:
+    kernel.sockets = {
+        socket.AF_INET: [
+            with_congestion(socket.AF_INET, "10.77.2.10", b"bbr\0"),
+            with_congestion(socket.AF_INET, "10.77.2.10", b""),
+            with_congestion(socket.AF_INET, "10.77.1.10", b"reno\0"),
+        ],
+        socket.AF_INET6: [with_congestion(socket.AF_INET6, "::ffff:10.77.2.11", b"cubic\0")],
+    }
+    assert congestion_of(PEERS) == ["bbr", "cubic"]
+    kernel.silent = True
+    assert congestion_of(PEERS) == []

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from headwind.arm import PLAIN, Congestion
 from headwind.matrix.reader import load_matrix
-from headwind.model import AUTO, Congestion, Protocol, Repetition
-from headwind.run.codec import differences, matrix_from_json, matrix_to_json
+from headwind.model import AUTO, Repetition
+from headwind.run.codec import matrix_from_json, matrix_to_json
+from headwind.run.differences import differences
 from headwind.settings import Settings, Windows
 from headwind.workloads.h2load import MOST_STREAMS, H2load
 from impair.profile import (
@@ -40,7 +42,7 @@ def downlink(written: str, folder: Path) -> Link:
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
 def test_every_shipped_matrix_is_valid(file: Path) -> None:
     matrix = load_matrix(file)
-    assert matrix.protocols == tuple(Protocol)
+    assert matrix.arms[: len(PLAIN)] == PLAIN
     assert matrix.title
     assert matrix.source == file.read_text()
     assert matrix.path == str(file)
@@ -69,7 +71,7 @@ def test_the_articles_matrices_are_the_articles_eight_networks_with_netem_on_the
 
 def test_the_smoke_matrix_is_small() -> None:
     matrix = load_matrix(ROOT / "experiments/smoke.yaml")
-    assert len(matrix.conditions) * matrix.repeat.most * len(matrix.protocols) <= 18
+    assert len(matrix.conditions) * matrix.repeat.most * len(matrix.arms) <= 18
     for condition in matrix.conditions:
         assert condition.workload.size() <= 200
         assert all(
@@ -195,7 +197,7 @@ def test_what_cannot_be_repeated_or_checked_is_refused(tmp_path: Path, written: 
 def test_a_self_check_is_for_some_profiles(tmp_path: Path) -> None:
     text = MINIMAL.replace("clean: {}", "clean: {}, far: {both: {delay: 20ms}}")
     matrix = load(text + "selfcheck: {protocol: h3, again: [clean, far], slower: [far]}\n", tmp_path)
-    arms = {condition.profile.name: [arm.value for arm in matrix.arms(condition)] for condition in matrix.conditions}
+    arms = {condition.profile.name: [arm.name for arm in matrix.arms_in(condition)] for condition in matrix.conditions}
     assert arms == {"clean": ["h1", "h3", "h3-again"], "far": ["h1", "h3", "h3-again", "h3-slower"]}
     assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).selfcheck == matrix.selfcheck
 

@@ -13,9 +13,10 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from headwind.arm import Protocol
 from headwind.cli.commands import command_validate
 from headwind.matrix.reader import load_matrix
-from headwind.model import Matrix, Protocol, Published, PublishedRow
+from headwind.model import Matrix, Published, PublishedRow
 from tests.matrix_files import DEFAULT, MINIMAL, ROOT, load, refusal
 
 H1, H2, H3 = Protocol

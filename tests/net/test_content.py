@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial
+from headwind.arm import H3, PLAIN, Arm, Congestion, Protocol
+from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.testbed import testbed as lab
 from headwind.testbed.docker import docker
 from headwind.testbed.images import ensure_images
@@ -56,11 +57,11 @@ def alter(testbed: lab.Testbed, *arguments: str) -> None:
     testbed.fingerprints = testbed.read_fingerprints()
 
 
-def tried(testbed: lab.Testbed, protocol: Protocol, path: str = "/", profile: Profile = LOSSY) -> Result:
+def tried(testbed: lab.Testbed, arm: Arm, path: str = "/", profile: Profile = LOSSY) -> Result:
     """One trial; again where the machine was so busy that the network could not be proven."""
     condition = Condition(profile, H2load("some", 4 if path == "/10m" else 40, 4, 2, path=path))
-    block = Block(condition, 7, tuple(Protocol), dict.fromkeys(Direction, 5))
-    results = (run_trial(testbed, Trial(block, 0, protocol), 20.0) for _ in range(8))
+    block = Block(condition, 7, PLAIN, dict.fromkeys(Direction, 5))
+    results = (run_trial(testbed, Trial(block, 0, arm), 20.0) for _ in range(8))
     reasons = []
     for result in results:
         if result.outcome is not Outcome.INVALID:
@@ -70,33 +71,33 @@ def tried(testbed: lab.Testbed, protocol: Protocol, path: str = "/", profile: Pr
 
 
 @pytest.mark.parametrize("url", ["/", "/10k"])
-@pytest.mark.parametrize("protocol", Protocol)
-def test_an_honest_server_gives_the_asked_bytes(testbed: lab.Testbed, protocol: Protocol, url: str) -> None:
-    result = tried(testbed, protocol, url)
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_an_honest_server_gives_the_asked_bytes(testbed: lab.Testbed, arm: Arm, url: str) -> None:
+    result = tried(testbed, arm, url)
     assert (result.outcome, result.reason) == (Outcome.OK, "")
-    assert result.samples["content"]["alpn"] == protocol.alpn
+    assert result.samples["content"]["alpn"] == arm.protocol.alpn
 
 
 def test_of_a_large_object_a_stretch_is_compared(testbed: lab.Testbed) -> None:
-    result = tried(testbed, Protocol.H3, "/10m", Profile("clean"))
+    result = tried(testbed, H3, "/10m", Profile("clean"))
     assert (result.outcome, result.samples["content"]["status"]) == (Outcome.OK, 206), result.reason
     assert result.samples["content"]["bytes"] == 1 << 20
 
 
-@pytest.mark.parametrize("altered", Protocol)
+@pytest.mark.parametrize("altered", PLAIN, ids=str)
 @pytest.mark.parametrize(
     ("length", "what", "word"), [("61", "page", "40 answers had 2440 bytes instead of 24480"),
                                  ("612", "zeros", "other content than asked for: 612 bytes")]
 )  # fmt: skip
 def test_other_bytes_for_one_protocol_are_no_time_and_the_others_stay_as_they_are(
-    testbed: lab.Testbed, altered: Protocol, length: str, what: str, word: str
+    testbed: lab.Testbed, altered: Arm, length: str, what: str, word: str
 ) -> None:
-    alter(testbed, VERSIONS[altered], length, what)
+    alter(testbed, VERSIONS[altered.protocol], length, what)
     try:
-        results = {protocol: tried(testbed, protocol) for protocol in Protocol}
+        results = {arm: tried(testbed, arm) for arm in PLAIN}
     finally:
         alter(testbed)
-    assert {protocol: result.outcome for protocol, result in results.items()} == {
-        protocol: Outcome.WRONG_CONTENT if protocol is altered else Outcome.OK for protocol in Protocol
+    assert {arm: result.outcome for arm, result in results.items()} == {
+        arm: Outcome.WRONG_CONTENT if arm is altered else Outcome.OK for arm in PLAIN
     }, [result.reason for result in results.values()]
     assert word in results[altered].reason

@@ -303,7 +303,7 @@ def gain(before: dict[str, Any], after: dict[str, Any]) -> dict[str, int]:
     [
         ("routes", ["ip route add 10.99.0.0/24 via 10.77.1.253"]),
         ("routes", ["ip route add 10.99.0.0/24 via 10.77.1.253 table 77"]),
-        ("routes", ["ip route change 10.77.2.0/24 via 10.77.1.254 dev hwt0 congctl {default}"]),
+        ("congestion", ["ip route change 10.77.2.0/24 via 10.77.1.254 dev hwt0 congctl {default}"]),
         ("routes", ["ip route change 10.77.2.0/24 via 10.77.1.254 dev hwt0 congctl {congestion} initcwnd 40"]),
         ("routes", ["ip address add 10.99.0.1/32 dev hwt0"]),
         ("rules", ["ip rule add from all lookup 77 priority 77"]),

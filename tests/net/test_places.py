@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from headwind.model import Congestion
+from headwind.arm import Congestion
 from headwind.run.journal import Run
 from headwind.testbed import testbed
 from headwind.testbed.docker import docker

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headwind.model import Congestion
+from headwind.arm import Congestion
 from headwind.proof.proof import shows_rate
 from headwind.testbed import testbed
 from headwind.testbed.docker import docker

@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from headwind.model import Block, Condition, Congestion, Outcome, Protocol, Result, Trial
+from headwind.arm import H2, PLAIN, Arm, Congestion
+from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.testbed import testbed
 from headwind.testbed.docker import docker
 from headwind.testbed.images import ensure_images
@@ -139,7 +140,7 @@ SABOTAGES = (
              "this host's links, this host's qdiscs", "tc"),
     # What the lab sets itself when it joins the hosts, and would only be found later.
     inside("another congestion control", "server", "ip route change {peer} via {gateway} dev eth0 congctl reno",
-           "ip route change {peer} via {gateway} dev eth0 congctl cubic", "", "server's routes"),
+           "ip route change {peer} via {gateway} dev eth0 congctl cubic", "", "server's congestion"),
     inside("a larger first window", "server",
            "ip route change {peer} via {gateway} dev eth0 congctl cubic initcwnd 40",
            "ip route change {peer} via {gateway} dev eth0 congctl cubic", "a route with settings of its own",
@@ -158,9 +159,9 @@ def bed() -> Iterator[testbed.Testbed]:
         yield up
 
 
-def a_trial(protocol: Protocol, requests: int = 100) -> Trial:
+def a_trial(arm: Arm, requests: int = 100) -> Trial:
     condition = Condition(Profile("clean"), H2load("small", requests, 4, 10))
-    return Trial(Block(condition, 0, tuple(Protocol), dict.fromkeys(Direction, 7)), 0, protocol)
+    return Trial(Block(condition, 0, PLAIN, dict.fromkeys(Direction, 7)), 0, arm)
 
 
 def words_of(bed: testbed.Testbed, sabotage: Sabotage) -> dict[str, str]:
@@ -208,7 +209,7 @@ def possible(sabotage: Sabotage) -> None:
         pytest.skip("needs root on this host")
 
 
-def run_with(bed: testbed.Testbed, protocol: Protocol, action: Callable[[], None]) -> Result:
+def run_with(bed: testbed.Testbed, arm: Arm, action: Callable[[], None]) -> Result:
     """A trial into which `action` falls: right before the client runs, after everything else was looked at."""
     with pytest.MonkeyPatch.context() as patch:
         client = trial.run_client
@@ -218,19 +219,19 @@ def run_with(bed: testbed.Testbed, protocol: Protocol, action: Callable[[], None
             return client(*arguments)
 
         patch.setattr(trial, "run_client", run_client)
-        return trial.run_trial(bed, a_trial(protocol), timeout_s=4.0)
+        return trial.run_trial(bed, a_trial(arm), timeout_s=4.0)
 
 
-protocols = itertools.cycle(Protocol)
+arms = itertools.cycle(PLAIN)
 
 
 @pytest.mark.parametrize("sabotage", SABOTAGES, ids=[sabotage.name for sabotage in SABOTAGES])
 def test_a_sabotage_is_found_in_mid_run_and_refused_at_the_start(bed: testbed.Testbed, sabotage: Sabotage) -> None:
     possible(sabotage)
-    words, protocol = words_of(bed, sabotage), next(protocols)
+    words, arm = words_of(bed, sabotage), next(arms)
     try:
-        result = run_with(bed, protocol, lambda: execute(bed, sabotage, sabotage.do, words))
-        assert result.outcome is Outcome.INVALID, f"{protocol}: {result.reason}"
+        result = run_with(bed, arm, lambda: execute(bed, sabotage, sabotage.do, words))
+        assert result.outcome is Outcome.INVALID, f"{arm}: {result.reason}"
         assert sabotage.changed in result.reason
         if sabotage.start:
             bed.fingerprints = bed.read_fingerprints()  # as of a testbed that came up with it
@@ -242,22 +243,20 @@ def test_a_sabotage_is_found_in_mid_run_and_refused_at_the_start(bed: testbed.Te
         bed.fingerprints = bed.read_fingerprints()
 
 
-@pytest.mark.parametrize("protocol", list(Protocol))
-def test_after_all_that_the_testbed_is_as_it_was(bed: testbed.Testbed, protocol: Protocol) -> None:
-    result = trial.run_trial(bed, a_trial(protocol), timeout_s=20.0)
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_after_all_that_the_testbed_is_as_it_was(bed: testbed.Testbed, arm: Arm) -> None:
+    result = trial.run_trial(bed, a_trial(arm), timeout_s=20.0)
     assert (result.outcome, result.reason) == (Outcome.OK, "")
 
 
-@pytest.mark.parametrize("protocol", list(Protocol))
-def test_a_server_without_its_processors_is_found_by_the_time_it_waited(
-    bed: testbed.Testbed, protocol: Protocol
-) -> None:
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_a_server_without_its_processors_is_found_by_the_time_it_waited(bed: testbed.Testbed, arm: Arm) -> None:
     """Also where the quota was there before the fingerprints were taken."""
     identity = bed.containers["server"]
     docker("update", "--cpus", "0.05", identity)
     try:
         bed.fingerprints = bed.read_fingerprints()
-        result = trial.run_trial(bed, a_trial(protocol, requests=2000), timeout_s=20.0)
+        result = trial.run_trial(bed, a_trial(arm, requests=2000), timeout_s=20.0)
         assert result.outcome is Outcome.INVALID, result.reason
         assert "throttled_ratio" in result.reason
         assert "the server's" in result.reason
@@ -266,14 +265,14 @@ def test_a_server_without_its_processors_is_found_by_the_time_it_waited(
         bed.fingerprints = bed.read_fingerprints()
 
 
-@pytest.mark.parametrize("protocol", list(Protocol))
-def test_a_paused_router_is_found(bed: testbed.Testbed, protocol: Protocol) -> None:
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_a_paused_router_is_found(bed: testbed.Testbed, arm: Arm) -> None:
     def pause() -> None:
         docker("pause", bed.containers["impair"])
         time.sleep(1.0)
         docker("unpause", bed.containers["impair"])
 
-    result = run_with(bed, protocol, pause)
+    result = run_with(bed, arm, pause)
     assert result.outcome is Outcome.INVALID, result.reason
     assert "standstill_s" in result.reason
 
@@ -305,7 +304,7 @@ def test_an_nginx_that_obeys_another_file_is_found(bed: testbed.Testbed) -> None
         docker("exec", identity, "sh", "-c", OTHER_NGINX)
 
     try:
-        result = run_with(bed, Protocol.H2, replace)
+        result = run_with(bed, H2, replace)
         assert result.outcome is Outcome.LAB_ERROR
         assert "nginx died" in result.reason
         with pytest.raises(NotPlain, match=r"nginx obeys another file than /opt/headwind/nginx/nginx\.conf"):

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from headwind.model import Block, Condition, Congestion, Protocol, Result, Trial
+from headwind.arm import H3, PLAIN, Arm, Congestion
+from headwind.model import Block, Condition, Result, Trial
 from headwind.settings import LARGEST_BDP_BYTES, PORTS, UNBOUND, Settings, Windows
 from headwind.testbed import testbed as testbeds
 from headwind.testbed.docker import docker
@@ -31,12 +32,10 @@ def testbed() -> Iterator[testbeds.Testbed]:
         yield up
 
 
-def result(
-    testbed: testbeds.Testbed, settings: Settings, protocol: Protocol = Protocol.H3, work: H2load = BULK
-) -> Result:
+def result(testbed: testbeds.Testbed, settings: Settings, arm: Arm = H3, work: H2load = BULK) -> Result:
     seeds = dict.fromkeys(Direction, 1)
-    block = Block(Condition(Profile("far", FAR, FAR), work), 0, (protocol,), seeds)
-    return run_trial(testbed, Trial(block, 0, protocol), TIMEOUT_S, settings=settings)
+    block = Block(Condition(Profile("far", FAR, FAR), work), 0, (arm,), seeds)
+    return run_trial(testbed, Trial(block, 0, arm), TIMEOUT_S, settings=settings)
 
 
 def test_a_planted_send_buffer_is_named_and_without_it_no_window_is(testbed: testbeds.Testbed) -> None:
@@ -49,14 +48,14 @@ def test_a_planted_send_buffer_is_named_and_without_it_no_window_is(testbed: tes
 
 
 def test_what_a_trial_had_is_what_its_settings_say(testbed: testbeds.Testbed) -> None:
-    for protocol in Protocol:
-        had = result(testbed, UNBOUND, protocol).proof.counters["windows"]
+    for arm in PLAIN:
+        had = result(testbed, UNBOUND, arm).proof.counters["windows"]
         tcp = [had[side][name] for side in had for name in ("tcp_rmem_max_bytes", "tcp_wmem_max_bytes")]
         assert min(tcp) // 2 >= 2 * LARGEST_BDP_BYTES
         assert had["server"]["http3_stream_buffer_bytes"] >= 2 * LARGEST_BDP_BYTES
-        shipped = result(testbed, AS_SHIPPED, protocol).proof.counters["windows"]
+        shipped = result(testbed, AS_SHIPPED, arm).proof.counters["windows"]
         assert shipped["server"]["http3_stream_buffer_bytes"] == 64 << 10
-        if protocol is Protocol.H3:
+        if arm is H3:
             for side, name in (("server", "udp_rcvbuf_bytes"), ("client", "udp_rcvbuf_bytes")):
                 assert had[side][name] >= shipped[side][name] > 0
             assert had["client"]["udp_rcvbuf_bytes"] == 32 << 20, "NET_ADMIN is not bound by net.core.rmem_max"

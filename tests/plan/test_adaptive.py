@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import lab
-from headwind.model import Trial, Twin, slowed
+from headwind.model import Trial, slowed
 from headwind.plan import adaptive
 from headwind.run.codec import State
 from headwind.run.journal import Run
@@ -184,7 +184,7 @@ def test_a_difference_between_twins_is_loud(
 
     def uneven(trial: Trial) -> Any:
         profile = trial.block.condition.profile
-        return slowed(profile) if isinstance(trial.arm, Twin) else profile
+        return slowed(profile) if trial.arm.is_twin else profile
 
     monkeypatch.setattr(Trial, "profile", property(uneven))
     fake_lab.world.noise_ratio = 0.03

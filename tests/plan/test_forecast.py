@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from headwind.model import Condition, Protocol, Trial
+from headwind.arm import H1, Protocol
+from headwind.model import Condition, Trial
 from headwind.plan.forecast import OVERHEAD_S, Forecast, guess_s
 from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
@@ -34,7 +35,7 @@ def test_a_protocol_and_a_condition_are_learnt_for_themselves() -> None:
     forecast = Forecast(60.0, [fake.ok(one(Protocol.H1), 7.0)])
     for other in (one(Protocol.H2), one(Protocol.H1, LOSS)):
         assert forecast.trial_s(other) == Forecast(60.0).trial_s(other)
-    assert forecast.learnt == {("clean/article", Protocol.H1): 1}
+    assert forecast.learnt == {("clean/article", H1): 1}
 
 
 def test_a_stopped_trial_teaches_how_long_it_took_and_a_broken_one_nothing() -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwind.model import Block, Condition, Matrix, Protocol, Repetition
+from headwind.arm import H1, H3, PLAIN, Arm
+from headwind.model import Block, Condition, Matrix, Repetition
 from headwind.plan.schedule import netem_seed, plan_block, plan_blocks
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
@@ -18,13 +19,11 @@ from impair.profile import Direction, Link, Loss, Profile
 PAGE = H2load("page", requests=10, connections=2, streams=1)
 
 
-def matrix(
-    conditions: int = 5, repeat: int = 6, seed: int = 1, protocols: tuple[Protocol, ...] = tuple(Protocol)
-) -> Matrix:
+def matrix(conditions: int = 5, repeat: int = 6, seed: int = 1, arms: tuple[Arm, ...] = PLAIN) -> Matrix:
     """Conditions p0/page, p1/page, ..."""
     profiles = [Profile(f"p{index}", downlink=Link(loss=Loss(index / 1000))) for index in range(conditions)]
     conditions_ = tuple(Condition(profile, PAGE) for profile in profiles)
-    return Matrix(protocols, conditions_, Repetition.fixed(repeat), 60.0, seed)
+    return Matrix(arms, conditions_, Repetition.fixed(repeat), 60.0, seed)
 
 
 def by_condition(plan: list[Block]) -> dict[str, list[Block]]:
@@ -39,7 +38,7 @@ MATRICES = st.builds(
     st.integers(1, 6),
     st.integers(1, 9),
     st.integers(0, 2**63 - 1),
-    st.lists(st.sampled_from(Protocol), min_size=1, max_size=3, unique=True).map(tuple),
+    st.lists(st.sampled_from(PLAIN), min_size=1, max_size=3, unique=True).map(tuple),
 )
 
 
@@ -56,22 +55,19 @@ def test_each_pass_visits_every_condition_once(experiment: Matrix) -> None:
 @given(MATRICES)
 def test_every_block_runs_every_protocol_once_and_every_trial_has_its_own_name(experiment: Matrix) -> None:
     plan = plan_blocks(experiment)
-    assert all(
-        set(block.order) == set(experiment.protocols) and len(block.order) == len(experiment.protocols)
-        for block in plan
-    )
+    assert all(set(block.order) == set(experiment.arms) and len(block.order) == len(experiment.arms) for block in plan)
     ids = [trial.id for block in plan for trial in block.trials()]
-    assert len(set(ids)) == len(ids) == len(plan) * len(experiment.protocols)
+    assert len(set(ids)) == len(ids) == len(plan) * len(experiment.arms)
 
 
 @given(MATRICES)
 def test_in_as_many_blocks_as_protocols_each_has_had_every_position_once(experiment: Matrix) -> None:
-    count = len(experiment.protocols)
+    count = len(experiment.arms)
     for blocks in by_condition(plan_blocks(experiment)).values():
         for start in range(0, len(blocks) - count + 1, count):
             square = [block.order for block in blocks[start : start + count]]
             for position in range(count):
-                assert {order[position] for order in square} == set(experiment.protocols)
+                assert {order[position] for order in square} == set(experiment.arms)
 
 
 @given(MATRICES)
@@ -127,7 +123,7 @@ def test_no_protocol_order_is_favoured() -> None:
     experiment = matrix(conditions=200, repeat=9)
     firsts = Counter(block.order for block in plan_blocks(experiment) if block.index % 3 == 0)
     assert sum(firsts.values()) == 600
-    assert sum((firsts[order] - 100) ** 2 / 100 for order in permutations(Protocol)) < 20.5
+    assert sum((firsts[order] - 100) ** 2 / 100 for order in permutations(PLAIN)) < 20.5
 
 
 def test_no_condition_comes_early_or_late_more_often_than_chance_allows() -> None:
@@ -161,8 +157,8 @@ def test_a_block_does_not_depend_on_the_others() -> None:
         assert plan_block(experiment, block.condition, block.index) == block
 
 
-@pytest.mark.parametrize("protocols", [(Protocol.H3,), (Protocol.H3, Protocol.H1)])
-def test_fewer_protocols_are_balanced_too(protocols: tuple[Protocol, ...]) -> None:
-    for blocks in by_condition(plan_blocks(matrix(protocols=protocols))).values():
+@pytest.mark.parametrize("arms", [(H3,), (H3, H1)])
+def test_fewer_protocols_are_balanced_too(arms: tuple[Arm, ...]) -> None:
+    for blocks in by_condition(plan_blocks(matrix(arms=arms))).values():
         firsts = Counter(block.order[0] for block in blocks)
-        assert set(firsts.values()) == {6 // len(protocols)}
+        assert set(firsts.values()) == {6 // len(arms)}

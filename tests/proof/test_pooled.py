@@ -8,7 +8,8 @@ from functools import cache
 
 import pytest
 
-from headwind.model import Outcome, Proof, Protocol, Trial
+from headwind.arm import H3, PLAIN, Protocol
+from headwind.model import Outcome, Proof, Trial
 from headwind.proof.evidence import Evidence
 from headwind.proof.expectation import stationary_loss
 from headwind.proof.pooled import FALSE_ALARM_PER_RUN, Pooled, pooled
@@ -71,7 +72,7 @@ def failed(data: RunData) -> list[Pooled]:
 def test_2_percent_asked_and_2_2_given_over_40000_packets_is_a_finding() -> None:
     data = a_run(LOSS, given={Protocol.H3: down("loss", loss=Loss(0.022))})
     (finding,) = (question for question in failed(data) if not question.between)
-    assert (finding.arms, finding.count, finding.direction) == ((Protocol.H3,), 40_000, Direction.DOWNLINK)
+    assert (finding.arms, finding.count, finding.direction) == ((H3,), 40_000, Direction.DOWNLINK)
     assert finding.measured == pytest.approx(0.022)
     assert finding.text.startswith("downlink loss 2.20 % instead of 2 % (h3: 40,000 packets can tell ± 0.")
 
@@ -79,7 +80,7 @@ def test_2_percent_asked_and_2_2_given_over_40000_packets_is_a_finding() -> None
 def test_what_is_wrong_for_every_arm_is_found_in_all_of_them_and_not_between_them() -> None:
     wrong = down("loss", loss=Loss(0.022))
     found = failed(a_run(LOSS, given=dict.fromkeys(Protocol, wrong)))
-    assert {question.arms for question in found} == {*((protocol,) for protocol in Protocol), (*Protocol,)}
+    assert {question.arms for question in found} == {*((arm,) for arm in PLAIN), PLAIN}
     assert not any(question.between for question in found)
 
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from client.h2load import Fetch
-from headwind.model import Block, Condition, Protocol, Trial
+from headwind.arm import H1, H2, H3, Arm, Protocol
+from headwind.model import Block, Condition, Trial
 from headwind.proof.evidence import Evidence, WindowSizes
 from headwind.proof.windows import Window, limiting, window_warnings, windows
 from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
@@ -29,8 +30,8 @@ CLIENT: WindowSizes = {
 }
 
 
-def trial(profile: Profile = FAR, workload: H2load = BULK, protocol: Protocol = Protocol.H3) -> Trial:
-    return Trial(Block(Condition(profile, workload), 0, (protocol,), {}), 0, protocol)
+def trial(profile: Profile = FAR, workload: H2load = BULK, arm: Arm = H3) -> Trial:
+    return Trial(Block(Condition(profile, workload), 0, (arm,), {}), 0, arm)
 
 
 def evidence(payload_bps: float, wall_s: float, server: WindowSizes = SERVER, rtt_s: float = 0.04) -> Evidence:
@@ -68,12 +69,12 @@ def test_a_window_of_a_stream_is_there_for_each_stream_and_counts_for_http3_only
     many = replace(BULK, streams=3)
     assert list(window_warnings(trial(workload=many), evidence(payload_bps, 20), 20))
     assert not list(window_warnings(trial(), evidence(payload_bps, 20), 20))
-    assert not list(window_warnings(trial(workload=many, protocol=Protocol.H2), evidence(payload_bps, 20), 20))
+    assert not list(window_warnings(trial(workload=many, arm=H2), evidence(payload_bps, 20), 20))
 
 
 def test_a_small_buffer_of_tcp_is_named() -> None:
     tight = {**SERVER, "tcp_wmem_max_bytes": 128 << 10}
-    (warning,) = window_warnings(trial(protocol=Protocol.H1), evidence(65536 * 8 / 0.04, 20, tight), 20)
+    (warning,) = window_warnings(trial(arm=H1), evidence(65536 * 8 / 0.04, 20, tight), 20)
     assert warning.startswith("limited by a window of 64 KB (the server's TCP buffer (tcp_wmem))")
 
 

@@ -11,8 +11,9 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
+from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.format import arm_name
-from headwind.model import Outcome, Protocol
+from headwind.model import Outcome
 from headwind.observed import Observed
 from headwind.report import RunData, render
 from headwind.report.answer import headline, seen, trust, workloads
@@ -36,15 +37,12 @@ def data_of(name: str) -> RunData:
     return RUNS[name]().data(name)
 
 
-def raced(speeds: dict[Protocol, float], *profiles: Profile, repeat: int = 12) -> RunData:
+def raced(speeds: dict[Arm, float], *profiles: Profile, repeat: int = 12) -> RunData:
     """A run in which each protocol is so many times as fast, give or take 1 %."""
     matrix = example_matrix(*profiles, repeat=repeat)
     return Golden(
-        matrix, tuple(took(trial, shaken(trial) ** 0.3 / speeds[trial.protocol]) for trial in trials_of(matrix))
+        matrix, tuple(took(trial, shaken(trial) ** 0.3 / speeds[trial.arm]) for trial in trials_of(matrix))
     ).data("x")
-
-
-H1, H2, H3 = Protocol
 
 
 @pytest.mark.parametrize(
@@ -63,7 +61,7 @@ H1, H2, H3 = Protocol
     ],
 )
 def test_the_headline_names_the_winner_first(speeds: tuple[float, float, float], said: str) -> None:
-    assert headline(raced(dict(zip(Protocol, speeds, strict=True)), *PROFILES[:2])) == said
+    assert headline(raced(dict(zip(PLAIN, speeds, strict=True)), *PROFILES[:2])) == said
 
 
 def test_what_is_settled_nowhere_is_open() -> None:
@@ -86,6 +84,9 @@ def test_without_a_verdict_the_headline_says_why(name: str, said: str) -> None:
     assert headline(data_of(name)) == said
 
 
+NAME = r"HTTP/[\d.]*\d(?: \([\w-]+\))?"  # of an arm
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_no_sentence_is_stronger_than_the_verdicts(name: str) -> None:
     """Every `A beats B` of the first screen is a clear verdict that survives among all, in as many conditions."""
@@ -95,13 +96,13 @@ def test_no_sentence_is_stronger_than_the_verdicts(name: str) -> None:
         for line in data.judgement.compared
         if line.primary.survives and line.primary.verdict.is_clear
     }
-    for winner, rest in re.findall(r"(HTTP/\S+) beats ([^;]+)", headline(data)):
-        for losers, count in re.findall(r"((?:HTTP/[\d.]+(?:, | and )?)+) in (?:all )?(\d+)", rest):
-            for loser in re.findall(r"HTTP/[\d.]*\d", losers):
+    for winner, rest in re.findall(rf"({NAME}) beats ([^;]+)", headline(data)):
+        for losers, count in re.findall(rf"((?:{NAME}(?:, | and )?)+) in (?:all )?(\d+)", rest):
+            for loser in re.findall(NAME, losers):
                 assert sum(pair == (winner, loser) for _, pair in settled) == int(count)
     for standing in standings(data):
         for text in (standing.claim, *standing.notes):
-            for winner, loser in re.findall(r"(HTTP/\S+) beats (HTTP/[\d.]*\d)", text):
+            for winner, loser in re.findall(rf"({NAME}) beats ({NAME})", text):
                 assert (standing.condition.id, (winner, loser)) in settled
 
 
@@ -144,15 +145,15 @@ def test_who_was_first_is_counted_over_blocks_in_which_all_gave_data() -> None:
     matrix = example_matrix(PROFILES[3], repeat=5)
     times = {0: (1, 2, 3), 1: (2, 1, 3), 2: (60, 2, 60), 3: (60, 60, 60), 4: (2, 2, 3)}
     results = [
-        timeout(trial) if times[trial.block.index][list(Protocol).index(trial.protocol)] == 60
-        else ok(trial, times[trial.block.index][list(Protocol).index(trial.protocol)])
+        timeout(trial) if times[trial.block.index][PLAIN.index(trial.arm)] == 60
+        else ok(trial, times[trial.block.index][PLAIN.index(trial.arm)])
         for trial in trials_of(matrix)
     ]  # fmt: skip
     (rows,) = rows_of(results).values()
-    firsts, blocks = first_in(rows, matrix.protocols)
+    firsts, blocks = first_in(rows, matrix.arms)
     assert (firsts, blocks) == ({H1: 1, H2: 2}, 5), "equal times, or none, make nobody first"
     without = [replace(each, outcome=Outcome.INVALID) if each.trial.id.endswith("#0/h2") else each for each in results]
-    assert first_in(next(iter(rows_of(without).values())), matrix.protocols) == ({H2: 2}, 4)
+    assert first_in(next(iter(rows_of(without).values())), matrix.arms) == ({H2: 2}, 4)
 
 
 def test_lowest_medians_are_called_seen_and_not_proven() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, sync_playwright
 
-from headwind.model import Protocol
+from headwind.arm import PLAIN
 from headwind.report import render
 from tests.fake import STARTED_AT
 from tests.golden.runs import LARGE, RUNS
@@ -140,7 +140,7 @@ def test_without_its_script_the_page_still_has_every_number(browser: Browser, fi
             if summary.is_visible():
                 summary.click()
         rows = page.locator("table.blocks tbody tr")
-        cells = [text for row in rows.all() for text in row.locator("td").all_inner_texts()[: len(Protocol)]]
+        cells = [text for row in rows.all() for text in row.locator("td").all_inner_texts()[: len(PLAIN)]]
         assert len(cells) == len({result.trial.id for result in golden.results})
         assert all(text.strip() for text in cells)
         shown = page.locator("main").inner_text()
@@ -230,7 +230,7 @@ def test_under_the_pointer_are_the_facts_of_the_trial_and_its_command(reader: Re
     clean = [result for result in golden.results if result.trial.block.condition.id == "clean/article"]
     assert len(texts) == len(clean), "each trial is found by moving over the chart"
     for result in clean:
-        place = f"{result.trial.arm.value}, block {result.trial.block.index}, place {result.trial.position + 1}: "
+        place = f"{result.trial.arm.name}, block {result.trial.block.index}, place {result.trial.position + 1}: "
         (text,) = [text for text in texts if text.startswith(place)]
         assert result.outcome.value in text
         assert result.command in text
@@ -280,7 +280,7 @@ def test_the_trials_can_be_saved_from_the_page(name: str, reader: Reader, files:
     assert len(rows) == len(whole["trials"]["block"]) == len(results)
     for row, result in zip(rows, results, strict=True):
         assert (row["outcome"], int(row["block"]), row["arm"]) == (
-            result.outcome.value, result.trial.block.index, result.trial.arm.value,
+            result.outcome.value, result.trial.block.index, result.trial.arm.name,
         )  # fmt: skip
         assert float(row["total_s"] or -1) == pytest.approx(result.metrics.get("total_s", -1), abs=1e-6)
     assert reader.said == []

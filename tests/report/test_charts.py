@@ -16,10 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
+from headwind.arm import PLAIN, Arm, Protocol
+from headwind.matrix.arms import MOST_ARMS
 from headwind.observed import NOTHING, Observed
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
 from headwind.report.html.charts.svg import WIDTH, Point
+from headwind.report.html.colours import arm_style
 from headwind.workloads.h2load import TOTAL
 from tests.drawn import Drawn
 
@@ -386,6 +389,18 @@ def test_hostile_labels_are_text_and_long_ones_are_whole_in_their_title() -> Non
     assert not any(len(text) > 30 for text in Drawn(chart).texts)
 
 
+def test_every_arm_beyond_the_plain_ones_has_a_colour_and_a_line_of_its_own() -> None:
+    arms = [Arm(f"h2-n{number}", Protocol.H2) for number in range(MOST_ARMS)]
+    rules = arm_style([*PLAIN, *arms])
+    marks = re.findall(r"\.chart \.([\w-]+), \.arm\.\1, \.cell\.\1 \{ --mark: var\(--(a\d)\); \}", rules)
+    assert [name for name, _ in marks] == [arm.name for arm in arms]
+    assert {f"--{colour}" for _, colour in marks} == {f"--a{number}" for number in range(1, MOST_ARMS + 1)}
+    dashes = re.findall(r"\.chart \.([\w-]+)\.curve \{ stroke-dasharray: ([^;]+); \}", rules)
+    assert len({dash for _, dash in dashes}) == len(dashes) == MOST_ARMS
+    assert all(f"--{colour}:" in CSS for _, colour in marks)
+    assert arm_style(PLAIN) == ""
+
+
 def luminance(colour: str) -> float:
     """Relative luminance (WCAG 2.2)."""
     parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
@@ -398,7 +413,9 @@ def test_every_colour_stands_out_from_its_ground() -> None:
     assert len(roots) == 3
     assert roots[0] == roots[2]
     for colours, ground in zip(roots, ("#ffffff", "#12161c", "#ffffff"), strict=True):
-        assert len(colours) == 11
+        assert len(colours) == 19
+        arms = [colour for name, colour in colours.items() if not name.startswith("c")]
+        assert len(set(arms)) == len(arms), "two arms of a chart look alike"
         for colour in colours.values():
             dark, light = sorted((luminance(colour), luminance(ground)))
             assert (light + 0.05) / (dark + 0.05) >= 4.5

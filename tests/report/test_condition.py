@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from headwind.model import Condition, Protocol
+from headwind.arm import H1, H2, H3
+from headwind.model import Condition
 from headwind.report.condition import ConditionView, condition_view
 from headwind.report.data import RunData
 from headwind.report.doubts import doubts
@@ -24,8 +25,6 @@ from headwind.workloads.h2load import TOTAL
 from impair.profile import Direction
 from tests.golden.runs import LARGE, RUNS
 from tests.pages import parse, words
-
-H1, H2, H3 = Protocol
 
 
 def data_of(name: str) -> RunData:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from headwind.model import Protocol, Result
+from headwind.arm import H1, H2, H3, Arm
+from headwind.model import Result
 from headwind.report import RunData, render
 from headwind.report.answer import otherwise
 from headwind.report.cost import costs
@@ -19,17 +20,15 @@ from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, timeou
 from tests.golden.runs import RUNS, Golden, shaken, took
 from tests.pages import parse, section, words
 
-H1, H2, H3 = Protocol
-
 
 def run(*results: Result, repeat: int = 12) -> RunData:
     return Golden(example_matrix(*PROFILES[:2], repeat=repeat), results).data("x")
 
 
-def times(slow: dict[Protocol, float], *, repeat: int = 12) -> list[Result]:
+def times(slow: dict[Arm, float], *, repeat: int = 12) -> list[Result]:
     """Over the delay each protocol takes so many times as long as over the clean network, where it takes 1 s."""
     return [
-        took(trial, shaken(trial) ** 0.1 * (slow[trial.protocol] if trial.profile.name == "delay" else 1.0))
+        took(trial, shaken(trial) ** 0.1 * (slow[trial.arm] if trial.profile.name == "delay" else 1.0))
         for trial in trials_of(example_matrix(*PROFILES[:2], repeat=repeat))
     ]
 
@@ -45,7 +44,7 @@ def test_the_cost_is_the_median_over_the_clean_median() -> None:
 
 def test_a_median_that_is_only_bounded_costs_at_least_so_much() -> None:
     results = [
-        timeout(each.trial) if each.trial.profile.name == "delay" and each.trial.protocol is H1 else each
+        timeout(each.trial) if each.trial.profile.name == "delay" and each.trial.arm is H1 else each
         for each in times({H1: 4.0, H2: 3.0, H3: 2.0})
     ]
     ((_, found),) = costs(standings(run(*results)))[0].rows
@@ -73,7 +72,7 @@ def test_marks_of_a_cost_are_where_the_ratios_are() -> None:
     assert min(x for x, _ in arrow) < axis(8.0) < max(x for x, _ in arrow)
 
 
-def drifting(slower: dict[Protocol, float]) -> RunData:
+def drifting(slower: dict[Arm, float]) -> RunData:
     """A run whose last tenth is so many times as slow."""
     results = times({H1: 1.0, H2: 1.0, H3: 1.0}, repeat=30)
     ordered = sorted(results, key=lambda each: (each.trial.block.index, each.trial.id))
@@ -85,7 +84,7 @@ def drifting(slower: dict[Protocol, float]) -> RunData:
                 started_at=STARTED_AT + 10 * number,
                 metrics={
                     **each.metrics,
-                    "total_s": each.metrics["total_s"] * (slower[each.trial.protocol] if number >= late else 1),
+                    "total_s": each.metrics["total_s"] * (slower[each.trial.arm] if number >= late else 1),
                 },
             )
             for number, each in enumerate(ordered)
@@ -102,7 +101,7 @@ def drifting(slower: dict[Protocol, float]) -> RunData:
         ({H1: 1.5, H2: 1.5, H3: 0.9}, "not all protocols alike."),
     ],
 )
-def test_drift_is_told_in_words(slower: dict[Protocol, float], said: str) -> None:
+def test_drift_is_told_in_words(slower: dict[Arm, float], said: str) -> None:
     assert drift_text(drifting(slower)).endswith(said)
 
 
@@ -112,7 +111,7 @@ def test_of_few_trials_no_drift_is_told() -> None:
 
 def test_where_another_metric_says_the_opposite_one_sentence_says_what_that_means() -> None:
     results = [
-        replace(each, metrics={**each.metrics, "request_p50_s": 0.1 if each.trial.protocol is H1 else 0.2})
+        replace(each, metrics={**each.metrics, "request_p50_s": 0.1 if each.trial.arm is H1 else 0.2})
         for each in times({H1: 1.0, H2: 1.0, H3: 0.5})
     ]
     (said,) = otherwise(run(*results))

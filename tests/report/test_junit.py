@@ -7,8 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from headwind.arm import H2, H3, Arm, Role
 from headwind.format import clean
-from headwind.model import Arm, Outcome, Protocol, Role, Twin
+from headwind.model import Outcome
 from headwind.proof.pooled import Pooled
 from headwind.report.data import RunData
 from headwind.report.formats.junit import junit_xml
@@ -76,7 +77,7 @@ def test_a_network_that_only_all_trials_together_show_to_be_another_one_is_a_fai
     data = RUNS["mixed"]().data("mixed")
     condition = data.matrix.conditions[0]
     question = Pooled(
-        condition, Direction.DOWNLINK, "loss_ratio", (Protocol.H3,), False, 0.02, 0.022, 40_000, "packets", 1e-6,
+        condition, Direction.DOWNLINK, "loss_ratio", (H3,), False, 0.02, 0.022, 40_000, "packets", 1e-6,
         0.0007, 0.0, passed=passed,
     )  # fmt: skip
     vars(data)["pooled"] = (question,)
@@ -120,7 +121,7 @@ def test_what_never_ran_is_skipped(skipped: bool) -> None:
 
 def test_self_checks_fail_pass_or_are_open() -> None:
     matrix = checked_matrix()
-    slow: dict[Arm, float] = {Twin(Protocol.H2, Role.AGAIN): 1.0, Twin(Protocol.H2, Role.SLOWER): 1.0}
+    slow: dict[Arm, float] = {H2.twin(Role.AGAIN): 1.0, H2.twin(Role.SLOWER): 1.0}
     data = Golden(matrix, tuple(ok(trial, slow.get(trial.arm, 1.0)) for trial in trials_of(matrix))).data("x")
     told = {place: state(case) for place, case in cases(root_of(data)).items() if place[1].startswith("self-check")}
     assert told == {

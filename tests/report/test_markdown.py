@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from headwind.arm import H2, Arm, Protocol, Role
 from headwind.format import clean
-from headwind.model import Arm, Protocol, Repetition, Role, Twin
+from headwind.model import Repetition
 from headwind.report.data import RunData
 from headwind.report.formats.markdown import code, summary_md, text
 from tests.fake import PROFILES, example_matrix, ok, trials_of
@@ -87,7 +88,7 @@ def test_every_summary_is_one_table_with_a_row_for_each_condition(name: str) -> 
     data = RUNS[name]().data(name)
     shown = page(summary(data))
     rows = [[words(cell) for cell in row] for row in shown.iter("tr")]
-    pairs = len(data.matrix.protocols) * (len(data.matrix.protocols) - 1) // 2
+    pairs = len(data.matrix.compare) or len(data.matrix.arms) * (len(data.matrix.arms) - 1) // 2
     if pairs:
         assert [row[0] for row in rows[1:]] == [plain(condition.id) for condition in data.matrix.conditions]
     assert {len(row) for row in rows} == ({1 + pairs} if pairs else set())
@@ -121,7 +122,7 @@ def test_warnings_come_before_the_table_and_trials_that_did_not_finish_are_in_it
 
 def test_a_self_check_that_failed_comes_before_everything_and_cannot_be_overlooked() -> None:
     matrix = checked_matrix()
-    slow: dict[Arm, float] = {Twin(Protocol.H2, Role.AGAIN): 1.5}
+    slow: dict[Arm, float] = {H2.twin(Role.AGAIN): 1.5}
     results = tuple(ok(trial, slow.get(trial.arm, 1.0)) for trial in trials_of(matrix))
     shown = page(summary(Golden(matrix, results).data("x")))
     (alarm,) = shown.iter("blockquote")

@@ -12,30 +12,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwind.model import Matrix, Protocol, Published, PublishedRow, Result
+from headwind.arm import H1, H2, H3, Arm, Protocol
+from headwind.model import Matrix, Published, PublishedRow, Result
 from headwind.report.compare.terminal import warnings
 from headwind.report.data import RunData
 from headwind.report.html.page import render
 from headwind.report.published import Row, published_rows, published_verdict, word_for
-from headwind.run.codec import State, Status, differences, matrix_from_json, matrix_to_json
+from headwind.run.codec import State, Status, matrix_from_json, matrix_to_json
+from headwind.run.differences import differences
 from headwind.run.journal import Run
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import TOTAL
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, ok, timeout, trials_of
 
-H1, H2, H3 = Protocol
 MARGIN = 0.05
 ARTICLE = Published(
     "nginx-quic",
     "HTTP/1.1 against HTTP/3",
     (
-        PublishedRow("clean/article", {H1: 0.4, H3: 0.6}),
-        PublishedRow("delay/article", {H1: 1.9, H3: 3.65}),
-        PublishedRow("loss/article", {H1: None, H3: 15.0}),
+        PublishedRow("clean/article", {Protocol.H1: 0.4, Protocol.H3: 0.6}),
+        PublishedRow("delay/article", {Protocol.H1: 1.9, Protocol.H3: 3.65}),
+        PublishedRow("loss/article", {Protocol.H1: None, Protocol.H3: 15.0}),
     ),
     "single runs",
 )
-GONE = PublishedRow("gone", {H1: 1.0, H3: 1.0}, "there is no such condition")
+GONE = PublishedRow("gone", {Protocol.H1: 1.0, Protocol.H3: 1.0}, "there is no such condition")
 
 
 # With the run
@@ -93,12 +94,12 @@ def run_data(matrix: Matrix, results: list[Result], state: State = State.FINISHE
     return RunData("run", matrix, tuple(results), ENVIRONMENT, Status(state, "", STARTED_AT, STARTED_AT + 60))
 
 
-def rows_of(matrix: Matrix, times_s: Mapping[str, Mapping[Protocol, float | None]]) -> list[Row]:
+def rows_of(matrix: Matrix, times_s: Mapping[str, Mapping[Arm, float | None]]) -> list[Row]:
     """The report's rows for a run in which each protocol took about so long by profile; None: it never finished."""
     results = []
     for trial in trials_of(matrix):
         if trial.block.condition.profile.name in times_s:
-            time_s = times_s[trial.block.condition.profile.name][trial.protocol]
+            time_s = times_s[trial.block.condition.profile.name][trial.arm]
             results.append(timeout(trial) if time_s is None else ok(trial, time_s * (1 + trial.block.index / 1000)))
     data = run_data(matrix, results)
     (source,) = published_rows(data, data.judgement)
@@ -135,11 +136,11 @@ def test_who_alone_gave_a_result_is_reproduced_by_who_completes_more_often_or_is
 
 
 def test_the_candidate_is_the_later_protocol_of_the_matrix_in_whatever_order_an_article_tells() -> None:
-    rows = (PublishedRow("clean/article", {H3: 0.6, H2: 0.5, H1: 0.4}),)
+    rows = (PublishedRow("clean/article", {Protocol.H3: 0.6, Protocol.H2: 0.5, Protocol.H1: 0.4}),)
     forwards = with_article(NETWORKS, replace(ARTICLE, rows=rows))
     pairs = [(row.base, row.new, row.published_verdict) for row in rows_of(forwards, {})]
     assert pairs == [(H1, H3, Verdict.SLOWER), (H2, H3, Verdict.SLOWER), (H1, H2, Verdict.SLOWER)]
-    backwards = replace(forwards, protocols=(H3, H1))
+    backwards = replace(forwards, arms=(H3, H1))
     assert [(row.base, row.new, row.published_verdict) for row in rows_of(backwards, {})] == [(H3, H1, Verdict.FASTER)]
 
 

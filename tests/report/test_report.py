@@ -22,9 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from headwind.arm import H1, H3
 from headwind.format import clean, measured
 from headwind.metric import Better
-from headwind.model import Outcome, Protocol, Result
+from headwind.model import Outcome, Result
 from headwind.observed import NOTHING, Kind, Observed, from_best
 from headwind.observed import median as median_of
 from headwind.report import RunData, render, summary_table, write_report
@@ -106,7 +107,7 @@ def test_the_median_holds_whatever_the_unfinished_trials_would_have_taken(
 
 def one_cell(*results: Result) -> Row:
     """The row of these results, all of one condition and of h1."""
-    matrix = replace(example_matrix(PROFILES[2], repeat=len(results)), protocols=(Protocol.H1,))
+    matrix = replace(example_matrix(PROFILES[2], repeat=len(results)), arms=(H1,))
     trials = list(trials_of(matrix))
     moved = tuple(replace(result, trial=trial) for result, trial in zip(results, trials, strict=True))
     data = replace(RUNS["small"]().data("x"), matrix=matrix, results=moved)
@@ -168,7 +169,7 @@ def test_only_the_latest_attempt_counts() -> None:
     assert len(latest_of(again)) == 1
     assert len(data.results) == data.planned + 1 == len(data.latest) + 1
     row = next(row for row in summary_table(data) if row.repeated)
-    assert (row.condition.profile.name, row.protocol, row.finished) == ("delay", Protocol.H3, 3)
+    assert (row.condition.profile.name, row.arm, row.finished) == ("delay", H3, 3)
 
 
 def test_the_truth_is_pooled_over_packets() -> None:
@@ -474,3 +475,10 @@ def test_hostile_names_survive_trials_csv() -> None:
     results = [result for result in RUNS["hostile"]().results if "\x00" not in result.trial.id]
     rows = list(csv.DictReader(StringIO(trials_csv(results), newline="")))
     assert [row["profile"] for row in rows] == [result.trial.block.condition.profile.name for result in results]
+
+
+def test_what_arms_set_for_themselves_is_said_beside_the_tables_and_in_the_method() -> None:
+    shown = words(parse(render(RUNS["arms"]().data("arms"), 0.0)))
+    said = "HTTP/1.1 (six): connections 6; HTTP/2 (bbr): congestion bbr; HTTP/3 (as-shipped): settings as-shipped."
+    assert shown.count(said) == 3
+    assert "h2-bbr-again against h2-bbr" in shown or "HTTP/2 (bbr-again) against HTTP/2 (bbr)" in shown

@@ -10,9 +10,10 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol
 from headwind.errors import UsageError
 from headwind.format import clean
-from headwind.model import Protocol, Repetition, SelfCheck
+from headwind.model import Repetition, SelfCheck
 from headwind.report import RunData
 from headwind.report.compare.agreement import Accord, accord, change_figures
 from headwind.report.compare.differences import Apart, conditions_apart, describe, differing_facts
@@ -30,7 +31,7 @@ DRAWN_AT = STARTED_AT + 7200
 KERNEL = {**ENVIRONMENT, "engine": "kernel"}
 LOSS_20 = Profile("loss", downlink=Link(loss=Loss(0.2)))
 SVG = "{http://www.w3.org/2000/svg}svg"
-FEW = (Protocol.H3, Protocol.H1)
+FEW = (H3, H1)
 
 
 def run(
@@ -38,13 +39,13 @@ def run(
     h3_s: float = 1.0,
     *,
     profiles: Sequence[Profile] = PROFILES[:3],
-    protocols: tuple[Protocol, ...] = tuple(Protocol),
+    arms: tuple[Arm, ...] = PLAIN,
     stopped: int = 0,
     environment: Mapping[str, Any] = ENVIRONMENT,
     **more: Any,
 ) -> RunData:
     """Twenty blocks in which h1 and h2 take 1 s and h3 takes h3_s, give or take; h1's first trials are stopped."""
-    matrix = example_matrix(*profiles, repeat=20, protocols=protocols, title=f"run {name}", **more)
+    matrix = example_matrix(*profiles, repeat=20, arms=arms, title=f"run {name}", **more)
     results = []
     for trial in trials_of(matrix):
         time_s = (h3_s if trial.protocol is Protocol.H3 else 1.0) * (1 + trial.block.index / 1000)
@@ -70,7 +71,7 @@ PAGES: dict[str, list[RunData]] = {
     "two": [run("a"), run("b", 0.5)],
     "six": [run(name, 0.5 + number / 5) for number, name in enumerate("abcdef")],
     "nothing in common": [run("a", profiles=PROFILES[:1]), run("b", profiles=PROFILES[1:2])],
-    "other protocols": [run("a", protocols=FEW), run("b", protocols=(Protocol.H2,)), run("c")],
+    "other protocols": [run("a", arms=FEW), run("b", arms=(H2,)), run("c")],
     "without results": [RUNS["killed-at-once"]().data("x"), RUNS["killed-at-once"]().data("y")],
     "hostile": [RUNS["hostile"]().data(HOSTILE[0]), RUNS["hostile"]().data(HOSTILE[4]), ALL[0]],
     "twice the same": [ALL[1], ALL[1]],
@@ -129,7 +130,7 @@ def test_every_run_is_introduced_by_its_letter() -> None:
 
 
 def test_after_z_come_letters_in_pairs() -> None:
-    runs = [run("x", profiles=PROFILES[:1], protocols=(Protocol.H1,))] * 28
+    runs = [run("x", profiles=PROFILES[:1], arms=(H1,))] * 28
     assert [row["Run"] for row in rows(page(*runs), "runs")][24:] == ["Y", "Z", "AA", "AB"]
 
 
@@ -216,7 +217,7 @@ def test_verdicts_stand_side_by_side_and_a_contradiction_is_marked() -> None:
 
 
 def test_a_comparison_is_found_whatever_the_order_of_protocols_in_a_matrix() -> None:
-    first, second = run("a", 0.5, protocols=FEW[::-1]), run("b", 0.5, protocols=FEW)
+    first, second = run("a", 0.5, arms=FEW[::-1]), run("b", 0.5, arms=FEW)
     shown = rows(page(first, second), "verdicts")
     assert {row["Comparison"] for row in shown} == {"HTTP/3 against HTTP/1.1"}
     assert {row["Together"] for row in shown} == {"same"}
@@ -255,7 +256,7 @@ def test_only_clear_verdicts_can_contradict(verdicts: list[Verdict], expected: A
 
 
 def test_times_are_medians_with_ranges_and_failures() -> None:
-    shown = rows(page(run("a", stopped=5), run("b", protocols=FEW)), "times")
+    shown = rows(page(run("a", stopped=5), run("b", arms=FEW)), "times")
     first, second, third = shown[:3]
     assert [row["Version"] for row in shown[:3]] == ["HTTP/1.1", "HTTP/2", "HTTP/3"]
     assert first["A"] == "1.01 s [1.00 s – > 60 s] 15 of 20 finished, 5 timeout"
@@ -266,7 +267,7 @@ def test_times_are_medians_with_ranges_and_failures() -> None:
 def test_of_two_runs_the_changes_are_those_of_the_comparison_in_the_terminal() -> None:
     before, after = run("a"), run("b", 2.0)
     found = {
-        (change.condition.profile.name, change.protocol.value, change.metric): change
+        (change.condition.profile.name, change.arm.name, change.metric): change
         for change in changes(after.matrix, before.latest, after.latest)
     }
     shown = rows(page(before, after), "times")
@@ -286,7 +287,7 @@ def test_of_more_than_two_runs_there_are_no_changes() -> None:
 
 
 def test_a_change_is_told_only_of_what_both_runs_have() -> None:
-    shown = rows(page(run("a", protocols=FEW), run("b", 2.0, profiles=(PROFILES[0], LOSS_20))), "times")
+    shown = rows(page(run("a", arms=FEW), run("b", 2.0, profiles=(PROFILES[0], LOSS_20))), "times")
     told = {(row["Condition"].split()[0], row["Version"]) for row in shown if row["B against A, total time"] != "–"}
     assert told == {("clean", "HTTP/1.1"), ("clean", "HTTP/3")}
 
@@ -306,7 +307,7 @@ def test_one_run_is_compared_with_nothing() -> None:
 
 
 def test_distributions_have_a_curve_for_every_run_that_tried_the_protocol() -> None:
-    root = page(run("a"), run("b", protocols=FEW), run("c", 2.0))
+    root = page(run("a"), run("b", arms=FEW), run("c", 2.0))
     charts = list(section(root, "distributions").iter(SVG))
     assert len(charts) == 9
     first, second, third = (words(chart.find("{*}desc")) for chart in charts[:3])
@@ -316,7 +317,7 @@ def test_distributions_have_a_curve_for_every_run_that_tried_the_protocol() -> N
 
 
 def test_what_one_run_alone_tried_has_no_distribution() -> None:
-    root = page(run("a", protocols=FEW), run("b", protocols=(Protocol.H1, Protocol.H2)))
+    root = page(run("a", arms=FEW), run("b", arms=(H1, H2)))
     names = [words(item) for item in section(root, "distributions").iter("figcaption")]
     assert names == ["HTTP/1.1"] * 3
 
@@ -328,7 +329,7 @@ def test_too_many_trials_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_self_check_that_failed_is_said_of_its_run() -> None:
     """The twin that the network made slower was not slower."""
-    checked = run("b", profiles=PROFILES[1:2], selfcheck=SelfCheck(Protocol.H2, slower=("delay",)))
+    checked = run("b", profiles=PROFILES[1:2], selfcheck=SelfCheck(H2, slower=("delay",)))
     (alert,) = page(run("a"), checked).iterfind(".//p[@role='alert']")
     assert words(alert).startswith("⚠ Run B: self-check FAILED: delay/article, h2-slower against h2")
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwind.arm import H1, H2, H3, Role
 from headwind.matrix.reader import load_matrix
 from headwind.metric import Metric
-from headwind.model import Condition, Matrix, Protocol, Role, SelfCheck, Twin
+from headwind.model import Condition, Matrix, SelfCheck
 from headwind.report.data import RunData
 from headwind.report.sweeps import Curve, Step, Sweep, crossovers, curves, sweeps_of
 from headwind.run.codec import State, Status
@@ -24,7 +25,6 @@ from impair.profile import Corrupt, Delay, Duplicate, GilbertElliott, Link, Loss
 from tests.fake import ARTICLE, ENVIRONMENT, STARTED_AT, example_matrix, ok, trials_of
 from tests.matrix_files import ROOT
 
-H1, H2, H3 = Protocol
 CLEAN = Profile("clean")
 
 
@@ -190,7 +190,7 @@ def swept() -> tuple[Sweep, Judgement]:
     )  # written by falling value
     quick = {"clean": 2.0, "loss 1": 0.8, "loss 5": 0.5}
     results = [
-        ok(trial, (quick[trial.profile.name] if trial.protocol is H3 else 1.0) * (1 + trial.block.index / 1000))
+        ok(trial, (quick[trial.profile.name] if trial.arm is H3 else 1.0) * (1 + trial.block.index / 1000))
         for trial in trials_of(matrix)
     ]
     data = RunData("run", matrix, tuple(results), ENVIRONMENT, Status(State.FINISHED, "", STARTED_AT, STARTED_AT))
@@ -207,7 +207,7 @@ def test_a_curve_has_the_finding_of_every_step_for_every_pair_of_protocols(metri
         assert [step for step, _ in curve] == list(sweep.steps)
         for step, finding in curve:
             assert (finding.condition, finding.pair, finding.metric) == (step.condition, pair, metric)
-    assert Pair(H2, Twin(H2, Role.AGAIN)) not in found
+    assert Pair(H2, H2.twin(Role.AGAIN)) not in found
 
 
 def test_the_crossover_of_a_run_lies_between_the_losses_where_its_verdict_turns_over() -> None:

@@ -117,7 +117,7 @@ def test_every_finished_request_is_a_row_with_what_the_client_noted(run: Run) ->
     rows = table((run.folder / "requests.parquet").read_bytes()).to_pylist()
     expected = [
         {
-            "trial": result.trial.id, "profile": "clean", "workload": "article", "arm": result.trial.arm.value,
+            "trial": result.trial.id, "profile": "clean", "workload": "article", "arm": result.trial.arm.name,
             "protocol": result.trial.protocol.value, "outcome": result.outcome.value, "block": 0,
             "attempt": result.attempt, "request_start_s": start, "request_took_s": took, "request_status": status,
         }

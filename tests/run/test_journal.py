@@ -19,8 +19,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from headwind.model import Condition, Congestion, Matrix, Outcome, Place, Protocol, Repetition, Result, SelfCheck, Trial
-from headwind.run.codec import State, Status, differences, matrix_to_json
+from headwind.arm import H1, H2, H3, Congestion
+from headwind.model import Condition, Matrix, Outcome, Place, Repetition, Result, SelfCheck, Trial
+from headwind.run.codec import State, Status, matrix_to_json
+from headwind.run.differences import differences
 from headwind.run.journal import ENVIRONMENT as ENVIRONMENT_FILE
 from headwind.run.journal import JOURNAL, SCHEMA_VERSION, STOPPED, JournalError, NoRunFolder, ResumeRefused, Run
 from headwind.workloads.h2load import H2load
@@ -344,7 +346,7 @@ THREE = example_matrix(*PROFILES[:3])
 
 
 def test_the_budget_may_change_while_a_run_goes_on_and_nothing_else_of_the_repetition() -> None:
-    adaptive = replace(THREE, repeat=Repetition(9, 60, budget_s=60.0), selfcheck=SelfCheck(Protocol.H2, ("delay",)))
+    adaptive = replace(THREE, repeat=Repetition(9, 60, budget_s=60.0), selfcheck=SelfCheck(H2, ("delay",)))
 
     def changes(matrix: Matrix) -> list[str]:
         return list(differences(matrix_to_json(adaptive), matrix_to_json(matrix)))
@@ -376,7 +378,7 @@ CHANGES: list[tuple[Callable[[Matrix], Matrix], list[str]]] = [
     (lambda matrix: replace(matrix, timeout_s=90.0), ["timeout: 60s -> 90s"]),
     (lambda matrix: replace(matrix, seed=8), ["seed: 7 -> 8"]),
     (lambda matrix: replace(matrix, congestion=Congestion("bbr", "cubic")), ["congestion.tcp: cubic -> bbr"]),
-    (lambda matrix: replace(matrix, protocols=(Protocol.H1, Protocol.H3)), ["protocols: h1, h2, h3 -> h1, h3"]),
+    (lambda matrix: replace(matrix, arms=(H1, H3)), ["protocols: h1, h2, h3 -> h1, h3"]),
     (
         lambda matrix: swap(matrix, "loss", Profile("lossy", downlink=Link(loss=Loss(0.3)))),
         [

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwind.arm import Congestion
 from headwind.errors import HeadwindError
-from headwind.model import Congestion
 from headwind.testbed import testbed
 from headwind.testbed.docker import DockerError
 from headwind.testbed.testbed import (

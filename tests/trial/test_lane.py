@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial
+from headwind.arm import H3, PLAIN, Arm
+from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.trial.block import Task, left_after, run_block
 from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
 from headwind.workloads.h2load import H2load
@@ -14,10 +15,10 @@ from tests.fake_testbed import Sabotage, World, fake_testbed
 BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
 
 
-def blocks(count: int, *arms: Protocol) -> list[Block]:
+def blocks(count: int, *arms: Arm) -> list[Block]:
     condition = Condition(BAD, H2load("small", 1000, 10, 10))
     seeds = {Direction.UPLINK: 11, Direction.DOWNLINK: 2}
-    return [Block(condition, index, arms or tuple(Protocol), seeds) for index in range(count)]
+    return [Block(condition, index, arms or PLAIN, seeds) for index in range(count)]
 
 
 class Notes:
@@ -55,7 +56,7 @@ class Notes:
 def test_a_dead_container_is_a_lab_error_and_the_trial_runs_again(dies: str) -> None:
     world, notes = World(Sabotage(dies=dies, at=[0])), Notes()
     with Lane(lambda _: fake_testbed(world), 60.0) as lane:
-        assert lane.run(notes.task(blocks(1, Protocol.H3)[0]), notes) == ()
+        assert lane.run(notes.task(blocks(1, H3)[0]), notes) == ()
     assert notes.outcomes == [Outcome.LAB_ERROR, Outcome.OK]
     assert dies in notes.results[0].reason
     assert (notes.results[-1].attempt, notes.begun) == (1, [0, 1])

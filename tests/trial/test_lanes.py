@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from headwind.arm import H1, H2
 from headwind.errors import HeadwindError
-from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial
+from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.testbed import testbed as testbeds
 from headwind.trial.block import Task
 from headwind.trial.crowding import MOST_PRESSURE
@@ -25,7 +26,7 @@ PATIENCE_S = 30.0  # of a test for what takes milliseconds
 
 def block(name: str, index: int = 0) -> Block:
     condition = Condition(Profile(name, downlink=Link(loss=Loss(0.1))), H2load("small", 1000, 10, 10))
-    return Block(condition, index, (Protocol.H1, Protocol.H2), dict.fromkeys(Direction, 11))
+    return Block(condition, index, (H1, H2), dict.fromkeys(Direction, 11))
 
 
 @dataclass

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from pydantic import TypeAdapter
 
-from headwind.model import Block, Condition, Outcome, Protocol, Result, Trial
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
+from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.proof.evidence import Moment
+from headwind.settings import Windows
 from headwind.testbed import testbed as testbed_module
 from headwind.trial import trial as trial_module
 from headwind.trial.content import Stretch, stretch_of
@@ -23,10 +26,10 @@ from tests.fake_testbed import Sabotage, World, fake_testbed
 BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
 
 
-def a_trial(profile: Profile = BAD, protocol: Protocol = Protocol.H3) -> Trial:
+def a_trial(profile: Profile = BAD, arm: Arm = H3) -> Trial:
     condition = Condition(profile, H2load("small", 1000, 10, 10))
     seeds = {Direction.UPLINK: 11, Direction.DOWNLINK: 22}
-    return Trial(Block(condition, 0, tuple(Protocol), seeds), 2, protocol)
+    return Trial(Block(condition, 0, PLAIN, seeds), 2, arm)
 
 
 def outcome_of(sabotage: Sabotage, trial: Trial | None = None) -> Result:
@@ -116,18 +119,18 @@ def test_content_is_compared_once_the_impairments_are_gone_and_the_counters_read
 def test_of_a_large_object_every_block_compares_another_stretch_and_in_a_block_all_arms_the_same() -> None:
     condition = Condition(BAD, H2load("bulk", 1, 1, 1, path="/10m"))
 
-    def stretch(index: int, protocol: Protocol) -> Stretch | None:
-        return stretch_of(Trial(Block(condition, index, tuple(Protocol), {}), 0, protocol))
+    def stretch(index: int, arm: Arm) -> Stretch | None:
+        return stretch_of(Trial(Block(condition, index, PLAIN, {}), 0, arm))
 
-    stretches = [stretch(index, Protocol.H1) for index in range(10)]
+    stretches = [stretch(index, H1) for index in range(10)]
     assert b"".join(each.data for each in stretches if each) == content("/10m")
-    assert stretch(10, Protocol.H1) == stretches[0]
-    assert stretch(3, Protocol.H2) == stretches[3]
+    assert stretch(10, H1) == stretches[0]
+    assert stretch(3, H2) == stretches[3]
 
 
 def test_an_object_that_nobody_knows_is_no_result() -> None:
     condition = Condition(Profile("clean"), H2load("odd", 10, 1, 1, path="/odd"))
-    trial = Trial(Block(condition, 0, (Protocol.H1,), dict.fromkeys(Direction, 1)), 0, Protocol.H1)
+    trial = Trial(Block(condition, 0, (H1,), dict.fromkeys(Direction, 1)), 0, H1)
     result = outcome_of(Sabotage(), trial)
     assert result.outcome is Outcome.LAB_ERROR
     assert "nobody knows what /odd should hold" in result.reason
@@ -189,3 +192,49 @@ def test_a_frame_that_never_comes_is_waited_for_only_as_long_as_others_move(
     monkeypatch.setattr(trial_module, "read_moment", read)
     trial_module._settled(cast("testbed_module.Testbed", None), Profile("clean"), counted(0))
     assert longest_s < clock.now_s - 100 < longest_s + 0.01
+
+
+def an_arm(name: str, **overrides: Any) -> Trial:
+    """A trial of an arm with settings of its own, over a clean network."""
+    arm = Arm(name, Protocol(name[:2]), overrides=Overrides(**overrides))
+    return replace(a_trial(Profile("clean"), arm), block=replace(a_trial(Profile("clean")).block, order=(H1, H2, arm)))
+
+
+def test_an_arms_congestion_control_is_set_for_its_trial_and_taken_back_for_the_next() -> None:
+    world = World()
+    with fake_testbed(world) as testbed:
+        results = [run_trial(testbed, trial, 60.0) for trial in (
+            a_trial(Profile("clean"), H2), an_arm("h2-bbr", congestion="bbr"), a_trial(Profile("clean"), H2),
+        )]  # fmt: skip
+    assert [result.outcome for result in results] == [Outcome.OK] * 3, [result.reason for result in results]
+    told = [result.proof.counters["congestion"] for result in results]
+    assert [(each["asked"], each["client"], each["server"]) for each in told] == [
+        (name, [name], [name]) for name in ("cubic", "bbr", "cubic")
+    ]
+    assert world.order.count("server use_congestion") == 2
+
+
+def test_the_fingerprint_of_the_start_is_held_against_the_arms_congestion_control() -> None:
+    with fake_testbed(World()) as testbed:
+        testbed.fingerprints = {host: {"congestion": "cubic"} for host in ("client", "server")}
+        result = run_trial(testbed, an_arm("h2-bbr", congestion="bbr"), 60.0)
+    assert {host: told["congestion"] for host, told in result.proof.counters["joined"].items()} == {
+        "client": "bbr", "server": "bbr",
+    }  # fmt: skip
+
+
+def test_sockets_with_another_congestion_control_are_no_proof() -> None:
+    result = outcome_of(Sabotage(congestion="reno"), an_arm("h2-bbr", congestion="bbr"))
+    assert result.outcome is Outcome.INVALID
+    assert "client reno, server bbr; asked bbr" in result.reason
+
+
+def test_an_arms_windows_and_workload_are_those_of_its_trial_alone() -> None:
+    shipped = {"server": Windows.AS_SHIPPED, "client": Windows.AS_SHIPPED}
+    world = World()
+    with fake_testbed(world) as testbed:
+        run_trial(testbed, an_arm("h3-as-shipped", **shipped), 60.0)
+        run_trial(testbed, an_arm("h1-six", workload=(("connections", 6), ("requests", 60))), 60.0)
+        run_trial(testbed, a_trial(Profile("clean"), H1), 60.0)
+    asked = [(each["port"], each["settings"], each["requests"], each["connections"]) for each in world.asked]
+    assert asked == [(8443, "as-shipped", 1000, 10), (443, "unbound", 60, 6), (443, "unbound", 1000, 10)]

@@ -10,22 +10,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from headwind.arm import H1, H2, H3, Arm, Protocol, Role, arm_named
 from headwind.metric import Metric
 from headwind.model import (
     PROCESSOR_BOUND,
-    Arm,
     Block,
     Condition,
     Matrix,
     Outcome,
-    Protocol,
     Repetition,
     Result,
-    Role,
     SelfCheck,
     Trial,
-    Twin,
-    arm_named,
     slowed,
 )
 from headwind.observed import Observed, observed
@@ -41,13 +37,13 @@ from headwind.workloads.h2load import REQUEST, TOTAL
 from impair.profile import Delay, Direction, Link, Profile
 from tests.fake import PROFILES, example_matrix, failed, found, invalid, lab_error, next_block, ok, timeout
 
-AGAIN, SLOWER = Twin(Protocol.H2, Role.AGAIN), Twin(Protocol.H2, Role.SLOWER)
+AGAIN, SLOWER = H2.twin(Role.AGAIN), H2.twin(Role.SLOWER)
 ADAPTIVE = Repetition(least=9, most=60)
 CHECKED = example_matrix(
-    *PROFILES[:2], repeat=ADAPTIVE, selfcheck=SelfCheck(Protocol.H2, again=("clean", "delay"), slower=("delay",))
+    *PROFILES[:2], repeat=ADAPTIVE, selfcheck=SelfCheck(H2, again=("clean", "delay"), slower=("delay",))
 )
 CLEAN, DELAY = CHECKED.conditions
-USUAL_S: dict[Arm, float] = {Protocol.H1: 1.0, Protocol.H2: 1.2, Protocol.H3: 1.0, AGAIN: 1.2, SLOWER: 1.32}
+USUAL_S: dict[Arm, float] = {H1: 1.0, H2: 1.2, H3: 1.0, AGAIN: 1.2, SLOWER: 1.32}
 
 TimeOf = Callable[[Trial], float]
 
@@ -72,29 +68,29 @@ def test_the_comparisons_of_three_protocols_and_the_twins() -> None:
     assert [str(pair) for pair in pairs_of(CHECKED, DELAY)] == [
         "h3 against h1", "h3 against h2", "h2 against h1", "h2-again against h2", "h2-slower against h2",
     ]  # fmt: skip
-    assert [str(pair) for pair in pairs_of(replace(CHECKED, protocols=(Protocol.H3,), selfcheck=None), CLEAN)] == []
+    assert [str(pair) for pair in pairs_of(replace(CHECKED, arms=(H3,), selfcheck=None), CLEAN)] == []
 
 
 def test_twins_take_turns_like_every_arm() -> None:
-    size = len(CHECKED.arms(DELAY))
+    size = len(CHECKED.arms_in(DELAY))
     assert size == 5
     for start in (0, size, 2 * size):
         orders = [plan_block(CHECKED, DELAY, start + row).order for row in range(size)]
-        assert all({order[place] for order in orders} == set(CHECKED.arms(DELAY)) for place in range(size))
+        assert all({order[place] for order in orders} == set(CHECKED.arms_in(DELAY)) for place in range(size))
     assert {trial.id.rpartition("/")[2] for trial in plan_block(CHECKED, DELAY, 0).trials()} == {
         "h1", "h2", "h3", "h2-again", "h2-slower",
     }  # fmt: skip
 
 
 def test_a_twin_speaks_its_protocol_over_its_network() -> None:
-    block = Block(DELAY, 0, CHECKED.arms(DELAY), dict.fromkeys(Direction, 1))
+    block = Block(DELAY, 0, CHECKED.arms_in(DELAY), dict.fromkeys(Direction, 1))
     trials = {trial.arm: trial for trial in block.trials()}
-    assert {trials[arm].protocol for arm in (Protocol.H2, AGAIN, SLOWER)} == {Protocol.H2}
-    assert trials[AGAIN].profile == trials[Protocol.H2].profile == DELAY.profile
+    assert {trials[arm].protocol for arm in (H2, AGAIN, SLOWER)} == {Protocol.H2}
+    assert trials[AGAIN].profile == trials[H2].profile == DELAY.profile
     assert trials[SLOWER].profile.downlink == Link(delay=Delay(0.1 * 1.1, 0.01))
     assert trials[SLOWER].profile.uplink == DELAY.profile.uplink
     assert slowed(Profile("clean")) == Profile("clean")
-    assert [arm_named(arm.value) for arm in block.order] == list(block.order)
+    assert [arm_named(arm.name) for arm in block.order] == list(block.order)
     with pytest.raises(ValueError, match="faster"):
         arm_named("h2-faster")
 
@@ -122,12 +118,12 @@ def test_only_blocks_in_which_both_gave_data_are_compared() -> None:
     h1 = next(result for result in results if result.trial.id.endswith("#4/h1"))
     changed = [lab_error(h1.trial) if result is h1 else result for result in results]
     rows = rows_of(changed)[CLEAN.id]
-    assert [block.index for block in columns_of(rows, Pair(Protocol.H1, Protocol.H3), TOTAL).blocks] == [
+    assert [block.index for block in columns_of(rows, Pair(H1, H3), TOTAL).blocks] == [
         0, 1, 2, 3, 5, 6, 7, 8,
     ]  # fmt: skip
-    assert len(columns_of(rows, Pair(Protocol.H2, Protocol.H3), TOTAL).blocks) == 9
+    assert len(columns_of(rows, Pair(H2, H3), TOTAL).blocks) == 9
     again = rows_of([*changed, replace(h1, attempt=1)])[CLEAN.id]
-    assert len(columns_of(again, Pair(Protocol.H1, Protocol.H3), TOTAL).blocks) == 9
+    assert len(columns_of(again, Pair(H1, H3), TOTAL).blocks) == 9
 
 
 def test_blocks_that_are_missing_are_counted_for_each_side() -> None:
@@ -148,10 +144,10 @@ def test_blocks_that_are_missing_are_counted_for_each_side() -> None:
 @pytest.mark.parametrize(("bound", "counts"), [(9, True), (10, False), (20, False)])
 def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing(bound: int, counts: bool) -> None:
     """The verdict stays what the times say, and carries the warning."""
-    slow = {**USUAL_S, Protocol.H1: 2.0}
+    slow = {**USUAL_S, H1: 2.0}
     results = [
         replace(result, proof=replace(result.proof, warnings=(f"{PROCESSOR_BOUND}: the router",)))
-        if result.trial.arm is Protocol.H1 and result.trial.block.index < bound
+        if result.trial.arm is H1 and result.trial.block.index < bound
         else result
         for result in run(CHECKED, CLEAN, 20, lambda trial: slow[trial.arm])
     ]
@@ -367,7 +363,7 @@ def both(matrix: Matrix, before: TimeOf, after: TimeOf, blocks: int = 15) -> Seq
     """(metric, regression, improvement) of each change of h3 in the first condition."""
     condition = matrix.conditions[0]
     found = changes(matrix, run(matrix, condition, blocks, before), run(matrix, condition, blocks, after))
-    return [(c.metric, c.is_regression, c.is_improvement) for c in found if c.protocol is Protocol.H3]
+    return [(c.metric, c.is_regression, c.is_improvement) for c in found if c.arm is H3]
 
 
 def test_between_runs_worse_better_and_the_same() -> None:
@@ -385,11 +381,11 @@ def test_between_runs_worse_better_and_the_same() -> None:
 def test_a_protocol_that_stops_finishing_is_a_regression_however_fast_it_is() -> None:
     before = run(CHECKED, CLEAN, 12)
     after = [
-        timeout(result.trial) if result.trial.arm is Protocol.H3 and result.trial.block.index else replace(
+        timeout(result.trial) if result.trial.arm is H3 and result.trial.block.index else replace(
             result, metrics={**result.metrics, "total_s": result.metrics["total_s"] / 3}
         )
         for result in run(CHECKED, CLEAN, 12)
     ]  # fmt: skip
-    h3 = [change for change in changes(CHECKED, before, after) if change.protocol is Protocol.H3]
+    h3 = [change for change in changes(CHECKED, before, after) if change.arm is H3]
     assert {change.verdict for change in h3} == {Verdict.COMPLETES_LESS}
     assert all(change.is_regression for change in h3)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headwind.model import Condition, Matrix, Protocol, Repetition, Result
+from headwind.arm import H1, H2, H3
+from headwind.model import Condition, Matrix, Repetition, Result
 from headwind.report.verdicts import open_text
 from headwind.verdicts.findings import Pair
 from headwind.verdicts.judgement import Judge
@@ -19,7 +20,6 @@ from impair.profile import Delay, Link, Profile
 from tests.fake import example_matrix, found, next_block
 from tests.verdicts.test_findings import one_second, run, usual
 
-H1, H2, H3 = Protocol
 MANY = [Profile(f"delay{number}", downlink=Link(delay=Delay(number / 1000))) for number in range(1, 9)]
 WIDE: Matrix = example_matrix(*MANY, repeat=Repetition(least=3, most=60))  # 24 comparisons, 48 e-values
 FIRST, *OTHERS = WIDE.conditions

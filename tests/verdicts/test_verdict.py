@@ -285,8 +285,10 @@ def test_the_winner_clears_the_margin_against_every_other(
 
 def test_the_winner_does_not_depend_on_which_way_a_pair_was_compared() -> None:
     assert winner(("h1", "h2"), {("h2", "h1"): V.SLOWER}) == winner(("h1", "h2"), {("h1", "h2"): V.FASTER})
-    with pytest.raises(KeyError):
-        winner(("h1", "h2", "h3"), {("h1", "h2"): V.FASTER})
+
+
+def test_whom_nobody_compared_with_it_a_winner_has_not_beaten() -> None:
+    assert winner(("h1", "h2", "h3"), {("h1", "h2"): V.FASTER}) == Top(("h2", "h3"), Standing.OPEN)
 
 
 def test_the_rate_of_a_forecast_is_that_of_its_best_horizon() -> None:

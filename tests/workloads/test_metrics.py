@@ -19,8 +19,9 @@ from rich.console import Console
 
 from bench import judging
 from headwind import workloads
+from headwind.arm import Protocol
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
-from headwind.model import Condition, Outcome, Protocol, Repetition, Result
+from headwind.model import Condition, Outcome, Repetition, Result
 from headwind.observed import NOTHING, Kind, Observed, from_best, median, observed
 from headwind.report import RunData, render
 from headwind.report.compare.page import render_several

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headwind.format import as_written, blocks_text, counted, duration, link_settings, protocol_name
+from headwind.format import arm_name, as_written, blocks_text, counted, duration, link_settings, override_texts
 from headwind.model import Condition, Matrix
 from headwind.report.compare.terminal import lasting
 from headwind.report.data import RunData
@@ -50,7 +50,8 @@ def differing_facts(runs: Sequence[RunData]) -> list[Fact]:
 def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
     """Everything that a matrix says besides its conditions, each to the last digit."""
     repeat, check = matrix.repeat, matrix.selfcheck
-    yield "protocols", ", ".join(protocol_name(protocol) for protocol in matrix.protocols)
+    yield "protocols", ", ".join(map(arm_name, matrix.arms))
+    yield "overrides", "; ".join(override_texts(matrix.arms)) or "none"
     yield "blocks", blocks_text(repeat)
     yield "budget", "none" if repeat.budget_s is None else duration(repeat.budget_s)
     yield "margin", as_written("margin_ratio", repeat.margin_ratio)
@@ -61,7 +62,7 @@ def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
     yield "congestion control of QUIC", matrix.congestion.quic
     yield "windows and buffers of nginx", matrix.settings.server.value
     yield "windows and buffers of h2load", matrix.settings.client.value
-    yield "self-check", f"{check.protocol.value} again and slower" if check else "none"
+    yield "self-check", f"{check.arm} again and slower" if check else "none"
     for role in ("again", "slower"):
         yield f"self-check {ARROW} {role}", ", ".join(getattr(check, role) if check else ()) or "none"
 

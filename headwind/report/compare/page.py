@@ -9,9 +9,10 @@ from itertools import chain
 from markupsafe import Markup
 
 from headwind import format as units
+from headwind.arm import Arm
 from headwind.errors import UsageError
 from headwind.metric import Metric, Use
-from headwind.model import Condition, Protocol
+from headwind.model import Condition
 from headwind.observed import Observed
 from headwind.report import words
 from headwind.report.compare.agreement import Accord, accord, change_figures, change_word
@@ -32,27 +33,27 @@ CURVES = 6  # kinds of curves in charts.css; from the seventh run on they come a
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One of the runs, under its letter. Its protocols are in the order h1, h2, h3, so that comparisons match."""
+    """One of the runs, under its letter. Its arms are in the order of their names, so that comparisons match."""
 
     letter: str
     data: RunData
     verdicts: Judgement
     lines: Mapping[tuple[Condition, Pair], Line]
-    rows: Mapping[tuple[Condition, Protocol], Row]
+    rows: Mapping[tuple[Condition, Arm], Row]
 
     @classmethod
     def of(cls, letter: str, data: RunData) -> Member:
         """Judge the run as its own report does."""
-        protocols = tuple(protocol for protocol in Protocol if protocol in data.matrix.protocols)
-        if protocols != data.matrix.protocols:
-            data = replace(data, matrix=replace(data.matrix, protocols=protocols), judge=None)
+        arms = tuple(sorted(data.matrix.arms, key=str))
+        if arms != data.matrix.arms:
+            data = replace(data, matrix=replace(data.matrix, arms=arms), judge=None)
         verdicts = data.judgement
         return cls(
             letter=letter,
             data=data,
             verdicts=verdicts,
             lines={(line.condition, line.pair): line for line in verdicts.compared},
-            rows={(row.condition, row.protocol): row for row in summary_table(data)},
+            rows={(row.condition, row.arm): row for row in summary_table(data)},
         )
 
 
@@ -67,9 +68,9 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One protocol in one condition: every run's row, and of two runs what changed, by metric."""
+    """One arm in one condition: every run's row, and of two runs what changed, by metric."""
 
-    protocol: Protocol
+    arm: Arm
     cells: Sequence[Row | None]
     changes: Mapping[Metric, Change]
 
@@ -82,7 +83,7 @@ class Group:
     letters: Sequence[str]  # of the runs that have it
     judged: Sequence[Judged]
     timed: Sequence[Timed]
-    pictures: Sequence[tuple[str, Markup]]  # with the name of their protocol
+    pictures: Sequence[tuple[str, Markup]]  # with the name of their arm
 
 
 def render_several(runs: Sequence[RunData], generated_at_s: float) -> str:
@@ -131,8 +132,7 @@ def _groups(members: Sequence[Member]) -> Iterator[Group]:
     pictured = len(members) > 1 and sum(len(member.data.results) for member in members) <= MOST_PICTURED
     for number, condition in enumerate(sorted(conditions, key=lambda item: names.index(item.id)), 1):
         pairs = dict.fromkeys(pair for member in members for item, pair in member.lines if item == condition)
-        present = {protocol for member in members for item, protocol in member.rows if item == condition}
-        protocols = [protocol for protocol in Protocol if protocol in present]
+        arms = sorted({arm for member in members for item, arm in member.rows if item == condition}, key=str)
         holders = [member for member in members if condition in member.data.matrix.conditions]
         yield Group(
             condition=condition,
@@ -142,13 +142,13 @@ def _groups(members: Sequence[Member]) -> Iterator[Group]:
             ],
             timed=[
                 Timed(
-                    protocol,
-                    [member.rows.get((condition, protocol)) for member in members],
-                    changed.get((condition, protocol), {}),
+                    arm,
+                    [member.rows.get((condition, arm)) for member in members],
+                    changed.get((condition, arm), {}),
                 )
-                for protocol in protocols
+                for arm in arms
             ],
-            pictures=_pictures(f"e{number}", members, condition, protocols) if pictured and len(holders) > 1 else (),
+            pictures=_pictures(f"e{number}", members, condition, arms) if pictured and len(holders) > 1 else (),
         )
 
 
@@ -180,36 +180,36 @@ def _domain(members: Sequence[Member]) -> tuple[float, float]:
     return interval_domain(line.primary.comparison.interval for line in lines)
 
 
-def _changes(members: Sequence[Member]) -> dict[tuple[Condition, Protocol], dict[Metric, Change]]:
+def _changes(members: Sequence[Member]) -> dict[tuple[Condition, Arm], dict[Metric, Change]]:
     """Of two runs: what became of every cell that both have, in the second, as `lab.py compare` finds it."""
     if len(members) != 2:
         return {}
     before, after = (member.data for member in members)
-    found: dict[tuple[Condition, Protocol], dict[Metric, Change]] = {}
+    found: dict[tuple[Condition, Arm], dict[Metric, Change]] = {}
     for change in changes(after.matrix, same_networks(before, after), after.latest):
         if all(change.trials):
-            found.setdefault((change.condition, change.protocol), {})[change.metric] = change
+            found.setdefault((change.condition, change.arm), {})[change.metric] = change
     return found
 
 
 def _pictures(
-    anchor: str, members: Sequence[Member], condition: Condition, protocols: Sequence[Protocol]
+    anchor: str, members: Sequence[Member], condition: Condition, arms: Sequence[Arm]
 ) -> Sequence[tuple[str, Markup]]:
-    """For each protocol that more than one run has tried: the distribution of the primary metric, a curve for each."""
+    """For each arm that more than one run has tried: the distribution of the primary metric, a curve for each."""
     found, metric = [], condition.workload.primary()
-    for protocol in protocols:
+    for arm in arms:
         series = [
             charts.DotSeries(
-                f"c{number % CURVES + 1}", member.letter, _marks(member.data, condition, protocol), metric.better
+                f"c{number % CURVES + 1}", member.letter, _marks(member.data, condition, arm), metric.better
             )
             for number, member in enumerate(members)
         ]
-        rows = [(member.letter, member.rows.get((condition, protocol))) for member in members]
+        rows = [(member.letter, member.rows.get((condition, arm))) for member in members]
         medians = [f"{letter} {words.median_text(row)}" for letter, row in rows if row and row.time]
         if len(medians) > 1:
-            name = units.protocol_name(protocol)
+            name = units.arm_name(arm)
             picture = charts.ecdf(
-                f"{anchor}-{protocol.value}", series,
+                f"{anchor}-{arm}", series,
                 title=f"{name} in {condition.id}, run by run",
                 description=f"Share of trials that had finished, by {metric.label}. Medians: {', '.join(medians)}.",
                 metric=metric, timeout_s=limit(metric, max(member.data.matrix.timeout_s for member in members)),
@@ -218,10 +218,10 @@ def _pictures(
     return found
 
 
-def _marks(data: RunData, condition: Condition, protocol: Protocol) -> list[Observed | None]:
+def _marks(data: RunData, condition: Condition, arm: Arm) -> list[Observed | None]:
     if condition not in data.matrix.conditions:
         return []
-    results = latest_of(data.attempts(condition, protocol))
+    results = latest_of(data.attempts(condition, arm))
     return [mark for result in results if (mark := trial_mark(result))]
 
 

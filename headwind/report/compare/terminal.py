@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headwind.errors import UsageError
-from headwind.format import clean, counted, protocol_name
+from headwind.format import arm_name, clean, counted
 from headwind.model import Result
 from headwind.report.compare.agreement import change_figures, change_word
 from headwind.report.data import RunData
 from headwind.report.html.page import facts_of
-from headwind.run.codec import differences, matrix_to_json
+from headwind.run.codec import matrix_to_json
+from headwind.run.differences import differences
 from headwind.verdicts.changes import Change, changes
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _cells(change: Change) -> list[str]:
     earlier, later = (f"{done} of {all_}" for done, all_ in zip(change.finished, change.trials, strict=True))
     return [
         change.condition.id,
-        change.protocol.value,
+        change.arm.name,
         change.metric.label,
         change_figures(change),
         f"{change.trials[0]}, {change.trials[1]}",
@@ -70,10 +71,10 @@ def _cells(change: Change) -> list[str]:
 
 
 def summary(found: list[Change]) -> str:
-    """`h3: worse in 1 of 16 (clean/article by total time); ...`, for each protocol."""
+    """`h3: worse in 1 of 16 (clean/article by total time); ...`, for each arm."""
     parts = []
-    for protocol in dict.fromkeys(change.protocol for change in found):
-        mine = [change for change in found if change.protocol is protocol]
+    for arm in dict.fromkeys(change.arm for change in found):
+        mine = [change for change in found if change.arm == arm]
         words = [
             f"{word} in {len(places)} ({', '.join(places)})"
             for word, places in (
@@ -82,9 +83,7 @@ def summary(found: list[Change]) -> str:
             )
             if places
         ]
-        parts.append(
-            f"{protocol_name(protocol)}: {'; '.join(words) or 'no change shown'} of {counted(len(mine), 'figure')}"
-        )
+        parts.append(f"{arm_name(arm)}: {'; '.join(words) or 'no change shown'} of {counted(len(mine), 'figure')}")
     return "\n".join(parts)
 
 

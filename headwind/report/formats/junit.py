@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
+from headwind.arm import Arm
 from headwind.format import arm_name, clean, counted
-from headwind.model import DATA_OUTCOMES, Arm, Condition, Outcome, Result
+from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
 from headwind.report.data import RunData, latest_of
 from headwind.report.verdicts import check_text
 from headwind.report.words import headline
@@ -38,7 +39,7 @@ def junit_xml(data: RunData, verdicts: Judgement) -> bytes:
     _run(root, data)
     for condition in data.matrix.conditions:
         suite = _suite(root, condition.id, data)
-        for arm in data.matrix.arms(condition):
+        for arm in data.matrix.arms_in(condition):
             _arm(suite, data, condition, arm)
         _together(suite, data, condition)
         for check in verdicts.checks:
@@ -79,7 +80,7 @@ def _arm(suite: ET.Element, data: RunData, condition: Condition, arm: Arm) -> No
     attempts = data.attempts(condition, arm)
     results = latest_of(attempts)
     took_s = sum(sum(result.phases_s.values()) for result in attempts)
-    case = _case(suite, f"{arm.value}: the network was the requested one", took_s)
+    case = _case(suite, f"{arm.name}: the network was the requested one", took_s)
     broken, unproven, never = (_of(results, kind) for kind in (Outcome.LAB_ERROR, Outcome.INVALID, Outcome.SKIPPED))
     if broken:
         _say(case, ERROR, f"the lab broke {len(broken)} of {counted(len(results), 'trial')}", _lines(broken + unproven))

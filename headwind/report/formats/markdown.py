@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from headwind.format import arm_name, clean, counted, moment, setting
+from headwind.format import arm_name, clean, counted, moment, override_texts, setting
 from headwind.report import verdicts as told
 from headwind.report import words
 from headwind.report.answer import headline, seen, workloads
@@ -42,6 +42,7 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
         _list(f"⚠ {counted(len(notice.trials), 'trial')}: {text(notice.text)}" for notice in notices(data)),
         "\n".join(_table(verdicts)),
         _legend(verdicts.rule) if verdicts.compared else "",
+        _list(map(text, override_texts(data.matrix.arms))),
         _list(text(told.check_text(check)) for check in others),
         _list(_open(verdicts)),
         f"{run} All figures with their evidence: [{report}]({report})",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from headwind.format import NOTHING, arm_name, clean, counted, observed_text
+from headwind.arm import Arm
+from headwind.format import NOTHING, arm_name, clean, counted, observed_text, override_texts
 from headwind.metric import Metric, Use
-from headwind.model import Arm
 from headwind.observed import from_best
 from headwind.report import answer, words
 from headwind.report import verdicts as told
@@ -42,6 +42,8 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
     for sentence in filter(None, (*answer.otherwise(data), answer.seen(data, found), *answer.workloads(data))):
         console.print(Text(clean(sentence)), width=width, soft_wrap=False)
     console.print(_overview(data, found), width=width, soft_wrap=False)
+    for set_by_arm in override_texts(data.matrix.arms):
+        console.print(Text(set_by_arm), width=width, soft_wrap=False)
     if full:
         for notice in notices(data):
             console.print(
@@ -82,8 +84,8 @@ def _overview(data: RunData, found: list[Standing]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    arms = data.matrix.protocols
-    names = [arm.value for arm in arms] if len(arms) <= MOST_ARMS else ["best median", "worst median"]
+    arms = data.matrix.arms
+    names = [arm.name for arm in arms] if len(arms) <= MOST_ARMS else ["best median", "worst median"]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column(answer.place_of(data.matrix.conditions))
     for name in names:
@@ -112,7 +114,7 @@ def _medians(standing: Standing, arms: tuple[Arm, ...]) -> list[str]:
     if not ordered:
         return [NOTHING, NOTHING]
     names = {id(value): arm for arm, value in standing.medians.items()}
-    return [f"{names[id(value)].value} {observed_text(metric.key, value)}" for value in (ordered[0], ordered[-1])]
+    return [f"{names[id(value)].name} {observed_text(metric.key, value)}" for value in (ordered[0], ordered[-1])]
 
 
 def _times(data: RunData) -> Table:
@@ -120,7 +122,7 @@ def _times(data: RunData) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    protocols = data.matrix.protocols
+    protocols = data.matrix.arms
     table = Table("condition", *map(arm_name, protocols), show_lines=True)
     rows = summary_table(data)
     for start in range(0, len(rows), len(protocols)):

@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from headwind.arm import Arm
+from headwind.format import override_settings
 from headwind.model import Outcome
 from headwind.proof.pooled import Pooled
 from headwind.report import answer
@@ -36,6 +38,7 @@ def verdicts_json(data: RunData, verdicts: Judgement) -> dict[str, Any]:
         "version": VERSION,
         "run": _run(data),
         "trials": _trials(data),
+        "arms": [_arm(arm) for arm in data.matrix.arms],
         "sentence": answer.headline(data),
         "network": [_network(question) for question in data.pooled],
         "warnings": [{"message": notice.text, "trials": len(notice.trials)} for notice in notices(data)],
@@ -48,7 +51,7 @@ def verdicts_json(data: RunData, verdicts: Judgement) -> dict[str, Any]:
         },
         "best": {
             name: {"protocols": list(top.protocols), "standing": top.standing.value}
-            for name, top in tops(verdicts, data.matrix.protocols).items()
+            for name, top in tops(verdicts, [arm.name for arm in data.matrix.arms]).items()
         },
         "comparisons": [_comparison(line, rule) for line in verdicts.lines],
         "self_checks": [_self_check(check) for check in verdicts.checks],
@@ -61,7 +64,7 @@ def _network(question: Pooled) -> dict[str, Any]:
         "condition": question.condition.id,
         "direction": question.direction.value,
         "quantity": question.quantity,
-        "arms": [arm.value for arm in question.arms],
+        "arms": [arm.name for arm in question.arms],
         "between": question.between,
         "requested": question.requested,
         "measured": question.measured,
@@ -87,6 +90,10 @@ def _run(data: RunData) -> dict[str, Any]:
     }
 
 
+def _arm(arm: Arm) -> dict[str, Any]:
+    return {"name": arm.name, "protocol": arm.protocol.value, "overrides": override_settings(arm)}
+
+
 def _trials(data: RunData) -> dict[str, Any]:
     return {
         "planned": data.planned,
@@ -102,8 +109,8 @@ def _comparison(line: Line, rule: Rule) -> dict[str, Any]:
         "condition": line.condition.id,
         "profile": line.condition.profile.name,
         "workload": line.condition.workload.name,
-        "candidate": line.pair.new.value,
-        "baseline": line.pair.base.value,
+        "candidate": line.pair.new.name,
+        "baseline": line.pair.base.name,
         "self_check": line.pair.is_check,
         "decided": line.is_decided,
         "network_held": line.network_held,
@@ -138,8 +145,8 @@ def _self_check(check: SelfCheckFinding) -> dict[str, Any]:
     finding, floor = check.finding, check.noise_floor_ratio
     return {
         "condition": finding.condition.id,
-        "candidate": finding.pair.new.value,
-        "baseline": finding.pair.base.value,
+        "candidate": finding.pair.new.name,
+        "baseline": finding.pair.base.name,
         "passed": check.passed,
         "message": check.message,
         "noise_floor_ratio": None if floor is None else _finite(floor),

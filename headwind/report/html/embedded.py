@@ -56,7 +56,7 @@ def _row(
 ) -> list[Any]:
     trial = result.trial
     return [
-        numbers[trial.block.condition.id], trial.arm.value, trial.block.index, trial.position, result.attempt,
+        numbers[trial.block.condition.id], trial.arm.name, trial.block.index, trial.position, result.attempt,
         int(latest), result.outcome.value, *(_to_microsecond(result.metrics.get(metric.key)) for metric in metrics),
         _to_microsecond(result.metrics.get(STOPPED)),
         commands.setdefault(result.command, len(commands)),

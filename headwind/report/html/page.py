@@ -22,6 +22,7 @@ from headwind.report.data import RunData
 from headwind.report.doubts import doubts
 from headwind.report.drift import drift_text
 from headwind.report.html import templating
+from headwind.report.html.colours import arm_style
 from headwind.report.html.embedded import embedded
 from headwind.report.html.panels import panels
 from headwind.report.html.pictures import (
@@ -124,7 +125,7 @@ def _answer(data: RunData) -> dict[str, Any]:
         "trust": answer.trust(data),
         "overviews": overviews(data, found),
         "costs": cost_pictures(found),
-        "arm_key": arm_key(data.matrix.protocols),
+        "arm_key": arm_key(data.matrix.arms),
         "place": answer.place_of(data.matrix.conditions),
         "names": {item.id: answer.name_of(item, data.matrix.conditions) for item in data.matrix.conditions},
     }
@@ -165,6 +166,8 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "columns": [name for name in words.COLUMNS if any(cell.network[name] for cell in cells)],
         "network_of": {cell.condition.id: words.network_text(cell.network) for cell in cells},
         "trial_text": trial_text,
+        "overrides": units.override_texts(matrix.arms),
+        "arm_style": arm_style(matrix.arms),
         "metrics": metrics_of(matrix, Use.JUDGED, Use.COMPARED),
         "rates": list(dict.fromkeys(rate for item in matrix.conditions for rate in item.workload.rates)),
         "embedded": embedded(data, views),

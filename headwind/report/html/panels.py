@@ -103,7 +103,7 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
         return PanelRow(line.pair, str(line.pair), "", "", picture, ratio, blocks)
     word, arm = told.word_of(finding, rule), told.leader(finding, rule)
     unfinished = told.unfinished_text(line)
-    name = arm.value if arm else ""
+    name = arm.name if arm else ""
     return PanelRow(
         line.pair,
         f"{told.MARKS[word]} {told.claim_text(finding, rule)}",
@@ -118,5 +118,5 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
 def _firsts(pair: Pair, rows: Rows) -> str:
     """Below the fewest blocks there is no interval to show, but a count: `h3 first in 3`."""
     return ", ".join(
-        f"{arm.value} first in {count}" for arm, count in first_in(rows, (pair.new, pair.base))[0].most_common()
+        f"{arm.name} first in {count}" for arm, count in first_in(rows, (pair.new, pair.base))[0].most_common()
     )

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from headwind.arm import Arm
 from headwind.format import arm_name, counted, measured
 from headwind.metric import Metric, Unfinished, Workload
-from headwind.model import Arm, Condition, Matrix, Outcome, Result
+from headwind.model import Condition, Matrix, Outcome, Result
 from headwind.observed import Kind, Observed, figure
 from headwind.report.answer import name_of
 from headwind.report.condition import ConditionView, Running
@@ -81,7 +82,7 @@ def limit(metric: Metric, timeout_s: float) -> float | None:
 
 def _series(view: ConditionView, arm: Arm) -> DotSeries:
     marks = [trial_mark(row.results.get(arm)) for row in view.rows]
-    return DotSeries(arm.value, arm_name(arm), marks, view.condition.workload.primary().better)
+    return DotSeries(arm.name, arm_name(arm), marks, view.condition.workload.primary().better)
 
 
 def trial_mark(result: Result | None) -> Observed | None:
@@ -97,7 +98,7 @@ def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
     each = "each block" if stride == 1 else f"every {stride} blocks"
     pair = running.pair
     return charts.running(
-        f"{view.anchor}-{pair.new.value}-{pair.base.value}", points, margin_ratio=rule.margin_ratio,
+        f"{view.anchor}-{pair.new}-{pair.base}", points, margin_ratio=rule.margin_ratio,
         title=f"{arm_name(pair.new)} against {arm_name(pair.base)} in {view.condition.id}, block by block",
         description=f"Ratio of {view.condition.workload.primary().label} and its interval after {each}; "
         "above 1 the first is faster.",
@@ -129,7 +130,7 @@ def cost_pictures(found: Sequence[Standing]) -> list[CostPicture]:
     told = []
     for number, cost in enumerate(costs(found), 1):
         axis = charts.cost_axis(times.ratio for _, row in cost.rows for times in row.values())
-        drawn = (charts.cost_row(axis, [(arm.value, each.ratio, each.at_least) for arm, each in row.items()])
+        drawn = (charts.cost_row(axis, [(arm.name, each.ratio, each.at_least) for arm, each in row.items()])
                  for _, row in cost.rows)  # fmt: skip
         labels = charts.cost_labels(f"cost-{number}-axis", axis)
         told.append(CostPicture(cost, labels, tuple(zip(cost.rows, drawn, strict=True))))
@@ -138,7 +139,7 @@ def cost_pictures(found: Sequence[Standing]) -> list[CostPicture]:
 
 def arm_key(arms: Iterable[Arm]) -> list[tuple[Arm, Markup]]:
     """The arms with their shapes, for a line of text."""
-    return [(arm, charts.icon(arm.value)) for arm in arms]
+    return [(arm, charts.icon(arm.name)) for arm in arms]
 
 
 def overviews(data: RunData, found: Sequence[Standing]) -> list[Overview]:
@@ -153,8 +154,8 @@ def overviews(data: RunData, found: Sequence[Standing]) -> list[Overview]:
 def _overview(name: str, data: RunData, workload: Workload, found: Sequence[Standing]) -> Overview:
     metric = workload.primary()
     drawn = [
-        [DotSeries(arm.value, arm_name(arm), [trial_mark(row.get(arm)) for row in each.rows.values()], metric.better)
-         for arm in data.matrix.protocols]
+        [DotSeries(arm.name, arm_name(arm), [trial_mark(row.get(arm)) for row in each.rows.values()], metric.better)
+         for arm in data.matrix.arms]
         for each in found
     ]  # fmt: skip
     marks = [mark for series in drawn for item in series for mark in item.marks if mark]
@@ -162,7 +163,7 @@ def _overview(name: str, data: RunData, workload: Workload, found: Sequence[Stan
     axis = charts.strip_axis(marks, metric.key, limit(metric, data.matrix.timeout_s))
     pictures = (
         charts.strip(
-            f"{name}-{number}", series, axis, medians={arm.value: value for arm, value in each.medians.items()},
+            f"{name}-{number}", series, axis, medians={arm.name: value for arm, value in each.medians.items()},
             title=f"{heading(metric)} of every trial in {each.condition.id}",
         )
         for number, (each, series) in enumerate(zip(found, drawn, strict=True), 1)
@@ -187,7 +188,7 @@ def timeline_picture(data: RunData, conditions: Sequence[Condition]) -> Markup:
     typical = usual_times(data)
     bars = [
         Bar(
-            arm=result.trial.arm.value,
+            arm=result.trial.arm.name,
             lane=lanes[result.trial.block.condition.id],
             start_s=result.started_at - start_s,
             length_s=sum(result.phases_s.values()),
@@ -227,13 +228,11 @@ def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) 
     metric = sweep.steps[0].condition.workload.primary()
     found = curves(sweep, verdicts, metric)
     drawn = [
-        (f"{pair.new.value}:{pair.base.value}", str(pair),
+        (f"{pair.new.name}:{pair.base.name}", str(pair),
          [_sweep_point(step, finding, verdicts.rule) for step, finding in found[pair]])
         for pair in pairs
     ]  # fmt: skip
-    crossings = [
-        (f"{pair.new.value} and {pair.base.value}", value) for pair in pairs for value in crossovers(found[pair])
-    ]
+    crossings = [(f"{pair.new} and {pair.base}", value) for pair in pairs for value in crossovers(found[pair])]
     chart = charts.sweep(
         name, drawn, quantity=sweep.quantity, margin_ratio=verdicts.rule.margin_ratio,
         crossovers=crossings,

@@ -58,7 +58,7 @@ _SHAPES = {"h1": "circle", "h2": "square", "h3": "triangle", "c1": "circle", "c2
 
 
 def stamp(name: str, points: Iterable[Point], radius: float, *, hollow: bool | None = None) -> Markup:
-    """The shape of an arm or a curve at every point, as one path; hollow for twins, where nothing else is said.
+    """The shape of an arm or a curve at every point, as one path; where nothing is said, filled for plain arms only.
 
     Circle, square, triangle for h1, h2, h3 and for the curves c1, c2, c3; a diamond for every other curve and for the
     slower twin.

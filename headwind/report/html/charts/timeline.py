@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from headwind.format import arm_name, duration
-from headwind.model import arm_named
 from headwind.report.html.charts.axes import BELOW, Plot, Scale, clock_ticks, left_room, ticks, x_axis, y_axis
 from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.labels import ROOM
@@ -89,7 +88,7 @@ def _key(arms: Sequence[str], *, stopped: bool) -> Markup:
     """The arms in the order of their rows, and what an upright means."""
     parts, x = [], 0.0
     for arm in arms:
-        name = arm_name(arm_named(arm))
+        name = arm_name(arm)
         parts += [path(f"{arm} bar", bars_path([(x, 9, 14)]), stroke_width=_ARM), text(x + 19, 9, name)]
         x += 19 + text_width(name) + 14
     if stopped:

@@ -1,0 +1,123 @@
+"""Data classes of arms: what takes a turn in every block, and is compared with the others in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from headwind.metric import Workload
+from headwind.settings import Settings, Windows
+
+# Its protocol, then words: it is part of trials' names, of addresses inside pages, and a class of their style sheets.
+ARM_NAME = re.compile(r"(h[123])((?:-[A-Za-z0-9]+)*)")
+
+
+class Protocol(StrEnum):
+    """h1, h2, h3: HTTP/1.1, HTTP/2 and HTTP/3, all over TLS 1.3."""
+
+    H1 = "h1"
+    H2 = "h2"
+    H3 = "h3"
+
+    @property
+    def alpn(self) -> str:
+        """The ALPN identifier (RFC 7301) that proves the protocol was spoken."""
+        return {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[self.value]
+
+
+class Role(StrEnum):
+    """What an arm is for."""
+
+    PLAIN = "plain"  # to be compared with the others
+    AGAIN = "again"  # A/A: nothing differs, so the lab must see no difference
+    SLOWER = "slower"  # positive control: every delay is longer by CONTROL_RATIO, which the lab must see
+
+
+TWINS = (Role.AGAIN, Role.SLOWER)  # with which the lab checks itself
+
+
+@dataclass(frozen=True, slots=True)
+class Congestion:
+    """Congestion control of both endpoints: the kernel's for TCP, the libraries' for QUIC."""
+
+    tcp: str = "cubic"
+    quic: str = "cubic"
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What an arm sets for itself; what is absent or None is as the condition and the matrix say."""
+
+    workload: tuple[tuple[str, int | str], ...] = ()  # keys of the workload, with their values
+    congestion: str | None = None  # of what the arm runs over: TCP's, or QUIC's
+    server: Windows | None = None
+    client: Windows | None = None
+
+
+CUBIC, NO_OVERRIDES = Congestion(), Overrides()
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """What takes a turn in every block: a protocol, with settings of its own or without, under a name.
+
+    A name begins with its protocol: `h2`, which sets nothing; `h2-bbr`; the twins of a self-check, `h2-again`.
+    """
+
+    name: str
+    protocol: Protocol
+    role: Role = Role.PLAIN
+    overrides: Overrides = NO_OVERRIDES
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # arms are keys in every loop over trials
+
+    def __post_init__(self) -> None:
+        if not ARM_NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} cannot be the name of an arm")
+
+    @property
+    def is_twin(self) -> bool:
+        """Whether the lab checks itself with it."""
+        return self.role in TWINS
+
+    def twin(self, role: Role) -> Arm:
+        """The same a second time in the block, under another name (`h2-again`)."""
+        return replace(self, name=f"{self.name}-{role}", role=role)
+
+    def settings(self, usual: Settings) -> Settings:
+        """Windows and buffers of both ends, where the matrix asks for `usual`."""
+        return Settings(self.overrides.server or usual.server, self.overrides.client or usual.client)
+
+    def congestion(self, usual: Congestion) -> Congestion:
+        """Congestion control, where the matrix asks for `usual`."""
+        own = self.overrides.congestion
+        if own is None:
+            return usual
+        return replace(usual, **{"quic" if self.protocol is Protocol.H3 else "tcp": own})
+
+    def workload(self, usual: Workload) -> Workload:
+        """What it fetches, where the condition asks for `usual`."""
+        own: dict[str, Any] = dict(self.overrides.workload)
+        return replace(usual, **own)
+
+
+H1, H2, H3 = PLAIN = tuple(Arm(protocol.value, protocol) for protocol in Protocol)
+
+
+@cache
+def arm_named(name: str) -> Arm:
+    """The plain arm or the twin of one that is called so. Raises ValueError for any other name."""
+    protocol, dash, role = name.partition("-")
+    arm = PLAIN[list(Protocol).index(Protocol(protocol))]
+    if not dash:
+        return arm
+    if Role(role) not in TWINS:
+        raise ValueError(f"no twin is called {name!r}")
+    return arm.twin(Role(role))

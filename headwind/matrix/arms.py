@@ -1,0 +1,193 @@
+"""The keys under `arms` and `compare` in matrix.yaml: protocols with settings of their own, and who meets whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import Field, create_model, model_validator
+
+from headwind.arm import ARM_NAME, NO_OVERRIDES, TWINS, Arm, Overrides, Protocol
+from headwind.matrix import values
+from headwind.matrix.direction import Keys, key
+from headwind.matrix.mistakes import Slip, Slips
+from headwind.matrix.units import Mistake, choose, quoted, scalar
+from headwind.matrix.values import Short, Written
+from headwind.workloads import WrittenWorkload
+
+MOST_ARMS = 8  # in a block
+MOST_PAIRS = 15  # comparisons in each condition: six arms with each other. Each more makes every verdict dearer
+LONGEST_NAME = 32  # characters
+
+
+def arm_name(value: Any) -> str:
+    """`h2-bbr`: the protocol, then words of letters and digits. Raises Mistake."""
+    text = scalar(value, "`h2-bbr`")
+    found = ARM_NAME.fullmatch(text)
+    if not found or len(text) > LONGEST_NAME:
+        raise Mistake(
+            f"{quoted(text)} cannot be the name of an arm",
+            f"its protocol, then letters, digits and dashes, such as `h2-bbr`; at most {LONGEST_NAME} characters",
+        )
+    if found[2].rpartition("-")[2] in list(TWINS):
+        raise Mistake(
+            f"{quoted(text)} is what a self-check's twin of {quoted(text.rpartition('-')[0])} is called",
+            "another last word",
+        )
+    return text
+
+
+ArmName = Annotated[
+    str,
+    Written(arm_name, {"type": "string", "pattern": f"^{ARM_NAME.pattern}$", "maxLength": LONGEST_NAME}),
+]
+
+
+class WrittenArmSettings(Keys):
+    """Windows and buffers of the programs at both ends, for one arm; what is left out is as for the others."""
+
+    server: values.Windows | None = key("nginx's", None)
+    client: values.Windows | None = key("h2load's, and whether it pads QUIC packets", None)
+
+
+def _each_optional(model: type[Keys]) -> type[Keys]:
+    """A mapping with the same keys, of which each may be left out."""
+    fields: dict[str, Any] = {
+        name: (Annotated[field.annotation, *field.metadata] | None, Field(None, description=field.description))
+        for name, field in model.model_fields.items()
+    }
+    return create_model(f"{model.__name__}Overrides", __base__=Keys, **fields)
+
+
+if TYPE_CHECKING:
+    WorkloadOverrides = Keys
+else:
+    WorkloadOverrides = _each_optional(WrittenWorkload)
+
+
+class WrittenArm(WorkloadOverrides):
+    """A protocol, and what it sets for itself: keys of its workload, congestion control, windows and buffers."""
+
+    protocol: values.Protocol = key("which is spoken; the arm's name begins with it")
+    congestion: (
+        Annotated[str, Written(lambda value: scalar(value, "`bbr`"), {"enum": values.TCP_CONGESTION})] | None
+    ) = key("the kernel's for h1 and h2, nginx's for h3, in place of what `congestion` says for all", None)
+    settings: Annotated[WrittenArmSettings, Short(("server", "client"))] | None = key(
+        "windows and buffers, in place of what `settings` says for all", None
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.congestion is not None:
+            try:
+                if self.protocol is Protocol.H3:
+                    values.quic_congestion(self.congestion)
+                else:
+                    choose(self.congestion, values.TCP_CONGESTION, "a congestion control that Linux has")
+            except Mistake as mistake:
+                raise Slips([Slip(("congestion",), mistake)]) from None
+        return self
+
+    @property
+    def overrides(self) -> Overrides:
+        """What it sets for itself."""
+        settings = self.settings or WrittenArmSettings()
+        own = ((name, getattr(self, name)) for name in WrittenWorkload.model_fields if name in self.model_fields_set)
+        return Overrides(tuple(own), self.congestion, settings.server, settings.client)
+
+    def noun(self, name: str) -> Arm:
+        """The arm of this name."""
+        return Arm(name, self.protocol, overrides=self.overrides)
+
+
+def arm_slips(
+    protocols: Sequence[Protocol], arms: Mapping[str, WrittenArm], workloads: Mapping[str, WrittenWorkload]
+) -> Iterator[Slip]:
+    """What is wrong with arms among each other, and with the workloads that they override."""
+    for name, arm in arms.items():
+        place = ("arms", name)
+        spoken, dash, _ = name.partition("-")
+        if spoken != arm.protocol:
+            mistake = Mistake(
+                f"{quoted(name)} speaks {arm.protocol}", f"begin its name with {quoted(arm.protocol + '-')}"
+            )
+            yield Slip((*place, "protocol"), mistake)
+        elif not dash and arm.overrides != NO_OVERRIDES:
+            hint = f"such as `{name}-{_word(arm)}`: {quoted(name)} is the one that sets nothing for itself"
+            yield Slip(
+                place,
+                Mistake(f"{quoted(name)} sets something for itself and needs a name that says so", hint),
+                at_key=True,
+            )
+        if name in protocols:
+            yield Slip(place, Mistake(f"{quoted(name)} is there twice", "it is in `protocols`, too"), at_key=True)
+        yield from _workload_slips(name, arm, workloads)
+    if (count := len(protocols) + len(arms)) > MOST_ARMS:
+        yield Slip(("arms",), Mistake(f"{count} arms are too many", f"a block runs at most {MOST_ARMS}"))
+
+
+def _word(arm: WrittenArm) -> str:
+    return arm.congestion or next((str(value) for _, value in arm.overrides.workload), "other")
+
+
+def _workload_slips(name: str, arm: WrittenArm, workloads: Mapping[str, WrittenWorkload]) -> Iterator[Slip]:
+    """Workloads that cannot be carried out as an arm would have them; each mistake once."""
+    own = dict(arm.overrides.workload)
+    told: set[str] = set()
+    for load, written in workloads.items():
+        try:
+            written.model_copy(update=own).check()
+        except Slips as slips:
+            for slip in slips.slips:
+                if str(slip.mistake) not in told:
+                    told.add(str(slip.mistake))
+                    field = next((each for each in (*slip.path, *own) if each in own), "")
+                    yield Slip(
+                        ("arms", name, str(field)),
+                        Mistake(f"with the workload {quoted(load)} {slip.mistake}", slip.mistake.hint),
+                    )
+
+
+def pair_slips(compare: Sequence[Sequence[str]] | None, names: Sequence[str], place: str) -> Iterator[Slip]:
+    """What is wrong with the pairs to compare, or with comparing all; `place` is the key that lists the arms."""
+    if compare is None:
+        count = len(list(combinations(names, 2)))
+        if count > MOST_PAIRS:
+            yield Slip(
+                (place,),
+                Mistake(
+                    f"{len(names)} arms make {count} comparisons in each condition, and {MOST_PAIRS} are the most",
+                    "name those that you want: `compare: [[h2-bbr, h2], ...]`",
+                ),
+            )
+        return
+    if len(compare) > MOST_PAIRS:
+        yield Slip(("compare",), Mistake(f"{len(compare)} comparisons are too many", f"at most {MOST_PAIRS}"))
+    seen: list[set[str]] = []
+    for index, pair in enumerate(compare):
+        wrong = list(_wrong_names(index, pair, names))
+        yield from wrong
+        if wrong:
+            continue
+        if len(set(pair)) != 2:
+            hint = "two arms: [candidate, baseline], such as [h2-bbr, h2]"
+            yield Slip(("compare", index), Mistake("a comparison is of two different arms", hint))
+        elif set(pair) in seen:
+            mistake = Mistake(f"{quoted(' against '.join(pair))} is there twice", "each two arms are compared once")
+            yield Slip(("compare", index), mistake)
+        seen.append(set(pair))
+
+
+def _wrong_names(index: int, pair: Sequence[str], names: Sequence[str]) -> Iterator[Slip]:
+    for side, name in enumerate(pair):
+        try:
+            choose(name, list(names), "one of the arms of this file")
+        except Mistake as mistake:
+            yield Slip(("compare", index, side), mistake)
+
+
+def compared(compare: Sequence[Sequence[str]] | None, arms: Sequence[Arm]) -> tuple[tuple[Arm, Arm], ...]:
+    """Candidate and baseline of each comparison; empty where all are compared with all."""
+    by_name = {arm.name: arm for arm in arms}
+    return tuple((by_name[new], by_name[base]) for new, base in compare or ())

@@ -1,0 +1,119 @@
+"""What differs between two runs: their settings, named as in matrix.yaml, and what they ran on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headwind.arm import PLAIN
+from headwind.format import as_written, link_settings, override_settings
+from headwind.model import Condition, Matrix, Repetition, SelfCheck
+from headwind.run.codec import matrix_from_json
+from headwind.workloads import workload_to_json
+from impair.profile import Direction
+
+NOT_SET, NOTHING = "not set", "none"
+HOST_FACTS = ("kernel", "machine", "cpu", "cores", "rmem_max_bytes")  # trials of two such hosts are no pairs
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """One line for every setting of two resolved matrices that differs, named as in matrix.yaml, in its units.
+
+    `before` and `after` are JSON objects of `matrix_to_json`. The title, the number
+    of lanes and what others published decide nothing and are not compared.
+    """
+    old, new = matrix_from_json(before), matrix_from_json(after)
+    first, second = _settings(old), _settings(new)
+    yield from (f"{group}: removed" for group in first if group not in second)
+    yield from (f"{group}: added" for group in second if group not in first)
+    for group in (group for group in first if group in second):
+        yield from _different_keys(group, first[group], second[group])
+    # Conditions of a profile or workload that only one side has were told above.
+    both = first.keys() & second.keys()
+    order = [[item.id for item in matrix.conditions if both.issuperset(_groups(item))] for matrix in (old, new)]
+    yield from _different_keys("", {"conditions": ", ".join(order[0])}, {"conditions": ", ".join(order[1])})
+
+
+def setup_differences(
+    environment: Mapping[str, Any], images: Mapping[str, str], engine: str, host: Mapping[str, Any]
+) -> Iterator[str]:
+    """One line for each image, for the engine and for each fact of the host that is not what the environment says."""
+    before = environment.get("images", {})
+    for name in sorted({*before, *images}):
+        if before.get(name) != images.get(name):
+            yield f"image {name}: {before.get(name, NOTHING)} -> {images.get(name, NOTHING)}"
+    if environment.get("engine") != engine:
+        yield f"engine: {environment.get('engine', NOTHING)} -> {engine}"
+    known = environment.get("host", {})
+    for name in HOST_FACTS:
+        if name in known and name in host and known[name] != host[name]:
+            yield f"host's {name}: {known[name]} -> {host[name]}"
+
+
+def _groups(condition: Condition) -> tuple[str, str]:
+    return f"profiles.{condition.profile.name}", f"workloads.{condition.workload.name}"
+
+
+def _different_keys(group: str, first: Mapping[str, str], second: Mapping[str, str]) -> Iterator[str]:
+    for key in list(first) + [key for key in second if key not in first]:
+        old, new = first.get(key, NOT_SET), second.get(key, NOT_SET)
+        if old != new:
+            yield f"{group}.{key}: {old} -> {new}" if group else f"{key}: {old} -> {new}"
+
+
+def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
+    """Settings by group (the matrix itself is "", each profile and workload is one) and key."""
+    groups = {
+        "": {
+            "protocols": ", ".join(map(str, matrix.arms)),
+            **{f"arms.{arm}": _told(override_settings(arm)) for arm in matrix.arms if arm not in PLAIN},
+            **(
+                {"compare": ", ".join(f"{new} against {base}" for new, base in matrix.compare)}
+                if matrix.compare
+                else {}
+            ),
+            **_repetition_settings(matrix.repeat),
+            "timeout": as_written("timeout_s", matrix.timeout_s),
+            "seed": str(matrix.seed),
+            "congestion.tcp": matrix.congestion.tcp,
+            "congestion.quic": matrix.congestion.quic,
+            "settings.server": matrix.settings.server,
+            "settings.client": matrix.settings.client,
+            **_selfcheck_settings(matrix.selfcheck),
+        }
+    }
+    for condition in matrix.conditions:
+        profile, workload = _groups(condition)
+        groups[profile] = {
+            f"{direction.value}.{key}": value
+            for direction in Direction
+            for key, value in link_settings(condition.profile.link(direction), as_written).items()
+        }
+        settings = workload_to_json(condition.workload)
+        groups[workload] = {key: str(value) for key, value in settings.items() if key != "name"}
+    return groups
+
+
+def _told(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in settings.items()) or NOTHING
+
+
+def _repetition_settings(repeat: Repetition) -> dict[str, str]:
+    """What must not change while a run goes on; the budget may, because anytime-valid statistics allow for it."""
+    if not repeat.is_adaptive:
+        return {"repeat": str(repeat.least)}
+    return {
+        "repeat": f"{repeat.least} to {repeat.most}",
+        "repeat.margin": as_written("margin_ratio", repeat.margin_ratio),
+        "repeat.confidence": as_written("confidence_ratio", repeat.confidence),
+    }
+
+
+def _selfcheck_settings(selfcheck: SelfCheck | None) -> dict[str, str]:
+    if selfcheck is None:
+        return {}
+    profiles = {"again": selfcheck.again, "slower": selfcheck.slower}
+    return {
+        "selfcheck.protocol": selfcheck.arm.name,
+        **{f"selfcheck.{key}": ", ".join(names) for key, names in profiles.items() if names},
+    }

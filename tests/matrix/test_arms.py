@@ -1,0 +1,116 @@
+"""Arms in a matrix: what a user may write, what becomes of it, and what is refused where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Congestion, Overrides, Protocol, Role
+from headwind.model import Matrix
+from headwind.run.codec import matrix_from_json, matrix_to_json
+from headwind.run.differences import differences
+from headwind.settings import UNBOUND, Settings, Windows
+from headwind.verdicts.findings import pairs_of
+from headwind.workloads.h2load import H2load
+from tests.matrix_files import load, manual_examples, refusal
+
+REST = "profiles: {far: {both: {delay: 20ms}}}\nworkloads: {large: {requests: 12, connections: 1}}\n"
+SIX, BBR = "h1-six: {protocol: h1, connections: 6}", "h2-bbr: {protocol: h2, congestion: bbr}"
+
+
+def with_arms(*arms: str, protocols: str = "[h1, h2, h3]", more: str = "") -> str:
+    return f"protocols: {protocols}\narms:\n" + "".join(f"  {arm}\n" for arm in arms) + more + REST
+
+
+def pairs(matrix: Matrix) -> list[str]:
+    return [str(pair) for pair in pairs_of(matrix, matrix.conditions[0])]
+
+
+def test_the_short_form_is_three_arms_that_set_nothing(tmp_path: Path) -> None:
+    assert load("protocols: [h1, h2, h3]\n" + REST, tmp_path).arms == PLAIN == (H1, H2, H3)
+    alone = with_arms("h2: {protocol: h2}", "h1: {protocol: h1}").replace("protocols: [h1, h2, h3]\n", "")
+    assert load(alone, tmp_path).arms == (H2, H1)
+
+
+def test_an_arm_overrides_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+    shipped = "h3-as-shipped: {protocol: h3, settings: as-shipped}"
+    matrix = load(
+        with_arms(SIX, BBR, shipped, "h3-half: {protocol: h3, settings: {server: as-shipped}}", protocols="[h1]"),
+        tmp_path,
+    )
+    six, bbr, both, half = matrix.arms[1:]
+    (condition,) = matrix.conditions
+    assert (six.name, six.protocol, six.role) == ("h1-six", Protocol.H1, Role.PLAIN)
+    assert six.workload(condition.workload) == H2load("large", requests=12, connections=6, streams=1)
+    assert bbr.workload(condition.workload) == condition.workload
+    assert bbr.congestion(Congestion("reno", "cubic")) == Congestion("bbr", "cubic")
+    assert six.congestion(Congestion("reno", "cubic")) == Congestion("reno", "cubic")
+    assert both.settings(UNBOUND) == Settings(Windows.AS_SHIPPED, Windows.AS_SHIPPED)
+    assert half.settings(UNBOUND) == Settings(server=Windows.AS_SHIPPED)
+
+
+def test_a_run_folder_keeps_arms_and_says_which_of_them_changed(tmp_path: Path) -> None:
+    more = "compare: [[h2-bbr, h2]]\nselfcheck: {protocol: h2-bbr, slower: [far]}\n"
+    matrix = load(with_arms(SIX, BBR, more=more), tmp_path)
+    written = json.loads(json.dumps(matrix_to_json(matrix)))
+    read = matrix_from_json(written, matrix.source, matrix.path)
+    assert read == matrix
+    assert [arm.name for arm in read.arms_in(read.conditions[0])][3:] == ["h1-six", "h2-bbr", "h2-bbr-slower"]
+    assert pairs(read) == ["h2-bbr against h2", "h2-bbr-slower against h2-bbr"]
+    other = load(with_arms(SIX.replace("6", "4"), BBR, more=more), tmp_path)
+    assert list(differences(written, matrix_to_json(other))) == ["arms.h1-six: connections 6 -> connections 4"]
+
+
+def test_all_are_compared_with_all_or_those_that_are_named(tmp_path: Path) -> None:
+    assert len(pairs(load(with_arms(SIX, BBR), tmp_path))) == 10
+    named = load(with_arms(SIX, BBR, more="compare: [[h2-bbr, h2], [h3, h1-six]]\n"), tmp_path)
+    assert pairs(named) == ["h2-bbr against h2", "h3 against h1-six"]
+
+
+def test_the_manuals_example_is_one(tmp_path: Path) -> None:
+    matrix = load(manual_examples()[0], tmp_path)
+    assert [arm.name for arm in matrix.arms] == ["h1", "h2", "h3", "h1-six", "h2-bbr", "h3-as-shipped"]
+    assert len(matrix.compare) == 4
+
+
+MANY = [f"h2-a{number}: {{protocol: h2, connections: {number}}}" for number in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "complaint"),
+    [
+        (with_arms("bbr: {protocol: h2}"), "3:3", "`bbr` cannot be the name of an arm"),
+        (with_arms("h2-b/r: {protocol: h2}"), "3:3", "cannot be the name of an arm"),
+        (with_arms("h2-again: {protocol: h2}"), "3:3", "is what a self-check's twin of `h2` is called"),
+        (with_arms("h1-six: {protocol: h2}"), "3:22", "`h1-six` speaks h2"),
+        (with_arms("h2: {protocol: h2, congestion: bbr}", protocols="[h1]"), "3:3", "needs a name that says so"),
+        (with_arms("h2: {protocol: h2}"), "3:3", "`h2` is there twice"),
+        (with_arms("h1-six: {connections: 6}"), "3:3", "`protocol` is missing"),
+        (with_arms("h1-six: {protocol: h1, connection: 6}"), "3:26", "did you mean `connections`?"),
+        (with_arms("h1-six: {protocol: h1, connections: six}"), "3:39", "`six` is not a plain number"),
+        (with_arms("h1-ten: {protocol: h1, connections: 20}"), "3:39", "with the workload `large` 20 connections"),
+        (with_arms("h2-bbr: {protocol: h2, congestion: brb}"), "3:38", "did you mean `bbr`?"),
+        (with_arms("h3-bbr: {protocol: h3, congestion: bbr}"), "3:38", "nginx's QUIC cannot do `bbr`"),
+        (with_arms("h2-bbr: {protocol: h2, congestion: {tcp: bbr}}"), "3:38", "a mapping where one value is expected"),
+        (with_arms("h3-x: {protocol: h3, settings: shipped}"), "3:34", "did you mean `as-shipped`?"),
+        (with_arms(SIX, more="compare: [[h1-six, h4]]\n"), "4:20", "`h4`"),
+        (with_arms(SIX, more="compare: [[h1-six, h1-six]]\n"), "4:11", "two different arms"),
+        (with_arms(SIX, more="compare: [[h1-six]]\n"), "4:11", "two different arms"),
+        (with_arms(SIX, more="compare: [[h1-six, h1], [h1, h1-six]]\n"), "4:25", "is there twice"),
+        (with_arms(SIX, more="selfcheck: {protocol: h2-bbr}\n"), "4:23", "is not one of the arms of this file"),
+        (with_arms(*MANY[:4]), "3:3", "7 arms make 21 comparisons in each condition, and 15 are the most"),
+        (with_arms(*MANY, more="compare: [[h2, h1]]\n"), "3:3", "9 arms are too many"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, text: str, place: str, complaint: str) -> None:
+    (found, *others) = refusal(text, tmp_path).complaints
+    assert complaint in str(found)
+    assert f"matrix.yaml:{place}:" in str(found)
+    assert not others
+
+
+def test_a_name_that_could_be_more_than_a_name_is_no_arm() -> None:
+    with pytest.raises(ValueError, match="cannot be the name"):
+        Arm("h2-</style>", Protocol.H2, overrides=Overrides(congestion="bbr"))

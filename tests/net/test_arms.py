@@ -1,0 +1,64 @@
+"""Arms with settings of their own on real containers: each has them in its trial, and no other arm of the block has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from headwind.arm import H1, H2, H3, Arm, Congestion, Overrides, Protocol
+from headwind.model import Block, Condition, Outcome, Result
+from headwind.settings import Windows
+from headwind.testbed import testbed as testbeds
+from headwind.testbed.images import ensure_images
+from headwind.trial.trial import run_trial
+from headwind.workloads.h2load import H2load
+from impair.profile import Delay, Direction, Link, Profile
+
+FAR = Link(Delay(0.02))
+RENO = Arm("h2-reno", Protocol.H2, overrides=Overrides(congestion="reno"))  # every kernel has it
+SIX = Arm("h1-six", Protocol.H1, overrides=Overrides((("connections", 6),)))
+SHIPPED = Arm("h3-as-shipped", Protocol.H3, overrides=Overrides(server=Windows.AS_SHIPPED, client=Windows.AS_SHIPPED))
+ORDER = (RENO, H2, SIX, H1, SHIPPED, H3)
+
+
+@pytest.fixture(scope="module")
+def results() -> Iterator[dict[Arm, Result]]:
+    """A block of all of them; a trial again where the machine was so busy that its network could not be proven."""
+    block = Block(
+        Condition(Profile("far", FAR, FAR), H2load("large", 6, 1, 1, path="/1m")), 0, ORDER,
+        dict.fromkeys(Direction, 1),
+    )  # fmt: skip
+    with testbeds.Testbed.up(ensure_images(print).tag, Congestion(), "auto") as up:
+        found = {}
+        for trial in block.trials():
+            for _ in range(4):
+                found[trial.arm] = run_trial(up, trial, 30.0)
+                if found[trial.arm].outcome is not Outcome.INVALID:
+                    break
+        yield found
+
+
+def test_every_arm_of_the_block_gives_data(results: dict[Arm, Result]) -> None:
+    assert {arm.name: result.reason for arm, result in results.items() if result.outcome is not Outcome.OK} == {}
+
+
+@pytest.mark.parametrize(("arm", "name"), [(RENO, "reno"), (H2, "cubic"), (SIX, "cubic"), (H1, "cubic")], ids=str)
+def test_the_sockets_of_both_ends_have_the_arms_congestion_control(
+    results: dict[Arm, Result], arm: Arm, name: str
+) -> None:
+    told: dict[str, Any] = results[arm].proof.counters["congestion"]
+    assert (told["asked"], set(told["client"]), set(told["server"])) == (name, {name}, {name})
+
+
+def test_connections_are_as_many_as_the_arm_asks_for(results: dict[Arm, Result]) -> None:
+    assert len(results[SIX].samples["samples"]["connect_s"]) == 6
+    assert len(results[H1].samples["samples"]["connect_s"]) == 1
+
+
+def test_windows_are_as_shipped_for_the_arm_that_asks_for_them_alone(results: dict[Arm, Result]) -> None:
+    had = {arm: results[arm].proof.counters["windows"] for arm in (SHIPPED, H3)}
+    assert had[SHIPPED]["server"]["http3_stream_buffer_bytes"] == 64 << 10
+    assert had[H3]["server"]["http3_stream_buffer_bytes"] == 16 << 20
+    assert had[SHIPPED]["client"]["udp_rcvbuf_bytes"] < had[H3]["client"]["udp_rcvbuf_bytes"]
