@@ -56,3 +56,14 @@ def test_a_note_is_heeded_before_its_line(tmp_path: Path) -> None:
     together = [(seen[-1], line) for line in mailbox.collect(tmp_path, listening, seen.append)]
     os.close(listening)
     assert together == [(f"note {number}", line) for number, line in enumerate(LINES)]
+
+
+def test_a_line_arrives_although_its_ring_was_lost(tmp_path: Path) -> None:
+    listening, ringing = os.pipe()
+    with Path(os.devnull).open("wb") as lost:
+        mailbox.post(LINES, tmp_path, lost.fileno())
+    arriving = mailbox.collect(tmp_path, listening)
+    assert [next(arriving) for _ in LINES] == LINES
+    os.close(ringing)
+    assert list(arriving) == []
+    os.close(listening)
