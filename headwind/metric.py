@@ -61,6 +61,8 @@ PROCESSOR_TIMES = tuple(
     for host in ("client", "router", "server")
 )
 BUSY = Metric("processors_busy", "processors that all three kept busy, on average", "processors")
+MACHINE = Metric("machine_busy_ratio", "share of the machine's processors in use, niced work not counted", "machine",
+                 "ratio")  # fmt: skip
 PRESSURE = Metric("pressure_ratio", "share of the time in which something waited for a processor", "pressure", "ratio")
 
 

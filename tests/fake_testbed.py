@@ -76,6 +76,7 @@ class World:
     nginx: int = 1
     load: float | None = None  # processors that each host keeps busy while the client runs; None: nobody tells
     pressure: float = 0.0  # share of that time in which something waits for a processor
+    machine_busy: float = 0.8  # share of the machine's processors, niced work not counted
     comparing: Sabotage = field(default_factory=Sabotage)  # that of the last run, for the fetch that follows it
     frames: dict[str, dict[str, int]] = field(default_factory=lambda: {
         name: {"tx_frames": 0, "rx_frames": 0} for name in ("client", "server", "port client", "port server")
@@ -282,7 +283,7 @@ class FakeClient(FakeAgent):
                 "bytes_body": body_bytes,
             },
             "samples": {}, "windows": {"window_bytes": (1 << 24) - 1}, "silence_s": world.silence_s, "cpu_s": 0.0,
-            "machine": {"cpus": 2, "busy_s": 0.0},
+            "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s},
             "congestion": [] if asked["protocol"] == "h3" else [broken.congestion or world.congestion["client"]],
         }  # fmt: skip
         if broken.hangs:

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Collection
 
 from headwind.arm import Arm
-from headwind.metric import BUSY, PRESSURE
+from headwind.metric import BUSY
 from headwind.model import Condition, Result
-from headwind.trial.crowding import MOST_PRESSURE
+from headwind.trial.crowding import lacked_processors
 
 HEADROOM = 0.6  # of the processors may be busy on average: two of them then make something wait a quarter of the time
 UNKNOWN_NEED = 1.0  # processors: what a client that does not wait keeps busy at least
@@ -37,13 +37,13 @@ class Needs:
     def learn(self, result: Result) -> None:
         """Remember what a trial used; one that tells nothing teaches nothing.
 
-        Where something waited for a processor although no other lane ran, there is no room beside it either: it needs
-        them itself, or something else on this host does.
+        Where processors were short although no other lane ran, there is no room beside it either: it needs them itself,
+        or something else on this host does.
         """
         condition, busy = result.trial.block.condition.id, result.metrics.get(BUSY.key)
         if busy is not None:
             self._seen.setdefault(condition, {}).setdefault(result.trial.arm, []).append(busy)
-            crowded = not result.place.beside and result.metrics.get(PRESSURE.key, 0.0) > MOST_PRESSURE
+            crowded = not result.place.beside and lacked_processors(result)
             self._bound.setdefault(condition, []).append(crowded or result.is_processor_bound)
 
     def processors(self, condition: Condition) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from headwind.metric import BUSY, PRESSURE, PROCESSOR_TIMES
+from headwind.metric import BUSY, MACHINE, PRESSURE, PROCESSOR_TIMES
 from headwind.model import PROCESSOR_BOUND
 from impair.messages import ClientRun, Processors
 
@@ -41,8 +41,8 @@ def processor_limits(
         yield f"{PROCESSOR_BOUND}: the machine's {cpus} processors were busy for {busy:.0%} of the time"
 
 
-def costs(before: Mapping[str, Processors], after: Mapping[str, Processors]) -> dict[str, float]:
-    """The metrics PROCESSOR_TIMES, BUSY and PRESSURE between two readings, as far as hosts tell them.
+def costs(run: ClientRun, before: Mapping[str, Processors], after: Mapping[str, Processors]) -> dict[str, float]:
+    """The metrics PROCESSOR_TIMES, BUSY, MACHINE and PRESSURE of a trial, as far as hosts tell them.
 
     The router's time is that of its whole container, also where a kernel of its own runs in it.
     """
@@ -53,8 +53,9 @@ def costs(before: Mapping[str, Processors], after: Mapping[str, Processors]) -> 
         if gain.cpu_s is not None:
             used_s[name] = max(gain.cpu_s, used_s.get(name, 0.0))
     found = {metric.key: used_s[name] for metric, name in _COSTS if name in used_s}
+    found[MACHINE.key] = _share(run.machine.busy_s, run.wall_s, run.machine.cpus)
     client = gains["client"]
-    if found:
+    if used_s:
         found[BUSY.key] = _share(sum(used_s.values()), client.clock_s)
     if client.host_pressure_s is not None:
         found[PRESSURE.key] = _share(client.host_pressure_s, client.clock_s)

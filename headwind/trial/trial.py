@@ -89,7 +89,7 @@ def run_trial(
         is_healthy = testbed.server.call(HEALTH) == health
     outcome, reason = decide(trial, run, answer, fetched, proof, is_healthy=is_healthy)
     metrics = {"timeout_s": timeout_s} if outcome is Outcome.TIMEOUT else run.metrics
-    metrics = {**metrics, **costs(before.processors(), after.processors())}
+    metrics = {**metrics, **costs(run, before.processors(), after.processors())}
     return Result(
         trial, outcome, reason, metrics, proof, answer, " ".join(run.command), watch.phases_s, attempt, started_at
     )

@@ -14,7 +14,7 @@ from headwind.errors import HeadwindError
 from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.testbed import testbed as testbeds
 from headwind.trial.block import Task
-from headwind.trial.crowding import MOST_PRESSURE
+from headwind.trial.crowding import MOST_BUSY, MOST_PRESSURE
 from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
 from headwind.trial.lanes import Begun, Ended, Lanes
 from headwind.workloads.h2load import H2load
@@ -147,6 +147,14 @@ def test_pressure_counts_only_where_other_lanes_ran(count: int) -> None:
         assert result.is_disturbed == (count == 2)
         assert result.metrics["pressure_ratio"] == pytest.approx(MOST_PRESSURE + 0.1)
         assert count == 1 or "disturbed by other lanes: for 60% of its time" in result.reason
+
+
+def test_niced_work_beside_the_lab_disturbs_nobody() -> None:
+    """It makes the kernel's figures of pressure rise, but it waits for the lab, and not the lab for it."""
+    worlds = [World(load=0.1, pressure=0.99, machine_busy=MOST_BUSY - 0.05) for _ in range(2)]
+    plan = Row([block("a"), block("b")])
+    run(plan, Together(2, *worlds).up, 2)
+    assert {result.outcome for result in plan.results} == {Outcome.OK}
 
 
 def test_less_pressure_is_recorded_and_disturbs_nobody() -> None:
