@@ -63,11 +63,12 @@ class Needs:
         return condition.id in self._seen
 
     def room_for(self, condition: Condition, running: Collection[Condition]) -> bool:
-        """Whether a block of the condition may start beside these, as far as processors go."""
-        if any(not self.is_known(each) or self.runs_alone(each) for each in running):
-            return False
-        if self.runs_alone(condition):
+        """Whether a block of the condition may start beside these, as far as processors go.
+
+        One of which nothing is known may run beside others, as if it never waited, but not beside another one.
+        """
+        strangers = [each for each in (condition, *running) if not self.is_known(each)]
+        if any(self.runs_alone(each) for each in (condition, *running)):
             return not running
-        needed = self.processors(condition)
-        busy = sum(self.processors(other) or 0.0 for other in running)
-        return busy + (UNKNOWN_NEED if needed is None else needed) <= HEADROOM * self._cores
+        busy = sum(self.processors(each) or 0.0 for each in (condition, *running)) + UNKNOWN_NEED * len(strangers)
+        return len(strangers) < 2 and busy <= HEADROOM * self._cores

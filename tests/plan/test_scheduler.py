@@ -94,12 +94,22 @@ def test_side_by_side_they_need_no_more_than_the_head_room() -> None:
 
 def test_of_what_nothing_is_known_one_block_runs_at_a_time_until_its_first_trial_tells() -> None:
     scheduler = Scheduler(MATRIX, lanes=4, cores=4)
-    (first,) = together(scheduler)
-    scheduler.tell([busy(first.trials[0], 0.1)])
-    first, second = together(scheduler, [first])
-    assert second.block.condition != first.block.condition
-    scheduler.tell([busy(second.trials[0], 0.1)])
-    assert len(together(scheduler, [first, second])) == 3
+    running, met = together(scheduler), set[str]()
+    for _ in NAMES:
+        strangers = [task for task in running if task.block.condition.id not in met]
+        assert len(strangers) == 1
+        met.add(strangers[0].block.condition.id)
+        scheduler.tell([busy(strangers[0].trials[0], 0.1)])
+        running = together(scheduler, running[-2:])
+    assert len(met) == len(NAMES)
+
+
+def test_beside_a_block_of_which_nothing_is_known_there_is_room_for_what_needs_little() -> None:
+    known_ones = known(MATRIX, {"loss": 0.15, "delay": 0.15})
+    running = together(Scheduler(MATRIX, known_ones, lanes=4, cores=2))
+    strangers = [name for name in names(running) if name not in ("loss", "delay")]
+    assert len(strangers) == 1
+    assert len(running) == 2, "1.0 assumed and 0.15 known; 1.3 would be above three fifths of two processors"
 
 
 def test_where_nobody_tells_what_blocks_need_they_run_one_by_one() -> None:
