@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from headwind.arm import PLAIN, Protocol
 from headwind.model import Condition, Matrix, Outcome, Repetition, Result
 from headwind.plan.schedule import plan_block
-from headwind.verdicts import verdict
+from headwind.verdicts import outlook
 from headwind.verdicts.judgement import Judge, Judgement
 from headwind.workloads.h2load import H2load
 from impair.profile import Profile
@@ -51,7 +51,10 @@ def block_of(matrix: Matrix, condition: Condition, index: int) -> list[Result]:
         chance = random.Random(trial.id)
         ahead = lead if trial.protocol is Protocol.H3 else 0.0
         total_s, tail = math.exp(chance.gauss(-ahead, spread)), chance.uniform(0.4, 0.6)
-        metrics = {"total_s": total_s, "request_p50_s": total_s / 10, "request_p95_s": total_s * tail}
+        metrics = {
+            "total_s": total_s, "mean_done_s": 0.4 * total_s, "request_p50_s": total_s / 10,
+            "request_p95_s": total_s * tail,
+        }  # fmt: skip
         stopped = chance.random() < 0.01
         outcome = Outcome.TIMEOUT if stopped else Outcome.OK
         found.append(Result(trial, outcome, metrics={"timeout_s": 60.0} if stopped else metrics))
@@ -67,7 +70,7 @@ def timed(matrix: Matrix, results: Sequence[Result], times: int) -> tuple[float,
     """Median processor seconds of judging all from nothing, and of judging again after one more block."""
     whole, more = [], []
     for again in range(times):
-        verdict.forget_forecasts()
+        outlook.forget_forecasts()
         start = time.process_time()
         judge = Judge(matrix, results)
         judged(judge)

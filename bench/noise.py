@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.cli import commands as cli
-from headwind.metric import Metric, Use
+from headwind.metric import Metric
 from headwind.model import Matrix, Result
 from headwind.report.data import RunData, latest_of
 from headwind.report.verdicts import interval_text
@@ -33,7 +33,7 @@ from headwind.verdicts.findings import (
     columns_of,
     is_decided,
     is_found,
-    metrics_of,
+    judged_metrics,
     pairs_of,
     rows_of,
     rule_of,
@@ -129,7 +129,7 @@ def pilot(options: argparse.Namespace) -> None:
     with Run.open(Path(options.run)) as run:
         data = RunData.of(run)
     matrix, results, lines = data.matrix, data.latest, []
-    metrics = metrics_of(matrix, Use.JUDGED)
+    metrics = judged_metrics(matrix)
     for condition in matrix.conditions:
         rows = rows_of(results).get(condition.id, {})
         for pair in pairs_of(matrix, condition):
@@ -141,31 +141,32 @@ def pilot(options: argparse.Namespace) -> None:
 
 
 def tally(lines: Sequence[Line]) -> str:
-    """How many comparisons of protocols have a verdict in at least one of the two metrics, and of which kind."""
+    """How many comparisons of protocols are decided in at least one metric, and how many of these are settled."""
     findings = [list(line.findings.values()) for line in lines]
     counts = {
-        "have a verdict": [any(f.is_decided or f.verdict.favours for f in each) for each in findings],
-        "have one that more blocks would not be run for": [any(f.is_decided for f in each) for each in findings],
-        "have one that stands among all": [
-            any(f.is_decided and (f.survives or not f.verdict.favours) for f in each) for each in findings
+        "have a verdict or a slight difference": [
+            any(f.is_decided or f.verdict.favours for f in each) for each in findings
         ],
+        "are decided": [any(f.is_decided for f in each) for each in findings],
+        "are settled": [any(f.is_decided and f.survives for f in each) for each in findings],
     }
     said = ", ".join(f"{sum(flags)} {what}" for what, flags in counts.items())
-    return f"Of {len(lines)} comparisons of protocols, in at least one of the two metrics, {said}."
+    return f"Of {len(lines)} comparisons of protocols, in at least one metric, {said}."
 
 
 def describe(matrix: Matrix, rows: Rows, pair: Pair, metric: Metric) -> list[str]:
     """Ratio, spread, verdict, blocks that it took. Spread: standard deviation of ln ratios, from their quartiles.
 
-    For normal noise that is the interquartile range divided by 1.349; outliers do not move it.
+    For normal noise that is the interquartile range divided by 1.349; outliers do not move it. A block in which one
+    did not finish lies at the open end of its bounds; where a quartile is open, so is the spread.
     """
     comparison, columns = judged(matrix, rows, pair, metric), columns_of(rows, pair, metric)
     took = closed_at(matrix, rows, pair, metric)
-    known = [low for low, high in zip(*columns.bounds, strict=True) if low == high]
+    lows, highs = (sorted(side) for side in columns.bounds)
     spread = "-"
-    if len(known) >= 4:
-        low, _, high = statistics.quantiles(known, n=4)
-        spread = f"{math.expm1((high - low) / 1.349):.1%}"
+    if len(lows) >= 4:
+        low, high = lows[len(lows) // 4], highs[-1 - len(highs) // 4]
+        spread = f"{math.expm1((high - low) / 1.349):.1%}" if math.isfinite(high - low) else "open"
     return [interval_text(comparison.interval), spread, comparison.verdict.value, str(took or "-")]
 
 

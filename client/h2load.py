@@ -119,7 +119,7 @@ def interpret(output: Output, requests: int, started_at: float) -> dict[str, Any
     discrepancies = reconcile(output.result, rows, requests)
     return {
         "negotiated": negotiated(output.stdout),
-        "metrics": metrics(output.result) if output.result else {},
+        "metrics": metrics(output.result) | mean_done(rows, requests, started_at) if output.result else {},
         "totals": totals(output.result, rows, requests),
         "reconciled": not discrepancies,
         "discrepancies": discrepancies,
@@ -157,6 +157,17 @@ def metrics(result: Mapping[str, Any]) -> dict[str, float]:
         if performance[part]["samples"]:
             found[name] = performance[part][statistic]
     return found
+
+
+def mean_done(rows: list[_Row], requests: int, started_at: float) -> dict[str, float]:
+    """{"mean_done_s"}: the mean over all requests of when each was done, counted from the start of the client.
+
+    Absent where a request is missing: then there is no mean of all.
+    """
+    if len(rows) != requests:
+        return {}
+    done_us = sum(row.start_us + row.took_us for row in rows) / requests
+    return {"mean_done_s": round(done_us / 1e6 - started_at, 6)}
 
 
 def totals(result: Mapping[str, Any] | None, rows: list[_Row], requests: int) -> dict[str, int]:

@@ -6,7 +6,7 @@ Each kind of workload is a file in headwind/workloads/; no other file of the hos
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -32,6 +32,7 @@ class Unfinished(StrEnum):
     """What a trial that did not do its work tells of a metric."""
 
     ABOVE_TIMEOUT = "above the timeout"  # where it was stopped: it would have taken longer; failed, it tells nothing
+    BOUNDED = "bounded"  # where it was stopped: what Workload.bounds says; failed, it tells nothing
     NOTHING = "nothing"
 
 
@@ -53,6 +54,19 @@ class Metric:
 
     def __str__(self) -> str:
         return self.label
+
+    @property
+    def low_key(self) -> str:
+        """Under which a trial that was stopped keeps the least that this can be: `request_p50_low_s`."""
+        return self._end_key("low")
+
+    @property
+    def high_key(self) -> str:
+        """The same for the most."""
+        return self._end_key("high")
+
+    def _end_key(self, end: str) -> str:
+        return f"{self.key.removesuffix(f'_{self.unit}')}_{end}_{self.unit}" if self.unit else f"{self.key}_{end}"
 
 
 # What any workload costs the testbed, as the containers' control groups count it.
@@ -93,8 +107,18 @@ class Workload(ABC):
 
     @classmethod
     def primary(cls) -> Metric:
-        """The metric that self-checks, sweeps and charts go by."""
+        """The metric that tables, sweeps and charts go by."""
         return cls.with_use(Use.JUDGED)[0]
+
+    @classmethod
+    def judged(cls, keys: Collection[str] | None) -> tuple[Metric, ...]:
+        """The metrics that have a verdict where a matrix names these (None: those that usually have), in their order.
+
+        Only what is judged or compared otherwise can be named.
+        """
+        if keys is None:
+            return cls.with_use(Use.JUDGED)
+        return tuple(metric for metric in cls.with_use(Use.JUDGED, Use.COMPARED) if metric.key in keys)
 
     @abstractmethod
     def asked(self) -> dict[str, Any]:
@@ -115,6 +139,13 @@ class Workload(ABC):
     @abstractmethod
     def contradiction(self, answer: Mapping[str, Any]) -> str:
         """What in a client's answer does not add up: then the lab cannot trust it. Empty when all does."""
+
+    @abstractmethod
+    def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
+        """What the answer of a client that was stopped after `timeout_s` tells of its metrics.
+
+        The ends that are known, under `low_key` and `high_key` of metrics of which Unfinished.BOUNDED is said.
+        """
 
     @abstractmethod
     def size(self) -> float:

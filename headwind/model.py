@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from headwind.arm import CUBIC, PLAIN, TWINS, Arm, Congestion, Protocol, Role
-from headwind.metric import Workload
+from headwind.metric import Metric, Workload
 from headwind.settings import UNBOUND, Settings
 from impair.profile import Delay, Direction, Profile
 
@@ -116,7 +116,13 @@ class Matrix:
     path: str = ""
     selfcheck: SelfCheck | None = None
     published: tuple[Published, ...] = ()
+    judge: tuple[str, ...] | None = None  # keys of the metrics that have a verdict; None: those that usually have
+
     compare: tuple[tuple[Arm, Arm], ...] = ()  # candidate and baseline; empty: every arm with every other
+
+    def judged(self, condition: Condition) -> tuple[Metric, ...]:
+        """The metrics that have a verdict in a condition, the primary one first."""
+        return condition.workload.judged(self.judge)
 
     @property
     def arms_word(self) -> str:
@@ -247,10 +253,7 @@ NOWHERE = Place()
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one attempt at a trial gave.
-
-    `metrics` are those of the workload, by key, as far as they were measured; of a trial that was stopped timeout_s.
-    """
+    """What one attempt at a trial gave. `metrics` are by key: the workload's, or timeout_s and Workload.bounds."""
 
     trial: Trial
     outcome: Outcome

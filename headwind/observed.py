@@ -79,15 +79,20 @@ def observed(result: Result | None, metric: Metric) -> Observed | None:
     """What a trial tells of a metric; None where it is no data, or finished without measuring it.
 
     A trial that was stopped may bound a metric (Metric.unfinished says so). Of others it tells nothing, because nobody
-    knows how the missing work would have gone; nor does one that failed tell anything of any metric.
+    knows how the missing work would have gone; nor does one that failed tell anything of any metric. What finished is
+    seen by the outcome: bounds may meet.
     """
     if result is None or result.outcome not in DATA_OUTCOMES:
         return None
     if result.outcome is Outcome.OK:
         value = result.metrics.get(metric.key)
         return None if value is None else Observed.finished(value)
+    if result.outcome is not Outcome.TIMEOUT:
+        return NOTHING
     if metric.unfinished is Unfinished.ABOVE_TIMEOUT and result.lower_bound_s:
         return Observed.unfinished(result.lower_bound_s)
+    if metric.unfinished is Unfinished.BOUNDED:
+        return Observed(result.metrics.get(metric.low_key, 0.0), result.metrics.get(metric.high_key, math.inf))
     return NOTHING
 
 

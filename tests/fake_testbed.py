@@ -278,11 +278,13 @@ class FakeClient(FakeAgent):
             "negotiated": {"alpn": broken.alpn or alpn}, "reconciled": True, "discrepancies": [], "stderr_tail": "",
             "totals": {"requests": asked["requests"], "succeeded": succeeded},
             "metrics": {
-                "total_s": total_s, "requests_per_s": asked["requests"] / total_s, "request_p50_s": total_s / 10,
+                "total_s": total_s, "mean_done_s": 0.4 * total_s, "requests_per_s": asked["requests"] / total_s,
+                "request_p50_s": total_s / 10,
                 "request_p95_s": total_s / 2, "requests_succeeded": succeeded, "requests_failed": broken.failed,
                 "bytes_body": body_bytes,
             },
-            "samples": {}, "windows": {"window_bytes": (1 << 24) - 1}, "silence_s": world.silence_s, "cpu_s": 0.0,
+            "samples": {"request_start_s": [], "request_took_s": [], "request_status": []},
+            "windows": {"window_bytes": (1 << 24) - 1}, "silence_s": world.silence_s, "cpu_s": 0.0,
             "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s},
             "congestion": [] if asked["protocol"] == "h3" else [broken.congestion or world.congestion["client"]],
         }  # fmt: skip

@@ -20,13 +20,20 @@ from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any
 from headwind.matrix.profile import WrittenProfile
 from headwind.matrix.published import Conditions, WrittenSource, published_slips
 from headwind.matrix.repeat import OrCount, WrittenRepeat, WrittenSelfCheck
-from headwind.matrix.units import Mistake, choose, quoted
+from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, whole
+from headwind.metric import Use, Workload
 from headwind.model import Condition, Matrix
 from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
-from headwind.workloads import WrittenWorkload
+from headwind.workloads import KINDS, PLAIN, WrittenWorkload
 from impair.profile import Direction
 
+USUALLY_JUDGED = tuple(metric.key for metric in KINDS[PLAIN].judged(None))
+JUDGEABLE = [metric.key for kind in KINDS.values() for metric in kind.with_use(Use.JUDGED, Use.COMPARED)]
+Judged = Annotated[
+    str, values.Written(lambda name: choose(scalar(name, USUALLY_JUDGED[0]), JUDGEABLE, "a metric that can be judged"),
+                        {"enum": JUDGEABLE}),
+]  # fmt: skip
 MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of the pen
 LARGEST_SEED = 2**63 - 1  # what SQLite keeps as an integer
 
@@ -105,6 +112,10 @@ class WrittenMatrix(Keys):
     conditions: list[WrittenPairs] | None = key(
         "which profiles meet which workloads; without it all meet all", None, minItems=1
     )
+    judge: list[Judged] | None = key(
+        f"metrics that have a verdict, by their names in files; without it {', '.join(USUALLY_JUDGED)}",
+        None, minItems=1, uniqueItems=True,
+    )  # fmt: skip
 
     selfcheck: WrittenSelfCheck | None = key("how the lab checks itself; without it, it does not", None)
     published: dict[values.Name, WrittenSource] | None = key(
@@ -112,7 +123,7 @@ class WrittenMatrix(Keys):
         None, minProperties=1, additionalProperties=False,
     )  # fmt: skip
 
-    @field_validator("protocols", "arms", "compare", "profiles", "workloads", "conditions", "published")
+    @field_validator("protocols", "arms", "compare", "profiles", "workloads", "conditions", "judge", "published")
     @classmethod
     def _some(cls, value: Any, info: ValidationInfo) -> Any:
         if not value:
@@ -159,8 +170,27 @@ class WrittenMatrix(Keys):
         slips += published_slips(self.published or {}, Conditions(self._conditions()))
         slips += arm_slips(self.protocols, self.arms, self.workloads)
         slips += pair_slips(self.compare, self._arm_names, "arms" if self.arms else "protocols")
-        raise_any(slips + self._selfcheck_slips() + self._window_slips())
+        raise_any(slips + self._selfcheck_slips() + self._window_slips() + self._judge_slips())
         return self
+
+    def _judge_slips(self) -> list[Slip]:
+        """Metrics that are named twice, and workloads that are left without one."""
+        if self.judge is None:
+            return []
+        twice = [
+            Slip(("judge", index), Mistake(f"`{name}` is there twice", "it is judged once"))
+            for index, name in enumerate(self.judge)
+            if name in self.judge[:index]
+        ]
+        without = [
+            Slip(("judge",), Mistake(f"no metric of the workload {quoted(name)} is judged", "each needs one"))
+            for name, load in self._loads().items()
+            if not load.judged(self.judge)
+        ]
+        return twice + without
+
+    def _loads(self) -> dict[str, Workload]:
+        return {name: written.noun(name) for name, written in self.workloads.items()}
 
     def _window_slips(self) -> list[Slip]:
         """Networks over which a window would be what is measured."""
@@ -205,7 +235,7 @@ class WrittenMatrix(Keys):
 
     def _conditions(self) -> tuple[Condition, ...]:
         profiles = {name: written.noun(name) for name, written in self.profiles.items()}
-        workloads = {name: written.noun(name) for name, written in self.workloads.items()}
+        workloads = self._loads()
         return tuple(Condition(profiles[profile], workloads[load]) for _, profile, load in self._pairs())
 
     def noun(self, source: str, path: str) -> Matrix:
@@ -227,6 +257,7 @@ class WrittenMatrix(Keys):
             source=source,
             path=path,
             selfcheck=self.selfcheck.noun(arms) if self.selfcheck else None,
+            judge=None if self.judge is None else tuple(self.judge),
             published=tuple(written.noun(name, called, list(arms)) for name, written in (self.published or {}).items()),
             compare=compared(self.compare, tuple(arms.values())),
         )

@@ -1,7 +1,7 @@
 """Adaptive repetition: which condition runs next, and when to stop. Pure but for the clock that it makes.
 
 First every condition gets its minimum, pass by pass. Then each Latin square of blocks goes where it promises most:
-settled comparisons per second, from the forecasts of all that are open in a condition (verdict.blocks_needed) and the
+settled comparisons per second, from the forecasts of all that are open in a condition (outlook.blocks_needed) and the
 measured seconds of its blocks. So a cheap condition rarely waits for an expensive one; one of which little is known is
 tried before one that is known to take long; and one in which nothing can be settled any more, within its maximum or the
 time left, comes last.
@@ -17,8 +17,8 @@ from headwind.model import Block, Condition, Matrix
 from headwind.plan.forecast import Forecast
 from headwind.plan.schedule import plan_block
 from headwind.verdicts.judgement import BlockSeconds, Judge
+from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open
-from headwind.verdicts.verdict import LONGEST_FORECAST_BLOCKS
 
 
 def time_left(budget_s: float | None) -> Callable[[], float]:

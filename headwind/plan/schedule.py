@@ -43,20 +43,30 @@ def _pass_order(matrix: Matrix, index: int) -> list[Condition]:
 
 
 def _order(matrix: Matrix, condition: Condition, index: int) -> tuple[Arm, ...]:
-    """A row of a randomised cyclic Latin square.
+    """A row of a randomised Latin square, of which every second is the one before, each row turned round.
 
-    Of n arms each stands once in every position within n blocks; a square's first row and the order of its rows
-    are random, and every n blocks begin a new square.
+    Of n arms each stands once in every position within n blocks, and within 2 n blocks each runs equally often right
+    after each other one (n even: within n), so that what an arm leaves behind cancels out, too (Williams, Australian
+    Journal of Scientific Research A 2, 1949). Which arm has which place, and the order of the rows, are random.
     """
     arms = matrix.arms_in(condition)
     square, row = divmod(index, len(arms))
 
-    def draw(purpose: str, value: object) -> int:
-        return _draw(matrix.seed, purpose, condition.id, square, str(value))
+    def draw(purpose: str, of_square: int, value: object) -> int:
+        return _draw(matrix.seed, purpose, condition.id, of_square, str(value))
 
-    first = sorted(arms, key=lambda arm: draw("column", arm))
-    shift = sorted(range(len(first)), key=lambda rotation: draw("row", rotation))[row]
-    return tuple(first[shift:] + first[:shift])
+    places = sorted(arms, key=lambda arm: draw("column", square - square % 2, arm))
+    shift = sorted(range(len(places)), key=lambda rotation: draw("row", square, rotation))[row]
+    order = tuple(places[(place + shift) % len(places)] for place in _zigzag(len(places)))
+    return order[::-1] if square % 2 else order
+
+
+def _zigzag(size: int) -> list[int]:
+    """0, 1, n - 1, 2, n - 2, ...: neighbours differ by every number from 1 to n - 1 (n even), or by each pair of them.
+
+    So the n rotations of this row have each arm right after each other one, or together with their reverses do.
+    """
+    return [0, *(place // 2 + 1 if place % 2 == 0 else size - 1 - place // 2 for place in range(size - 1))]
 
 
 def _draw(*parts: str | int) -> int:

@@ -15,8 +15,8 @@ from headwind.plan.schedule import plan_blocks
 from headwind.trial.block import Task
 from headwind.verdicts.findings import pairs_of
 from headwind.verdicts.judgement import Judge
+from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open
-from headwind.verdicts.verdict import LONGEST_FORECAST_BLOCKS
 
 UNFINISHED = (Outcome.LAB_ERROR, Outcome.SKIPPED)  # such a trial runs again
 TURN_BESIDE = 4  # blocks for each lane that run side by side before those that run alone have their turn

@@ -16,7 +16,7 @@ from headwind.model import DATA_OUTCOMES, Condition, Outcome
 from headwind.report.data import RunData, is_data
 from headwind.report.doubts import doubts
 from headwind.report.standing import Standing, noise_floor
-from headwind.report.verdicts import Word, sides, word_of
+from headwind.report.verdicts import Word, dependence_text, sides, word_of
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.findings import Pair
 from headwind.verdicts.stats import fewest_blocks
@@ -238,6 +238,8 @@ def _warnings(data: RunData) -> Iterator[Trust]:
     warned = sum(bool(result.proof.warnings) for result in data.latest)
     if warned:
         yield Trust(WARNING, f"{counted(warned, 'trial')} with a warning")
+    if data.judgement.dependence.is_excessive:
+        yield Trust(WARNING, dependence_text(data.judgement.dependence))
     concerns = [doubt.concern for doubt in doubts(data.judgement) if doubt.concern not in TOLD_ELSEWHERE]
     if concerns:
         yield Trust(WARNING, f"comparisons with a warning: {enumerated(concern.value for concern in concerns)}")

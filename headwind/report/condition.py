@@ -16,8 +16,8 @@ from headwind.observed import figure, from_best, mean, median
 from headwind.report.data import RunData, is_data, latest_of
 from headwind.report.words import ARROWS
 from headwind.verdicts.findings import Bounds, Pair, Rows, columns_of, rows_of
-from headwind.verdicts.stats import Interval, fewest_samples, ratio_interval
-from headwind.verdicts.verdict import Rule
+from headwind.verdicts.stats import Interval, fewest_samples, interval_steps
+from headwind.verdicts.verdict import Rule, interval_of
 from impair.profile import Direction
 
 TOTALS = ("median", "mean", "p90", "min", "max")  # of the primary metric, over trials
@@ -156,11 +156,8 @@ def inside_of(condition: Condition, attempts: Iterable[Result]) -> tuple[Metric,
 
 def running_intervals(bounds: Bounds, rule: Rule) -> tuple[Interval, ...]:
     """The interval after each block, of the kind that may be looked at on the way; the last by the verdict's rule."""
-    lows, highs = bounds
-    total = len(lows)
-    return tuple(
-        ratio_interval(lows[:n], highs[:n], rule.confidence, rule.anytime or n < total) for n in range(1, total + 1)
-    )
+    steps = interval_steps(*bounds, rule.confidence)
+    return tuple(steps if rule.anytime or not steps else [*steps[:-1], interval_of(*bounds, rule)])
 
 
 def trial_text(result: Result) -> str:

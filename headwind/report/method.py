@@ -9,6 +9,7 @@ from headwind.format import arm_name, blocks_text, counted, duration, override_t
 from headwind.model import CONTROL_RATIO, Condition
 from headwind.proof import bursts
 from headwind.report.data import RunData
+from headwind.report.verdicts import dependence_text
 from headwind.run.codec import State
 from headwind.settings import Windows
 from headwind.verdicts.findings import rule_of
@@ -132,8 +133,10 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"{1 + rule.margin_ratio:g} it is faster, wholly below 1/{1 + rule.margin_ratio:g} slower, wholly between them "
         "a tie; anything else is not decided. Completing more often comes before speed. A verdict counts in the "
         "sentences at the top, and is solid in the matrix, where its evidence survives e-BH: of all such verdicts, "
-        "over both metrics together, at most 10 % are expected to be false as they are worded."
+        "over all metrics together, at most 10 % are expected to be false as they are worded."
     )
+    if said := dependence_text(data.judgement.dependence):
+        yield f"Intervals take blocks as independent: {said}."
     if repeat.is_adaptive:
         limit = f" within {duration(repeat.budget_s)}, or what the command line said" if repeat.budget_s else ""
         yield (

@@ -67,7 +67,10 @@ def published_rows(data: RunData, verdicts: Judgement) -> list[Source]:
     An article of which nothing has a counterpart stays, with its gaps alone: the reader learns why nothing is compared.
     """
     conditions = {condition.id: condition for condition in data.matrix.conditions}
-    findings = {(line.condition.id, line.pair): line.primary for line in verdicts.compared}
+    findings = {
+        (line.condition.id, line.pair): line.findings.get(line.condition.workload.primary())
+        for line in verdicts.compared
+    }
 
     def rows(source: Published) -> Iterator[Row]:
         for row in source.rows:

@@ -10,11 +10,13 @@ from itertools import groupby
 
 from headwind.arm import Arm
 from headwind.format import NOTHING, arm_name, counted, duration
+from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import Interval, fewest_blocks
-from headwind.verdicts.verdict import Rule, Top, winner
+from headwind.verdicts.verdict import Rule
+from headwind.verdicts.winner import Top, winner
 
 
 class Word(StrEnum):
@@ -81,13 +83,16 @@ def claim_text(finding: Finding, rule: Rule) -> str:
 def lead_text(finding: Finding) -> str:
     """How far ahead the first of `sides` is: `1.23x [1.10, 1.34]`, or `more than 1.18x` where only that is known.
 
-    Where the verdict is about finishing, how often both did.
+    Where the verdict is about finishing, how often both did. Who is ahead and did not always finish: `1.23x [1.10,
+    1.34], stalled in 3 of 60`.
     """
+    completion = finding.comparison.completion
     if finding.verdict.is_completion:
-        completion = finding.comparison.completion
         finished = sorted((completion.new_finished, completion.base_finished), reverse=True)
         return f"finished {finished[0]} against {finished[1]} of {completion.n}"
-    return ratio_text(toward(finding.comparison.interval, _ahead(finding)))
+    stalls = completion.stalled(finding.verdict.favours)
+    stalled = f", stalled in {stalls} of {completion.n}" if stalls else ""
+    return ratio_text(toward(finding.comparison.interval, _ahead(finding))) + stalled
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -183,6 +188,21 @@ def _more(item: Open) -> str:
     return f"about {counted(outlook.blocks, 'more block')}{spread}, {duration(outlook.blocks * item.block_s)}{beyond}"
 
 
+def dependence_text(alike: Dependence) -> str:
+    """What neighbouring blocks have to do with each other, with its figure; empty where nothing can be told."""
+    if not alike.blocks:
+        return ""
+    figure = (
+        f"lag-1 rank correlation {alike.correlation:.2f} \N{PLUS-MINUS SIGN} {alike.error:.2f} over "
+        f"{counted(alike.blocks, 'block')}"
+    )
+    if alike.is_excessive:
+        return (
+            f"neighbouring blocks resemble each other ({figure}): intervals are too narrow by {alike.too_narrow:.1f}x"
+        )
+    return f"neighbouring blocks do not resemble each other more than chance allows ({figure})"
+
+
 def check_text(check: SelfCheckFinding) -> str:
     """One line about a self-check, with its figures, and the noise floor where it is A/A."""
     finding = check.finding
@@ -202,3 +222,13 @@ def tops(verdicts: Judgement, arms: Sequence[str]) -> dict[str, Top]:
         judged = {(line.pair.base.name, line.pair.new.name): line.primary.counted for line in lines}
         found[name] = winner(arms, judged)
     return found
+
+
+def first_judged(lines: Iterable[Line]) -> str:
+    """What comparisons go by first: "total time"."""
+    return " or ".join(dict.fromkeys(line.primary.metric.label for line in lines))
+
+
+def others_judged(lines: Iterable[Line]) -> str:
+    """What is judged besides: "median time per request"; empty where nothing is."""
+    return ", ".join(dict.fromkeys(finding.metric.label for line in lines for finding in line.others))

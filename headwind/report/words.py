@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwind.format import NOTHING, clean, counted, link_settings, observed_text
-from headwind.metric import Use
 from headwind.model import Condition, Outcome
 from headwind.report.data import RunData
 from headwind.report.summary import Row
@@ -57,14 +56,8 @@ def range_text(row: Row) -> str:
 
 
 def primaries(conditions: Iterable[Condition]) -> str:
-    """What comparisons and charts go by: "total time"."""
+    """What tables and charts go by: "total time"."""
     return " or ".join(dict.fromkeys(condition.workload.primary().label for condition in conditions))
-
-
-def others(conditions: Iterable[Condition]) -> str:
-    """What is judged besides: "median time per request"; empty where nothing is."""
-    kinds = dict.fromkeys(type(condition.workload) for condition in conditions)
-    return ", ".join(dict.fromkeys(metric.label for kind in kinds for metric in kind.with_use(Use.JUDGED)[1:]))
 
 
 def trials_text(row: Row) -> list[str]:

@@ -33,7 +33,7 @@ from headwind.model import (
     Trial,
 )
 from headwind.settings import UNBOUND, Settings, Windows
-from headwind.workloads import workload_from_json, workload_to_json
+from headwind.workloads import JUDGED_BEFORE, workload_from_json, workload_to_json
 from impair.profile import Direction, Profile
 
 T = TypeVar("T")
@@ -148,6 +148,7 @@ class StoredMatrix:
     selfcheck: Annotated[StoredSelfCheck | None, Field(exclude_if=lambda selfcheck: selfcheck is None)] = None
     lanes: Annotated[int, Field(exclude_if=lambda lanes: lanes == 1)] = 1
     published: Annotated[tuple[StoredPublished, ...], Field(exclude_if=lambda published: not published)] = ()
+    judge: Annotated[tuple[str, ...] | None, Field(exclude_if=lambda judge: judge == JUDGED_BEFORE)] = JUDGED_BEFORE
     compare: Annotated[tuple[tuple[str, str], ...], Field(exclude_if=lambda compare: not compare)] = ()  # arms by name
 
 
@@ -205,7 +206,7 @@ def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
         matrix.title, matrix.arms, matrix.conditions, _repetition_to_json(matrix.repeat), matrix.timeout_s,
         matrix.seed, matrix.congestion, matrix.settings,
         StoredSelfCheck(check.arm, check.again, check.slower) if check else None, matrix.lanes, tuple(published),
-        tuple((new.name, base.name) for new, base in matrix.compare),
+        matrix.judge, tuple((new.name, base.name) for new, base in matrix.compare),
     )  # fmt: skip
     written: dict[str, Any] = _MATRIX.dump_python(stored, mode="json")
     return written
@@ -224,7 +225,7 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
         stored.protocols, stored.conditions,
         Repetition.fixed(stored.repeat) if isinstance(stored.repeat, int) else stored.repeat,
         stored.timeout_s, stored.seed, stored.congestion, stored.settings, stored.lanes, stored.title, source, path,
-        SelfCheck(check.protocol, check.again, check.slower) if check else None, tuple(published),
+        SelfCheck(check.protocol, check.again, check.slower) if check else None, tuple(published), stored.judge,
         tuple((arms[new], arms[base]) for new, base in stored.compare),
     )  # fmt: skip
 

@@ -88,7 +88,9 @@ def run_trial(
         answer["content"] = asdict(fetched) if fetched else {}
         is_healthy = testbed.server.call(HEALTH) == health
     outcome, reason = decide(trial, run, answer, fetched, proof, is_healthy=is_healthy)
-    metrics = {"timeout_s": timeout_s} if outcome is Outcome.TIMEOUT else run.metrics
+    metrics = run.metrics
+    if outcome is Outcome.TIMEOUT:
+        metrics = {"timeout_s": timeout_s, **trial.block.condition.workload.bounds(answer, timeout_s)}
     metrics = {**metrics, **costs(run, before.processors(), after.processors())}
     return Result(
         trial, outcome, reason, metrics, proof, answer, " ".join(run.command), watch.phases_s, attempt, started_at

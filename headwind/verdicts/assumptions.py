@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -17,8 +17,9 @@ from headwind.verdicts.stats import Floats, Interval, fewest_blocks, paired_boun
 from headwind.verdicts.verdict import Rule
 
 ALARM_PROBABILITY = (
-    0.001  # of a false alarm in one check: 24 comparisons by 2 metrics with 3 checks each give one in 7 runs
+    0.001  # of a false alarm in one check: 24 comparisons by 3 metrics with 2 checks each give one in 7 runs
 )
+FEWEST_NEIGHBOURS = 6  # blocks of a comparison, for a correlation of neighbours
 IMBALANCE_SHARE = 0.1  # of the blocks: how much more often one position may meet a protocol than another
 
 
@@ -32,7 +33,6 @@ class Concern(StrEnum):
     DRIFT = "drift"
     RATIO_DRIFT = "ratio drift"
     IMBALANCE = "imbalance"
-    CORRELATION = "correlation"
     PROCESSORS = "processor-bound"
 
 
@@ -83,6 +83,59 @@ def lag1_correlation(differences: ArrayLike) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Dependence:
+    """How much neighbouring blocks of a run resemble each other: lag-1 rank correlation, pooled over comparisons."""
+
+    correlation: float  # 0 where blocks are independent
+    blocks: int
+
+    @property
+    def error(self) -> float:
+        """Its standard error where blocks are independent; infinite without any."""
+        return 1 / math.sqrt(self.blocks) if self.blocks else math.inf
+
+    @property
+    def is_excessive(self) -> bool:
+        """Whether chance gives as much in fewer than ALARM_PROBABILITY of runs."""
+        return self.correlation > -float(ndtri(ALARM_PROBABILITY)) * self.error
+
+    @property
+    def too_narrow(self) -> float:
+        """By which factor intervals would have to be wider.
+
+        The spread of a count of signs, over that of independent ones: the root of 1 + (4 / pi) * the sum of
+        arcsin(r^k) for a normal process in which each block keeps r of the last (Sheppard, Phil. Trans. A 192, 1899).
+        """
+        kept = min(max(self.correlation, 0.0), 0.95) ** np.arange(1, 200)
+        return math.sqrt(1 + 4 / math.pi * float(np.arcsin(kept).sum()))
+
+
+def dependence(conditions: Iterable[Sequence[tuple[ArrayLike, ArrayLike]]]) -> Dependence:
+    """Pool the comparisons of each condition (the bounds of its blocks), then conditions by their blocks.
+
+    Comparisons of one condition share their blocks: their mean is no more certain than each, so blocks count once.
+    """
+    total, blocks = 0.0, 0
+    for comparisons in conditions:
+        known = [
+            differences for bounds in comparisons if len(differences := _differences(*bounds)) >= FEWEST_NEIGHBOURS
+        ]
+        if known:
+            n = max(map(len, known))
+            # by chance it is -1/n on average
+            total += n * sum(lag1_correlation(each) + 1 / len(each) for each in known) / len(known)
+            blocks += n
+    return Dependence(total / blocks if blocks else 0.0, blocks)
+
+
+def _differences(lows: ArrayLike, highs: ArrayLike) -> Floats:
+    """One for each block of which something is known: a bound counts as the infinite end that it leaves open."""
+    low, high = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
+    known: NDArray[np.bool_] = np.isfinite(low) | np.isfinite(high) | (low == high)
+    return np.where(np.isfinite(low), high, low)[known]
+
+
+@dataclass(frozen=True, slots=True)
 class Drift:
     """A trend over the run: its change from first to last block in ln units, and how probable it is by chance."""
 
@@ -127,23 +180,24 @@ def caveats(
     orders: Sequence[Sequence[str]],
     rule: Rule,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
+    finished: tuple[Sequence[bool], Sequence[bool]] | None = None,
 ) -> tuple[Caveat, ...]:
     """Every warning about one comparison: both protocols' times and the orders of the same blocks, in run order.
 
-    `bounds` are those of stats.paired_bounds, where they are known or are not those of times.
+    `bounds` are those of stats.paired_bounds, where they are known or are not those of times; `finished` says which
+    trials did their work, where that is not to be seen from their values.
 
-    Drift, ratio drift and correlation each cry wolf with ALARM_PROBABILITY at most on sound data.
+    Drift and ratio drift each cry wolf with ALARM_PROBABILITY at most on sound data.
     """
     lows, highs = (np.asarray(side, dtype=np.float64) for side in bounds or paired_bounds(base, new))
     with np.errstate(divide="ignore"):
         level = np.log([_level(b, c) for b, c in zip(base, new, strict=True)])
     found = (
         _few_blocks(len(lows), rule),
-        _unfinished(base, new),
+        _unfinished(*(finished or ([time.is_finished for time in times] for times in (base, new)))),
         _drift(level),
         _ratio_drift(lows, highs),
         _imbalance(latin_balance(orders), len(orders)),
-        _correlation(lows, highs),
     )
     return tuple(caveat for caveat in found if caveat is not None)
 
@@ -160,8 +214,8 @@ def _few_blocks(n: int, rule: Rule) -> Caveat | None:
     return Caveat(Concern.FEW_BLOCKS, f"need >= {fewest} blocks for a {rule.confidence:.0%} interval, have {n}")
 
 
-def _unfinished(base: Sequence[Observed], new: Sequence[Observed]) -> Caveat | None:
-    stalled = [sum(not time.is_finished for time in times) for times in (base, new)]
+def _unfinished(base: Sequence[bool], new: Sequence[bool]) -> Caveat | None:
+    stalled = [len(finished) - sum(finished) for finished in (base, new)]
     if not any(stalled):
         return None
     return Caveat(
@@ -199,18 +253,4 @@ def _imbalance(balance: Balance, blocks: int) -> Caveat | None:
         Concern.IMBALANCE,
         f"positions are not balanced: of {blocks} blocks {name} ran "
         + ", ".join(f"{count} at position {position}" for position, count in enumerate(row, start=1)),
-    )
-
-
-def _correlation(lows: Floats, highs: Floats) -> Caveat | None:
-    known: NDArray[np.bool_] = np.isfinite(lows) | np.isfinite(highs) | (lows == highs)
-    differences = np.where(np.isfinite(lows), highs, lows)[known]  # a bound counts as the infinite end it leaves open
-    n = len(differences)
-    correlation = lag1_correlation(differences)
-    if n < 3 or (correlation + 1 / n) * math.sqrt(n) <= -float(ndtri(ALARM_PROBABILITY)):
-        return None
-    return Caveat(
-        Concern.CORRELATION,
-        f"neighbouring blocks resemble each other (lag-1 rank correlation {correlation:.2f}): "
-        f"{n} blocks carry less than {n} independent ones",
     )

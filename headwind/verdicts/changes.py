@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from headwind.arm import Arm
-from headwind.metric import Metric, Use
-from headwind.model import Condition, Matrix, Result
+from headwind.metric import Metric
+from headwind.model import Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
 from headwind.verdicts.findings import FALSE_SHARE, Rows, rows_of
 from headwind.verdicts.stats import Interval, e_bh, two_sample_completion, two_sample_interval
@@ -53,7 +53,7 @@ def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) 
         for condition in matrix.conditions
         if condition.id in before and condition.id in after
         for arm in matrix.arms
-        for metric in condition.workload.with_use(Use.JUDGED)
+        for metric in matrix.judged(condition)
     ]
     survivors = e_bh([change.log_e_value for change in found], FALSE_SHARE)
     return [replace(change, survives=survives) for change, survives in zip(found, survivors, strict=True)]
@@ -62,7 +62,7 @@ def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) 
 def _change(condition: Condition, arm: Arm, metric: Metric, before: Rows, after: Rows, rule: Rule) -> Change:
     base, new = (_sample(rows, arm, metric) for rows in (before, after))
     interval, log_speed = two_sample_interval(base, new, rule.confidence, rule.margin, metric.better)
-    finished, trials = (_finished(base), _finished(new)), (len(base), len(new))
+    finished, trials = (_finished(before, arm), _finished(after, arm)), (len(base), len(new))
     log_completion = two_sample_completion(finished, trials)
     verdict = _verdict(interval, finished, trials, log_completion, rule)
     log_e = (log_completion if verdict.is_completion else log_speed) - math.log(2)  # of two claims, that which is made
@@ -91,5 +91,5 @@ def _sample(rows: Rows, arm: Arm, metric: Metric) -> list[Observed]:
     return [time for time in times if time is not None]
 
 
-def _finished(sample: Sequence[Observed]) -> int:
-    return sum(time.is_finished for time in sample)
+def _finished(rows: Rows, arm: Arm) -> int:
+    return sum(arm in row and row[arm].outcome is Outcome.OK for row in rows.values())

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import expm1, log1p
 
 from headwind.arm import Arm, Role
 from headwind.metric import Metric, Use
-from headwind.model import CONTROL_RATIO, Block, Condition, Matrix, Result
+from headwind.model import Block, Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
 from headwind.verdicts.assumptions import Caveat, Concern, caveats, noise_floor
-from headwind.verdicts.stats import e_bh, fewest_blocks, paired_bounds
-from headwind.verdicts.verdict import Comparison, Rule, Verdict, completion, ended, judge_bounds
+from headwind.verdicts.stats import fewest_blocks, paired_bounds
+from headwind.verdicts.verdict import Claim, Comparison, Rule, Verdict, ended, follow
 
 BOUND_SHARE = 0.5  # of the blocks: where processors limited so many, they decide the comparison
+LEAST_SLOWER_RATIO = 0.02  # 10 % longer delays need not slow the total by 10 %, but they must slow it
 FALSE_SHARE = 0.10  # of the differences that the headline counts, at most (e-BH)
 
 
@@ -38,10 +40,10 @@ class Pair:
         """Whether a difference is there to be found, of whatever size."""
         return self.new.role is Role.SLOWER
 
-    def deciding(self, condition: Condition) -> tuple[Metric, ...]:
-        """Which metrics can decide it. The control's longer delays are sure to show in the primary one alone."""
-        workload = condition.workload
-        return (workload.primary(),) if self.is_check else workload.with_use(Use.JUDGED)
+    def deciding(self, judged: Iterable[Metric]) -> tuple[Metric, ...]:
+        """Which of the judged metrics can decide it: of a self-check the primary one alone, which is the first."""
+        metrics = tuple(judged)
+        return metrics[:1] if self.is_check else metrics
 
 
 def pairs_of(matrix: Matrix, condition: Condition) -> list[Pair]:
@@ -77,6 +79,18 @@ def metrics_of(matrix: Matrix, *uses: Use) -> tuple[Metric, ...]:
     return tuple(dict.fromkeys(metric for kind in kinds for metric in kind.with_use(*uses)))
 
 
+def judged_metrics(matrix: Matrix) -> tuple[Metric, ...]:
+    """Every metric that has a verdict in some condition, once, in the order of the matrix."""
+    return tuple(dict.fromkeys(metric for each in matrix.conditions for metric in matrix.judged(each)))
+
+
+def compared_beside(matrix: Matrix, condition: Condition) -> tuple[Metric, ...]:
+    """The metrics of a condition that have an interval and no verdict."""
+    judged = matrix.judged(condition)
+    return tuple(each for each in condition.workload.with_use(Use.JUDGED, Use.COMPARED) if each not in judged)
+
+
+Key = tuple[str, Pair, Metric]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]  # lowest and highest possible ln ratio of every block
 
 
@@ -87,7 +101,9 @@ class Columns:
     metric: Metric
     base: tuple[Observed, ...]
     new: tuple[Observed, ...]
+    finished: tuple[tuple[bool, ...], tuple[bool, ...]]  # whether the baseline and the candidate did their work
     blocks: tuple[Block, ...]
+    rows: tuple[int, ...]  # which of the condition's, from 0
 
     @property
     def bounds(self) -> Bounds:
@@ -96,15 +112,25 @@ class Columns:
         return tuple(lows.tolist()), tuple(highs.tolist())
 
 
-def columns_of(rows: Rows, pair: Pair, metric: Metric) -> Columns:
-    """What the blocks of one condition say about a pair."""
+Told = Callable[[Arm, Metric], Sequence[Observed | None]]  # what each row of a condition tells of a metric
+
+
+def told_in(rows: Rows) -> Told:
+    """Everything that rows tell, each looked up once: an arm is in several pairs."""
+    return cache(lambda arm, metric: [observed(row.get(arm), metric) for row in rows.values()])
+
+
+def columns_of(rows: Rows, pair: Pair, metric: Metric, told: Told | None = None) -> Columns:
+    """What the blocks of one condition say about a pair; `told` is told_in of the same rows, where there is one."""
+    tell = told or told_in(rows)
     kept = []
-    for row in rows.values():
-        base, new = observed(row.get(pair.base), metric), observed(row.get(pair.new), metric)
+    both = zip(tell(pair.base, metric), tell(pair.new, metric), rows.values(), strict=True)
+    for number, (base, new, row) in enumerate(both):
         if base and new:
-            kept.append((base, new, row[pair.new].trial.block))
-    base_values, new_values, blocks = zip(*kept, strict=True) if kept else ((), (), ())
-    return Columns(metric, base_values, new_values, blocks)
+            done = (row[arm].outcome is Outcome.OK for arm in (pair.base, pair.new))
+            kept.append((base, new, *done, row[pair.new].trial.block, number))
+    base_values, new_values, base_done, new_done, blocks, numbers = zip(*kept, strict=True) if kept else ((),) * 6
+    return Columns(metric, base_values, new_values, (base_done, new_done), blocks, numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +141,16 @@ class Finding:
     pair: Pair
     metric: Metric
     comparison: Comparison
+    claims: tuple[Claim, ...] = ()  # after each of its blocks; none: it never made one
+    rows: tuple[int, ...] = ()  # of the condition, in their order: those that are its blocks
     caveats: tuple[Caveat, ...] = ()
     survives: bool = False  # e-BH over the matrix lets the headline count it, and no processor was the limit
     bounds: Bounds = ((), ())
+
+    @property
+    def key(self) -> Key:
+        """What it is about, through the whole run."""
+        return self.condition.id, self.pair, self.metric
 
     @property
     def verdict(self) -> Verdict:
@@ -157,30 +190,32 @@ def is_decided(pair: Pair, comparison: Comparison) -> bool:
 
 def find_in(matrix: Matrix, condition: Condition, rows: Rows, rule: Rule) -> list[Finding]:
     """What the blocks of one condition say while more can come, by pair and judged metric, in their order."""
+    told = told_in(rows)
     return [
-        _finding(condition, pair, metric, rows, rule)
+        _finding(condition, pair, metric, rows, told, rule)
         for pair in pairs_of(matrix, condition)
-        for metric in condition.workload.with_use(Use.JUDGED)
+        for metric in matrix.judged(condition)
     ]
 
 
-def surviving(findings: Iterable[Finding], rule: Rule, *, exhausted: bool) -> list[Finding]:
-    """The findings of a whole matrix as they stand among each other: e-BH over those of protocols.
+def standing(findings: Iterable[Finding], held: Mapping[Key, Claim], rule: Rule, *, exhausted: bool) -> list[Finding]:
+    """The findings of a whole matrix as they stand among each other.
 
-    `exhausted`: no more blocks will come, so what is open is inconclusive.
+    What is `held` (headwind/verdicts/settled.py) keeps the verdict and the evidence with which it was settled, and
+    survives unless the processors were the limit. `exhausted`: no more blocks will come, so what is open is
+    inconclusive.
     """
-    found = list(findings)
-    protocols = [finding for finding in found if not finding.pair.is_check]
-    survivors = e_bh([finding.comparison.log_e_value for finding in protocols], FALSE_SHARE)
-    alive = {id(finding) for finding, survives in zip(protocols, survivors, strict=True) if survives}
     return [
-        replace(
-            finding,
-            survives=id(finding) in alive and not finding.is_processor_bound,
-            comparison=ended(finding.comparison, rule) if exhausted else finding.comparison,
-        )
-        for finding in found
+        replace(finding, survives=not finding.is_processor_bound, comparison=settled(finding.comparison, claim))
+        if (claim := held.get(finding.key))
+        else replace(finding, comparison=ended(finding.comparison, rule) if exhausted else finding.comparison)
+        for finding in findings
     ]
+
+
+def settled(comparison: Comparison, claim: Claim) -> Comparison:
+    """The comparison with the verdict that was settled, and everything else as it is now."""
+    return replace(comparison, verdict=claim.verdict, log_e_value=claim.log_e_value, withheld=None)
 
 
 def doubted(findings: Iterable[Finding], doubts: Mapping[str, Sequence[str]]) -> list[Finding]:
@@ -201,20 +236,17 @@ def doubted(findings: Iterable[Finding], doubts: Mapping[str, Sequence[str]]) ->
     ]
 
 
-def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, rule: Rule) -> Finding:
-    columns = columns_of(rows, pair, metric)
+def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, told: Told, rule: Rule) -> Finding:
+    columns = columns_of(rows, pair, metric, told)
     bounds = columns.bounds
-    finishing = completion(
-        [value.is_finished for value in columns.base], [value.is_finished for value in columns.new], rule
-    )
-    comparison = judge_bounds(*bounds, finishing, rule, exhausted=False)
+    comparison, claims = follow(*bounds, *columns.finished, rule, exhausted=False)
     orders = [[arm.name for arm in block.order] for block in columns.blocks]
     doubts = (
         *_processor_bound(rows, pair),
-        *_left_out(rows, pair, metric),
-        *caveats(columns.base, columns.new, orders, rule, bounds),
+        *_left_out(rows, pair, told, metric),
+        *caveats(columns.base, columns.new, orders, rule, bounds, columns.finished),
     )
-    return Finding(condition, pair, metric, comparison, doubts, bounds=bounds)
+    return Finding(condition, pair, metric, comparison, tuple(claims), columns.rows, doubts, bounds=bounds)
 
 
 def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
@@ -227,13 +259,15 @@ def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
         )
 
 
-def _left_out(rows: Rows, pair: Pair, metric: Metric) -> Iterator[Caveat]:
+def _left_out(rows: Rows, pair: Pair, told: Told, metric: Metric) -> Iterator[Caveat]:
     """A warning where blocks are missing: what keeps a trial from being data may have to do with how slow it was."""
-    ran = [row for row in rows.values() if pair.base in row and pair.new in row]
-    counts = {arm: sum(observed(row[arm], metric) is None for row in ran) for arm in (pair.new, pair.base)}
+    arms = (pair.new, pair.base)
+    ran = [all(arm in row for arm in arms) for row in rows.values()]
+    counts = {arm: sum(both and value is None for both, value in zip(ran, told(arm, metric), strict=True))
+              for arm in arms}  # fmt: skip
     if any(counts.values()):
         said = ", ".join(f"{arm.name} {count}" for arm, count in counts.items())
-        yield Caveat(Concern.LEFT_OUT, f"blocks left out, because a trial was no data: {said} of {len(ran)}")
+        yield Caveat(Concern.LEFT_OUT, f"blocks left out, because a trial was no data: {said} of {sum(ran)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +285,11 @@ class SelfCheckFinding:
 
 
 def self_checks(findings: Iterable[Finding], rule: Rule) -> list[SelfCheckFinding]:
-    """What the lab found when it compared a protocol with itself, by the primary metric."""
-    return [
-        _check(finding, rule)
-        for finding in findings
-        if finding.pair.is_check and finding.metric == finding.condition.workload.primary()
-    ]
+    """What the lab found when it compared a protocol with itself, by the primary metric of each condition."""
+    first: dict[tuple[str, Pair], Finding] = {}
+    for finding in findings:
+        first.setdefault((finding.condition.id, finding.pair), finding)
+    return [_check(finding, rule) for finding in first.values() if finding.pair.is_check]
 
 
 def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
@@ -271,8 +304,6 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
         return SelfCheckFinding(finding, None, "no difference seen, but the noise is wider than the margin")
     if is_found(finding.pair, finding.comparison):
         return SelfCheckFinding(finding, True, "delays that are 10 % longer were found")
-    if verdict is Verdict.TIE or finding.comparison.interval.low > -log1p(CONTROL_RATIO):
-        return SelfCheckFinding(
-            finding, False, "delays that are 10 % longer were not found: the lab is too coarse here"
-        )
-    return SelfCheckFinding(finding, None, "delays that are 10 % longer were not found, the noise is too wide")
+    if finding.comparison.interval.low > -log1p(LEAST_SLOWER_RATIO):
+        return SelfCheckFinding(finding, False, "delays that are 10 % longer do not even slow it by 2 %")
+    return SelfCheckFinding(finding, None, "delays that are 10 % longer were not found, but may slow it by 2 % or more")

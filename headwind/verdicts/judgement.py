@@ -8,24 +8,28 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from headwind.arm import Arm
-from headwind.metric import Metric, Use
-from headwind.model import Condition, Matrix, Result
-from headwind.verdicts.assumptions import Caveat
+from headwind.metric import Metric
+from headwind.model import Block, Condition, Matrix, Result
+from headwind.verdicts.assumptions import Caveat, Dependence, dependence
 from headwind.verdicts.findings import (
     Finding,
+    Key,
     Pair,
+    Rows,
     SelfCheckFinding,
     columns_of,
+    compared_beside,
     doubted,
     find_in,
     pairs_of,
     rule_of,
     self_checks,
-    surviving,
+    standing,
 )
 from headwind.verdicts.pending import Open, still_open
-from headwind.verdicts.stats import Interval, ratio_interval
-from headwind.verdicts.verdict import Rule
+from headwind.verdicts.settled import Settlement, held_at_once
+from headwind.verdicts.stats import Interval
+from headwind.verdicts.verdict import Claim, Rule, interval_of
 
 BlockSeconds = Callable[[Condition], float]  # what one more block of a condition costs
 
@@ -42,7 +46,7 @@ class Line:
     @property
     def primary(self) -> Finding:
         """The finding by the primary metric."""
-        return self.findings[self.condition.workload.primary()]
+        return next(iter(self.findings.values()))
 
     @property
     def others(self) -> list[Finding]:
@@ -63,7 +67,7 @@ class Line:
     @property
     def is_decided(self) -> bool:
         """By one of the metrics."""
-        return any(self.findings[metric].is_decided for metric in self.pair.deciding(self.condition))
+        return any(self.findings[metric].is_decided for metric in self.pair.deciding(self.findings))
 
     @property
     def network_held(self) -> bool:
@@ -90,6 +94,7 @@ class Judgement:
     lines: tuple[Line, ...]  # in the matrix's order
     checks: tuple[SelfCheckFinding, ...]
     open: tuple[Open, ...]
+    dependence: Dependence  # of neighbouring blocks, over all comparisons of protocols
 
     @property
     def compared(self) -> list[Line]:
@@ -117,6 +122,9 @@ class Judge:
         self.matrix = matrix
         self.told = 0  # results
         self._rows: dict[str, dict[int, dict[Arm, Result]]] = {}  # by condition id and block, the latest of each arm
+        self._whole: dict[str, dict[int, None]] = {}  # by condition id: blocks of which all is known, as they ended
+        self._ended: list[str] = []  # the condition of each of them, as they ended
+        self._settlements: dict[Rule, Settlement] = {}
         self._cells: dict[str, dict[Rule, _Cell]] = {}
         self.tell(results)
 
@@ -124,9 +132,21 @@ class Judge:
         """Take in what came of trials, in the order in which they ran: a later attempt replaces an earlier one."""
         for result in results:
             block = result.trial.block
-            self._rows.setdefault(block.condition.id, {}).setdefault(block.index, {})[result.trial.arm] = result
+            row = self._rows.setdefault(block.condition.id, {}).setdefault(block.index, {})
+            row[result.trial.arm] = result
+            if len(row) == len(block.order):
+                self._end(block)
             self._cells.pop(block.condition.id, None)
             self.told += 1
+
+    def _end(self, block: Block) -> None:
+        name, whole = block.condition.id, self._whole.setdefault(block.condition.id, {})
+        if block.index in whole:  # a trial was tried again: what the block said before is no more
+            del whole[block.index]
+            self._ended.remove(name)
+            self._settlements.clear()
+        whole[block.index] = None
+        self._ended.append(name)
 
     def judgement(
         self,
@@ -144,24 +164,42 @@ class Judge:
         """
         rule = rule_of(self.matrix, complete=complete)
         cells = self._judged(rule)
-        every = (finding for cell in cells.values() for finding in cell.findings)
-        findings = doubted(surviving(every, rule, exhausted=exhausted), doubts or {})
+        every = [finding for cell in cells.values() for finding in cell.findings]
+        held = self._held(cells, rule)
+        findings = doubted(standing(every, held, rule, exhausted=exhausted), doubts or {})
         lines = []
         for (name, pair), group in groupby(findings, key=lambda finding: (finding.condition.id, finding.pair)):
             by_metric = {finding.metric: finding for finding in group}
             condition = next(iter(by_metric.values())).condition
             lines.append(Line(condition, pair, by_metric, cells[name].intervals[pair]))
-        left = self._open(cells, rule, block_s) if self.matrix.repeat.is_adaptive else []
-        return Judgement(rule, tuple(lines), tuple(self_checks(findings, rule)), tuple(left))
+        left = self._open(cells, held, rule, block_s) if self.matrix.repeat.is_adaptive else []
+        alike = dependence([f.bounds for f in cell.findings if not f.pair.is_check] for cell in cells.values())
+        return Judgement(rule, tuple(lines), tuple(self_checks(findings, rule)), tuple(left), alike)
 
     def open(self, block_s: BlockSeconds) -> list[Open]:
         """Every condition with comparisons that are not settled, in the matrix's order, while more blocks can come."""
         rule = rule_of(self.matrix, complete=False)
-        return self._open(self._judged(rule), rule, block_s)
+        cells = self._judged(rule)
+        return self._open(cells, self._held(cells, rule), rule, block_s)
 
-    def _open(self, cells: Mapping[str, _Cell], rule: Rule, block_s: BlockSeconds) -> list[Open]:
+    def _open(
+        self, cells: Mapping[str, _Cell], held: Mapping[Key, Claim], rule: Rule, block_s: BlockSeconds
+    ) -> list[Open]:
         blocks = {name: len(rows) for name, rows in self._rows.items()}
-        return still_open(self.matrix, {name: cell.findings for name, cell in cells.items()}, blocks, rule, block_s)
+        findings = {name: cell.findings for name, cell in cells.items()}
+        return still_open(self.matrix, findings, held, blocks, rule, block_s)
+
+    def _held(self, cells: Mapping[str, _Cell], rule: Rule) -> Mapping[Key, Claim]:
+        """What is settled: block by block, as the run went; at once where the number of blocks was fixed."""
+        if not rule.anytime:
+            return held_at_once([finding for cell in cells.values() for finding in cell.findings])
+        protocols = {name: [f for f in cell.findings if not f.pair.is_check] for name, cell in cells.items()}
+        settlement = self._settlements.setdefault(rule, Settlement(sum(map(len, protocols.values()))))
+        rows = Counter(self._ended[: settlement.looks])
+        for name in self._ended[settlement.looks :]:
+            settlement.look(protocols.get(name, ()), rows[name])
+            rows[name] += 1
+        return settlement.held
 
     def _judged(self, rule: Rule) -> dict[str, _Cell]:
         """Every condition of the matrix by its id, in its order."""
@@ -172,11 +210,16 @@ class Judge:
         return {condition.id: self._cells[condition.id][rule] for condition in self.matrix.conditions}
 
     def _cell(self, condition: Condition, rule: Rule) -> _Cell:
-        rows = dict(sorted(self._rows.get(condition.id, {}).items()))
-        beside = condition.workload.with_use(Use.COMPARED)
+        rows = self._in_order(condition)
+        beside = compared_beside(self.matrix, condition)
         intervals = {
-            pair: {metric: ratio_interval(*columns_of(rows, pair, metric).bounds, rule.confidence, rule.anytime)
+            pair: {metric: interval_of(*columns_of(rows, pair, metric).bounds, rule)
                    for metric in beside}
             for pair in pairs_of(self.matrix, condition)
         }  # fmt: skip
         return _Cell(find_in(self.matrix, condition, rows, rule), intervals)
+
+    def _in_order(self, condition: Condition) -> Rows:
+        """Its blocks: those of which all is known, in the order of their end, then the others."""
+        known = self._rows.get(condition.id, {})
+        return {index: known[index] for index in {**self._whole.get(condition.id, {}), **dict.fromkeys(sorted(known))}}

@@ -7,15 +7,16 @@ is decided in its own condition only is not settled: the headline may not count 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 
 from headwind.model import Condition, Matrix
-from headwind.verdicts.findings import FALSE_SHARE, Finding, Pair
-from headwind.verdicts.stats import e_bh_bar, fewest_blocks
-from headwind.verdicts.verdict import CLAIMS, Comparison, Outlook, Rule, blocks_needed
+from headwind.verdicts.findings import FALSE_SHARE, Finding, Key, Pair
+from headwind.verdicts.outlook import Outlook, blocks_needed
+from headwind.verdicts.stats import fewest_blocks
+from headwind.verdicts.verdict import CLAIMS, Comparison, Rule
 
 NO_MARGIN = 1e-6  # a control is found when its interval excludes 1
 
@@ -43,23 +44,25 @@ class Open:
 def still_open(
     matrix: Matrix,
     findings: Mapping[str, Sequence[Finding]],
+    held: Collection[Key],
     blocks: Mapping[str, int],
     rule: Rule,
     block_s: Callable[[Condition], float],
 ) -> list[Open]:
     """Every condition with comparisons that are not settled, in the matrix's order.
 
-    `findings` are those of findings.find_in by condition id, judged as long as more blocks can come, and `blocks` how
-    many blocks each condition has.
+    `findings` are those of findings.find_in by condition id, judged as long as more blocks can come, `held` is what is
+    settled (headwind/verdicts/settled.py), and `blocks` how many blocks each condition has.
     """
-    every = [finding for found in findings.values() for finding in found]
-    evidence = [finding.comparison.log_e_value for finding in every if not finding.pair.is_check]
+    every = [finding for found in findings.values() for finding in found if not finding.pair.is_check]
+    joining = sum(finding.key not in held and finding.is_decided for finding in every)
+    bar = joining_bar(len(every), len(held), joining)
     left = []
     for condition in matrix.conditions:
         needs = {
             pair: need
             for pair, mine in groupby(findings[condition.id], key=lambda finding: finding.pair)
-            if (need := _need(pair, list(mine), rule, evidence))
+            if (need := _need(pair, list(mine), held, rule, bar))
         }
         if needs:
             left.append(_open(condition, needs, blocks.get(condition.id, 0), matrix.repeat.most, block_s(condition)))
@@ -83,18 +86,15 @@ def _open(condition: Condition, needs: Mapping[Pair, _Need], n: int, most: int, 
     return Open(condition, undecided, unconfirmed, n, fewest, rate, outlooks[-1], most, block_s)
 
 
-def _need(pair: Pair, findings: Sequence[Finding], rule: Rule, evidence: Sequence[float]) -> _Need | None:
-    """None when a comparison is settled; `evidence` are the ln e-values of all comparisons of protocols."""
-    deciding = pair.deciding(findings[0].condition)
+def _need(pair: Pair, findings: Sequence[Finding], held: Collection[Key], rule: Rule, bar: float) -> _Need | None:
+    """None when a comparison is settled; `bar` is the ln e-value that a verdict needs to stand among all."""
+    deciding = pair.deciding(finding.metric for finding in findings)
     mine = [finding for finding in findings if finding.metric in deciding]
     decided = [finding.comparison for finding in mine if finding.is_decided]
-    if decided and pair.is_check:
+    if any(finding.key in held for finding in mine) or (decided and pair.is_check):
         return None
-    lacks = [_until(one, _missing(one.log_e_value, evidence)) for one in decided]
-    if any(outlook is None for outlook in lacks):
-        return None
-    if outlooks := [outlook for outlook in lacks if outlook]:
-        return _Need(_nearest(outlooks), verdict=False)
+    if decided:
+        return _Need(_nearest([_until(comparison, bar) for comparison in decided]), verdict=False)
     wanted = replace(rule, margin_ratio=NO_MARGIN) if pair.is_control else rule
     return _Need(_nearest([_outlook(finding, wanted) for finding in mine]), verdict=True)
 
@@ -108,24 +108,22 @@ def _nearest(outlooks: Sequence[Outlook]) -> Outlook:
     return replace(min(outlooks, key=_longest), rate=max(outlook.rate for outlook in outlooks))
 
 
-def _missing(log_e_value: float, evidence: Sequence[float]) -> float:
-    """How much ln e-value a comparison lacks to survive beside the others; 0 or less: nothing."""
-    others = list(evidence)
-    if log_e_value in others:
-        others.remove(log_e_value)
-    return e_bh_bar(others, FALSE_SHARE) - log_e_value
+def joining_bar(comparisons: int, held: int, joining: int) -> float:
+    """The ln e-value with which comparisons are held, if all that are decided and not held come to have it.
+
+    What stats.e_bh asks of the smallest e-values, of equal ones; those that are held have more than enough.
+    """
+    return math.log(max(1, comparisons - held) / (FALSE_SHARE * (held + max(1, joining))))
 
 
-def _until(comparison: Comparison, missing: float) -> Outlook | None:
-    """Blocks until the evidence suffices, if blocks go on falling as they did; None: it does.
+def _until(comparison: Comparison, bar: float) -> Outlook:
+    """Blocks until the evidence suffices, if blocks go on falling as they did.
 
     By Stirling's formula ln e of n blocks is n times a rate, less ln(n + 1) (stats.log_e_of_count) and ln CLAIMS.
     """
-    if missing <= 0:
-        return None
     n = comparison.interval.n
     rate = (comparison.log_e_value + math.log(CLAIMS * (n + 1))) / n
-    blocks = ceil(missing / rate) + 1
+    blocks = max(0, ceil((bar - comparison.log_e_value) / rate)) + 1
     return Outlook(blocks, blocks, blocks, 1 / blocks)
 
 

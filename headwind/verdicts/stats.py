@@ -12,7 +12,8 @@ Two kinds of certainty. `anytime=True` holds at whatever moment one looks and st
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import insort
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,6 +25,8 @@ from headwind.metric import Better
 from headwind.observed import Observed
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+LARGEST_LOG_E = 600.0  # e to this is a number that can still be added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,52 +80,47 @@ def log_e_of_count(n: int, k: int) -> float:
     return float(betaln(k + 1, n - k + 1)) + n * math.log(2)
 
 
-def log_e_value(lows: ArrayLike, highs: ArrayLike, margin: float = 0.0) -> float:
-    """ln of the anytime-valid evidence against "the median difference lies within +-margin" (0: the ratio is 1).
+def log_e_against(blocks: ArrayLike, against: ArrayLike) -> Floats:
+    """ln of the anytime-valid evidence for a claim that `against` of so many blocks may speak against; any shape.
 
-    lows, highs: shape (blocks,), from paired_bounds; margin in ln units. Blocks that may lie on either side are counted
-    as the null hypothesis likes best, so ties and unfinished trials never make evidence.
-    Source: log_e_of_count, minimised over the counts that the bounds allow.
+    "The median lies above a margin" is spoken against by every block that may lie at or below it. With half of the
+    blocks or more against it there is no evidence for it, however much there may be for the opposite.
+    Source: log_e_of_count, of the count that the null hypothesis likes best among those that the bounds allow.
     """
-    low, high = _checked(lows, highs)
-    n = len(low)
-    below, above = int(np.count_nonzero(high < -margin)), int(np.count_nonzero(low > margin))
-    return log_e_of_count(n, min(max(n // 2, below), n - above))
+    n = np.asarray(blocks, dtype=np.float64)
+    k = np.minimum(against, n // 2)
+    return np.asarray(betaln(k + 1, n - k + 1) + n * math.log(2), dtype=np.float64)
 
 
-def log_e_tie(lows: ArrayLike, highs: ArrayLike, margin: float) -> float:
-    """ln of the anytime-valid evidence against "the median difference is no closer to 0 than margin > 0" (ln units).
-
-    lows, highs: shape (blocks,), from paired_bounds. Of the two ways not to be a tie, the one that is refuted less
-    counts. Blocks that may lie on either side speak against the tie. Source: log_e_of_count at both margins.
-    """
-    low, high = _checked(lows, highs)
-    n = len(low)
-    sides = int(np.count_nonzero(high >= margin)), int(np.count_nonzero(low <= -margin))
-    return min(log_e_of_count(n, side) for side in sides)
-
-
-def e_bh(log_e_values: Sequence[float], rate: float = 0.10) -> tuple[bool, ...]:
+def e_bh(
+    log_e_values: Sequence[float], rate: float = 0.10, held: Sequence[float] = (), silent: int = 0
+) -> tuple[bool, ...]:
     """Which of many cells survive when at most `rate` of the survivors may be false (False Discovery Rate).
 
-    One ln e-value for each of m cells, in any dependence; one answer for each. The k largest survive, for the largest k
-    whose smallest e-value is at least m / (rate * k). Source: e-BH, Wang and Ramdas, JRSS B 84, 2022.
+    ln e-values of cells in any dependence; one answer for each. `held` are those of cells that survived before and
+    stay; `silent` counts the cells without evidence. Together they are m cells.
+
+    The largest set R of r survivors is taken (`held` and the largest others) in which the a smallest e-values have a
+    mean of at least (m - r + a) / (rate * r), for every a from 1 to r. Then, whichever cells are null, the mean of
+    their e-values (those outside R taken as 0) is at least the false share of R over `rate`; and its expectation is at
+    most 1. So this is the closed form of e-BH (Xu, Solari, Fischer, de Heide, Ramdas and Goeman, "Bringing closure to
+    FDR control", 2025) that asks nothing of the cells outside R: what becomes of them later takes no survivor away.
+    Plain e-BH asks for m / (rate * r) of every survivor (Wang and Ramdas, JRSS B 84, 2022).
     """
-    descending = np.sort(np.asarray(log_e_values, dtype=np.float64))[::-1]
-    ranks = np.arange(1, len(descending) + 1)
-    passing = descending[descending + np.log(rate * ranks) >= math.log(max(len(descending), 1))]
-    return tuple(bool(len(passing)) and value >= passing[-1] for value in log_e_values)
+    values, kept = _e_values(log_e_values), np.sort(_e_values(held))
+    best, m = np.sort(values)[::-1], len(values) + len(kept) + silent
+    enough = np.flatnonzero(kept.sum() + np.cumsum(best) >= m / rate)  # what a = r asks
+    for joining in enough[::-1] + 1:
+        survivors = np.sort(np.concatenate([kept, best[:joining]]))
+        r = len(survivors)
+        smallest = np.arange(1, r + 1)
+        if np.all(np.cumsum(survivors) >= smallest * (m - r + smallest) / (rate * r)):
+            return tuple(bool(value >= best[joining - 1]) for value in values)
+    return (False,) * len(values)
 
 
-def e_bh_bar(others: Sequence[float], rate: float = 0.10) -> float:
-    """The least ln e-value with which a cell survives e_bh beside these others. Source: as e_bh.
-
-    That is m / (rate * k) for m cells and the largest k of which k - 1 others reach it.
-    """
-    m, descending = len(others) + 1, np.sort(np.asarray(others, dtype=np.float64))[::-1]
-    ranks = np.arange(2, m + 1)
-    reached = ranks[descending + np.log(rate * ranks) >= math.log(m)]
-    return math.log(m / (rate * (int(reached[-1]) if len(reached) else 1)))
+def _e_values(log_e_values: Sequence[float]) -> Floats:
+    return np.exp(np.minimum(np.asarray(log_e_values, dtype=np.float64), LARGEST_LOG_E))
 
 
 @lru_cache(maxsize=8192)
@@ -169,14 +167,43 @@ def ratio_interval(lows: ArrayLike, highs: ArrayLike, confidence: float, anytime
     return Interval(float(low[rank - 1]), float(high[n - rank]), estimate, n)
 
 
-@dataclass(frozen=True, slots=True)
-class Percentile:
-    """A percentile inside one trial with its interval, in the unit of the samples; n is the number of samples."""
+def narrowed(lows: Sequence[float], highs: Sequence[float], confidence: float) -> Iterator[tuple[float, float]]:
+    """Ends of the anytime-valid interval after each block, each within all that came before.
 
-    value: float
-    low: float
-    high: float
-    n: int
+    With the stated confidence the interval of no block misses the median, so what any of them excludes is excluded for
+    good (the running intersection of a confidence sequence: Darling and Robbins, PNAS 57, 1967). One that has nothing
+    in common with those before says that the median moved, or is the rare error; it changes nothing.
+    """
+    below: list[float] = []
+    above: list[float] = []
+    low, high = -math.inf, math.inf
+    for n, (least, most) in enumerate(zip(lows, highs, strict=True), 1):
+        insort(below, least)
+        insort(above, most)
+        if rank := interval_rank(n, confidence, True):
+            ends = max(low, below[rank - 1]), min(high, above[n - rank])
+            low, high = ends if ends[0] <= ends[1] else (low, high)
+        yield low, high
+
+
+def running_interval(lows: Sequence[float], highs: Sequence[float], confidence: float) -> Interval:
+    """Median difference of all blocks, and its interval `narrowed` to the last. Inputs as of ratio_interval."""
+    *_, ends = [(-math.inf, math.inf), *narrowed(lows, highs, confidence)]
+    return _within(ratio_interval(lows, highs, confidence, anytime=True), *ends)
+
+
+def interval_steps(lows: Sequence[float], highs: Sequence[float], confidence: float) -> list[Interval]:
+    """running_interval after each block."""
+    return [
+        _within(ratio_interval(lows[:n], highs[:n], confidence, anytime=True), *ends)
+        for n, ends in enumerate(narrowed(lows, highs, confidence), 1)
+    ]
+
+
+def _within(interval: Interval, low: float, high: float) -> Interval:
+    """With other ends; an estimate that they exclude is moved to the nearer one."""
+    estimate = None if interval.estimate is None else min(max(interval.estimate, low), high)
+    return Interval(low, high, estimate, interval.n)
 
 
 def fewest_samples(quantile: float, confidence: float = 0.95) -> int:
@@ -188,27 +215,6 @@ def fewest_samples(quantile: float, confidence: float = 0.95) -> int:
     if not 0 < quantile < 1:
         raise ValueError(f"a quantile lies between 0 and 1, not {quantile}")
     return math.ceil(math.log((1 - confidence) / 2) / math.log(max(quantile, 1 - quantile)))
-
-
-def percentile_with_interval(samples: ArrayLike, quantile: float, confidence: float = 0.95) -> Percentile | None:
-    """A percentile of one trial's samples (shape (requests,), any order), or None when they are too few to bound it.
-
-    The value is the nearest rank, ceil(q n), so always a measured sample. The interval is of order statistics with
-    equal tails (David and Nagaraja 2003, section 7.1) and takes the samples as independent: requests of one trial share
-    connections, so it shows the least uncertainty there is, and belongs inside the trial only.
-    """
-    ordered = np.sort(np.asarray(samples, dtype=np.float64))
-    n = len(ordered)
-    if n < fewest_samples(quantile, confidence):
-        return None
-    tail = (1 - confidence) / 2
-    counts = np.arange(n, dtype=np.float64)
-    at_most = bdtr(counts, n, quantile)  # P(at most k samples below the percentile)
-    low_rank = int(np.count_nonzero(at_most <= tail))
-    high_rank = int(np.count_nonzero(at_most < 1 - tail)) + 1
-    nearest = math.ceil(quantile * n - 1e-9)  # 0.95 * 100 is 95, whatever floating point says
-    value, low, high = (float(ordered[rank - 1]) for rank in (nearest, low_rank, high_rank))
-    return Percentile(value, low, high, n)
 
 
 def _checked(lows: ArrayLike, highs: ArrayLike) -> tuple[Floats, Floats]:

@@ -6,28 +6,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from headwind.metric import Better
 from headwind.observed import Observed
 from headwind.verdicts.stats import (
+    Bools,
+    Floats,
     Interval,
     interval_rank,
-    log_e_of_count,
-    log_e_tie,
-    log_e_value,
+    log_e_against,
+    narrowed,
     paired_bounds,
     ratio_interval,
+    running_interval,
 )
 
-FUTURES = 400  # simulated continuations behind a forecast, in 10 ms: chance moves their median by some 10 %
-LONGEST_FORECAST_BLOCKS = 300  # five times the usual maximum; beyond it a forecast is guesswork
+FEWEST_STALLS = 2  # beyond the other's: a single one says nothing of how often a protocol stalls
 
 
 class Verdict(StrEnum):
@@ -132,30 +132,41 @@ class Completion:
     only_base: int  # blocks that the baseline alone finished
     only_new: int
     verdict: Verdict  # COMPLETES_MORE, COMPLETES_LESS, or UNDECIDED: no difference shown
-
-    @property
-    def log_e_value(self) -> float:
-        """ln of the anytime-valid evidence against "both finish equally often"."""
-        return log_e_of_count(self.only_base + self.only_new, self.only_base)
+    decided_at: int = 0  # the block after which that was so for the first time; 0: never
 
     def stalls_too_often(self, favours: int, stall_ratio: float) -> bool:
-        """True when the favoured side (0: either) stalled in more than stall_ratio of the blocks beyond the other."""
+        """Whether the favoured side (0: either) stalled in so many blocks beyond the other that it is not called fast.
+
+        More than stall_ratio of the blocks, and FEWEST_STALLS at least.
+        """
         excess = (self.only_base - self.only_new) * favours if favours else abs(self.only_base - self.only_new)
-        return excess > stall_ratio * self.n
+        return excess >= FEWEST_STALLS and excess > stall_ratio * self.n
+
+    def stalled(self, favours: int) -> int:
+        """In how many blocks the favoured side did not finish; 0 where neither is favoured."""
+        return {1: self.n - self.new_finished, -1: self.n - self.base_finished, 0: 0}[favours]
 
 
 def completion(base_finished: Sequence[bool], new_finished: Sequence[bool], rule: Rule) -> Completion:
     """Which of two protocols finishes more often: the sign test on the blocks where exactly one finished.
 
     Inputs: one value per block, in the same order. Source: McNemar, Psychometrika 12, 1947, in its exact form; with
-    rule.anytime the same counts against the martingale of stats.log_e_of_count.
+    rule.anytime the same counts against the martingale of stats.log_e_of_count, and what was found once stays.
     """
-    pairs = list(zip(base_finished, new_finished, strict=True))
-    only_base, only_new = pairs.count((True, False)), pairs.count((False, True))
-    verdict = Verdict.UNDECIDED
-    if min(only_base, only_new) < interval_rank(only_base + only_new, rule.confidence, rule.anytime):
-        verdict = Verdict.COMPLETES_MORE if only_new > only_base else Verdict.COMPLETES_LESS
-    return Completion(len(pairs), sum(base_finished), sum(new_finished), only_base, only_new, verdict)
+    only = [(base and not new, new and not base) for base, new in zip(base_finished, new_finished, strict=True)]
+    only_base, only_new, verdict, decided_at = 0, 0, Verdict.UNDECIDED, 0
+    for number, (base, new) in enumerate(only, 1):
+        only_base, only_new = only_base + base, only_new + new
+        looks = (base or new) if rule.anytime else number == len(only)
+        if looks and not decided_at and (verdict := _completes(only_base, only_new, rule)) is not Verdict.UNDECIDED:
+            decided_at = number
+    return Completion(len(only), sum(base_finished), sum(new_finished), only_base, only_new, verdict, decided_at)
+
+
+def _completes(only_base: int, only_new: int, rule: Rule) -> Verdict:
+    if min(only_base, only_new) >= interval_rank(only_base + only_new, rule.confidence, rule.anytime):
+        return Verdict.UNDECIDED
+    return Verdict.COMPLETES_MORE if only_new > only_base else Verdict.COMPLETES_LESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +180,7 @@ class Comparison:
     withheld: Verdict | None = None  # the verdict on speed that stalls held back
 
 
-CLAIMS = 3  # that a comparison can make: a difference in speed, a tie, a difference in completion
+CLAIMS = 2  # that a comparison can make: one on speed (faster, slower or a tie), one on completion
 
 
 def compare(
@@ -178,31 +189,107 @@ def compare(
     """Judge a candidate against a baseline from their times in the same blocks, in block order.
 
     Or from any other metric, of which `better` says whether less or more of it is wanted.
-
-    Completion comes first. While it is open, a protocol that stalled in more than rule.stall_ratio of the blocks beyond
-    the other gets no verdict that favours it, and no tie: undecided, and inconclusive once exhausted.
-
-    The e-value is that for the claim which is made, over CLAIMS. Whatever the claim, its expectation while the claim is
-    false is at most 1, and that is all that e-BH needs (Wang and Ramdas, JRSS B 84, 2022, theorem 2): so at most the
-    given share of the surviving claims is false as worded, differences "by more than the margin" among them.
     """
-    finishing = completion([time.is_finished for time in base], [time.is_finished for time in new], rule)
-    return judge_bounds(*paired_bounds(base, new, better), finishing, rule, exhausted)
+    lows, highs = (side.tolist() for side in paired_bounds(base, new, better))
+    return follow(lows, highs, [t.is_finished for t in base], [t.is_finished for t in new], rule, exhausted)[0]
 
 
-def judge_bounds(lows: ArrayLike, highs: ArrayLike, finishing: Completion, rule: Rule, exhausted: bool) -> Comparison:
-    """As `compare`, from the bounds of paired_bounds and from who finished how often."""
-    interval = ratio_interval(lows, highs, rule.confidence, rule.anytime)
-    if finishing.verdict is not Verdict.UNDECIDED:
-        return Comparison(finishing.verdict, interval, finishing, finishing.log_e_value - math.log(CLAIMS))
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a comparison claimed after so many blocks, and ln of the evidence for it."""
+
+    verdict: Verdict
+    log_e_value: float
+
+
+NO_CLAIM = Claim(Verdict.UNDECIDED, -math.inf)
+
+
+def follow(
+    lows: Sequence[float],
+    highs: Sequence[float],
+    base_finished: Sequence[bool],
+    new_finished: Sequence[bool],
+    rule: Rule,
+    exhausted: bool,
+) -> tuple[Comparison, Sequence[Claim]]:
+    """What a comparison says after all of its blocks, and its claim after each of them (none: it never made one).
+
+    `lows` and `highs` are from paired_bounds. Completion comes first. While it is open, a protocol that stalls too
+    often beyond the other (Completion.stalls_too_often) gets no verdict that favours it, and no tie: undecided, and
+    inconclusive once exhausted. With rule.anytime intervals are those of stats.narrowed, so a verdict on speed stays.
+
+    The e-value is that for the claim which is made, over CLAIMS. If the claim is false as worded, it is at most the
+    mean of two test martingales, so its expectation is at most 1 whenever one stops, which is all that e-BH needs:
+
+    - Speed. Let t be the true median and M the martingale of log_e_of_count at t. "Faster" has evidence
+      log_e_against(n, k) of the k blocks that may lie at or below the margin. It is false if t is at or below the
+      margin; then no more than k blocks lie below t, and evidence falls with its count up to n / 2, so M is at least
+      as large. "Slower" is its mirror image. A tie has the lesser evidence of both margins; it is false if t lies
+      beyond one of them, and that one's is at most M for the same reason. Whichever of the three is said, M bounds it.
+    - Completion. Let p be the true share of the blocks that only the candidate finished, among those that one of the
+      two did. "Completes more often" is false if p is at most 1/2; then the observed counts, most of them the
+      candidate's, are no likelier under p than under 1/2, and the mixture's likelihood ratio against p is at least
+      that against 1/2.
+    """
+    finishing = completion(base_finished, new_finished, rule)
+    interval = interval_of(lows, highs, rule)
     speed = judge(interval, rule.margin, exhausted)
-    if speed.says_something and finishing.stalls_too_often(speed.favours, rule.stall_ratio):
-        verdict = Verdict.INCONCLUSIVE if exhausted else Verdict.UNDECIDED
-        return Comparison(verdict, interval, finishing, -math.inf, withheld=speed)
-    if speed is Verdict.TIE:
-        return Comparison(speed, interval, finishing, log_e_tie(lows, highs, rule.margin) - math.log(CLAIMS))
-    log_e = log_e_value(lows, highs, rule.margin) - math.log(CLAIMS) if speed.is_clear else -math.inf
-    return Comparison(speed, interval, finishing, log_e)
+    if finishing.verdict is Verdict.UNDECIDED and not (speed is Verdict.TIE or speed.is_clear):
+        return Comparison(speed, interval, finishing, -math.inf), ()
+    columns = np.asarray(lows), np.asarray(highs), np.asarray(base_finished), np.asarray(new_finished)
+    claims = _claims(*columns, finishing, rule)
+    last = claims[-1]
+    if last is not NO_CLAIM:
+        return Comparison(last.verdict, interval, finishing, last.log_e_value), claims
+    return Comparison(_withheld(exhausted), interval, finishing, -math.inf, withheld=speed), claims
+
+
+def interval_of(lows: Sequence[float], highs: Sequence[float], rule: Rule) -> Interval:
+    """Where the median difference lies: after all blocks that were fixed before, or within all intervals so far."""
+    if rule.anytime:
+        return running_interval(lows, highs, rule.confidence)
+    return ratio_interval(lows, highs, rule.confidence, anytime=False)
+
+
+def _withheld(exhausted: bool) -> Verdict:
+    return Verdict.INCONCLUSIVE if exhausted else Verdict.UNDECIDED
+
+
+def _claims(
+    lows: Floats, highs: Floats, base_finished: Bools, new_finished: Bools, finishing: Completion, rule: Rule
+) -> list[Claim]:
+    """The claim after each block. For a fixed number of blocks there is but one, after the last."""
+    m, n = rule.margin, np.arange(1, len(lows) + 1)
+    if rule.anytime:
+        low, high = np.array(list(narrowed(lows.tolist(), highs.tolist(), rule.confidence))).T
+    else:
+        fixed = ratio_interval(lows, highs, rule.confidence, anytime=False)
+        low, high = np.full(len(n), fixed.low), np.full(len(n), fixed.high)
+    only_base, only_new = np.cumsum(base_finished & ~new_finished), np.cumsum(new_finished & ~base_finished)
+    evidence = {
+        Verdict.FASTER: log_e_against(n, np.cumsum(lows <= m)),
+        Verdict.SLOWER: log_e_against(n, np.cumsum(highs >= -m)),
+        Verdict.TIE: np.minimum(log_e_against(n, np.cumsum(lows <= -m)), log_e_against(n, np.cumsum(highs >= m))),
+        Verdict.COMPLETES_MORE: log_e_against(only_base + only_new, only_base),
+        Verdict.COMPLETES_LESS: log_e_against(only_base + only_new, only_new),
+    }
+    holds = {
+        Verdict.FASTER: (low > m) & ~_stalls(only_base - only_new, n, rule),
+        Verdict.SLOWER: (high < -m) & ~_stalls(only_new - only_base, n, rule),
+        Verdict.TIE: (low > -m) & (high < m) & ~_stalls(np.abs(only_base - only_new), n, rule),
+        finishing.verdict: n >= finishing.decided_at,  # comes first, and so last
+    }
+    said = [NO_CLAIM] * len(n)
+    for verdict in evidence:
+        for number in np.flatnonzero(holds.get(verdict, False)):
+            said[number] = Claim(verdict, float(evidence[verdict][number]) - math.log(CLAIMS))
+    return said
+
+
+def _stalls(excess: NDArray[np.int64], n: NDArray[np.int64], rule: Rule) -> Bools:
+    """Completion.stalls_too_often, after each block."""
+    return (excess >= FEWEST_STALLS) & (excess > rule.stall_ratio * n)
 
 
 def ended(comparison: Comparison, rule: Rule) -> Comparison:
@@ -213,105 +300,3 @@ def ended(comparison: Comparison, rule: Rule) -> Comparison:
     if speed.says_something and comparison.completion.stalls_too_often(speed.favours, rule.stall_ratio):
         return replace(comparison, verdict=Verdict.INCONCLUSIVE, withheld=speed)
     return replace(comparison, verdict=speed)
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """How many more blocks a verdict on speed probably takes; None means more than LONGEST_FORECAST_BLOCKS."""
-
-    blocks: int | None  # as likely fewer as more
-    low: int | None  # with probability 10 % fewer
-    high: int | None  # with probability 10 % more
-    rate: float = 0.0  # verdicts per block that going on promises at best
-
-
-def blocks_needed(lows: ArrayLike, highs: ArrayLike, rule: Rule) -> Outlook:
-    """Predict how many more blocks bring a verdict on speed, from blocks whose bounds have shape (blocks,).
-
-    Only the side of each margin on which a block falls matters to judge(), so the future is drawn from those shares,
-    with their own uncertainty: Dirichlet posterior, one imaginary block spread over slower, tie and faster (Perks 1947;
-    predictive probability of stopping: Spiegelhalter et al. 1986). Seeded: the same blocks give the same forecast.
-
-    The rate is the largest, over all horizons k, of the chance of a verdict within k blocks over the blocks that this
-    takes on average (the index of Gittins, JRSS B 41, 1979, for a job of unknown length). So what may well be decided
-    soon is tried before what surely takes longer, also where few blocks say little about either.
-    """
-    low, high = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
-    m = rule.margin
-    # what a block speaks against: faster, slower, tie from below, tie from above; as the four digits of a number
-    kinds = (low <= m) * 8 + (high >= -m) * 4 + (low <= -m) * 2 + (high >= m)
-    return _forecast(tuple(np.bincount(kinds, minlength=16).tolist()), rule.confidence, rule.anytime)
-
-
-@lru_cache(maxsize=4096)  # conditions often have the same counts, and one without new blocks always has
-def _forecast(counts: tuple[int, ...], confidence: float, anytime: bool) -> Outlook:
-    """The forecast for so many blocks of each of the 16 kinds."""
-    imagined = np.isin(np.arange(16), (0b1010, 0b1100, 0b0101)) / 3
-    there = np.flatnonzero(counts + imagined)
-    kinds = (there[:, None] & [8, 4, 2, 1]) > 0  # four flags of each
-    seen, n = np.array(counts)[there], sum(counts)
-    weights = seen + imagined[there]
-    random = np.random.default_rng(n)
-    shares = np.cumsum(random.dirichlet(weights, size=FUTURES), axis=1)
-    chance = random.random((FUTURES, LONGEST_FORECAST_BLOCKS))
-    drawn = np.zeros(chance.shape, dtype=np.int8)
-    for share in shares.T[:-1]:
-        drawn += chance > share[:, None]
-    totals = range(n + 1, n + LONGEST_FORECAST_BLOCKS + 1)
-    most = np.array([interval_rank(total, confidence, anytime) for total in totals], dtype=np.int16)
-    fits = [flags[drawn].cumsum(axis=1, dtype=np.int16) < most - int(flags @ seen) for flags in kinds.T]
-    decided = fits[0] | fits[1] | (fits[2] & fits[3])
-    first = np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, LONGEST_FORECAST_BLOCKS + 1)
-    reached = np.searchsorted(np.sort(first), np.arange(1, LONGEST_FORECAST_BLOCKS + 1), side="right") / FUTURES
-    spent = np.cumsum(np.append(1.0, 1.0 - reached[:-1]))  # expected blocks up to each horizon
-    rate = float(np.max(reached / spent))
-    median, least, most_ = (int(np.ceil(np.quantile(first, share))) for share in (0.5, 0.1, 0.9))
-    middle, fewest, longest = (None if each > LONGEST_FORECAST_BLOCKS else each for each in (median, least, most_))
-    return Outlook(middle, fewest, longest, rate)
-
-
-def forget_forecasts() -> None:
-    """Let the next forecasts be made anew; for measurements of how long that takes."""
-    _forecast.cache_clear()
-
-
-class Standing(StrEnum):
-    """How clear the top of a condition is."""
-
-    WINNER = "winner"
-    TIE = "tie at the top"
-    OPEN = "not decided"
-
-
-@dataclass(frozen=True, slots=True)
-class Top:
-    """The protocols that nobody clearly beats, in the order given, and how clear that is."""
-
-    protocols: tuple[str, ...]
-    standing: Standing
-
-
-def winner(protocols: Iterable[str], verdicts: Mapping[tuple[str, str], Verdict]) -> Top:
-    """Who is best in one condition, from the verdict of every pair, keyed (base, new) in either order.
-
-    A winner clearly beats every other protocol, so also the runner-up, whichever that is. A false winner needs one of
-    the k - 1 intervals against the truly best to err on one side: at most 5 % for three protocols at 95 %.
-    A pair without a verdict, because nobody compared it, is not decided.
-    """
-    names = tuple(protocols)
-
-    def verdict_for(new: str, base: str) -> Verdict:
-        return verdicts.get((base, new), verdicts.get((new, base), Verdict.UNDECIDED).opposite)
-
-    def beats(one: str, other: str) -> bool:
-        verdict = verdict_for(one, other)
-        return verdict.is_clear and verdict.favours > 0
-
-    for name in names:
-        if all(beats(name, other) for other in names if other != name):
-            return Top((name,), Standing.WINNER)
-    unbeaten = tuple(name for name in names if not any(beats(other, name) for other in names if other != name))
-    top = unbeaten or names  # medians can form a circle
-    pairs = [(one, other) for i, one in enumerate(top) for other in top[i + 1 :]]
-    tied = bool(pairs) and all(verdict_for(one, other) is Verdict.TIE for one, other in pairs)
-    return Top(top, Standing.TIE if tied else Standing.OPEN)

@@ -105,6 +105,25 @@ def test_every_request_is_counted_as_what_became_of_it(case: str, expected: dict
     assert found["requests"] == requests == found["succeeded"] + found["failed"]
 
 
+@pytest.mark.parametrize("case", ["h1", "h2", "h3"])
+def test_the_mean_completion_is_the_area_above_the_curve_of_completion(case: str) -> None:
+    output, requests, started_at = golden(case)
+    done = sorted((row.start_us + row.took_us) / 1e6 - started_at for row in log_rows(output.log))
+    steps = zip(done, [0.0, *done[:-1]], range(requests, 0, -1), strict=True)
+    area = sum((upper - lower) * left / requests for upper, lower, left in steps)
+    found = interpret(output, requests, started_at)["metrics"]
+    assert found["mean_done_s"] == pytest.approx(area, abs=2e-6)
+    assert 0 < found["mean_done_s"] < found["total_s"] + 0.1, "the program starts before the clock of its total time"
+    assert "mean_done_s" not in interpret(output, requests + 1, started_at)["metrics"], "not of a part of them"
+
+
+@pytest.mark.parametrize("case", ["h1", "h2", "h3"])
+def test_the_median_of_h2load_is_the_usual_one(case: str) -> None:
+    """The bounds of a trial that was stopped go by it (headwind/workloads/h2load.py)."""
+    took = [row.took_us / 1e6 for row in log_rows(golden(case)[0].log)]
+    assert metrics(result_of(case))["request_p50_s"] == pytest.approx(statistics.median(took), abs=2e-6)
+
+
 def test_of_a_killed_client_the_log_tells_what_was_done() -> None:
     output, requests, started_at = golden("timeout")
     found = interpret(output, requests, started_at)

@@ -201,7 +201,7 @@ def checked() -> Golden:
         selfcheck=SelfCheck(H2, again=("clean", "delay"), slower=("delay",)),
     )  # fmt: skip
     speed = {Protocol.H1: 1.0, Protocol.H2: 1.2, Protocol.H3: 1.5}
-    spread = {"clean": 1, "delay": 1, "loss": 20}
+    spread = {"clean": 1, "delay": 0.4, "loss": 20}
     return Golden(
         matrix,
         tuple(took(trial, shaken(trial) ** spread[trial.profile.name] / speed[trial.protocol])

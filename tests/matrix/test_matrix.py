@@ -174,6 +174,24 @@ def test_repeat_is_a_number_or_bounds(tmp_path: Path, written: str, repeat: Repe
     assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).repeat == repeat
 
 
+def test_metrics_to_judge_are_named_as_in_files(tmp_path: Path) -> None:
+    assert load(MINIMAL, tmp_path).judge is None
+    assert load(MINIMAL + "judge: [mean_done_s, total_s]\n", tmp_path).judge == ("mean_done_s", "total_s")
+
+
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ("judge: [mean_done]", "did you mean `mean_done_s`?"),
+        ("judge: [total_s, total_s]", "`total_s` is there twice"),
+        ("judge: []", "`judge` is empty"),
+        ("judge: [requests_per_s]", "is not a metric that can be judged"),
+    ],
+)
+def test_a_metric_that_cannot_be_judged_is_refused(tmp_path: Path, written: str, complaint: str) -> None:
+    assert complaint in str(refusal(MINIMAL + written + "\n", tmp_path))
+
+
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [

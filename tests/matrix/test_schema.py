@@ -64,6 +64,8 @@ def test_an_editor_accepts_what_the_lab_accepts(text: str) -> None:
         ("\nprotocols", "\ncongestion: {quic: bbr}\nprotocols"),
         ("\nprotocols", "\nconditions: []\nprotocols"),
         ("\nprotocols", "\nspeed: 1\nprotocols"),
+        ("\nprotocols", "\njudge: []\nprotocols"),
+        ("\nprotocols", "\njudge: [total]\nprotocols"),
         ("\nprotocols", "\npublished: {}\nprotocols"),
         ("\nprotocols", "\npublished: {a: {title: A, times: {}}}\nprotocols"),
         ("\nprotocols", "\npublished: {a: {title: A, times: {clean: {h1: 1s}}}}\nprotocols"),

@@ -168,7 +168,7 @@ def test_a_budget_is_a_duration(fake_lab: Lab, budget: str, capsys: pytest.Captu
 
 
 def test_a_control_that_is_not_found_is_loud(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    fake_lab.world.noise_ratio, fake_lab.world.sabotage = 0.03, Sabotage(deaf=True)
+    fake_lab.world.noise_ratio, fake_lab.world.sabotage = 0.01, Sabotage(deaf=True)
     fake_lab.run()
     assert "self-check FAILED: delay/small, h2-slower against h2" in capsys.readouterr().out
     page = (fake_lab.last / "report.html").read_text()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwind.arm import H1, H3, PLAIN, Arm
-from headwind.model import Block, Condition, Matrix, Repetition
+from headwind.arm import H1, H2, H3, PLAIN, Arm
+from headwind.model import Block, Condition, Matrix, Repetition, SelfCheck
 from headwind.plan.schedule import netem_seed, plan_block, plan_blocks
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
@@ -68,6 +68,23 @@ def test_in_as_many_blocks_as_protocols_each_has_had_every_position_once(experim
             square = [block.order for block in blocks[start : start + count]]
             for position in range(count):
                 assert {order[position] for order in square} == set(experiment.arms)
+
+
+@pytest.mark.parametrize("again", [(), ("p0",)])
+@pytest.mark.parametrize("slower", [(), ("p0",)])
+@pytest.mark.parametrize("chosen", [PLAIN, (H2, H3)])
+def test_in_two_squares_each_arm_runs_equally_often_right_after_each_other_one(
+    chosen: tuple[Arm, ...], again: tuple[str, ...], slower: tuple[str, ...]
+) -> None:
+    """So that what an arm leaves behind (a full cache, a hot processor) is not the merit of the next."""
+    experiment = replace(matrix(conditions=1, repeat=40, arms=chosen), selfcheck=SelfCheck(H2, again, slower))
+    (condition,) = experiment.conditions
+    arms = experiment.arms_in(condition)
+    plan = plan_blocks(experiment)
+    for start in range(0, 40 - 2 * len(arms) + 1, 2 * len(arms)):
+        orders = [block.order for block in plan[start : start + 2 * len(arms)]]
+        follows = Counter(pair for order in orders for pair in pairwise(order))
+        assert follows == dict.fromkeys(permutations(arms, 2), 2)
 
 
 @given(MATRICES)

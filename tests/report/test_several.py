@@ -227,7 +227,7 @@ def test_a_run_that_has_no_data_yet_has_no_say() -> None:
     root = page(run("a", 0.5), run("b", 0.5), replace(run("c"), results=()))
     shown = rows(root, "verdicts")
     assert {(row["C"], row["Together"]) for row in shown} == {
-        ("… 0 of 6 blocks n=0 median request … 0 of 6 blocks", "same")
+        ("… 0 of 6 blocks n=0 mean completion … 0 of 6 blocks median request … 0 of 6 blocks", "same")
     }
     assert len(list(section(root, "verdicts").iter(SVG))) == 2 * len(shown)
 
@@ -279,7 +279,7 @@ def test_of_two_runs_the_changes_are_those_of_the_comparison_in_the_terminal() -
         assert cell.startswith(change_figures(change))
         assert cell.endswith("worse" if change.is_regression else "tie")
         assert change.is_regression == (row["Version"] == "HTTP/3")
-    assert "From run A to run B, 6 of 18 figures got worse and 0 better." in words(page(before, after))
+    assert "From run A to run B, 9 of 27 figures got worse and 0 better." in words(page(before, after))
 
 
 def test_of_more_than_two_runs_there_are_no_changes() -> None:

@@ -19,7 +19,8 @@ from headwind.report.formats.verdicts_json import VERSION, verdicts_text
 from headwind.report.verdicts import Word
 from headwind.run.codec import State
 from headwind.verdicts.assumptions import Concern
-from headwind.verdicts.verdict import Standing, Verdict
+from headwind.verdicts.verdict import Verdict
+from headwind.verdicts.winner import Standing
 from tests.fake import PROFILES, example_matrix, failed, ok, ok_results, timeout, trials_of
 from tests.golden.runs import RUNS, Golden
 

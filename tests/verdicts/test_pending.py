@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwind.arm import H1, H2, H3
@@ -14,8 +13,8 @@ from headwind.model import Condition, Matrix, Repetition, Result
 from headwind.report.verdicts import open_text
 from headwind.verdicts.findings import Pair
 from headwind.verdicts.judgement import Judge
-from headwind.verdicts.pending import Open
-from headwind.verdicts.stats import e_bh, e_bh_bar
+from headwind.verdicts.pending import Open, joining_bar
+from headwind.verdicts.stats import e_bh
 from impair.profile import Delay, Link, Profile
 from tests.fake import example_matrix, found, next_block
 from tests.verdicts.test_findings import one_second, run, usual
@@ -88,12 +87,14 @@ def test_one_decided_metric_is_enough() -> None:
     assert Judge(WIDE, results).open(one_second) == []
 
 
-@given(st.lists(st.floats(-5, 12), max_size=12))
-@example([math.log(11), math.log(11)])  # beside these two, 10 is enough for all three
-def test_a_value_at_the_bar_survives_beside_the_others_and_one_below_it_does_not(others: list[float]) -> None:
-    bar = e_bh_bar(others)
-    assert e_bh([*others, bar + 1e-9])[-1]
-    assert not e_bh([*others, bar - 1e-6])[-1]
+@given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 30))
+def test_comparisons_that_come_to_the_bar_together_are_held_and_below_it_are_not(
+    joining: int, held: int, silent: int
+) -> None:
+    kept, bar = [20.0] * held, joining_bar(joining + held + silent, held, joining)
+    assert all(e_bh([bar + 1e-9] * joining, held=kept, silent=silent))
+    if not held:  # what is held has evidence to spare
+        assert not any(e_bh([bar - 1e-6] * joining, held=kept, silent=silent))
 
 
 def test_more_blocks_than_the_matrix_allows_are_said_to_be_so() -> None:

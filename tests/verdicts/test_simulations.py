@@ -16,17 +16,25 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
+from headwind.arm import H1, H2, H3, PLAIN, Arm
+from headwind.model import Condition, Matrix, Repetition, SelfCheck
 from headwind.observed import Observed
+from headwind.plan.schedule import plan_block
 from headwind.verdicts.assumptions import ALARM_PROBABILITY, Concern, caveats
-from headwind.verdicts.stats import Interval, e_bh, interval_rank, log_e_value, ratio_interval
-from headwind.verdicts.verdict import LONGEST_FORECAST_BLOCKS, Rule, Verdict, blocks_needed, compare, judge
+from headwind.verdicts.findings import Key, Pair
+from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS, blocks_needed
+from headwind.verdicts.settled import Settlement
+from headwind.verdicts.stats import Interval, e_bh, interval_rank, log_e_against, ratio_interval, running_interval
+from headwind.verdicts.verdict import FEWEST_STALLS, NO_CLAIM, Rule, Verdict, compare, follow, judge
+from headwind.workloads.h2load import TOTAL, H2load
+from impair.profile import Profile
 
 log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-RULE = Rule()
+RULE, PAIR = Rule(), Pair(H1, H3)
 LOOKS = range(12, 61, 3)  # adaptive repetition: at least 12 blocks, square by square, at most 60
 PEEKS = range(6, 61)  # the shortcut: look after every block, stop when it pleases
 
@@ -183,7 +191,8 @@ def test_at_most_10_percent_of_the_surviving_cells_of_80_are_false() -> None:
     for _ in range(matrices):
         real, x = matrix_of_cells(random, 80)
         blocks = [adaptive(series)[1].n for series in x]
-        evidence = [log_e_value(series[:n], series[:n]) for series, n in zip(x, blocks, strict=True)]
+        sides = [(int((series[:n] < 0).sum()), n) for series, n in zip(x, blocks, strict=True)]
+        evidence = [float(log_e_against(n, min(below, n - below))) for below, n in sides]
         survivors = np.array(e_bh(evidence, rate=0.10))
         ours.append(false_share(survivors, real))
         power.append(float(survivors[real].mean()))
@@ -202,20 +211,20 @@ def is_true(verdict: Verdict, effect: float) -> bool:
 
 
 def pursued(x: Floats) -> list[tuple[Verdict, bool]]:
-    """Verdict of each cell and whether it counts; squares go to all cells whose verdict does not count yet."""
-    base = [[Observed.finished(float(time)) for time in np.exp(series)] for series in x]
-    new = [Observed.finished(1.0)] * LOOKS[-1]
-    blocks = [LOOKS[0]] * len(x)
+    """Verdict of each cell and whether it is settled; squares go to all cells that are not, and what is settled stays.
+
+    So the number of blocks of a cell depends on all others, as in a run.
+    """
+    whole, settlement = [True] * LOOKS[-1], Settlement(len(x))
+    claims = [follow(series.tolist(), series.tolist(), whole, whole, RULE, exhausted=False)[1] for series in x]
+    keys: list[Key] = [(str(cell), PAIR, TOTAL) for cell in range(len(x))]
+    blocks = LOOKS[0]
     while True:
-        found = [
-            compare(times[:n], new[:n], RULE, exhausted=n >= LOOKS[-1]) for times, n in zip(base, blocks, strict=True)
-        ]
-        counts = e_bh([each.log_e_value for each in found], rate=0.10)
-        waiting = [i for i, counted in enumerate(counts) if not counted and blocks[i] < LOOKS[-1]]
-        if not waiting:
-            return [(each.verdict, counted) for each, counted in zip(found, counts, strict=True)]
-        for i in waiting:
-            blocks[i] += 3
+        said = {key: mine[blocks - 1] if mine else NO_CLAIM for key, mine in zip(keys, claims, strict=True)}
+        settlement.see(said)
+        blocks += 3
+        if blocks > LOOKS[-1] or len(settlement.held) == len(x):
+            return [(settlement.held.get(key, said[key]).verdict, key in settlement.held) for key in keys]
 
 
 def test_at_most_10_percent_of_the_verdicts_that_count_are_false_as_they_are_worded() -> None:
@@ -238,6 +247,40 @@ def test_at_most_10_percent_of_the_verdicts_that_count_are_false_as_they_are_wor
     log.info("false as worded: %.4f of %.1f; cell by cell %.4f", np.mean(false), np.mean(counted), np.mean(single))
     assert np.mean(false) <= 0.10
     assert np.mean(counted) > 10
+
+
+def test_what_is_settled_is_false_in_less_than_5_percent_of_runs_however_one_stops() -> None:
+    """Running intervals, looked at after every block until a verdict, with true ratios where errors are easiest."""
+    runs, errors = 400, 0
+    random = np.random.default_rng(62)
+    for effect in (0.0, RULE.margin, -RULE.margin):
+        for series in differences(random, runs, 60, effect, spread=0.04).tolist():
+            _, claims = follow(series, series, [True] * 60, [True] * 60, RULE, exhausted=False)
+            first = next((claim.verdict for claim in claims if claim is not NO_CLAIM), None)
+            assert len({claim.verdict for claim in claims if claim is not NO_CLAIM}) <= 1, "it stays"
+            errors += first is not None and not is_true(first, effect)
+    log.info("ever wrong, settled and stopped at once: %.4f", errors / (3 * runs))
+    assert errors / (3 * runs) <= at_most(0.05, 3 * runs)
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.05])
+def test_a_claim_that_is_false_has_an_expected_evidence_of_at_most_1_when_it_is_frozen(loss: float) -> None:
+    """The e-value at the moment of the first claim, 0 without one; also with stalls of both sides."""
+    runs, evidence = 1500, []
+    random = np.random.default_rng(63)
+    for effect in (RULE.margin, 0.0):
+        for series in differences(random, runs, 40, effect, spread=0.03):
+            stalls = random.random((2, 40)) < loss
+            lows = np.where(stalls[1], -math.inf, series)
+            highs = np.where(stalls[0], math.inf, series)
+            done, new_done = ((~side).tolist() for side in stalls)
+            _, claims = follow(lows.tolist(), highs.tolist(), done, new_done, RULE, exhausted=False)
+            first = next((claim for claim in claims if claim is not NO_CLAIM), NO_CLAIM)
+            false = first is not NO_CLAIM and (first.verdict.is_completion or not is_true(first.verdict, effect))
+            evidence.append(math.exp(first.log_e_value) if false else 0.0)
+    mean, error = float(np.mean(evidence)), float(np.std(evidence) / math.sqrt(len(evidence)))
+    log.info("evidence for false claims: %.3f +- %.3f", mean, error)
+    assert mean <= 1 + 3 * error
 
 
 def squares(random: np.random.Generator, runs: int, blocks: int) -> NDArray[np.int64]:
@@ -282,6 +325,38 @@ def test_a_cost_of_running_first_makes_no_verdict_when_positions_are_balanced() 
 
     assert told_apart(balanced) <= at_most(0.05, runs)
     assert told_apart(same_order) > 0.9
+
+
+def test_what_an_arm_leaves_behind_for_the_next_makes_no_difference_between_equal_arms() -> None:
+    """Whoever runs right after h3 is 5 % slower. In cyclic squares that is three times the same arm, or never."""
+    runs, blocks = 150, 32
+    random = np.random.default_rng(18)
+    condition = Condition(Profile("clean"), H2load("page", 10, 2, 1))
+    checks = SelfCheck(H2, again=("clean",))
+
+    def cyclic(arms: tuple[Arm, ...]) -> list[tuple[Arm, ...]]:
+        first = [arms[place] for place in random.permutation(len(arms))]
+        return [tuple(first[shift:] + first[:shift]) for shift in range(len(arms))]
+
+    def told_apart(planned: bool) -> float:
+        found = 0
+        for seed in range(runs):
+            matrix = Matrix(PLAIN, (condition,), Repetition(), 60.0, seed, selfcheck=checks)
+            arms, x = matrix.arms_in(condition), []
+            plan = [plan_block(matrix, condition, index).order for index in range(blocks)]
+            for order in plan if planned else [row for _ in range(blocks // 4) for row in cyclic(arms)]:
+                cost = [0.05 if place and order[place - 1] is H3 else 0.0 for place in range(4)]
+                times = noise(random, (4,), spread=0.01) + cost
+                h2, again = (next(i for i, arm in enumerate(order) if arm.name == name) for name in ("h2", "h2-again"))
+                x.append(float(times[h2] - times[again]))
+            interval = running_interval(x, x, 0.95)
+            found += interval.low > 0 or interval.high < 0
+        return found / runs
+
+    ours, usual = told_apart(planned=True), told_apart(planned=False)
+    log.info("carry-over: as planned %.4f, in cyclic squares %.4f", ours, usual)
+    assert ours <= at_most(0.05, runs)
+    assert ours < usual
 
 
 def test_a_trial_counts_once_however_many_requests_it_made() -> None:
@@ -338,7 +413,7 @@ def test_a_protocol_that_stalls_never_wins_by_being_fast_when_it_does_not(stall_
     unseen = won = shortcut = found = 0
     for _ in range(runs):
         verdict, base, new = judged(stalling(random, 2.0, 0.0), stalling(random, 1.0, stall_ratio))
-        if sum(not time.is_finished for time in new) <= RULE.stall_ratio * len(new):
+        if sum(not time.is_finished for time in new) < max(FEWEST_STALLS, RULE.stall_ratio * len(new)):
             unseen += 1  # luck: hardly a stall in the blocks that were run, so there is nothing to hold against it
             continue
         won += verdict.favours > 0 or verdict is Verdict.TIE
@@ -346,7 +421,7 @@ def test_a_protocol_that_stalls_never_wins_by_being_fast_when_it_does_not(stall_
         shortcut += survivors_favour_new(base, new)
     seen = runs - unseen
     log.info("stalls in %.2f: won %d, found %d, survivors win %d of %d", stall_ratio, won, found, shortcut, seen)
-    assert seen > 0.8 * runs
+    assert seen > (0.6 if stall_ratio == 0.2 else 0.8) * runs
     assert won == 0
     assert found > 0.8 * seen
     assert shortcut > 0.5 * seen
@@ -404,7 +479,7 @@ def test_sound_data_seldom_raise_a_false_alarm() -> None:
     alarms = 0
     for base, new in noise(random, (runs, 2, 24)):
         found = caveats([*map(Observed.finished, np.exp(base))], [*map(Observed.finished, np.exp(new))], orders, RULE)
-        assert {caveat.concern for caveat in found} <= {Concern.DRIFT, Concern.RATIO_DRIFT, Concern.CORRELATION}
+        assert {caveat.concern for caveat in found} <= {Concern.DRIFT, Concern.RATIO_DRIFT}
         alarms += len(found)
-    log.info("false alarms in %d of %d checks", alarms, 3 * runs)
-    assert alarms / (3 * runs) <= at_most(ALARM_PROBABILITY, 3 * runs)
+    log.info("false alarms in %d of %d checks", alarms, 2 * runs)
+    assert alarms / (2 * runs) <= at_most(ALARM_PROBABILITY, 2 * runs)

@@ -6,6 +6,7 @@ import json
 import math
 import random
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -20,7 +21,7 @@ from rich.console import Console
 from bench import judging
 from headwind import workloads
 from headwind.arm import Protocol
-from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
+from headwind.metric import Better, Metric, Rate, Use, Workload
 from headwind.model import Condition, Outcome, Repetition, Result
 from headwind.observed import NOTHING, Kind, Observed, from_best, median, observed
 from headwind.report import RunData, render
@@ -28,15 +29,23 @@ from headwind.report.compare.page import render_several
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.terminal import print_summary
 from headwind.report.formats.verdicts_json import verdicts_json
-from headwind.run.codec import State, Status, result_from_json, result_to_json
+from headwind.run.codec import (
+    State,
+    Status,
+    matrix_from_json,
+    matrix_to_json,
+    result_from_json,
+    result_to_json,
+)
 from headwind.run.export import trials_csv
 from headwind.verdicts import judgement
 from headwind.verdicts.findings import find_in
 from headwind.verdicts.judgement import Judge, Judgement
-from headwind.verdicts.stats import paired_bounds, ratio_interval, two_sample_interval
-from headwind.verdicts.verdict import Rule, Verdict, blocks_needed, compare, completion, ended
-from headwind.workloads.h2load import H2load
-from tests.fake import ARTICLE, ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, ok, timeout, trials_of
+from headwind.verdicts.outlook import blocks_needed
+from headwind.verdicts.stats import paired_bounds, two_sample_interval
+from headwind.verdicts.verdict import Rule, Verdict, compare, completion, ended, interval_of
+from headwind.workloads.h2load import DONE, REQUEST, TAIL, TOTAL, H2load
+from tests.fake import ARTICLE, ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, found, ok, timeout, trials_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RULE = Rule()
@@ -71,6 +80,9 @@ class Album(Workload):
 
     def contradiction(self, answer: Mapping[str, Any]) -> str:
         return str(answer.get("nonsense", ""))
+
+    def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
+        return {"pages_high_per_s": answer["pages"] / timeout_s}
 
     def size(self) -> float:
         return self.pages
@@ -186,10 +198,10 @@ def test_the_end_of_a_budget_says_what_judging_afresh_would(
     blocks: list[tuple[Observed, Observed]], anytime: bool
 ) -> None:
     base, new, rule = [b for b, _ in blocks], [n for _, n in blocks], Rule(anytime=anytime)
-    going_on = compare(base, new, rule, exhausted=False)
+    going_on, (lows, highs) = compare(base, new, rule, exhausted=False), paired_bounds(base, new)
     assert ended(going_on, rule) == compare(base, new, rule, exhausted=True)
     assert going_on.completion == completion([b.is_finished for b in base], [n.is_finished for n in new], rule)
-    assert going_on.interval == ratio_interval(*paired_bounds(base, new), rule.confidence, anytime)
+    assert going_on.interval == interval_of(lows.tolist(), highs.tolist(), rule)
 
 
 # ---- one judgement, taught as results come
@@ -314,7 +326,7 @@ def test_every_file_and_table_shows_the_metrics_of_every_kind(run: RunData) -> N
     whole = json.loads(json.dumps(verdicts_json(run, run.judgement), allow_nan=False))
     by_workload = {item["workload"]: set(item["metrics"]) for item in whole["comparisons"]}
     assert by_workload["album"] == {"pages_per_s", "misses", "picture_bytes"}
-    assert by_workload["article"] == {"total_s", "request_p50_s", "request_p95_s"}
+    assert by_workload["article"] == {"total_s", "mean_done_s", "request_p50_s", "request_p95_s"}
     header = trials_csv(run.results).splitlines()[0].split(",")
     assert {"pages_per_s", "misses", "total_s"} <= set(header)
 
@@ -329,11 +341,79 @@ def test_a_result_of_any_kind_comes_back_as_it_was(run: RunData) -> None:
 def test_an_unfinished_trial_bounds_what_its_metric_says_and_nothing_else() -> None:
     trial = next(trials_of(example_matrix()))
     stopped = timeout(trial, 60.0)
+    ends = {"mean_done_low_s": 20.0, "request_p50_low_s": 0.5, "request_p50_high_s": 0.7}
+    known = {DONE: Observed.unfinished(20.0), REQUEST: Observed(0.5, 0.7), TOTAL: Observed.unfinished(60.0)}
     for metric in H2load.metrics:
-        known = observed(stopped, metric)
-        assert known == (Observed.unfinished(60.0) if metric.unfinished is Unfinished.ABOVE_TIMEOUT else NOTHING)
-    assert [metric.key for metric in H2load.metrics if metric.unfinished is Unfinished.ABOVE_TIMEOUT] == ["total_s"]
-    assert observed(replace(stopped, outcome=Outcome.FAILED), H2load.primary()) == NOTHING
+        told = observed(replace(stopped, metrics={**stopped.metrics, **ends}), metric)
+        assert told == known.get(metric, NOTHING)
+        assert observed(stopped, metric) == (known[TOTAL] if metric is TOTAL else NOTHING), "a run of before"
+        assert observed(replace(stopped, outcome=Outcome.FAILED, metrics=ends), metric) == NOTHING
+
+
+@given(st.lists(st.tuples(st.floats(0, 5), st.floats(0.001, 5)), min_size=1, max_size=30), st.floats(1, 10))
+def test_what_a_stopped_client_tells_of_its_requests_holds_however_they_would_have_gone_on(
+    requests: list[tuple[float, float]], timeout_s: float
+) -> None:
+    """Whole trials that are stopped: what they would have given lies within the bounds."""
+    done = [(start_s, took_s) for start_s, took_s in requests if start_s + took_s <= timeout_s]
+    columns = {
+        "request_start_s": [start_s for start_s, _ in done], "request_took_s": [took_s for _, took_s in done],
+        "request_status": [200] * len(done),
+    }  # fmt: skip
+    workload = H2load("any", len(requests), 1, 1)
+    metrics = {"timeout_s": timeout_s, **workload.bounds({"samples": columns}, timeout_s)}
+    stopped = replace(timeout(next(trials_of(example_matrix()))), metrics=metrics)
+    whole = {
+        DONE: sum(start_s + took_s for start_s, took_s in requests) / len(requests),
+        REQUEST: statistics.median(took_s for _, took_s in requests),
+    }
+    for metric, value in whole.items():
+        bounds = observed(stopped, metric)
+        assert bounds is not None
+        assert bounds.low <= value * (1 + 1e-12)
+        assert value <= bounds.high
+    known = observed(stopped, REQUEST)
+    assert known is not None
+    if len(done) > len(requests) / 2:
+        assert known.high < math.inf
+        assert known.low > 0
+
+
+def test_a_request_that_failed_is_not_one_that_was_answered() -> None:
+    columns = {"request_start_s": [0.0, 0.0, 0.0], "request_took_s": [1.0, 1.0, 1.0], "request_status": [200, -1, 503]}
+    found = H2load("any", 3, 1, 1).bounds({"samples": columns}, 10.0)
+    assert found == {"mean_done_low_s": pytest.approx(7.0)}
+
+
+def test_a_stopped_trial_counts_as_unfinished_even_where_its_bounds_meet() -> None:
+    matrix = example_matrix(PROFILES[0], repeat=9)
+    ends = {"mean_done_low_s": 1.0, "request_p50_low_s": 0.5, "request_p50_high_s": 0.5}
+    results = [
+        timeout(trial, 60.0, ends) if trial.protocol is Protocol.H1 else ok(trial, 5.0) for trial in trials_of(matrix)
+    ]
+    findings = {finding.metric: finding for finding in found(matrix, results, complete=True, exhausted=True)[:3]}
+    assert findings[REQUEST].comparison.interval.estimate == 0.0
+    assert {finding.comparison.completion.only_new for finding in findings.values()} == {9}
+
+
+def test_a_matrix_says_what_is_judged_and_the_rest_is_compared_beside() -> None:
+    base = example_matrix(PROFILES[0], repeat=12)
+    results = [ok(trial, 1.0) for trial in trials_of(base)]
+    said = {None: [TOTAL, DONE, REQUEST], ("mean_done_s",): [DONE], ("request_p95_s", "total_s"): [TOTAL, TAIL]}
+    for judge, judged in said.items():
+        matrix = replace(base, judge=judge)
+        line = Judge(matrix, results).judgement(lambda _: 1.0, complete=True, exhausted=True).lines[0]
+        assert list(line.findings) == judged
+        assert set(line.intervals) == {TOTAL, DONE, REQUEST, TAIL} - set(judged)
+        assert line.primary.metric is judged[0]
+        assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).judge == judge
+
+
+def test_a_run_from_before_there_was_a_choice_is_judged_as_it_was() -> None:
+    written = matrix_to_json(example_matrix())
+    assert written.pop("judge") is None
+    matrix = matrix_from_json(written)
+    assert matrix.judged(matrix.conditions[0]) == (TOTAL, REQUEST)
 
 
 def test_no_other_file_of_the_host_names_a_metric() -> None:

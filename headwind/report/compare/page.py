@@ -11,7 +11,7 @@ from markupsafe import Markup
 from headwind import format as units
 from headwind.arm import Arm
 from headwind.errors import UsageError
-from headwind.metric import Metric, Use
+from headwind.metric import Metric
 from headwind.model import Condition
 from headwind.observed import Observed
 from headwind.report import words
@@ -23,7 +23,7 @@ from headwind.report.html import charts, templating
 from headwind.report.html.pictures import heading, interval_domain, limit, trial_mark
 from headwind.report.summary import Row, summary_table
 from headwind.verdicts.changes import Change, changes
-from headwind.verdicts.findings import Finding, Pair, metrics_of
+from headwind.verdicts.findings import Finding, Pair, judged_metrics
 from headwind.verdicts.judgement import Judgement, Line
 
 MOST_PICTURED = 20_000  # trials; above that the distributions would make the page heavy
@@ -105,6 +105,7 @@ def render_several(runs: Sequence[RunData], generated_at_s: float) -> str:
         summary=list(_summary(members, groups)),
         method=list(_method(members)),
         conditions=_conditions(members),
+        compared=[line for member in members for line in member.verdicts.compared],
         judged_metrics=_judged_metrics(members),
         generated_at_s=generated_at_s,
     )  # fmt: skip
@@ -115,7 +116,7 @@ def _conditions(members: Sequence[Member]) -> list[Condition]:
 
 
 def _judged_metrics(members: Sequence[Member]) -> list[Metric]:
-    return list(dict.fromkeys(metric for member in members for metric in metrics_of(member.data.matrix, Use.JUDGED)))
+    return list(dict.fromkeys(metric for member in members for metric in judged_metrics(member.data.matrix)))
 
 
 def _letter(number: int) -> str:

@@ -77,7 +77,7 @@ def _table(verdicts: Judgement) -> Iterator[str]:
         rows.setdefault(line.condition.id, {})[line.pair] = line
     pairs = verdicts.pairs
     if pairs:
-        metric = words.primaries(line.condition for line in verdicts.compared)
+        metric = told.first_judged(verdicts.compared)
         yield _row(metric, *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
         yield _row(*["---"] * (len(pairs) + 1))
     for condition, lines in rows.items():

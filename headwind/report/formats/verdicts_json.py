@@ -19,9 +19,10 @@ from headwind.report.words import headline
 from headwind.verdicts.assumptions import Caveat
 from headwind.verdicts.findings import FALSE_SHARE, Finding, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.outlook import Outlook
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import Interval
-from headwind.verdicts.verdict import Outlook, Rule
+from headwind.verdicts.verdict import Rule
 
 VERSION = 2  # raised when a program that reads this would have to change
 
