@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 DISTRIBUTION_REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 5461 / 8192, "paretonormal": 12305 / 8192}  # below
-# Above: an entry is a number of 16 bits, and each table has the largest one, 32767 (struct disttable and tabledist() in
-# net/sched/sch_netem.c).
-DISTRIBUTION_HEIGHT = {"uniform": 1.0, "normal": 4.0, "pareto": 4.0, "paretonormal": 4.0}
+# Above: the largest entry of each table. It is a number of 16 bits (struct disttable in net/sched/sch_netem.c), so
+# that none reaches further than 4.
+DISTRIBUTION_HEIGHT = {
+    "uniform": 1.0, "normal": 28858 / 8192, "pareto": 32767 / 8192, "paretonormal": 31789 / 8192,
+}  # fmt: skip

@@ -13,7 +13,7 @@ BENCHES = {
     "clean_path.py": "--pairs 1 --requests 50 --connections 5 --streams 2",
     "overhead.py": "--trials 1",
     "noise.py": "repeat --runs 1 --profile clean --most 9 --budget 5s",
-    "lanes.py": "--profiles delay,loss --blocks 1 --requests 50 --lanes 2",
+    "lanes.py": "--profiles delay,loss --blocks 1 --requests 100 --lanes 2",
     "report.py": "--trials 120 --times 1",
     "judging.py": "--trials 60 --times 1",
 }

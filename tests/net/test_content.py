@@ -21,7 +21,7 @@ VERSIONS = {Protocol.H1: "HTTP/1.1", Protocol.H2: "HTTP/2.0", Protocol.H3: "HTTP
 ALTER = """
 import os, pathlib, signal, subprocess, sys, time
 from nginx.agent import health
-workers = lambda: health()["workers"]
+workers = lambda: health().workers
 configuration = pathlib.Path("/opt/headwind/nginx/nginx.conf")
 kept = configuration.with_name("kept.conf")
 kept.exists() or kept.write_bytes(configuration.read_bytes())

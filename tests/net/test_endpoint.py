@@ -354,6 +354,7 @@ def test_traffic_does_not_change_the_fingerprint(pair: Pair) -> None:
     before = {end: pair.agents[end].call("fingerprint") for end in ENDS}
     assert before["client"].keys() == {
         "links", "routes", "rules", "neighbours", "qdiscs", "firewall", "offloads", "sysctls", "limits", "programs",
+        "congestion",
     }  # fmt: skip
     pair.train("client", 200, size_bytes=1472)
     pair.transfer("client", 2_000_000, 10.0)
