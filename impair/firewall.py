@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 from impair.netlink import NLM_F_ACK, NLM_F_DUMP, ask, attributes
 
@@ -38,13 +39,17 @@ ACCEPTS, RETURNS = -NF_ACCEPT - 1, -5  # verdicts of a standard target
 
 def firewall() -> list[str]:
     """Everything that can drop or change packets here, as texts: equal ones mean that nothing was touched."""
+    there = _subsystems(_modules())
     legacy = (f"legacy {name} {blake2b(b''.join(_told(name)), digest_size=8).hexdigest()}" for name in _legacy_tables())
-    return [*_nftables(), *legacy, *_policies()]
+    return [*(_nftables() if there.nftables else ()), *legacy, *(_policies() if there.ipsec else ())]
 
 
 def foreign_rules() -> list[str]:
     """What a plain container has not: rules not about Docker's name server, closed chains, IPsec's policies."""
-    return [*_foreign_nft(), *_foreign_legacy(), *_policies()]
+    there = _subsystems(_modules())
+    return [
+        *(_foreign_nft() if there.nftables else ()), *_foreign_legacy(), *(_policies() if there.ipsec else ()),
+    ]  # fmt: skip
 
 
 def _text(value: bytes) -> str:
@@ -53,8 +58,6 @@ def _text(value: bytes) -> str:
 
 def _nftables() -> list[str]:
     """The tables, and the number of the rule set's generation: it grows with every change, also one taken back."""
-    if not _has_nftables(_modules()):
-        return []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
         tables = [_text(attributes(message[4:])[NFTA_TABLE_NAME])
                   for message in ask(sock, NFT_MSG_GETTABLE, NLM_F_DUMP, bytes(4))]  # fmt: skip
@@ -62,8 +65,6 @@ def _nftables() -> list[str]:
 
 
 def _foreign_nft() -> Iterator[str]:
-    if not _has_nftables(_modules()):
-        return
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
         for message in ask(sock, NFT_MSG_GETCHAIN, NLM_F_DUMP, bytes(4)):
             found = attributes(message[4:])
@@ -83,15 +84,20 @@ def _modules() -> frozenset[str]:
     return frozenset(line.split()[0] for line in MODULES.read_text().splitlines()) if MODULES.exists() else frozenset()
 
 
+class Subsystems(NamedTuple):
+    """Which ways to drop packets this kernel has, beside the older iptables."""
+
+    nftables: bool
+    ipsec: bool
+
+
 @lru_cache(maxsize=1)
-def _has_nftables(modules: frozenset[str]) -> bool:  # noqa: ARG001 - the key of the cache
-    """Asked once for the same loaded modules: a kernel that has not got it starts modprobe each time, for 10 ms."""
+def _subsystems(modules: frozenset[str]) -> Subsystems:  # noqa: ARG001 - the key of the cache
+    """Asked once for the same loaded modules.
 
-    def generation() -> int:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
-            return _generation(sock)
-
-    return _answers(generation)
+    A kernel that has not got one starts modprobe each time it is asked: 10 ms, in a user-mode kernel 26.
+    """
+    return Subsystems(_answers(_nftables), _answers(_read_policies))
 
 
 def _answers(ask_kernel: Callable[[], object]) -> bool:
@@ -163,19 +169,13 @@ def _asked(option: int, table: str, more: bytes, size: int) -> bytes:
 
 def _policies() -> list[str]:
     """IPsec's policies can refuse packets as well (linux/xfrm.h)."""
-    found = _read_policies() if _has_policies(_modules()) else []
-    return [f"a policy of IPsec, {blake2b(policy, digest_size=4).hexdigest()} (`ip xfrm policy`)" for policy in found]
+    texts = (blake2b(policy, digest_size=4).hexdigest() for policy in _read_policies())
+    return [f"a policy of IPsec, {text} (`ip xfrm policy`)" for text in texts]
 
 
 def _read_policies() -> list[bytes]:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_XFRM) as sock:
         return ask(sock, XFRM_MSG_GETPOLICY, NLM_F_DUMP, b"")
-
-
-@lru_cache(maxsize=1)
-def _has_policies(modules: frozenset[str]) -> bool:  # noqa: ARG001 - the key of the cache
-    """Asked once for the same loaded modules, as for nftables: 26 ms of modprobe in a user-mode kernel."""
-    return _answers(_read_policies)
 
 
 def listed(words: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
 from headwind.proof.tally import Seen
 from headwind.run.codec import State, Status, planned_trials
+from headwind.verdicts.findings import Rows, rows_of
 from headwind.verdicts.judgement import Judge, Judgement
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ class RunData:
     def latest(self) -> tuple[Result, ...]:
         """The latest attempt at every trial, in the order in which they ran: what the report counts."""
         return tuple(latest_of(self.results))
+
+    @cached_property
+    def rows(self) -> Mapping[str, Rows]:
+        """The latest attempts block by block, by the condition's id."""
+        return rows_of(self.latest)
 
     @property
     def planned(self) -> int:

@@ -17,7 +17,7 @@ from headwind.model import Condition
 from headwind.observed import Observed, figure, from_best, median, observed
 from headwind.report.data import RunData, is_data
 from headwind.report.verdicts import Word, claim_text, lead_text, sides, word_of
-from headwind.verdicts.findings import Finding, Rows, SelfCheckFinding, rows_of
+from headwind.verdicts.findings import Finding, Rows, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.stats import fewest_blocks
 from headwind.verdicts.verdict import Rule
@@ -65,12 +65,12 @@ def is_reference(condition: Condition) -> bool:
 
 def standings(data: RunData) -> list[Standing]:
     """One for each condition: those with nothing impaired first, then by the median time of all their arms."""
-    judgement, rows = data.judgement, rows_of(data.latest)
+    judgement = data.judgement
     lines: dict[str, list[Line]] = {}
     for line in judgement.compared:
         lines.setdefault(line.condition.id, []).append(line)
     found = [
-        _standing(data, condition, lines.get(condition.id, []), rows.get(condition.id, {}))
+        _standing(data, condition, lines.get(condition.id, []), data.rows.get(condition.id, {}))
         for condition in data.matrix.conditions
     ]
     return sorted(found, key=_rank)

@@ -98,9 +98,10 @@ def _arm(suite: ET.Element, data: RunData, condition: Condition, arm: Arm) -> No
 
 def _together(suite: ET.Element, data: RunData, condition: Condition) -> None:
     """What single trials are too short to show of the network (headwind/proof/pooled.py)."""
-    if any(question.condition == condition for question in data.pooled):
+    mine = [question for question in data.pooled if question.condition == condition]
+    if mine:
         case = _case(suite, "all trials together: the network was the requested one")
-        if doubts := data.network_doubts.get(condition.id):
+        if doubts := [question.text for question in mine if not question.passed]:
             _say(case, FAILURE, doubts[0], doubts)
 
 

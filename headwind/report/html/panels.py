@@ -17,7 +17,7 @@ from headwind.report.html import charts
 from headwind.report.html.charts.forest import ForestAxis
 from headwind.report.standing import first_in
 from headwind.report.verdicts import Word
-from headwind.verdicts.findings import Pair, Rows, rows_of
+from headwind.verdicts.findings import Pair, Rows
 from headwind.verdicts.judgement import Line
 from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule
@@ -56,12 +56,12 @@ class Panel:
 
 def panels(data: RunData) -> list[Panel]:
     """One for each metric that is judged or compared, those with verdicts first, in the order of the matrix."""
-    compared, rows = data.judgement.compared, rows_of(data.latest)
+    compared = data.judgement.compared
     judged = dict.fromkeys(metric for line in compared for metric in line.findings)
     beside = dict.fromkeys(metric for line in compared for metric in line.intervals)
     return [
         _panel(f"panel-{number}", metric, [line for line in compared if metric in (*line.findings, *line.intervals)],
-               data.judgement.rule, rows)
+               data.judgement.rule, data.rows)
         for number, metric in enumerate([*judged, *beside], 1)
     ]  # fmt: skip
 
