@@ -14,7 +14,7 @@ from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import Slip, Slips
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, Written
-from headwind.workloads import WrittenWorkload
+from headwind.workloads import WorkloadKeys
 
 MOST_ARMS = 8  # in a block
 MOST_PAIRS = 15  # comparisons in each condition: six arms with each other. Each more makes every verdict dearer
@@ -44,7 +44,7 @@ ArmName = Annotated[
 ]
 
 
-class WrittenArmSettings(Keys):
+class ArmSettingsKeys(Keys):
     """Windows and buffers of the programs at both ends, for one arm; what is left out is as for the others."""
 
     server: values.Windows | None = key("nginx's", None)
@@ -63,17 +63,17 @@ def _each_optional(model: type[Keys]) -> type[Keys]:
 if TYPE_CHECKING:
     WorkloadOverrides = Keys
 else:
-    WorkloadOverrides = _each_optional(WrittenWorkload)
+    WorkloadOverrides = _each_optional(WorkloadKeys)
 
 
-class WrittenArm(WorkloadOverrides):
+class ArmKeys(WorkloadOverrides):
     """A protocol, and what it sets for itself: keys of its workload, congestion control, windows and buffers."""
 
     protocol: values.Protocol = key("which is spoken; the arm's name begins with it")
     congestion: (
         Annotated[str, Written(lambda value: scalar(value, "`bbr`"), {"enum": values.TCP_CONGESTION})] | None
     ) = key("the kernel's for h1 and h2, nginx's for h3, in place of what `congestion` says for all", None)
-    settings: Annotated[WrittenArmSettings, Short(("server", "client"))] | None = key(
+    settings: Annotated[ArmSettingsKeys, Short(("server", "client"))] | None = key(
         "windows and buffers, in place of what `settings` says for all", None
     )
 
@@ -92,17 +92,17 @@ class WrittenArm(WorkloadOverrides):
     @property
     def overrides(self) -> Overrides:
         """What it sets for itself."""
-        settings = self.settings or WrittenArmSettings()
-        own = ((name, getattr(self, name)) for name in WrittenWorkload.model_fields if name in self.model_fields_set)
+        settings = self.settings or ArmSettingsKeys()
+        own = ((name, getattr(self, name)) for name in WorkloadKeys.model_fields if name in self.model_fields_set)
         return Overrides(tuple(own), self.congestion, settings.server, settings.client)
 
-    def noun(self, name: str) -> Arm:
+    def to_model(self, name: str) -> Arm:
         """The arm of this name."""
         return Arm(name, self.protocol, overrides=self.overrides)
 
 
 def arm_slips(
-    protocols: Sequence[Protocol], arms: Mapping[str, WrittenArm], workloads: Mapping[str, WrittenWorkload]
+    protocols: Sequence[Protocol], arms: Mapping[str, ArmKeys], workloads: Mapping[str, WorkloadKeys]
 ) -> Iterator[Slip]:
     """What is wrong with arms among each other, and with the workloads that they override."""
     for name, arm in arms.items():
@@ -127,11 +127,11 @@ def arm_slips(
         yield Slip(("arms",), Mistake(f"{count} arms are too many", f"a block runs at most {MOST_ARMS}"))
 
 
-def _word(arm: WrittenArm) -> str:
+def _word(arm: ArmKeys) -> str:
     return arm.congestion or next((str(value) for _, value in arm.overrides.workload), "other")
 
 
-def _workload_slips(name: str, arm: WrittenArm, workloads: Mapping[str, WrittenWorkload]) -> Iterator[Slip]:
+def _workload_slips(name: str, arm: ArmKeys, workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
     """Workloads that cannot be carried out as an arm would have them; each mistake once."""
     own = dict(arm.overrides.workload)
     told: set[str] = set()

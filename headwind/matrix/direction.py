@@ -28,11 +28,11 @@ class Keys(BaseModel):
         strict=True,
         extra="forbid",
         frozen=True,
-        model_title_generator=lambda model: model.__name__.removeprefix("Written").lower(),
+        model_title_generator=lambda model: model.__name__.removesuffix("Keys").lower(),
     )
 
 
-class WrittenGemodel(Keys):
+class GemodelKeys(Keys):
     """Bursty loss by the Gilbert-Elliott model; shares per packet."""
 
     p: Ratio = key("share of packets at which a good path turns bad")
@@ -40,12 +40,12 @@ class WrittenGemodel(Keys):
     bad: Ratio = key("loss while the path is bad (tc's 1-h)", 1.0, "100%")
     good: Ratio = key("loss while the path is good (tc's 1-k)", 0.0, "0%")
 
-    def noun(self) -> netem.GilbertElliott:
+    def to_model(self) -> netem.GilbertElliott:
         """Raises ImpossibleImpairment."""
         return netem.GilbertElliott(self.p, self.r, self.bad, self.good)
 
 
-class WrittenState(Keys):
+class StateKeys(Keys):
     """Loss by tc's model of four states; chances of a change per packet."""
 
     p13: Ratio = key("from good to burst loss")
@@ -54,19 +54,19 @@ class WrittenState(Keys):
     p23: Ratio = key("from a good packet within the burst to burst loss", 1.0, "100%")
     p14: Ratio = key("from good to a single loss", 0.0, "0%")
 
-    def noun(self) -> netem.FourState:
+    def to_model(self) -> netem.FourState:
         """Raises ImpossibleImpairment."""
         return netem.FourState(self.p13, self.p31, self.p32, self.p23, self.p14)
 
 
-class WrittenLoss(Keys):
+class LossKeys(Keys):
     """Dropped packets: a share of all, or one of the two bursty models."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     random: Ratio | None = key("share of packets that are dropped, each on its own", None)
-    gemodel: WrittenGemodel | None = key("bursts by the Gilbert-Elliott model", None)
-    state: WrittenState | None = key("bursts by tc's model of four states", None)
+    gemodel: GemodelKeys | None = key("bursts by the Gilbert-Elliott model", None)
+    state: StateKeys | None = key("bursts by tc's model of four states", None)
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -76,24 +76,24 @@ class WrittenLoss(Keys):
             )
         return self
 
-    def noun(self) -> netem.LossModel:
+    def to_model(self) -> netem.LossModel:
         """Raises ImpossibleImpairment."""
         model = self.gemodel or self.state
-        return model.noun() if model else netem.Loss(self.random or 0.0)
+        return model.to_model() if model else netem.Loss(self.random or 0.0)
 
 
-class WrittenReorder(Keys):
+class ReorderKeys(Keys):
     """Packets that overtake delayed ones."""
 
     ratio: Ratio = key("share of packets that skip the delay")
     gap: Annotated[int, whole(1, LARGEST_COUNT)] = key("only every gap-th packet may skip it", 1)
 
-    def noun(self) -> netem.Reorder:
+    def to_model(self) -> netem.Reorder:
         """Raises ImpossibleImpairment."""
         return netem.Reorder(self.ratio, self.gap)
 
 
-class WrittenRate(Keys):
+class RateKeys(Keys):
     """A slow link."""
 
     rate: BitsPerSecond = key("bits per second")
@@ -101,12 +101,12 @@ class WrittenRate(Keys):
     cell_size: Annotated[int, whole(0, LARGEST_COUNT)] = key("bytes of a link-layer cell", 0)
     cell_overhead: Annotated[int, whole(-LARGEST_COUNT, LARGEST_COUNT)] = key("bytes added to each cell", 0)
 
-    def noun(self) -> netem.Rate:
+    def to_model(self) -> netem.Rate:
         """Raises ImpossibleImpairment."""
         return netem.Rate(self.rate, self.packet_overhead, self.cell_size, self.cell_overhead)
 
 
-class WrittenSlot(Keys):
+class SlotKeys(Keys):
     """A link that sends in bursts, such as radio or satellite."""
 
     min_delay: Seconds = key("shortest time between two slots")
@@ -114,30 +114,30 @@ class WrittenSlot(Keys):
     max_packets: Annotated[int, whole(0, LARGEST_COUNT)] = key("packets of a slot; 0 is no bound", 0)
     max_bytes: Annotated[int, whole(0, LARGEST_COUNT)] = key("bytes of a slot; 0 is no bound", 0)
 
-    def noun(self) -> netem.Slot:
+    def to_model(self) -> netem.Slot:
         """Raises ImpossibleImpairment."""
         longest = self.min_delay if self.max_delay is None else self.max_delay
         return netem.Slot(self.min_delay, longest, self.max_packets, self.max_bytes)
 
 
-class WrittenDirection(Keys):
+class DirectionKeys(Keys):
     """What netem does to one direction; {} is a clean one."""
 
     delay: Seconds | None = key("one-way delay of every packet", None)
     jitter: Seconds | None = key("variation of the delay; without a rate it also reorders packets", None)
     distribution: values.Distribution | None = key("of the jitter; without it uniform", None)
-    loss: Annotated[WrittenLoss, Short(("random",))] | None = key("dropped packets", None)
+    loss: Annotated[LossKeys, Short(("random",))] | None = key("dropped packets", None)
     duplicate: Ratio | None = key("share of packets that arrive twice", None)
     corrupt: Ratio | None = key("share of packets of which one bit is flipped", None)
-    reorder: Annotated[WrittenReorder, Short(("ratio",))] | None = key("packets that overtake; needs a delay", None)
-    rate: Annotated[WrittenRate, Short(("rate",))] | None = key("bandwidth", None)
-    slot: WrittenSlot | None = key("packets are collected and leave in bursts", None)
+    reorder: Annotated[ReorderKeys, Short(("ratio",))] | None = key("packets that overtake; needs a delay", None)
+    rate: Annotated[RateKeys, Short(("rate",))] | None = key("bandwidth", None)
+    slot: SlotKeys | None = key("packets are collected and leave in bursts", None)
     ecn: values.Truth = key("mark packets that the loss would drop, where they allow it", False, False)
     limit: Annotated[int, whole(1, LARGEST_COUNT)] | None = key("packets in delay line and queue together", None)
     queue: Annotated[int, whole(1, LARGEST_COUNT)] | None = key("packets that may wait for the rate", None)
 
     def link(self) -> Link:
-        """The direction as a noun. Raises Slips for what netem cannot do."""
+        """The direction as the model has it. Raises Slips for what netem cannot do."""
         slips: list[Slip] = []
         parts: dict[str, Any] = {}
         for name, part in _PARTS.items():
@@ -152,7 +152,7 @@ class WrittenDirection(Keys):
             raise Slips([_slip(error)]) from error
 
 
-def _delay(written: WrittenDirection) -> netem.Delay | None:
+def _delay(written: DirectionKeys) -> netem.Delay | None:
     if written.delay is None:
         for name in ("jitter", "distribution"):
             if getattr(written, name) is not None:
@@ -161,14 +161,14 @@ def _delay(written: WrittenDirection) -> netem.Delay | None:
     return netem.Delay(written.delay, written.jitter or 0.0, written.distribution or "uniform")
 
 
-_PARTS: dict[str, Callable[[WrittenDirection], Any]] = {
+_PARTS: dict[str, Callable[[DirectionKeys], Any]] = {
     "delay": _delay,
-    "loss": lambda written: written.loss and written.loss.noun(),
+    "loss": lambda written: written.loss and written.loss.to_model(),
     "duplicate": lambda written: None if written.duplicate is None else netem.Duplicate(written.duplicate),
     "corrupt": lambda written: None if written.corrupt is None else netem.Corrupt(written.corrupt),
-    "reorder": lambda written: written.reorder and written.reorder.noun(),
-    "rate": lambda written: written.rate and written.rate.noun(),
-    "slot": lambda written: written.slot and written.slot.noun(),
+    "reorder": lambda written: written.reorder and written.reorder.to_model(),
+    "rate": lambda written: written.rate and written.rate.to_model(),
+    "slot": lambda written: written.slot and written.slot.to_model(),
 }
 
 

@@ -14,18 +14,18 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from headwind.arm import Congestion, Protocol, arm_named
 from headwind.matrix import values
-from headwind.matrix.arms import ArmName, WrittenArm, arm_slips, compared, pair_slips
+from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_slips
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any
-from headwind.matrix.profile import WrittenProfile
-from headwind.matrix.published import Conditions, WrittenSource, published_slips
-from headwind.matrix.repeat import OrCount, WrittenRepeat, WrittenSelfCheck
+from headwind.matrix.profile import ProfileKeys
+from headwind.matrix.published import Conditions, SourceKeys, published_slips
+from headwind.matrix.repeat import OrCount, RepeatKeys, SelfCheckKeys
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, whole
 from headwind.metric import Use, Workload
 from headwind.model import Condition, Matrix
 from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
-from headwind.workloads import KINDS, PLAIN, WrittenWorkload
+from headwind.workloads import KINDS, PLAIN, WorkloadKeys
 from impair.profile import Direction
 
 USUALLY_JUDGED = tuple(metric.key for metric in KINDS[PLAIN].judged(None))
@@ -38,21 +38,21 @@ MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of t
 LARGEST_SEED = 2**63 - 1  # what SQLite keeps as an integer
 
 
-class WrittenCongestion(Keys):
+class CongestionKeys(Keys):
     """Congestion control of TCP and of QUIC, on both endpoints."""
 
     tcp: values.TcpCongestion = key("the kernel's, for h1 and h2", "cubic")
     quic: values.QuicCongestion = key("nginx's, for h3", "cubic")
 
 
-class WrittenSettings(Keys):
+class SettingsKeys(Keys):
     """Windows and buffers of the programs at both ends: `unbound`, or `as-shipped`; docs/windows.md lists them."""
 
     server: values.Windows = key("nginx's", Windows.UNBOUND, "unbound")
     client: values.Windows = key("h2load's, and whether it pads QUIC packets", Windows.UNBOUND, "unbound")
 
 
-class WrittenPairs(Keys):
+class PairsKeys(Keys):
     """Some profiles, each with some workloads. A key that is left out stands for all of them."""
 
     profiles: list[values.NameUsed] | None = key("names from `profiles` of this file", None, minItems=1)
@@ -75,7 +75,7 @@ class WrittenPairs(Keys):
         return names
 
 
-class WrittenMatrix(Keys):
+class MatrixKeys(Keys):
     """An experiment of the lab: protocols x profiles x workloads. It needs `protocols`, `arms` or both."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["protocols"]}, {"required": ["arms"]}]})
@@ -84,32 +84,28 @@ class WrittenMatrix(Keys):
     protocols: list[values.Protocol] = key(
         "which are compared, as they are; needed where there are no `arms`", [], minItems=1, uniqueItems=True
     )
-    arms: dict[ArmName, WrittenArm] = key(
+    arms: dict[ArmName, ArmKeys] = key(
         "further ones to compare: a protocol with settings of its own, by a name that begins with it, such as `h2-bbr`",
         {}, minProperties=1, additionalProperties=False,
     )  # fmt: skip
     compare: list[list[values.NameUsed]] | None = key(
         "who is compared with whom, as [candidate, baseline]; without it all with all", None, minItems=1
     )
-    congestion: Annotated[WrittenCongestion, Short(("tcp", "quic"))] = key(
-        "congestion control", WrittenCongestion(), "cubic"
-    )
-    settings: Annotated[WrittenSettings, Short(("server", "client"))] = key(
+    congestion: Annotated[CongestionKeys, Short(("tcp", "quic"))] = key("congestion control", CongestionKeys(), "cubic")
+    settings: Annotated[SettingsKeys, Short(("server", "client"))] = key(
         "windows and buffers of nginx and h2load: none that limits a transfer, or what they are shipped with",
-        WrittenSettings(), "unbound",
+        SettingsKeys(), "unbound",
     )  # fmt: skip
     timeout: values.Timeout = key("after which a trial is stopped; it then counts as slower than this", 60.0, "60s")
-    repeat: Annotated[WrittenRepeat, OrCount()] = key(
+    repeat: Annotated[RepeatKeys, OrCount()] = key(
         "blocks per condition, each runs every protocol once: a number, or bounds within which the data decide",
-        WrittenRepeat(),
+        RepeatKeys(),
     )
     lanes: values.Lanes = key("testbeds that measure side by side: so many, or `auto` as the host has room for", 1)
     seed: Annotated[int, whole(0, LARGEST_SEED)] = key("decides the order of trials and netem's random numbers", 1)
-    profiles: dict[values.Name, WrittenProfile] = key("networks by name", minProperties=1, additionalProperties=False)
-    workloads: dict[values.Name, WrittenWorkload] = key(
-        "workloads by name", minProperties=1, additionalProperties=False
-    )
-    conditions: list[WrittenPairs] | None = key(
+    profiles: dict[values.Name, ProfileKeys] = key("networks by name", minProperties=1, additionalProperties=False)
+    workloads: dict[values.Name, WorkloadKeys] = key("workloads by name", minProperties=1, additionalProperties=False)
+    conditions: list[PairsKeys] | None = key(
         "which profiles meet which workloads; without it all meet all", None, minItems=1
     )
     judge: list[Judged] | None = key(
@@ -117,8 +113,8 @@ class WrittenMatrix(Keys):
         None, minItems=1, uniqueItems=True,
     )  # fmt: skip
 
-    selfcheck: WrittenSelfCheck | None = key("how the lab checks itself; without it, it does not", None)
-    published: dict[values.Name, WrittenSource] | None = key(
+    selfcheck: SelfCheckKeys | None = key("how the lab checks itself; without it, it does not", None)
+    published: dict[values.Name, SourceKeys] | None = key(
         "what earlier articles found over these networks, by a short name; the report sets it beside what is measured",
         None, minProperties=1, additionalProperties=False,
     )  # fmt: skip
@@ -151,7 +147,7 @@ class WrittenMatrix(Keys):
 
     @model_validator(mode="after")
     def _sane(self) -> Self:
-        entries = self.conditions or [WrittenPairs()]
+        entries = self.conditions or [PairsKeys()]
         count = sum(len(pairs.profiles or self.profiles) * len(pairs.workloads or self.workloads) for pairs in entries)
         blocks = self.repeat.max if self.repeat.budget is None else self.repeat.min  # a budget bounds the others
         arms = len(self._arm_names)
@@ -190,15 +186,15 @@ class WrittenMatrix(Keys):
         return twice + without
 
     def _loads(self) -> dict[str, Workload]:
-        return {name: written.noun(name) for name, written in self.workloads.items()}
+        return {name: written.to_model(name) for name, written in self.workloads.items()}
 
     def _window_slips(self) -> list[Slip]:
         """Networks over which a window would be what is measured."""
-        if self.settings != WrittenSettings():
+        if self.settings != SettingsKeys():
             return []
         slips = []
         for name, profile in self.profiles.items():
-            under_way = largest_bdp_bytes(profile.noun(name))
+            under_way = largest_bdp_bytes(profile.to_model(name))
             if under_way > LARGEST_BDP_BYTES:
                 message = f"the rate of {quoted(name)} times its round trip is {under_way / 1e6:.3g} MB"
                 hint = (
@@ -229,25 +225,25 @@ class WrittenMatrix(Keys):
         """Entry of `conditions`, profile and workload of every condition, in the order of the file."""
         return [
             (entry, profile, workload)
-            for entry, pairs in enumerate(self.conditions or [WrittenPairs()])
+            for entry, pairs in enumerate(self.conditions or [PairsKeys()])
             for profile, workload in product(pairs.profiles or self.profiles, pairs.workloads or self.workloads)
         ]
 
     def _conditions(self) -> tuple[Condition, ...]:
-        profiles = {name: written.noun(name) for name, written in self.profiles.items()}
+        profiles = {name: written.to_model(name) for name, written in self.profiles.items()}
         workloads = self._loads()
         return tuple(Condition(profiles[profile], workloads[load]) for _, profile, load in self._pairs())
 
-    def noun(self, source: str, path: str) -> Matrix:
+    def to_model(self, source: str, path: str) -> Matrix:
         """The experiment that was written in `source`, the text of the file at `path`."""
         conditions = self._conditions()
         called = Conditions(conditions)
         arms = {name.value: arm_named(name) for name in self.protocols}
-        arms |= {name: written.noun(name) for name, written in self.arms.items()}
+        arms |= {name: written.to_model(name) for name, written in self.arms.items()}
         return Matrix(
             arms=tuple(arms.values()),
             conditions=conditions,
-            repeat=self.repeat.noun(),
+            repeat=self.repeat.to_model(),
             timeout_s=self.timeout,
             seed=self.seed,
             congestion=Congestion(self.congestion.tcp, self.congestion.quic),
@@ -256,14 +252,16 @@ class WrittenMatrix(Keys):
             title=self.title,
             source=source,
             path=path,
-            selfcheck=self.selfcheck.noun(arms) if self.selfcheck else None,
+            selfcheck=self.selfcheck.to_model(arms) if self.selfcheck else None,
             judge=None if self.judge is None else tuple(self.judge),
-            published=tuple(written.noun(name, called, list(arms)) for name, written in (self.published or {}).items()),
+            published=tuple(
+                written.to_model(name, called, list(arms)) for name, written in (self.published or {}).items()
+            ),
             compare=compared(self.compare, tuple(arms.values())),
         )
 
 
-def parse(tree: dict[str, Any]) -> WrittenMatrix:
+def parse(tree: dict[str, Any]) -> MatrixKeys:
     """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong."""
     names = {
         field: list(tree[field]) if isinstance(tree.get(field), dict) else [] for field in ("profiles", "workloads")
@@ -273,9 +271,9 @@ def parse(tree: dict[str, Any]) -> WrittenMatrix:
         [] if tree.keys() & {"protocols", "arms"} else [Slip(("protocols",), Mistake("`protocols` is missing", hint))]
     )
     try:
-        found = WrittenMatrix.model_validate(tree, context=names)
+        found = MatrixKeys.model_validate(tree, context=names)
     except ValidationError as error:
-        raise Slips(missing + from_pydantic(error, WrittenMatrix)) from None
+        raise Slips(missing + from_pydantic(error, MatrixKeys)) from None
     raise_any(missing)
     return found
 
@@ -298,4 +296,4 @@ class _Schema(GenerateJsonSchema):
 def schema() -> dict[str, Any]:
     """The JSON schema (2020-12) of matrix.yaml, for editors."""
     dialect = {"$schema": GenerateJsonSchema.schema_dialect}
-    return dialect | WrittenMatrix.model_json_schema(schema_generator=_Schema)
+    return dialect | MatrixKeys.model_json_schema(schema_generator=_Schema)

@@ -6,24 +6,24 @@ from typing import Self
 
 from pydantic import model_validator
 
-from headwind.matrix.direction import Keys, WrittenDirection, key
+from headwind.matrix.direction import DirectionKeys, Keys, key
 from headwind.matrix.mistakes import Slip, Slips, raise_any
 from headwind.matrix.units import Mistake
 from impair.profile import Direction, Link, Profile
 
 
-class WrittenProfile(Keys):
+class ProfileKeys(Keys):
     """A network, by direction; {} is a clean one."""
 
-    uplink: WrittenDirection = key("from client to server", WrittenDirection())
-    downlink: WrittenDirection = key("from server to client: the responses", WrittenDirection())
-    both: WrittenDirection = key("each of the two directions", WrittenDirection())
+    uplink: DirectionKeys = key("from client to server", DirectionKeys())
+    downlink: DirectionKeys = key("from server to client: the responses", DirectionKeys())
+    both: DirectionKeys = key("each of the two directions", DirectionKeys())
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         slips: list[Slip] = []
         for direction in Direction:
-            own: WrittenDirection = getattr(self, direction)
+            own: DirectionKeys = getattr(self, direction)
             for name in sorted(own.model_fields_set & self.both.model_fields_set):
                 hint = f"keep it in `{direction}` or in `both`"
                 slips.append(Slip((direction, name), Mistake(f"`{name}` is already in `both`", hint), at_key=True))
@@ -36,15 +36,15 @@ class WrittenProfile(Keys):
 
     def link(self, direction: Direction) -> Link:
         """What the profile does to one direction. Raises Slips."""
-        own: WrittenDirection = getattr(self, direction)
+        own: DirectionKeys = getattr(self, direction)
         values = {name: getattr(own, name) for name in own.model_fields_set}
         return self.both.model_copy(update=values).link()
 
     def _home(self, direction: Direction, name: str | int) -> str:
         """The key under which this field of the direction was written."""
-        own: WrittenDirection = getattr(self, direction)
+        own: DirectionKeys = getattr(self, direction)
         return "both" if name in self.both.model_fields_set - own.model_fields_set else direction.value
 
-    def noun(self, name: str) -> Profile:
+    def to_model(self, name: str) -> Profile:
         """Cannot fail once the model exists."""
         return Profile(name, self.link(Direction.UPLINK), self.link(Direction.DOWNLINK))

@@ -17,7 +17,7 @@ from headwind.arm import Protocol
 from headwind.matrix import values
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import Slip
-from headwind.matrix.profile import WrittenProfile
+from headwind.matrix.profile import ProfileKeys
 from headwind.matrix.units import Mistake, quoted
 from headwind.model import Condition, Published, PublishedRow
 from impair.profile import Profile
@@ -28,7 +28,7 @@ NO_NETWORK = "no network written, so a clean one, which the profile is not"
 OTHER_NETWORK = "another network than the profile now is"
 
 
-class WrittenRow(WrittenProfile):
+class RowKeys(ProfileKeys):
     """What an article found in one condition: a time for each protocol, over the network that `downlink` and so on say.
 
     Without them it was a clean one.
@@ -54,23 +54,23 @@ class WrittenRow(WrittenProfile):
         return {protocol: getattr(self, protocol) for protocol in Protocol if protocol in self.model_fields_set}
 
 
-class WrittenSource(Keys):
+class SourceKeys(Keys):
     """An article that compared the same protocols over the same networks."""
 
     title: values.Heading = key("of the article, and who wrote it")
     note: values.Note | None = key("what differs from this experiment, in a sentence", None)
-    times: dict[values.ConditionName, WrittenRow] = key(
+    times: dict[values.ConditionName, RowKeys] = key(
         "by profile/workload, or by profile where that has one workload", minProperties=1, additionalProperties=False
     )
 
     @field_validator("times")
     @classmethod
-    def _some(cls, times: dict[str, WrittenRow]) -> dict[str, WrittenRow]:
+    def _some(cls, times: dict[str, RowKeys]) -> dict[str, RowKeys]:
         if not times:
             raise Mistake("`times` is empty", "at least one is needed")
         return times
 
-    def noun(self, name: str, conditions: Conditions, arms: Collection[str]) -> Published:
+    def to_model(self, name: str, conditions: Conditions, arms: Collection[str]) -> Published:
         """The article as it stands beside these conditions and arms, by name. Cannot fail."""
         rows = (_row(row, written, conditions, arms) for row, written in self.times.items())
         return Published(name, self.title, tuple(rows), self.note or "")
@@ -93,22 +93,22 @@ class Conditions:
         return list(self._called.get(name, {}).values())
 
 
-def _row(name: str, written: WrittenRow, conditions: Conditions, arms: Collection[str]) -> PublishedRow:
+def _row(name: str, written: RowKeys, conditions: Conditions, arms: Collection[str]) -> PublishedRow:
     meant = conditions.called(name)
     if len(meant) != 1:
         return PublishedRow(name, written.times_s, SEVERAL if meant else NO_CONDITION)
     return PublishedRow(meant[0].id, written.times_s, _gap(written, meant[0].profile, arms))
 
 
-def _gap(written: WrittenRow, profile: Profile, arms: Collection[str]) -> str:
+def _gap(written: RowKeys, profile: Profile, arms: Collection[str]) -> str:
     """Why a row cannot be set beside its condition; empty where it can."""
-    if written.noun(profile.name) != profile:
-        return NO_NETWORK if written.model_fields_set.isdisjoint(WrittenProfile.model_fields) else OTHER_NETWORK
+    if written.to_model(profile.name) != profile:
+        return NO_NETWORK if written.model_fields_set.isdisjoint(ProfileKeys.model_fields) else OTHER_NETWORK
     absent = [protocol.value for protocol in written.times_s if protocol not in arms]
     return f"the matrix has no {' and no '.join(absent)}" if len(written.times_s) - len(absent) < 2 else ""
 
 
-def published_slips(published: Mapping[str, WrittenSource], conditions: Conditions) -> Iterator[Slip]:
+def published_slips(published: Mapping[str, SourceKeys], conditions: Conditions) -> Iterator[Slip]:
     """Rows of the same source that mean the same condition."""
     for source, written in published.items():
         seen: set[str] = set()

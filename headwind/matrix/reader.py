@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from headwind.matrix.complaint import Complaint, MatrixError
-from headwind.matrix.document import WrittenMatrix, parse, schema
+from headwind.matrix.document import MatrixKeys, parse, schema
 from headwind.matrix.mistakes import Slips
 from headwind.matrix.units import harmless, nearest, quoted
 from headwind.model import Matrix
@@ -37,7 +37,7 @@ def load_matrix(path: Path) -> Matrix:
     """The experiment in a file. Raises MatrixError, and nothing else, whatever is there."""
     file = harmless(path)
     text = _read(path, file)
-    return _Document(file, text).written().noun(text, str(path))
+    return _Document(file, text).written().to_model(text, str(path))
 
 
 def profiles_refused(matrix: Matrix, reasons: Mapping[str, str], hint: str) -> MatrixError:
@@ -116,7 +116,7 @@ class _Document:
         self._values: dict[Keys, Place] = {}
         self._empty: set[Keys] = set()  # keys without a value: already complained about
 
-    def written(self) -> WrittenMatrix:
+    def written(self) -> MatrixKeys:
         """What the text says. Raises MatrixError with every complaint."""
         try:
             found = parse(self._tree())

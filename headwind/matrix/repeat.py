@@ -20,7 +20,7 @@ from headwind.model import Repetition, SelfCheck
 MOST_BLOCKS = 1_000  # of one condition
 
 
-class WrittenRepeat(Keys):
+class RepeatKeys(Keys):
     """Blocks of each condition: until it is decided, within these bounds."""
 
     min: Annotated[int, whole(1, MOST_BLOCKS)] = key("blocks that every condition gets first", Repetition().least)
@@ -38,18 +38,18 @@ class WrittenRepeat(Keys):
         return self
 
     @classmethod
-    def fixed(cls, blocks: int) -> WrittenRepeat:
+    def fixed(cls, blocks: int) -> RepeatKeys:
         """What `repeat: 3` means."""
         return cls.model_construct(min=blocks, max=blocks, margin=0.05, confidence=0.95, budget=None)
 
-    def noun(self) -> Repetition:
+    def to_model(self) -> Repetition:
         """Cannot fail."""
         return Repetition(self.min, self.max, self.margin, self.confidence, self.budget)
 
 
 @dataclass(frozen=True, slots=True)
 class OrCount:
-    """Annotates a WrittenRepeat that may also be one whole number: so many blocks, whatever is seen."""
+    """Annotates a RepeatKeys that may also be one whole number: so many blocks, whatever is seen."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(self._expand, handler(source))
@@ -58,12 +58,12 @@ class OrCount:
         return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_BLOCKS}, handler(schema)]}
 
     def _expand(self, value: Any) -> Any:
-        if isinstance(value, dict | WrittenRepeat):
+        if isinstance(value, dict | RepeatKeys):
             return value
-        return WrittenRepeat.fixed(units.whole(value, 1, MOST_BLOCKS))
+        return RepeatKeys.fixed(units.whole(value, 1, MOST_BLOCKS))
 
 
-class WrittenSelfCheck(Keys):
+class SelfCheckKeys(Keys):
     """An arm that runs again under other names, in the blocks of some profiles."""
 
     protocol: values.NameUsed = key("which protocol, or which other arm by its name, has twins", "h2")
@@ -83,6 +83,6 @@ class WrittenSelfCheck(Keys):
         raise_any(slips)
         return names
 
-    def noun(self, arms: Mapping[str, Arm]) -> SelfCheck:
+    def to_model(self, arms: Mapping[str, Arm]) -> SelfCheck:
         """`arms` by name; KeyError where it has no such arm."""
         return SelfCheck(arms[self.protocol], tuple(self.again), tuple(self.slower))

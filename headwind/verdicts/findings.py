@@ -112,17 +112,17 @@ class Columns:
         return tuple(lows.tolist()), tuple(highs.tolist())
 
 
-Told = Callable[[Arm, Metric], Sequence[Observed | None]]  # what each row of a condition tells of a metric
+ObservedBy = Callable[[Arm, Metric], Sequence[Observed | None]]  # of an arm and a metric: a value for each row
 
 
-def told_in(rows: Rows) -> Told:
-    """Everything that rows tell, each looked up once: an arm is in several pairs."""
+def observed_in(rows: Rows) -> ObservedBy:
+    """What was observed in rows, each looked up once: an arm is in several pairs."""
     return cache(lambda arm, metric: [observed(row.get(arm), metric) for row in rows.values()])
 
 
-def columns_of(rows: Rows, pair: Pair, metric: Metric, told: Told | None = None) -> Columns:
-    """What the blocks of one condition say about a pair; `told` is told_in of the same rows, where there is one."""
-    tell = told or told_in(rows)
+def columns_of(rows: Rows, pair: Pair, metric: Metric, seen: ObservedBy | None = None) -> Columns:
+    """What the blocks of one condition say about a pair; `seen` is observed_in of the same rows, where there is one."""
+    tell = seen or observed_in(rows)
     kept = []
     both = zip(tell(pair.base, metric), tell(pair.new, metric), rows.values(), strict=True)
     for number, (base, new, row) in enumerate(both):
@@ -190,9 +190,9 @@ def is_decided(pair: Pair, comparison: Comparison) -> bool:
 
 def find_in(matrix: Matrix, condition: Condition, rows: Rows, rule: Rule) -> list[Finding]:
     """What the blocks of one condition say while more can come, by pair and judged metric, in their order."""
-    told = told_in(rows)
+    seen = observed_in(rows)
     return [
-        _finding(condition, pair, metric, rows, told, rule)
+        _finding(condition, pair, metric, rows, seen, rule)
         for pair in pairs_of(matrix, condition)
         for metric in matrix.judged(condition)
     ]
@@ -236,14 +236,14 @@ def doubted(findings: Iterable[Finding], doubts: Mapping[str, Sequence[str]]) ->
     ]
 
 
-def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, told: Told, rule: Rule) -> Finding:
-    columns = columns_of(rows, pair, metric, told)
+def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, seen: ObservedBy, rule: Rule) -> Finding:
+    columns = columns_of(rows, pair, metric, seen)
     bounds = columns.bounds
     comparison, claims = follow(*bounds, *columns.finished, rule, exhausted=False)
     orders = [[arm.name for arm in block.order] for block in columns.blocks]
     doubts = (
         *_processor_bound(rows, pair),
-        *_left_out(rows, pair, told, metric),
+        *_left_out(rows, pair, seen, metric),
         *caveats(columns.base, columns.new, orders, rule, bounds, columns.finished),
     )
     return Finding(condition, pair, metric, comparison, tuple(claims), columns.rows, doubts, bounds=bounds)
@@ -259,11 +259,11 @@ def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
         )
 
 
-def _left_out(rows: Rows, pair: Pair, told: Told, metric: Metric) -> Iterator[Caveat]:
+def _left_out(rows: Rows, pair: Pair, seen: ObservedBy, metric: Metric) -> Iterator[Caveat]:
     """A warning where blocks are missing: what keeps a trial from being data may have to do with how slow it was."""
     arms = (pair.new, pair.base)
     ran = [all(arm in row for arm in arms) for row in rows.values()]
-    counts = {arm: sum(both and value is None for both, value in zip(ran, told(arm, metric), strict=True))
+    counts = {arm: sum(both and value is None for both, value in zip(ran, seen(arm, metric), strict=True))
               for arm in arms}  # fmt: skip
     if any(counts.values()):
         said = ", ".join(f"{arm.name} {count}" for arm, count in counts.items())

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from headwind.metric import Workload
-from headwind.workloads.h2load import REQUEST, TOTAL, H2load, WrittenH2load
+from headwind.workloads.h2load import REQUEST, TOTAL, H2load, H2loadKeys
 
 KINDS: dict[str, type[Workload]] = {kind.kind: kind for kind in (H2load,)}
 PLAIN = H2load.kind  # what a workload is that does not name its kind
-WrittenWorkload = WrittenH2load  # what a user may write; with more kinds, the union of theirs
+WorkloadKeys = H2loadKeys  # what a user may write; with more kinds, the union of theirs
 
 JUDGED_BEFORE = (TOTAL.key, REQUEST.key)  # in runs from before a matrix said what is judged
 

@@ -176,7 +176,7 @@ class H2load(Workload):
         return f"{metrics[TOTAL.key]:8.3f} s {metrics.get('requests_per_s', 0):9.1f} req/s"
 
 
-class WrittenH2load(Keys):
+class H2loadKeys(Keys):
     """What h2load fetches."""
 
     requests: Annotated[int, whole(1, MOST_REQUESTS)] = key("in total")
@@ -199,6 +199,6 @@ class WrittenH2load(Keys):
                 slips.append(Slip((fewer,), Mistake(message, "h2load refuses that")))
         raise_any(slips)
 
-    def noun(self, name: str) -> H2load:
+    def to_model(self, name: str) -> H2load:
         """The workload of this name."""
         return H2load(name, self.requests, self.connections, self.streams, self.threads, self.path)

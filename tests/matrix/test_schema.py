@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from headwind.matrix.direction import Keys
-from headwind.matrix.document import WrittenMatrix
+from headwind.matrix.document import MatrixKeys
 from headwind.matrix.reader import schema
 from headwind.workloads.h2load import MOST_STREAMS
 from impair.profile import Reorder, Slot
@@ -97,9 +97,9 @@ def test_a_default_that_an_editor_shows_is_the_one_that_holds(tmp_path: Path) ->
         "workloads": {"w": {"requests": 1, "connections": 1}},
     }
     full = defaults(schema()["properties"]) | copy.deepcopy(bare)
-    uplink = filled("WrittenDirection", rate=filled("WrittenRate", rate="1mbit"))
-    full["profiles"]["p"]["uplink"] = uplink | {"loss": {"gemodel": filled("WrittenGemodel", p="1%", r="2%")}}
-    full["workloads"]["w"] = filled("WrittenH2load", requests=1, connections=1)
+    uplink = filled("DirectionKeys", rate=filled("RateKeys", rate="1mbit"))
+    full["profiles"]["p"]["uplink"] = uplink | {"loss": {"gemodel": filled("GemodelKeys", p="1%", r="2%")}}
+    full["workloads"]["w"] = filled("H2loadKeys", requests=1, connections=1)
     assert len(full) > len(bare)
     first, second = load(yaml.safe_dump(bare), tmp_path), load(yaml.safe_dump(full), tmp_path)
     assert (first.conditions, first.congestion, first.repeat, first.seed, first.timeout_s) == (
@@ -109,7 +109,7 @@ def test_a_default_that_an_editor_shows_is_the_one_that_holds(tmp_path: Path) ->
 
 def test_every_key_is_described_for_editors_and_in_the_manual() -> None:
     manual = (ROOT / "docs/matrix.md").read_text()
-    assert models(Keys) >= {WrittenMatrix}
+    assert models(Keys) >= {MatrixKeys}
     for model in models(Keys):
         for name, field in model.model_fields.items():
             assert field.description, f"{model.__name__}.{name}"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from headwind.format import arm_name, clean, counted, moment, override_texts, setting
-from headwind.report import verdicts as told
+from headwind.report import verdicts as describe
 from headwind.report import words
 from headwind.report.answer import headline, seen, workloads
 from headwind.report.data import RunData
@@ -36,14 +36,14 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
     run = f"Run {code(data.id)}, {moment(data.status.started_at)}."
     parts = (
         f"## {text(data.matrix.title) or 'Headwind'}",
-        "\n>\n".join(f"> **⚠ {text(told.check_text(check))}**" for check in failed),
+        "\n>\n".join(f"> **⚠ {text(describe.check_text(check))}**" for check in failed),
         f"**{text(headline(data))}** {text(seen(data, standings(data)))}",
         text(" ".join([*workloads(data), words.headline(data)])),
         _list(f"⚠ {counted(len(notice.trials), 'trial')}: {text(notice.text)}" for notice in notices(data)),
         "\n".join(_table(verdicts)),
         _legend(verdicts.rule) if verdicts.compared else "",
         _list(map(text, override_texts(data.matrix.arms))),
-        _list(text(told.check_text(check)) for check in others),
+        _list(text(describe.check_text(check)) for check in others),
         _list(_open(verdicts)),
         f"{run} All figures with their evidence: [{report}]({report})",
     )
@@ -77,7 +77,7 @@ def _table(verdicts: Judgement) -> Iterator[str]:
         rows.setdefault(line.condition.id, {})[line.pair] = line
     pairs = verdicts.pairs
     if pairs:
-        metric = told.first_judged(verdicts.compared)
+        metric = describe.first_judged(verdicts.compared)
         yield _row(metric, *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
         yield _row(*["---"] * (len(pairs) + 1))
     for condition, lines in rows.items():
@@ -89,9 +89,9 @@ def _row(*cells: str) -> str:
 
 
 def _cell(line: Line, rule: Rule) -> str:
-    unfinished = told.unfinished_text(line)
-    verdict = told.finding_text(line.primary, rule)
-    if told.word_of(line.primary, rule) is not told.Word.FEW:
+    unfinished = describe.unfinished_text(line)
+    verdict = describe.finding_text(line.primary, rule)
+    if describe.word_of(line.primary, rule) is not describe.Word.FEW:
         verdict += f", {counted(line.blocks, 'block')}"
     return f"{verdict}<br>unfinished: {unfinished}" if unfinished else verdict
 
@@ -106,7 +106,7 @@ def _legend(rule: Rule) -> str:
 
 
 def _open(verdicts: Judgement) -> Iterator[str]:
-    yield from (text(told.open_text(item)) for item in verdicts.open[:MOST_NAMED])
+    yield from (text(describe.open_text(item)) for item in verdicts.open[:MOST_NAMED])
     if (left := len(verdicts.open) - MOST_NAMED) > 0:
         yield f"{counted(left, 'more condition')} not decided"
 

@@ -10,7 +10,7 @@ from headwind.format import NOTHING, arm_name, clean, counted, observed_text, ov
 from headwind.metric import Metric, Use
 from headwind.observed import from_best
 from headwind.report import answer, words
-from headwind.report import verdicts as told
+from headwind.report import verdicts as describe
 from headwind.report.data import RunData
 from headwind.report.standing import Standing, standings
 from headwind.report.summary import Row, notices, summary_table
@@ -52,7 +52,7 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
     for check in data.judgement.checks:
         if full or check.passed is not True:
             style = {True: "green", False: "bold white on red", None: "yellow"}[check.passed]
-            console.print(Text(clean(told.check_text(check)), style=style), width=width, soft_wrap=False)
+            console.print(Text(clean(describe.check_text(check)), style=style), width=width, soft_wrap=False)
     for text in _open(data, full=full):
         console.print(Text(clean(text), style="yellow"), width=width, soft_wrap=False)
     console.print(_trust(data), width=width, soft_wrap=False)
@@ -62,12 +62,12 @@ def _open(data: RunData, *, full: bool) -> list[str]:
     """What more time would bring: for the condition that is settled soonest, or for all."""
     left = data.judgement.open
     if full or not left:
-        return [told.open_text(item) for item in left]
+        return [describe.open_text(item) for item in left]
     soonest = min(
         left, key=lambda item: math.inf if item.outlook.blocks is None else item.outlook.blocks * item.block_s
     )
     total = counted(len(data.matrix.conditions), answer.place_of(data.matrix.conditions))
-    return [f"{len(left)} of {total} {'is' if len(left) == 1 else 'are'} open; soonest: {told.open_text(soonest)}"]
+    return [f"{len(left)} of {total} {'is' if len(left) == 1 else 'are'} open; soonest: {describe.open_text(soonest)}"]
 
 
 def _trust(data: RunData) -> Text:
@@ -94,8 +94,8 @@ def _overview(data: RunData, found: list[Standing]) -> Table:
     table.add_column("who leads")
     for standing in found:
         name = clean(answer.name_of(standing.condition, data.matrix.conditions))
-        style = "bold" if standing.word and told.word_class(standing.word) == "settled" else ""
-        mark = f"{told.MARKS[standing.word]} " if standing.word else ""
+        style = "bold" if standing.word and describe.word_class(standing.word) == "settled" else ""
+        mark = f"{describe.MARKS[standing.word]} " if standing.word else ""
         seen = f"; {standing.notes[-1]}" if standing.notes and not standing.leader and not style else ""
         table.add_row(
             Text(name), *_medians(standing, arms), standing.blocks_text.removesuffix("s").removesuffix(" block"),
@@ -145,7 +145,7 @@ def _verdict_table(data: RunData) -> Table:
         table.add_row(
             Text(clean(name)), str(line.pair), str(line.blocks),
             *(_told(line, metric, verdicts.rule) for metric in metrics),
-            told.unfinished_text(line), end_section=line is verdicts.lines[-1],
+            describe.unfinished_text(line), end_section=line is verdicts.lines[-1],
         )  # fmt: skip
     return table
 
@@ -154,12 +154,12 @@ def _told(line: Line, metric: Metric, rule: Rule) -> Text:
     from rich.text import Text
 
     if finding := line.findings.get(metric):
-        return Text(told.finding_text(finding, rule), style=_style(finding, rule))
-    return Text(told.pair_text(line.pair, line.intervals[metric], rule) if metric in line.intervals else NOTHING)
+        return Text(describe.finding_text(finding, rule), style=_style(finding, rule))
+    return Text(describe.pair_text(line.pair, line.intervals[metric], rule) if metric in line.intervals else NOTHING)
 
 
 def _style(finding: Finding, rule: Rule) -> str:
-    return "bold" if told.word_class(told.word_of(finding, rule)) == "settled" else "dim"
+    return "bold" if describe.word_class(describe.word_of(finding, rule)) == "settled" else "dim"
 
 
 def _cell(row: Row) -> Text:

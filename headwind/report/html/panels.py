@@ -11,7 +11,7 @@ from markupsafe import Markup
 from headwind.format import counted
 from headwind.metric import Metric
 from headwind.model import Condition
-from headwind.report import verdicts as told
+from headwind.report import verdicts as describe
 from headwind.report.data import RunData
 from headwind.report.html import charts
 from headwind.report.html.charts.forest import ForestAxis
@@ -90,8 +90,8 @@ def _shown(line: Line, metric: Metric, rule: Rule) -> Interval | None:
     if interval.n < fewest_blocks(rule.confidence, rule.anytime) or (finding and finding.verdict.is_completion):
         return None
     if finding is None:
-        return told.ahead(interval)
-    return told.toward(interval, 1 if told.sides(finding)[0] == line.pair.new else -1)
+        return describe.ahead(interval)
+    return describe.toward(interval, 1 if describe.sides(finding)[0] == line.pair.new else -1)
 
 
 def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, rule: Rule, rows: Rows) -> PanelRow:
@@ -99,18 +99,18 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
     if finding is None:
         interval = line.intervals[metric]
         picture = charts.forest_row(axis, shown) if shown else Markup()
-        ratio, blocks = told.pair_text(line.pair, interval, rule), counted(interval.n, "block")
+        ratio, blocks = describe.pair_text(line.pair, interval, rule), counted(interval.n, "block")
         return PanelRow(line.pair, str(line.pair), "", "", picture, ratio, blocks)
-    word, arm = told.word_of(finding, rule), told.leader(finding, rule)
-    unfinished = told.unfinished_text(line)
+    word, arm = describe.word_of(finding, rule), describe.leader(finding, rule)
+    unfinished = describe.unfinished_text(line)
     name = arm.name if arm else ""
     return PanelRow(
         line.pair,
-        f"{told.MARKS[word]} {told.claim_text(finding, rule)}",
-        f"{told.word_class(word)} arm {name}" if name else told.word_class(word),
+        f"{describe.MARKS[word]} {describe.claim_text(finding, rule)}",
+        f"{describe.word_class(word)} arm {name}" if name else describe.word_class(word),
         f"unfinished: {unfinished}" if unfinished else "",
         charts.forest_row(axis, shown, name, pale=word is Word.PERHAPS) if shown else Markup(),
-        _firsts(line.pair, rows) if word is Word.FEW else told.lead_text(finding),
+        _firsts(line.pair, rows) if word is Word.FEW else describe.lead_text(finding),
         f"{line.blocks} of {counted(fewest, 'block')}" if word is Word.FEW else counted(line.blocks, "block"),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from headwind import format as units
-from headwind.report import verdicts as told
+from headwind.report import verdicts as describe
 from headwind.report import words
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -39,5 +39,5 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"units": units, "words": words, "told": told}
+    environment.globals |= {"units": units, "words": words, "describe": describe}
     return environment
