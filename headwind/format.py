@@ -111,13 +111,18 @@ def _with_unit(number: str, unit: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something took, to the second: "12 min 5 s"; below ten seconds as a measured time."""
-    if seconds < 10:
+    """How long something took, to the second: "12 min 5 s"; a part of a second only below ten, as a measured time."""
+    if seconds < 10 and seconds % 1:
         return measured("duration_s", seconds)
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "min"), (rest, "s"))
     return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
+
+
+def about(seconds: float) -> str:
+    """How long something will take, as exact as it is useful: "45 s", "12 min", "3 h 5 min"."""
+    return duration(round(seconds) if seconds < 60 else round(seconds / 60) * 60)
 
 
 def moment(epoch_s: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -20,7 +20,8 @@ from headwind.proof.expectation import stationary_loss
 from headwind.proof.proof import prove
 from headwind.run.journal import Run
 from headwind.verdicts.findings import Finding
-from headwind.verdicts.judgement import Judge
+from headwind.verdicts.judgement import BlockSeconds, Judge
+from headwind.verdicts.pending import Open
 from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 from tests import quiet
@@ -267,9 +268,12 @@ def found(matrix: Matrix, results: Iterable[Result], *, complete: bool, exhauste
     return [finding for line in judgement.lines for finding in line.findings.values()]
 
 
-def next_block(
-    matrix: Matrix, results: Sequence[Result], block_s: Callable[[Condition], float], left_s: float
-) -> Block | None:
+def still_open(matrix: Matrix, results: Iterable[Result], block_s: BlockSeconds) -> Sequence[Open]:
+    """The conditions with comparisons that are not settled."""
+    return Judge(matrix, results).judgement(block_s, complete=False, exhausted=False).open
+
+
+def next_block(matrix: Matrix, results: Sequence[Result], block_s: BlockSeconds, left_s: float) -> Block | None:
     """The block that adaptive repetition would run next."""
     done = {result.trial.id for result in results if result.outcome not in UNFINISHED}
-    return next(iter(choices(Judge(matrix, results), done, (), block_s, left_s)), None)
+    return next(iter(choices(matrix, still_open(matrix, results, block_s), done, (), left_s)), None)

@@ -9,9 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from headwind.cli.doctor import lanes_here
-from headwind.cli.progress import duration
 from headwind.errors import HeadwindError
-from headwind.format import blocks_text
+from headwind.format import about, blocks_text, duration
 from headwind.model import Matrix, Result
 from headwind.plan.forecast import START_S, Forecast, short_of_time
 from headwind.plan.schedule import plan_blocks
@@ -33,7 +32,7 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
         mine = [trial for trial in trials if trial.block.condition == condition]
         learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms_in(condition))
         source = f"{learnt} earlier trials" if learnt else "a guess"
-        table.add_row(escape(condition.id), blocks_text(matrix.repeat), duration(forecast.trials_s(mine)), source)
+        table.add_row(escape(condition.id), blocks_text(matrix.repeat), about(forecast.trials_s(mine)), source)
     out.print(table)
     for block in blocks[: len(matrix.conditions)]:
         order = " ".join(arm.name for arm in block.order)
@@ -41,14 +40,14 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     for sentence in bursts.told(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))
     whole_s = START_S + forecast.trials_s(trials)
-    size = f"{len(trials)} trials, about {duration(whole_s)}"
+    size = f"{len(trials)} trials, about {about(whole_s)}"
     if matrix.repeat.is_adaptive:
         out.print(f"at least {size}, one after the other; then more where it decides, {_until(matrix)}")
         if warning := short_of_time(matrix, forecast, lanes_here(matrix.lanes)):
             out.print(escape(warning))
     else:
         longest_s = START_S + len(trials) * matrix.timeout_s
-        out.print(f"{size}; never more than {duration(longest_s)} plus repairs")
+        out.print(f"{size}; never more than {about(longest_s)} plus repairs")
 
 
 def _until(matrix: Matrix) -> str:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from headwind.format import about
 from headwind.model import Result, Trial
 from headwind.plan.forecast import short_of_time
 from headwind.plan.scheduler import Scheduler
@@ -59,7 +60,7 @@ class Reporter:
 
     def ended(self, lane: int) -> None:
         """A block has ended: what it settled, how far the run is, and how long it should take yet."""
-        words = f"{duration(self._scheduler.expected_s(len(self._lanes)))} left"
+        words = f"{about(self._scheduler.expected_s(len(self._lanes)))} left"
         self._lanes.pop(lane, None)
         if self._scheduler.matrix.repeat.is_adaptive:
             settled = self._scheduler.settled()
@@ -89,11 +90,3 @@ class Reporter:
         else:
             with self._bar:
                 yield self
-
-
-def duration(seconds: float) -> str:
-    """`40 s`, `12 min`, `3 h 05 min`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from headwind.model import Block, Condition, Matrix
 from headwind.plan.forecast import Forecast
 from headwind.plan.schedule import plan_block
-from headwind.verdicts.judgement import BlockSeconds, Judge
+from headwind.verdicts.judgement import BlockSeconds
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open
 
@@ -33,7 +33,7 @@ def block_seconds(matrix: Matrix, forecast: Forecast) -> BlockSeconds:
 
 
 def choices(
-    judge: Judge, done: Collection[str], in_flight: Collection[Block], block_s: BlockSeconds, left_s: float
+    matrix: Matrix, still_open: Iterable[Open], done: Collection[str], in_flight: Collection[Block], left_s: float
 ) -> list[Block]:
     """The next block of each condition beyond its minimum that fits into left_s, the most promising first.
 
@@ -41,10 +41,10 @@ def choices(
     Where a block of a condition runs already, only another one of the same Latin square may run beside it, and it comes
     last: nothing that is seen can change any more that it will run.
     """
-    matrix, waiting = judge.matrix, []
+    waiting = []
     running = {block.condition.id for block in in_flight}
     known = {*done, *(trial.id for block in in_flight for trial in block.trials())}
-    for item in judge.open(block_s):
+    for item in still_open:
         block = _first_missing(matrix, item.condition, known)
         size, beside = len(block.order), item.condition.id in running
         begun = block.index % size

@@ -14,7 +14,7 @@ from headwind.plan.needs import Needs
 from headwind.plan.schedule import plan_blocks
 from headwind.trial.block import Task
 from headwind.verdicts.findings import pairs_of
-from headwind.verdicts.judgement import Judge
+from headwind.verdicts.judgement import Judge, Judgement
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open
 
@@ -49,11 +49,13 @@ class Scheduler:
         self._again: dict[str, Block] = {}  # by id: blocks that must run again once they have ended
         self._quiet: set[str] = set()  # ids of blocks that other lanes disturbed
         self._beside = self._alone = 0  # blocks of the present turn
+        self._judgement: Judgement | None = None  # of all that was told
         self.tell(results)
 
     def tell(self, results: Collection[Result]) -> None:
         """What came of trials, in the order in which they ended."""
         self.judge.tell(results)
+        self._judgement = None
         for result in results:
             self.forecast.learn(result)
             self.needs.learn(result)
@@ -95,13 +97,11 @@ class Scheduler:
 
     def settled(self) -> list[str]:
         """The comparisons of protocols that are settled: `loss/article: h3 against h1: faster`."""
-        costs = block_seconds(self.matrix, self.forecast)
-        verdicts = self.judge.judgement(costs, complete=False, exhausted=False)
-        left = {(item.condition.id, pair) for item in verdicts.open for pair in item.pairs}
+        left = {(item.condition.id, pair) for item in self._judged.open for pair in item.pairs}
         return [
             f"{line.condition.id}: {line.pair}: "
             + next((finding.verdict.value for finding in line.findings.values() if finding.is_decided), "settled")
-            for line in verdicts.compared
+            for line in self._judged.compared
             if (line.condition.id, line.pair) not in left
         ]
 
@@ -109,11 +109,16 @@ class Scheduler:
         """How long the run takes yet if so many lanes are busy: at most what is left of its time."""
         work_s = self.forecast.trials_s(trial for block in self._planned for trial in self._left_of(block).trials)
         if self.matrix.repeat.is_adaptive:
-            work_s += sum(self._beyond_s(item) for item in self._open())
+            work_s += sum(self._beyond_s(item) for item in self._judged.open)
         return max(0.0, min(work_s / max(1, lanes), self.left_s()))
 
-    def _open(self) -> list[Open]:
-        return self.judge.open(block_seconds(self.matrix, self.forecast))
+    @property
+    def _judged(self) -> Judgement:
+        """What all that was told says so far, computed once until more is told."""
+        if self._judgement is None:
+            costs = block_seconds(self.matrix, self.forecast)
+            self._judgement = self.judge.judgement(costs, complete=False, exhausted=False)
+        return self._judgement
 
     def _beyond_s(self, item: Open) -> float:
         """What the forecast for a condition's verdicts comes to, less the minimum that is planned anyway."""
@@ -142,8 +147,7 @@ class Scheduler:
         if self.lanes > 1:
             waiting.sort(key=self._order(waiting, running))
         if self.matrix.repeat.is_adaptive and self._may_choose(waiting):
-            costs = block_seconds(self.matrix, self.forecast)
-            waiting += choices(self.judge, self._done, [*running, *waiting], costs, left_s)
+            waiting += choices(self.matrix, self._judged.open, self._done, [*running, *waiting], left_s)
         return waiting
 
     def _may_choose(self, waiting: Sequence[Block]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping
 
 from headwind.arm import Arm
 from headwind.format import measured
@@ -18,11 +19,10 @@ FEWEST_TYPICAL = 3  # trials of which the middle one is typical
 Key = tuple[str, str]  # condition id, arm
 
 
-def drift_text(data: RunData) -> str:
+def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     """Whether times drifted over the run, in words: by slices of equal length, each trial beside its like."""
-    typical = usual_times(data)
     told = [(result.started_at, result.trial.arm, relative) for result in data.latest
-            if result.started_at and (relative := relative_time(result, typical))]  # fmt: skip
+            if result.started_at and (relative := relative_time(result, usual))]  # fmt: skip
     if len(told) < SLICES * FEWEST_TYPICAL:
         return "Too few trials to see a drift."
     start = min(at for at, _, _ in told)
@@ -57,7 +57,7 @@ def usual_times(data: RunData) -> dict[Key, float]:
     return {key: statistics.median(values) for key, values in times.items() if len(values) >= FEWEST_TYPICAL}
 
 
-def relative_time(result: Result, usual: dict[Key, float]) -> float | None:
+def relative_time(result: Result, usual: Mapping[Key, float]) -> float | None:
     """How many times the usual it took; None without a time, or without a usual one."""
     value, of_its_like = _value(result), usual.get(_key(result))
     return value / of_its_like if value is not None and of_its_like else None

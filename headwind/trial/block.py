@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -48,18 +48,28 @@ def run_block(
 
     The first lab error ends it, because the testbed is then to be rebuilt; what `left_after` it is still to be run.
     """
+
+    def run(trial: Trial, attempt: int) -> Result:
+        return run_trial(testbed, trial, timeout_s, attempt, settings=settings)
+
     for trial in task.trials:
-        attempt, started_at = task.attempts[trial.arm], time.time()
-        record.begin(trial, attempt)
-        try:
-            result = run_trial(testbed, trial, timeout_s, attempt, settings=settings)
-        except LAB_TROUBLE as error:
-            result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=started_at)
-        result = replace(result, place=place)
-        record.append(result)
+        result = attempted(task, trial, record, place, run)
         yield result
         if result.outcome is Outcome.LAB_ERROR:
             return
+
+
+def attempted(task: Task, trial: Trial, record: Record, place: Place, run: Callable[[Trial, int], Result]) -> Result:
+    """What came of one attempt (`run` is given its number), on record before and after: LAB_TROUBLE is a lab error."""
+    attempt, started_at = task.attempts[trial.arm], time.time()
+    record.begin(trial, attempt)
+    try:
+        result = run(trial, attempt)
+    except LAB_TROUBLE as error:
+        result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=started_at)
+    result = replace(result, place=place)
+    record.append(result)
+    return result
 
 
 def left_after(task: Task, result: Result) -> Task:

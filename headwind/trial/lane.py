@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from headwind.errors import HeadwindError
-from headwind.model import Block, Outcome, Place, Result
+from headwind.model import Block, Outcome, Place, Result, Trial
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed.agent import AgentDied, AgentError
 from headwind.testbed.testbed import Testbed
-from headwind.trial.block import LAB_TROUBLE, Record, Task, left_after, run_block
+from headwind.trial.block import LAB_TROUBLE, Record, Task, attempted, left_after, run_block
 from headwind.trial.calibration import measure_capacity
 from headwind.trial.start import examine_start, long_train, troubles
 
@@ -127,12 +128,7 @@ class Lane:
         try:
             testbed = self.open()
         except LAB_TROUBLE as error:
-            trial = task.trials[0]
-            attempt = task.attempts[trial.arm]
-            record.begin(trial, attempt)
-            result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=time.time())
-            record.append(result)
-            yield result
+            yield attempted(task, task.trials[0], record, self.place, partial(_cannot_run, error))
         else:
             yield from run_block(testbed, task, record, self.place, self.timeout_s, self.settings)
 
@@ -195,6 +191,11 @@ class Lane:
         if context:
             self.lives[-1] |= {"ended_at": time.time(), "why": why}
             context.__exit__(None, None, None)
+
+
+def _cannot_run(why: Exception, trial: Trial, attempt: int) -> Result:
+    del trial, attempt
+    raise why
 
 
 def faults_of(result: Result) -> frozenset[str]:

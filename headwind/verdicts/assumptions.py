@@ -149,6 +149,8 @@ def drift(values: ArrayLike) -> Drift:
     Change: the median slope of all pairs times the length of the run (Theil 1950; Sen, JASA 63, 1968).
     Probability: two-sided, from the signs of the same slopes (Mann, Econometrica 13, 1945; Kendall 1975) with the
     normal approximation and continuity correction, good from about 8 blocks. Fewer than 3 values show no trend.
+    scipy.stats has both, and tests compare: but its kendalltau has no continuity correction, which understates the
+    probability for few blocks, and theilslopes would compute all slopes a second time, and limits that nobody asks for.
     """
     series = np.asarray(values, dtype=np.float64)
     index = np.flatnonzero(np.isfinite(series))

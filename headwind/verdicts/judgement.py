@@ -176,15 +176,10 @@ class Judge:
         alike = dependence([f.bounds for f in cell.findings if not f.pair.is_check] for cell in cells.values())
         return Judgement(rule, tuple(lines), tuple(self_checks(findings, rule)), tuple(left), alike)
 
-    def open(self, block_s: BlockSeconds) -> list[Open]:
-        """Every condition with comparisons that are not settled, in the matrix's order, while more blocks can come."""
-        rule = rule_of(self.matrix, complete=False)
-        cells = self._judged(rule)
-        return self._open(cells, self._held(cells, rule), rule, block_s)
-
     def _open(
         self, cells: Mapping[str, _Cell], held: Mapping[Key, Claim], rule: Rule, block_s: BlockSeconds
     ) -> list[Open]:
+        """Every condition with comparisons that are not settled, in the matrix's order."""
         blocks = {name: len(rows) for name, rows in self._rows.items()}
         findings = {name: cell.findings for name, cell in cells.items()}
         return still_open(self.matrix, findings, held, blocks, rule, block_s)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from headwind.verdicts.verdict import Verdict
 
 
-class Standing(StrEnum):
+class Lead(StrEnum):
     """How clear the top of a condition is."""
 
     WINNER = "winner"
@@ -22,7 +22,7 @@ class Top:
     """The protocols that nobody clearly beats, in the order given, and how clear that is."""
 
     protocols: tuple[str, ...]
-    standing: Standing
+    lead: Lead
 
 
 def winner(protocols: Iterable[str], verdicts: Mapping[tuple[str, str], Verdict]) -> Top:
@@ -43,9 +43,9 @@ def winner(protocols: Iterable[str], verdicts: Mapping[tuple[str, str], Verdict]
 
     for name in names:
         if all(beats(name, other) for other in names if other != name):
-            return Top((name,), Standing.WINNER)
+            return Top((name,), Lead.WINNER)
     unbeaten = tuple(name for name in names if not any(beats(other, name) for other in names if other != name))
     top = unbeaten or names  # medians can form a circle
     pairs = [(one, other) for i, one in enumerate(top) for other in top[i + 1 :]]
     tied = bool(pairs) and all(verdict_for(one, other) is Verdict.TIE for one, other in pairs)
-    return Top(top, Standing.TIE if tied else Standing.OPEN)
+    return Top(top, Lead.TIE if tied else Lead.OPEN)

@@ -43,7 +43,7 @@ def test_the_order_shown_is_the_order_that_runs(tmp_path: Path) -> None:
 def test_the_time_has_an_upper_end(tmp_path: Path) -> None:
     matrix = fake.example_matrix(CLEAN, repeat=10, timeout_s=120.0)
     assert "30 trials, about" in plan_of(matrix, tmp_path)
-    assert "never more than 60 min plus repairs" in plan_of(matrix, tmp_path)
+    assert "never more than 1 h plus repairs" in plan_of(matrix, tmp_path)
 
 
 def test_an_earlier_run_of_the_same_conditions_teaches(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from headwind.cli.progress import Reporter, console, duration, line_of
+from headwind.cli.progress import Reporter, console, line_of
 from headwind.model import Matrix, Repetition, Result
 from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
@@ -42,23 +42,6 @@ class Shown:
     def counts(self) -> list[str]:
         """How the lines begin."""
         return [line[:8] for line in self.out.getvalue().splitlines()]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.0, "0 s"),
-        (40.4, "40 s"),
-        (89.4, "89 s"),
-        (90.0, "2 min"),
-        (720.0, "12 min"),
-        (5340.0, "89 min"),
-        (5400.0, "1 h 30 min"),
-        (11_100.0, "3 h 05 min"),
-    ],
-)
-def test_a_duration_is_as_exact_as_it_is_useful(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
 
 
 def test_a_trials_line_has_what_it_was_and_what_came_of_it() -> None:

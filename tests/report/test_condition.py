@@ -16,6 +16,7 @@ from headwind.model import Condition
 from headwind.report.condition import ConditionView, condition_view
 from headwind.report.data import RunData
 from headwind.report.doubts import doubts
+from headwind.report.drift import usual_times
 from headwind.report.html.embedded import ABOUT, STOPPED, embedded
 from headwind.report.html.page import render
 from headwind.report.html.pictures import condition_pictures, timeline_picture
@@ -145,7 +146,7 @@ def test_every_trial_in_a_figure_is_a_mark_of_its_chart(name: str) -> None:
         view = condition_view(data, condition, "c1", [], data.judgement.rule)
         pictures = condition_pictures(view, data.matrix.timeout_s, data.judgement.rule)
         assert pictures.dots.count("<svg") == pictures.ecdf.count("<svg") == pictures.violin.count("<svg") == 1
-    assert timeline_picture(data, data.matrix.conditions).count("<svg") == 1
+    assert timeline_picture(data, usual_times(data)).count("<svg") == 1
 
 
 def unpacked(data: RunData) -> dict[str, object]:

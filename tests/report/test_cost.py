@@ -11,7 +11,7 @@ from headwind.model import Result
 from headwind.report import RunData, render
 from headwind.report.answer import otherwise
 from headwind.report.cost import costs
-from headwind.report.drift import drift_text
+from headwind.report.drift import drift_text, usual_times
 from headwind.report.html import charts
 from headwind.report.html.page import FIRST_FACTS, first_facts
 from headwind.report.standing import standings
@@ -102,11 +102,13 @@ def drifting(slower: dict[Arm, float]) -> RunData:
     ],
 )
 def test_drift_is_told_in_words(slower: dict[Arm, float], said: str) -> None:
-    assert drift_text(drifting(slower)).endswith(said)
+    data = drifting(slower)
+    assert drift_text(data, usual_times(data)).endswith(said)
 
 
 def test_of_few_trials_no_drift_is_told() -> None:
-    assert drift_text(RUNS["one-trial"]().data("x")) == "Too few trials to see a drift."
+    data = RUNS["one-trial"]().data("x")
+    assert drift_text(data, usual_times(data)) == "Too few trials to see a drift."
 
 
 def test_where_another_metric_says_the_opposite_one_sentence_says_what_that_means() -> None:

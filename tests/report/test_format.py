@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headwind.format import (
+    about,
     above,
     as_written,
     clean,
@@ -136,10 +137,20 @@ def test_a_round_bound_stays_round(seconds: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.24, "240 ms"), (59.6, "1 min"), (75, "1 min 15 s"), (3600, "1 h"), (7325, "2 h 2 min 5 s"), (12, "12 s")],
-)
+    [(0.24, "240 ms"), (59.6, "1 min"), (75, "1 min 15 s"), (3600, "1 h"), (7325, "2 h 2 min 5 s"), (12, "12 s"),
+     (9.5, "9.50 s"), (5, "5 s")],
+)  # fmt: skip
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0 s"), (7.2, "7 s"), (40.4, "40 s"), (59.6, "1 min"), (89.4, "1 min"), (91.0, "2 min"), (720.0, "12 min"),
+     (5400.0, "1 h 30 min"), (11_125.0, "3 h 5 min")],
+)  # fmt: skip
+def test_a_forecast_is_as_exact_as_it_is_useful(seconds: float, text: str) -> None:
+    assert about(seconds) == text
 
 
 def test_a_moment_is_told_in_utc() -> None:

@@ -20,7 +20,7 @@ from headwind.report.verdicts import Word
 from headwind.run.codec import State
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.verdict import Verdict
-from headwind.verdicts.winner import Standing
+from headwind.verdicts.winner import Lead
 from tests.fake import PROFILES, example_matrix, failed, ok, ok_results, timeout, trials_of
 from tests.golden.runs import RUNS, Golden
 
@@ -149,7 +149,7 @@ def test_the_words_are_those_of_the_code() -> None:
     concern = parts["comparison"]["properties"]["warnings"]["items"]["properties"]["concern"]
     assert set(concern["enum"]) == set(Concern)
     standing = properties["best"]["additionalProperties"]["properties"]["standing"]
-    assert set(standing["enum"]) == set(Standing)
+    assert set(standing["enum"]) == set(Lead)
 
 
 def test_the_figures_are_those_of_the_blocks() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import pytest
 
 from headwind.arm import H3, PLAIN, Arm
 from headwind.model import Block, Condition, Outcome, Result, Trial
+from headwind.testbed import testbed as testbeds
+from headwind.testbed.docker import DockerError
 from headwind.trial.block import Task, left_after, run_block
 from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
 from headwind.workloads.h2load import H2load
@@ -82,6 +86,23 @@ def test_a_lab_that_stays_broken_gives_up_and_has_written_every_attempt_down() -
     with Lane(lambda _: fake_testbed(world), 60.0) as lane, pytest.raises(LabBroken, match="nginx"):
         notes.run(lane, 1)
     assert notes.outcomes == [Outcome.LAB_ERROR] * ATTEMPTS
+
+
+def test_a_testbed_that_does_not_come_up_is_a_lab_error_with_its_place() -> None:
+    notes, broken = Notes(), [DockerError("no address left"), None]
+
+    def up(_: str) -> AbstractContextManager[testbeds.Testbed]:
+        if error := broken.pop(0):
+            raise error
+        return fake_testbed(World())
+
+    lane = Lane(up, 60.0, number=3)
+    assert lane.run(notes.task(blocks(1, H3)[0]), notes) == ()
+    lane.close()
+    assert notes.outcomes == [Outcome.LAB_ERROR, Outcome.OK]
+    assert [result.place.lane for result in notes.results] == [3, 3]
+    assert notes.results[0].reason == "no address left"
+    assert notes.begun == [0, 1]
 
 
 def test_a_result_says_which_lane_and_testbed_it_is_from() -> None:

@@ -30,12 +30,11 @@ from headwind.plan.scheduler import Scheduler
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.changes import changes
 from headwind.verdicts.findings import Pair, columns_of, pairs_of, rows_of, rule_of, self_checks
-from headwind.verdicts.judgement import Judge
 from headwind.verdicts.stats import two_sample_completion, two_sample_interval
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import DONE, REQUEST, TOTAL
 from impair.profile import Delay, Direction, Link, Profile
-from tests.fake import PROFILES, example_matrix, failed, found, invalid, lab_error, next_block, ok, timeout
+from tests.fake import PROFILES, example_matrix, failed, found, invalid, lab_error, next_block, ok, still_open, timeout
 
 AGAIN, SLOWER = H2.twin(Role.AGAIN), H2.twin(Role.SLOWER)
 ADAPTIVE = Repetition(least=9, most=60)
@@ -247,7 +246,7 @@ def test_a_dear_condition_is_not_starved_by_a_cheap_one_that_cannot_be_decided()
 
 def test_nothing_is_chosen_when_all_is_decided_or_full_or_too_dear() -> None:
     decided = run(CHECKED, CLEAN, 9) + run(CHECKED, DELAY, 10)
-    assert Judge(CHECKED, decided).open(one_second) == []
+    assert still_open(CHECKED, decided, one_second) == ()
     assert next_block(CHECKED, decided, one_second, 1e6) is None
     open_ = run(CHECKED, CLEAN, 12, usual(0.3)) + run(CHECKED, DELAY, 10, usual(0.3))
     assert next_block(CHECKED, open_, one_second, 1e6) is not None
@@ -265,7 +264,7 @@ def test_a_square_that_was_begun_is_finished_first() -> None:
 
 
 def test_what_it_would_take_is_forecast() -> None:
-    (item,) = Judge(CHECKED, run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 7)).open(lambda _: 2.5)
+    (item,) = still_open(CHECKED, run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 7), lambda _: 2.5)
     assert item.condition is DELAY
     assert (item.n, item.block_s, item.outlook.blocks) == (7, 2.5, 1)
 
@@ -275,7 +274,7 @@ def test_stalls_that_hold_a_verdict_back_have_a_forecast_too() -> None:
     results = run(CHECKED, CLEAN, 20)
     stalled = [timeout(r.trial) if r.trial.id.endswith(("#3/h1", "#5/h1")) else r for r in results]
     stalled += run(CHECKED, DELAY, 10)
-    (item,) = Judge(replace(CHECKED, judge=("total_s",)), stalled).open(one_second)
+    (item,) = still_open(replace(CHECKED, judge=("total_s",)), stalled, one_second)
     assert item.condition is CLEAN
     assert item.outlook.blocks == 20
 

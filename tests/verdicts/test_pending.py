@@ -12,11 +12,10 @@ from headwind.arm import H1, H2, H3
 from headwind.model import Condition, Matrix, Repetition, Result
 from headwind.report.verdicts import open_text
 from headwind.verdicts.findings import Pair
-from headwind.verdicts.judgement import Judge
 from headwind.verdicts.pending import Open, joining_bar
 from headwind.verdicts.stats import e_bh
 from impair.profile import Delay, Link, Profile
-from tests.fake import example_matrix, found, next_block
+from tests.fake import example_matrix, found, next_block, still_open
 from tests.verdicts.test_findings import one_second, run, usual
 
 MANY = [Profile(f"delay{number}", downlink=Link(delay=Delay(number / 1000))) for number in range(1, 9)]
@@ -25,7 +24,7 @@ FIRST, *OTHERS = WIDE.conditions
 
 
 def opened(results: list[Result], condition: Condition = FIRST) -> Open | None:
-    return next((item for item in Judge(WIDE, results).open(one_second) if item.condition is condition), None)
+    return next((item for item in still_open(WIDE, results, one_second) if item.condition is condition), None)
 
 
 def with_noise(blocks: int) -> list[Result]:
@@ -73,7 +72,7 @@ def test_the_next_block_goes_where_the_first_of_several_comparisons_is_settled_s
 
 def test_when_all_is_settled_no_block_is_chosen() -> None:
     results = [result for condition in WIDE.conditions for result in run(WIDE, condition, 15)]
-    assert Judge(WIDE, results).open(one_second) == []
+    assert still_open(WIDE, results, one_second) == ()
     assert next_block(WIDE, results, one_second, 1e6) is None
 
 
@@ -84,7 +83,7 @@ def test_one_decided_metric_is_enough() -> None:
         for result, noisy in zip(run(WIDE, condition, 15), run(WIDE, condition, 15, usual(0.5)), strict=True):
             metrics = {**result.metrics, "total_s": noisy.metrics["total_s"]}
             results.append(replace(result, metrics=metrics))
-    assert Judge(WIDE, results).open(one_second) == []
+    assert still_open(WIDE, results, one_second) == ()
 
 
 @given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 30))

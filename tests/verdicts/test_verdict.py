@@ -22,7 +22,7 @@ from headwind.verdicts.verdict import (
     follow,
     judge,
 )
-from headwind.verdicts.winner import Standing, Top, winner
+from headwind.verdicts.winner import Lead, Top, winner
 
 RULE = Rule()
 M = RULE.margin
@@ -307,23 +307,23 @@ def top(h2_h1: Verdict, h3_h1: Verdict, h3_h2: Verdict) -> Top:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "protocols", "standing"),
+    ("verdicts", "protocols", "lead"),
     [
-        ((V.TIE, V.FASTER, V.FASTER), ("h3",), Standing.WINNER),
-        ((V.SLOWER, V.SLOWER, V.TIE), ("h1",), Standing.WINNER),
-        ((V.FASTER, V.FASTER, V.TIE), ("h2", "h3"), Standing.TIE),
-        ((V.TIE, V.TIE, V.TIE), ("h1", "h2", "h3"), Standing.TIE),
-        ((V.FASTER, V.FASTER, V.SLIGHTLY_FASTER), ("h2", "h3"), Standing.OPEN),  # the margin is not cleared
-        ((V.FASTER, V.FASTER, V.UNDECIDED), ("h2", "h3"), Standing.OPEN),
-        ((V.FASTER, V.INCONCLUSIVE, V.FASTER), ("h3",), Standing.OPEN),  # beats the runner-up, not yet the third
-        ((V.COMPLETES_LESS, V.SLOWER, V.FASTER), ("h1",), Standing.WINNER),
-        ((V.FASTER, V.SLOWER, V.FASTER), ("h1", "h2", "h3"), Standing.OPEN),  # a circle
+        ((V.TIE, V.FASTER, V.FASTER), ("h3",), Lead.WINNER),
+        ((V.SLOWER, V.SLOWER, V.TIE), ("h1",), Lead.WINNER),
+        ((V.FASTER, V.FASTER, V.TIE), ("h2", "h3"), Lead.TIE),
+        ((V.TIE, V.TIE, V.TIE), ("h1", "h2", "h3"), Lead.TIE),
+        ((V.FASTER, V.FASTER, V.SLIGHTLY_FASTER), ("h2", "h3"), Lead.OPEN),  # the margin is not cleared
+        ((V.FASTER, V.FASTER, V.UNDECIDED), ("h2", "h3"), Lead.OPEN),
+        ((V.FASTER, V.INCONCLUSIVE, V.FASTER), ("h3",), Lead.OPEN),  # beats the runner-up, not yet the third
+        ((V.COMPLETES_LESS, V.SLOWER, V.FASTER), ("h1",), Lead.WINNER),
+        ((V.FASTER, V.SLOWER, V.FASTER), ("h1", "h2", "h3"), Lead.OPEN),  # a circle
     ],
 )
 def test_the_winner_clears_the_margin_against_every_other(
-    verdicts: tuple[Verdict, Verdict, Verdict], protocols: tuple[str, ...], standing: Standing
+    verdicts: tuple[Verdict, Verdict, Verdict], protocols: tuple[str, ...], lead: Lead
 ) -> None:
-    assert top(*verdicts) == Top(protocols, standing)
+    assert top(*verdicts) == Top(protocols, lead)
 
 
 def test_the_winner_does_not_depend_on_which_way_a_pair_was_compared() -> None:
@@ -331,7 +331,7 @@ def test_the_winner_does_not_depend_on_which_way_a_pair_was_compared() -> None:
 
 
 def test_whom_nobody_compared_with_it_a_winner_has_not_beaten() -> None:
-    assert winner(("h1", "h2", "h3"), {("h1", "h2"): V.FASTER}) == Top(("h2", "h3"), Standing.OPEN)
+    assert winner(("h1", "h2", "h3"), {("h1", "h2"): V.FASTER}) == Top(("h2", "h3"), Lead.OPEN)
 
 
 def test_the_rate_of_a_forecast_is_that_of_its_best_horizon() -> None:

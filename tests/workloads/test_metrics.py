@@ -248,7 +248,6 @@ def test_what_got_no_new_block_is_not_judged_again(monkeypatch: pytest.MonkeyPat
     judged.clear()
     judge.tell(results[-3:])
     said(judge)
-    judge.open(lambda _: 1.0)
     said(judge)
     assert judged == [results[-1].trial.block.condition.id]
 

@@ -51,7 +51,7 @@ def verdicts_json(data: RunData, verdicts: Judgement) -> dict[str, Any]:
             "false_discovery_ratio": FALSE_SHARE,
         },
         "best": {
-            name: {"protocols": list(top.protocols), "standing": top.standing.value}
+            name: {"protocols": list(top.protocols), "standing": top.lead.value}
             for name, top in tops(verdicts, [arm.name for arm in data.matrix.arms]).items()
         },
         "comparisons": [_comparison(line, rule) for line in verdicts.lines],

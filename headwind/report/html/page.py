@@ -20,7 +20,7 @@ from headwind.report.commands import tc_command
 from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, condition_view, trial_text
 from headwind.report.data import RunData
 from headwind.report.doubts import doubts
-from headwind.report.drift import drift_text
+from headwind.report.drift import drift_text, usual_times
 from headwind.report.html import templating
 from headwind.report.html.colours import arm_style
 from headwind.report.html.embedded import embedded
@@ -94,6 +94,7 @@ def render(data: RunData, generated_at_s: float) -> str:
     """The page as HTML5. The same run gives the same text but for the time of generation (seconds since the epoch)."""
     script = templating.text_of("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    usual = usual_times(data)
     return templating.page(
         "report.html.j2",
         GLOBALS,
@@ -108,7 +109,8 @@ def render(data: RunData, generated_at_s: float) -> str:
         named_trials=NAMED_TRIALS,
         facts=list(facts_of(data.environment)),
         first_facts=list(first_facts(data.environment)),
-        drift=drift_text(data),
+        drift=drift_text(data, usual),
+        timeline=timeline_picture(data, usual),
         resolved=json.dumps(matrix_to_json(data.matrix), indent=2, ensure_ascii=False),
         method=list(method(data)),
     )  # fmt: skip
@@ -156,7 +158,6 @@ def _verdicts(data: RunData) -> dict[str, Any]:
             result.trial.id: row.anchor for view in views for row in view.rows for result in row.results.values()
         },
         "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule) for view in views],
-        "timeline": timeline_picture(data, matrix.conditions),
         "sweeps": sweep_pictures(matrix, verdicts),
         "published": published_rows(data, verdicts),
         "profiles": list(dict.fromkeys(item.profile.name for item in matrix.conditions)),

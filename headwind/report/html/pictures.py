@@ -17,7 +17,7 @@ from headwind.report.answer import name_of
 from headwind.report.condition import ConditionView, Running
 from headwind.report.cost import Cost, Times, costs
 from headwind.report.data import RunData, is_data
-from headwind.report.drift import relative_time, usual_times
+from headwind.report.drift import Key, relative_time
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
 from headwind.report.standing import Standing
@@ -181,18 +181,18 @@ def interval_domain(intervals: Iterable[Interval]) -> tuple[float, float]:
     return math.exp(-reach), math.exp(reach)
 
 
-def timeline_picture(data: RunData, conditions: Sequence[Condition]) -> Markup:
+def timeline_picture(data: RunData, usual: Mapping[Key, float]) -> Markup:
     """When every attempt ran, and how long beside its like: whether the machine drifted."""
+    conditions = data.matrix.conditions
     lanes = {condition.id: lane for lane, condition in enumerate(conditions)}
     start_s = min((result.started_at for result in data.results if result.started_at), default=0.0)
-    typical = usual_times(data)
     bars = [
         Bar(
             arm=result.trial.arm.name,
             lane=lanes[result.trial.block.condition.id],
             start_s=result.started_at - start_s,
             length_s=sum(result.phases_s.values()),
-            relative=relative_time(result, typical),
+            relative=relative_time(result, usual),
             finished=result.outcome is Outcome.OK,
         )
         for result in data.results

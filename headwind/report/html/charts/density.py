@@ -28,7 +28,8 @@ def bandwidth(values: Floats) -> float:
 def density(values: Sequence[float]) -> tuple[Floats, Floats]:
     """POINTS places and how densely the values lie there; its integral is about 1. Two empty arrays if all are equal.
 
-    It reaches two bandwidths beyond the values, where what is left is an eighth of one kernel.
+    It reaches two bandwidths beyond the values, where what is left is an eighth of one kernel. The heights are those of
+    scipy.stats.gaussian_kde (a test compares them); to import that takes longer than to draw a page.
     """
     data = np.asarray(values, dtype=float)
     width = bandwidth(data)

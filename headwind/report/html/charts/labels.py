@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
+from scipy.optimize import isotonic_regression
 
 from headwind.report.html.charts.marks import stamp
 from headwind.report.html.charts.svg import LINE, text, text_width
@@ -33,22 +34,18 @@ def spread(wishes: Sequence[float], sizes: Sequence[float], low: float, high: fl
     """Middles for things of these sizes: as near to the wishes (by squares) as they can be without overlapping.
 
     Things keep the order of their wishes and lie between low and high, or begin at low where there is too little room.
-    The best places are an isotonic regression: by pooling adjacent violators (Ayer et al., Ann. Math. Stat. 26, 1955).
+    The best places are an isotonic regression of where the whole stack would begin for each thing's sake.
     """
     order = sorted(range(len(wishes)), key=lambda index: wishes[index])
     before, filled = {}, 0.0
     for index in order:
         before[index] = filled + sizes[index] / 2
         filled += sizes[index]
-    pools: list[tuple[float, int]] = []  # mean wish for where the whole stack would begin, and of how many
-    for index in order:
-        mean, count = wishes[index] - before[index], 1
-        while pools and pools[-1][0] > mean:
-            more, others = pools.pop()
-            mean, count = (mean * count + more * others) / (count + others), count + others
-        pools.append((mean, count))
-    begins = [max(low, min(mean, high - filled)) for mean, count in pools for _ in range(count)]
-    places = {index: begin + before[index] for index, begin in zip(order, begins, strict=True)}
+    begins = isotonic_regression([wishes[index] - before[index] for index in order]).x
+    places = {
+        index: max(low, min(float(begin), high - filled)) + before[index]
+        for index, begin in zip(order, begins, strict=True)
+    }
     return [places[index] for index in range(len(wishes))]
 
 
