@@ -74,6 +74,17 @@ PROCESSOR_TIMES = tuple(
     Metric(f"{host}_cpu_s", f"processor time of the {host}", f"{host} CPU", "s", use=Use.SHOWN)
     for host in ("client", "router", "server")
 )
+# What any workload took of the network, and where it stood still, as the hosts count it.
+SILENCE = Metric("silence_s", "longest time without a packet", "silence", "s")
+WIRE_PACKETS = Metric("wire_packets", "packets that both ends sent", "packets")
+WIRE_BYTES = Metric("wire_bytes", "bytes that both ends sent, with all headers", "wire bytes")
+RESENT = Metric("tcp_resent", "TCP segments that both ends sent again", "resent")
+TIMEOUTS = Metric("tcp_timeouts", "TCP's retransmission timers that ran out", "timeouts")
+FAST_RESENT = Metric("tcp_fast_resent", "TCP segments that acknowledgements had sent again", "fast")
+LOSS_PROBES = Metric("tcp_loss_probes", "TCP's tail loss probes", "probes")
+SYN_RESENT = Metric("tcp_syn_resent", "TCP's openings that were sent again", "SYN again")
+SPURIOUS = Metric("tcp_spurious_timeouts", "TCP's timeouts that were found to be needless", "needless timeouts")
+NEEDLESS = Metric("tcp_needless", "TCP segments that were sent again and had arrived", "needless")
 BUSY = Metric("processors_busy", "processors that all three kept busy, on average", "processors")
 MACHINE = Metric("machine_busy_ratio", "share of the machine's processors in use, niced work not counted", "machine",
                  "ratio")  # fmt: skip
@@ -97,6 +108,10 @@ class Workload(ABC):
     kind: ClassVar[str]
     metrics: ClassVar[tuple[Metric, ...]]
     rates: ClassVar[tuple[Rate, ...]] = ()
+    progress: ClassVar[Mapping[float, Metric]] = {}  # in s: when so large a share of it was done, from few to all
+    handshake: ClassVar[tuple[Metric, ...]] = ()  # in s: the median and the slowest of a trial, if it has any
+    given_up: ClassVar[Metric | None] = None  # packets that a client took for lost, where the kernel knows of none
+    payload: ClassVar[Metric | None] = None  # the bytes that it is about
 
     name: str
 
@@ -146,6 +161,10 @@ class Workload(ABC):
 
         The ends that are known, under `low_key` and `high_key` of metrics of which Unfinished.BOUNDED is said.
         """
+
+    @abstractmethod
+    def further(self, answer: Mapping[str, Any]) -> dict[str, float]:
+        """Metrics that the answer of a client that ended by itself holds besides its own: those of `progress`."""
 
     @abstractmethod
     def size(self) -> float:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from impair.profile import Direction, Link
 
-Counted = TypeVar("Counted", bound="Frames | NetemCounters")
+Counted = TypeVar("Counted", bound="Frames | NetemCounters | TcpCounters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,29 @@ class Processors:
 
 
 @dataclass(frozen=True, slots=True)
+class TcpCounters:
+    """Why TCP of a host sent anything again, over all its connections (TcpExt of /proc/net/netstat).
+
+    `timeouts`: a retransmission timer ran out; `fast_resent`: segments sent again because of acknowledgements;
+    `loss_probes`: tail loss probes (RFC 8985); `syn_resent`: SYN or SYN-ACK again; `spurious_timeouts`: found to have
+    been needless (F-RTO); `needless`: the peer said by DSACK that it had a segment already.
+    """
+
+    timeouts: int
+    fast_resent: int
+    loss_probes: int
+    syn_resent: int
+    spurious_timeouts: int
+    needless: int
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointCounters(Frames):
     """Of client or server: frames and bytes, then errors of IP, UDP and TCP (/proc/net/snmp).
 
     A datagram counts in udp_in_datagrams when it is read. `oversize_frames` are longer than any frame may be.
-    `largest_gap_s` is the longest time since the last look in which this host did not run.
+    `largest_gap_s` is the longest time since the last look in which this host did not run. `tcp`: None where the
+    kernel does not tell, and in runs from before it was asked.
     """
 
     ip_in_receives: int
@@ -88,6 +106,7 @@ class EndpointCounters(Frames):
     oversize_frames: int
     processors: Processors
     largest_gap_s: float
+    tcp: TcpCounters | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,5 +299,7 @@ def gained(before: Counted, after: Counted) -> Counted:
     grown = {}
     for item in fields(after):
         old, new = getattr(before, item.name), getattr(after, item.name)
+        if isinstance(new, TcpCounters) and isinstance(old, TcpCounters):
+            new = gained(old, new)
         grown[item.name] = new - old if isinstance(new, int) and isinstance(old, int) else new
     return type(after)(**grown)

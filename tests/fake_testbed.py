@@ -283,7 +283,11 @@ class FakeClient(FakeAgent):
                 "request_p95_s": total_s / 2, "requests_succeeded": succeeded, "requests_failed": broken.failed,
                 "bytes_body": body_bytes,
             },
-            "samples": {"request_start_s": [], "request_took_s": [], "request_status": []},
+            "samples": {
+                "request_start_s": [0.0] * succeeded, "request_status": [200] * succeeded,
+                "request_took_s": [total_s * (number + 1) / succeeded for number in range(succeeded)],
+                "connect_s": [total_s / 4, total_s / 2],
+            },
             "windows": {"window_bytes": (1 << 24) - 1}, "silence_s": world.silence_s, "cpu_s": 0.0,
             "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s},
             "congestion": [] if asked["protocol"] == "h3" else [broken.congestion or world.congestion["client"]],

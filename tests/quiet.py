@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from impair.messages import DecisionCounters, EndpointCounters, NetemCounters, PortFrames
+from impair.messages import DecisionCounters, EndpointCounters, NetemCounters, PortFrames, TcpCounters
 from impair.profile import Direction, Link
 
 ALL_QUIET: dict[str, Any] = {"processors": {"clock_s": 0.0}, "largest_gap_s": 0.0}
-COUNTS = tuple(item.name for item in fields(EndpointCounters) if item.name not in ALL_QUIET)
+COUNTS = tuple(item.name for item in fields(EndpointCounters) if item.name not in (*ALL_QUIET, "tcp"))
 NETEM = tuple(item.name for item in fields(DecisionCounters))
 NEW_IN_7_2 = NETEM[len(fields(NetemCounters)) :]
 
 
 def endpoint(**counts: Any) -> dict[str, Any]:
     """An EndpointCounters."""
-    return {**dict.fromkeys(COUNTS, 0), **ALL_QUIET, **counts}
+    tcp = dict.fromkeys((item.name for item in fields(TcpCounters)), 0)
+    return {**dict.fromkeys(COUNTS, 0), **ALL_QUIET, "tcp": tcp, **counts}
 
 
 def netem(link: Link | Mapping[str, Any], seed: int | None = 1, **counts: int) -> dict[str, Any]:

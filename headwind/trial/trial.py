@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from headwind.arm import Protocol
 from headwind.model import Outcome, Proof, Result, Trial
 from headwind.proof.bursts import stalls
 from headwind.proof.evidence import Evidence, Missed, Moment
@@ -15,6 +16,7 @@ from headwind.proof.expectation import Expectation
 from headwind.proof.processors import costs, processor_limits
 from headwind.proof.proof import prove
 from headwind.proof.windows import window_warnings
+from headwind.proof.wire import wire
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed.operations import CONTAINER_COUNTERS, COUNTERS, HEALTH, RUN, SHOW, WINDOWS
 from headwind.testbed.testbed import Testbed
@@ -88,10 +90,11 @@ def run_trial(
         answer["content"] = asdict(fetched) if fetched else {}
         is_healthy = testbed.server.call(HEALTH) == health
     outcome, reason = decide(trial, run, answer, fetched, proof, is_healthy=is_healthy)
-    metrics = run.metrics
+    metrics = {**run.metrics, **trial.workload.further(answer)}
     if outcome is Outcome.TIMEOUT:
         metrics = {"timeout_s": timeout_s, **trial.block.condition.workload.bounds(answer, timeout_s)}
     metrics = {**metrics, **costs(run, before.processors(), after.processors())}
+    metrics |= wire(evidence, run.silence_s, over_tcp=trial.protocol is not Protocol.H3)
     return Result(
         trial, outcome, reason, metrics, proof, answer, " ".join(run.command), watch.phases_s, attempt, started_at
     )

@@ -36,16 +36,30 @@ REQUEST = Metric(
     "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED
 )
 TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)
+PROGRESS = {
+    share: Metric(f"done_{name}_s", f"time until {said} of the requests were done", f"{said} done", "s",
+                  unfinished=Unfinished.BOUNDED)
+    for share, name, said in ((0.5, "p50", "50 %"), (0.9, "p90", "90 %"), (0.99, "p99", "99 %"), (1.0, "all", "100 %"))
+}  # fmt: skip
+CONNECT = Metric("connect_p50_s", "median time to connect", "median connect", "s", use=Use.SHOWN)
+SLOWEST = Metric("connect_max_s", "slowest handshake", "slowest handshake", "s")
+GIVEN_UP = Metric("quic_packets_lost", "packets that the QUIC client took for lost", "lost")
+BODY = Metric("bytes_body", "bytes of response bodies", "body bytes", better=Better.MORE)
 FURTHER = (
     Metric("request_p99_s", "99th percentile per request", "99th percentile", "s", use=Use.SHOWN),
     Metric("ttfb_p50_s", "median time to first byte", "median TTFB", "s", use=Use.SHOWN),
-    Metric("connect_p50_s", "median time to connect", "median connect", "s", use=Use.SHOWN),
+    CONNECT,
     Metric("requests_per_s", "requests per second", "requests/s", "per_s", Better.MORE),
     Metric("goodput_bps", "goodput", "goodput", "bps", Better.MORE),
     Metric("requests_succeeded", "requests that succeeded", "succeeded", better=Better.MORE),
     Metric("requests_failed", "requests that failed", "failed"),
     Metric("bytes_total", "bytes received", "bytes"),
-    Metric("bytes_body", "bytes of response bodies", "body bytes", better=Better.MORE),
+    BODY,
+    *PROGRESS.values(),
+    SLOWEST,
+    GIVEN_UP,
+    Metric("quic_packets_sent", "packets that the QUIC client sent", "sent"),
+    Metric("quic_packets_received", "packets that the QUIC client received", "received"),
 )
 
 
@@ -59,6 +73,10 @@ class H2load(Workload):
         Rate("requests_rate", "Requests/s", "requests_succeeded"),
         Rate("goodput_bps", "Throughput", "bytes_body", times=8),
     )
+    progress: ClassVar[Mapping[float, Metric]] = PROGRESS
+    handshake: ClassVar[tuple[Metric, ...]] = (CONNECT, SLOWEST)
+    given_up: ClassVar[Metric | None] = GIVEN_UP
+    payload: ClassVar[Metric | None] = BODY
 
     requests: int
     connections: int
@@ -94,7 +112,7 @@ class H2load(Workload):
         return f"{missing} of {self.requests} requests failed" if missing > 0 else ""
 
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
-        """Of the mean completion and of the median request, from the requests that were answered in time.
+        """Of progress, mean completion and median request, from the requests that were answered in time.
 
         The others would have been done after the timeout, or never, so the mean is larger than with them at the
         timeout. How long they would have taken from their own start nobody knows: with f of n answered, the median is
@@ -105,10 +123,33 @@ class H2load(Workload):
         answered = [(start_s + took_s, took_s) for start_s, took_s, status in rows if 200 <= status < 400]
         missing, took = n - len(answered), sorted(took_s for _, took_s in answered)
         ends = {DONE.low_key: (math.fsum(done_s for done_s, _ in answered) + missing * timeout_s) / n}
+        reached = self._reached([done_s for done_s, _ in answered])
+        for metric in PROGRESS.values():
+            ends[metric.low_key] = min(reached.get(metric.key, timeout_s), timeout_s)
+            if metric.key in reached:
+                ends[metric.high_key] = ends[metric.low_key]
         if len(answered) > n / 2:
             ends[REQUEST.low_key] = statistics.median([0.0] * missing + took)
             ends[REQUEST.high_key] = statistics.median([*took, *[math.inf] * missing])
         return ends
+
+    def further(self, answer: Mapping[str, Any]) -> dict[str, float]:
+        """When how many requests were answered, from the start of the client; the slowest handshake; QUIC's counts."""
+        columns = answer.get("samples") or {}
+        rows = zip(*(columns.get(name, ()) for name in ("request_start_s", "request_took_s", "request_status")),
+                   strict=True)  # fmt: skip
+        found = self._reached([start_s + took_s for start_s, took_s, status in rows if 200 <= status < 400])
+        if columns.get("connect_s"):
+            found[SLOWEST.key] = max(columns["connect_s"])
+        quic = {f"quic_{name}": sum(columns.get(name, ())) for name in ("packets_lost", "packets_sent",
+                                                                        "packets_received")}  # fmt: skip
+        return {**found, **(quic if "packets_lost" in columns else {})}
+
+    def _reached(self, done_s: Sequence[float]) -> dict[str, float]:
+        """When each share of PROGRESS was reached; those that were not are absent."""
+        ordered = sorted(done_s)
+        places = {metric.key: math.ceil(share * self.requests) - 1 for share, metric in PROGRESS.items()}
+        return {key: round(ordered[place], 6) for key, place in places.items() if place < len(ordered)}
 
     def contradiction(self, answer: Mapping[str, Any]) -> str:
         """h2load tells the same run in three ways, which must agree (client/h2load.py)."""

@@ -21,7 +21,7 @@ from impair.endpoint.probe import Listener, attach_filter, send_train
 from impair.endpoint.tcp_state import congestion_of, destroy_sockets, flush_metrics
 from impair.fingerprint import fingerprint
 from impair.interface import EndpointError, Interface
-from impair.messages import EndpointCounters, FarEnds, Hello, Listening, TrainSeen
+from impair.messages import EndpointCounters, FarEnds, Hello, Listening, TcpCounters, TrainSeen
 from impair.plain import oddities
 from impair.ports import far_ends, frame_counters
 from impair.processors import kept_waiting
@@ -39,6 +39,14 @@ SNMP_COUNTERS = {  # group and column of /proc/net/snmp
     "udp_in_csum_errors": ("Udp", "InCsumErrors"),
     "tcp_in_csum_errors": ("Tcp", "InCsumErrors"),
     "tcp_retrans_segs": ("Tcp", "RetransSegs"),
+}
+TCP_COUNTERS = {  # of TcpExt in /proc/net/netstat
+    "timeouts": "TCPTimeouts",
+    "fast_resent": "TCPFastRetrans",
+    "loss_probes": "TCPLossProbes",
+    "syn_resent": "TCPSynRetrans",
+    "spurious_timeouts": "TCPSpuriousRTOs",
+    "needless": "TCPDSACKRecv",
 }
 SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
 ETH_P_ALL = 3
@@ -156,6 +164,7 @@ class Endpoint:
             oversize_frames=self.oversize.read(),
             processors=kept_waiting(),
             largest_gap_s=self.pulse.largest_gap_s(),
+            tcp=tcp_counters(Path("/proc/net/netstat").read_text()),
         )  # fmt: skip
 
     def examine(self) -> list[str]:
@@ -193,12 +202,26 @@ class Endpoint:
 
 def snmp_counters(text: str) -> dict[str, int]:
     """The counters of SNMP_COUNTERS out of the text of /proc/net/snmp. Raises KeyError when one is missing."""
+    groups = _groups(text)
+    return {name: int(groups[group][column]) for name, (group, column) in SNMP_COUNTERS.items()}
+
+
+def tcp_counters(text: str) -> TcpCounters | None:
+    """The counters of TCP_COUNTERS out of the text of /proc/net/netstat; None where this kernel lacks one."""
+    extended = _groups(text).get("TcpExt", {})
+    if not extended.keys() >= set(TCP_COUNTERS.values()):
+        return None
+    return TcpCounters(**{name: int(extended[column]) for name, column in TCP_COUNTERS.items()})
+
+
+def _groups(text: str) -> dict[str, dict[str, str]]:
+    """Pairs of lines, names and then numbers, by the group that both begin with."""
     groups: dict[str, dict[str, str]] = {}
     lines = text.splitlines()
     for names, numbers in zip(lines[::2], lines[1::2], strict=True):
         group, *columns = names.split()
         groups[group.rstrip(":")] = dict(zip(columns, numbers.split()[1:], strict=True))
-    return {name: int(groups[group][column]) for name, (group, column) in SNMP_COUNTERS.items()}
+    return groups
 
 
 HERE = Endpoint()

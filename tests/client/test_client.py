@@ -23,6 +23,7 @@ import pytest
 from client import agent
 from client.h2load import Fetch, Output, interpret, metrics, negotiated, quic, reconcile, samples, totals
 from client.h2load import _log_rows as log_rows
+from headwind.workloads.h2load import H2load
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOLDEN = Path(__file__).parent.parent / "golden" / "h2load"  # what h2load 1.70 wrote against our nginx
@@ -115,6 +116,17 @@ def test_the_mean_completion_is_the_area_above_the_curve_of_completion(case: str
     assert found["mean_done_s"] == pytest.approx(area, abs=2e-6)
     assert 0 < found["mean_done_s"] < found["total_s"] + 0.1, "the program starts before the clock of its total time"
     assert "mean_done_s" not in interpret(output, requests + 1, started_at)["metrics"], "not of a part of them"
+
+
+@pytest.mark.parametrize("case", ["h1", "h2", "h3"])
+def test_from_what_the_client_told_the_host_knows_when_all_was_done_and_the_slowest_handshake(case: str) -> None:
+    output, requests, started_at = golden(case)
+    answer = interpret(output, requests, started_at)
+    found, performance = H2load("any", requests, 2, 5).further(answer), result_of(case)["performance"]
+    assert found["connect_max_s"] == pytest.approx(performance["connect"]["max"], abs=2e-6)
+    assert found["connect_max_s"] < found["done_all_s"] < answer["metrics"]["total_s"] + 0.1
+    assert found["done_p50_s"] <= found["done_p90_s"] <= found["done_p99_s"] <= found["done_all_s"]
+    assert ("quic_packets_lost" in found) == (case == "h3")
 
 
 @pytest.mark.parametrize("case", ["h1", "h2", "h3"])

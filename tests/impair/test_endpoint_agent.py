@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from impair import interface
-from impair.endpoint.agent import OPERATIONS, SNMP_COUNTERS, Endpoint, snmp_counters
+from impair.endpoint.agent import OPERATIONS, SNMP_COUNTERS, TCP_COUNTERS, Endpoint, snmp_counters, tcp_counters
 from impair.interface import MUST_BE_OFF, EndpointError, Interface, check_offloads
+from impair.messages import TcpCounters
 from impair.wire import answer
 
 SNMP = """\
@@ -20,6 +21,14 @@ Tcp: RtoAlgorithm MaxConn ActiveOpens RetransSegs InErrs OutRsts InCsumErrors
 Tcp: 1 -1 12 17 0 5 9
 Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors IgnoredMulti MemErrors
 Udp: 100 1 2 90 6 7 8 0 0
+"""
+
+
+NETSTAT = """\
+TcpExt: SyncookiesSent TCPFastRetrans TCPTimeouts TCPLossProbes TCPDSACKRecv TCPSpuriousRTOs TCPSynRetrans
+TcpExt: 0 11 12 13 14 15 16
+IpExt: InNoRoutes InCEPkts
+IpExt: 0 0
 """
 
 
@@ -40,6 +49,18 @@ def test_counters_are_found_by_their_names() -> None:
 def test_a_counter_that_is_missing_is_not_zero(column: str) -> None:
     with pytest.raises(KeyError, match=column):
         snmp_counters(SNMP.replace(column, "Other"))
+
+
+def test_why_tcp_sent_anything_again_is_found_by_name() -> None:
+    assert tcp_counters(NETSTAT) == TcpCounters(
+        timeouts=12, fast_resent=11, loss_probes=13, syn_resent=16, spurious_timeouts=15, needless=14
+    )
+
+
+@pytest.mark.parametrize("column", TCP_COUNTERS.values())
+def test_a_kernel_that_does_not_tell_why_is_no_kernel_that_sent_nothing_again(column: str) -> None:
+    assert tcp_counters(NETSTAT.replace(column, "Other")) is None
+    assert tcp_counters("IpExt: InNoRoutes\nIpExt: 0\n") is None
 
 
 @pytest.mark.parametrize("name", [name for name in MUST_BE_OFF if name != "rx-checksumming"])

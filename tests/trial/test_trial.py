@@ -21,7 +21,7 @@ from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile, Rate
 from nginx.objects import content
 from tests import quiet
-from tests.fake_testbed import Sabotage, World, fake_testbed
+from tests.fake_testbed import FRAMES_PER_REQUEST, Sabotage, World, fake_testbed
 
 BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
 
@@ -81,6 +81,25 @@ def test_what_goes_wrong_is_called_by_its_name(sabotage: Sabotage, outcome: Outc
     result = outcome_of(sabotage)
     assert result.outcome is outcome
     assert word in result.reason
+
+
+@pytest.mark.parametrize("arm", [H2, H3])
+def test_a_trial_keeps_when_its_requests_were_done_and_what_the_network_carried(arm: Arm) -> None:
+    with fake_testbed(World()) as testbed:
+        result = run_trial(testbed, a_trial(Profile("clean"), arm), 60.0)
+    total_s, requests = result.metrics["total_s"], 1000
+    done = [result.metrics[f"done_{share}_s"] for share in ("p50", "p90", "p99", "all")]
+    assert done == [pytest.approx(share * total_s, abs=2e-6) for share in (0.5, 0.9, 0.99, 1.0)]
+    assert result.metrics["connect_max_s"] == pytest.approx(total_s / 2)
+    assert result.metrics["wire_packets"] == 2 * FRAMES_PER_REQUEST * requests
+    assert result.metrics["silence_s"] == World().silence_s
+    assert ("tcp_resent" in result.metrics) == ("tcp_timeouts" in result.metrics) == (arm is H2)
+
+
+def test_a_trial_that_was_stopped_keeps_how_far_it_came() -> None:
+    result = outcome_of(Sabotage(hangs=True))
+    assert result.metrics["done_p50_low_s"] == result.metrics["done_p50_high_s"] < 60.0
+    assert "done_p50_s" not in result.metrics
 
 
 RATED = Profile("rated", downlink=Link(rate=Rate(100_000_000)))

@@ -44,7 +44,7 @@ from headwind.verdicts.judgement import Judge, Judgement
 from headwind.verdicts.outlook import blocks_needed
 from headwind.verdicts.stats import paired_bounds, two_sample_interval
 from headwind.verdicts.verdict import Rule, Verdict, compare, completion, ended, interval_of
-from headwind.workloads.h2load import DONE, REQUEST, TAIL, TOTAL, H2load
+from headwind.workloads.h2load import DONE, PROGRESS, REQUEST, TAIL, TOTAL, H2load
 from tests.fake import ARTICLE, ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, found, ok, timeout, trials_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -83,6 +83,9 @@ class Album(Workload):
 
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
         return {"pages_high_per_s": answer["pages"] / timeout_s}
+
+    def further(self, answer: Mapping[str, Any]) -> dict[str, float]:
+        return {"leaves_s": answer["leaves_s"]} if "leaves_s" in answer else {}
 
     def size(self) -> float:
         return self.pages
@@ -365,12 +368,16 @@ def test_what_a_stopped_client_tells_of_its_requests_holds_however_they_would_ha
     whole = {
         DONE: sum(start_s + took_s for start_s, took_s in requests) / len(requests),
         REQUEST: statistics.median(took_s for _, took_s in requests),
+        **{
+            metric: sorted(map(sum, requests))[math.ceil(share * len(requests)) - 1]
+            for share, metric in PROGRESS.items()
+        },
     }
     for metric, value in whole.items():
         bounds = observed(stopped, metric)
         assert bounds is not None
-        assert bounds.low <= value * (1 + 1e-12)
-        assert value <= bounds.high
+        assert bounds.low <= value * (1 + 1e-12) + (1e-6 if metric in PROGRESS.values() else 0), "to the microsecond"
+        assert value <= bounds.high + 1e-6
     known = observed(stopped, REQUEST)
     assert known is not None
     if len(done) > len(requests) / 2:
@@ -381,7 +388,21 @@ def test_what_a_stopped_client_tells_of_its_requests_holds_however_they_would_ha
 def test_a_request_that_failed_is_not_one_that_was_answered() -> None:
     columns = {"request_start_s": [0.0, 0.0, 0.0], "request_took_s": [1.0, 1.0, 1.0], "request_status": [200, -1, 503]}
     found = H2load("any", 3, 1, 1).bounds({"samples": columns}, 10.0)
-    assert found == {"mean_done_low_s": pytest.approx(7.0)}
+    assert found.pop("mean_done_low_s") == pytest.approx(7.0)
+    assert found == {metric.low_key: 10.0 for metric in PROGRESS.values()}, "half of three are two"
+
+
+def test_when_which_share_was_done_is_when_the_last_of_so_many_was() -> None:
+    columns = {
+        "request_start_s": [0.0] * 10, "request_took_s": [10.0, *range(1, 10)], "request_status": [200] * 10,
+        "connect_s": [0.1, 0.7], "packets_lost": [3, 4], "packets_sent": [10, 10], "packets_received": [20, 21],
+    }  # fmt: skip
+    found = H2load("any", 10, 2, 5).further({"samples": columns})
+    assert found == {
+        "done_p50_s": 5.0, "done_p90_s": 9.0, "done_p99_s": 10.0, "done_all_s": 10.0, "connect_max_s": 0.7,
+        "quic_packets_lost": 7, "quic_packets_sent": 20, "quic_packets_received": 41,
+    }  # fmt: skip
+    assert H2load("any", 10, 2, 5).further({}) == {}
 
 
 def test_a_stopped_trial_counts_as_unfinished_even_where_its_bounds_meet() -> None:
