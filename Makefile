@@ -10,6 +10,7 @@ MAKEFLAGS += --keep-going --no-builtin-rules --no-print-directory
 MATRIX ?= matrix.yaml
 SMOKE := experiments/smoke.yaml
 RUN ?= $(shell ls -d reports/*/ 2>/dev/null | sort | tail -n 1)
+BASE ?=
 ARGS ?=
 BUDGET ?=
 LANES ?=
@@ -19,7 +20,7 @@ RUNTIME := .venv/requirements.lock
 DEV := .venv/requirements-dev.lock
 
 ##@ The lab
-.PHONY: lab-run lab-smoke lab-plan lab-report lab-doctor lab-down
+.PHONY: lab-run lab-smoke lab-plan lab-report lab-compare lab-doctor lab-down
 lab-run: $(RUNTIME) docker ## Measure MATRIX=matrix.yaml, for at most BUDGET=2h, and write reports/<run-id>/report.html
 	@exec $(PY) lab.py run "$(MATRIX)" $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
@@ -32,6 +33,10 @@ lab-plan: $(RUNTIME) ## Say what MATRIX would run, and for how long; starts noth
 lab-report: $(RUNTIME) ## Draw the report of RUN=reports/<run-id> again (without RUN: of the newest run)
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
 	exec $(PY) lab.py report "$(RUN)" $(ARGS)
+
+lab-compare: $(RUNTIME) ## Say which protocols got worse from BASE=reports/<run-id> to RUN (without RUN: the newest run)
+	@test -n "$(BASE)" -a -n "$(RUN)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
+	exec $(PY) lab.py compare "$(BASE)" "$(RUN)" $(ARGS)
 
 lab-doctor: $(RUNTIME) ## Check what this machine can do, with the command that fixes each finding
 	@exec $(PY) lab.py doctor $(ARGS)

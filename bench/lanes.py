@@ -22,7 +22,7 @@ from headwind.observed import Observed, from_best, median, observed
 from headwind.report.data import RunData
 from headwind.report.verdicts import interval_text
 from headwind.run.journal import Run
-from headwind.verdicts.stats import two_sample_interval
+from headwind.verdicts.two_samples import gain, speeds
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIDENCE = 0.95
@@ -96,7 +96,7 @@ def compare(one: RunData, many: RunData) -> None:
             first, second = (sample(data, condition.id, str(arm)) for data in (one, many))
             if not first or not second:
                 continue
-            interval, _ = two_sample_interval(first, second, CONFIDENCE)
+            interval, _ = gain(speeds(first), speeds(second), CONFIDENCE)
             cells, ties = cells + 1, ties + (interval.low <= 0 <= interval.high)
             better = condition.workload.primary().better
             middles = " | ".join(str(median(from_best(values, better))) for values in (first, second))

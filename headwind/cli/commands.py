@@ -111,12 +111,19 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Say what got better or worse from one run to another; exits with 3 when something got worse."""
+    """Say which protocols got better or worse from one run to another; exits with 3 when one got worse."""
     from headwind.cli.progress import console
-    from headwind.report.compare.terminal import print_changes
+    from headwind.report.compare.changes_json import changes_text
+    from headwind.report.compare.terminal import compared, print_changes
+    from headwind.report.files import write_page
     from headwind.run.journal import Run
 
-    return 3 if print_changes(Run.open(Path(options.earlier)), Run.open(Path(options.later)), console()) else 0
+    earlier, later = Run.open(Path(options.earlier)), Run.open(Path(options.later))
+    comparison = compared(earlier, later, absolute=options.absolute)
+    print_changes(comparison, console())
+    if options.json:
+        print(f"and: {write_page(Path(options.json), changes_text(comparison))}")
+    return 3 if comparison.is_regression else 0
 
 
 def budget(text: str) -> float:
@@ -203,6 +210,10 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     commands.choices["compare"].add_argument("earlier", metavar="RUN_A", help="a run folder")
     commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
+    commands.choices["compare"].add_argument(
+        "--absolute", action="store_true", help="count what all protocols share, too: a slower machine is a regression"
+    )
+    commands.choices["compare"].add_argument("--json", metavar="FILE", help="write it for other programs, too")
     report = commands.choices["report"]
     report.add_argument(
         "run", nargs="+", metavar="RUN", help="a run folder, such as reports/<run-id>; of several: one page"

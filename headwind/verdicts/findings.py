@@ -249,13 +249,23 @@ def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, seen:
     return Finding(condition, pair, metric, comparison, tuple(claims), columns.rows, doubts, bounds=bounds)
 
 
+def is_bound(rows: Rows, pair: Pair) -> bool:
+    """Whether processors were the limit in BOUND_SHARE of the blocks in which both arms ran."""
+    bound, ran = _bound_blocks(rows, pair)
+    return ran > 0 and bound >= BOUND_SHARE * ran
+
+
+def _bound_blocks(rows: Rows, pair: Pair) -> tuple[int, int]:
+    ran = [(row[pair.base], row[pair.new]) for row in rows.values() if pair.base in row and pair.new in row]
+    return sum(any(result.is_processor_bound for result in results) for results in ran), len(ran)
+
+
 def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
     """A warning where the processors were the limit: how fast the machine is says nothing of the protocols."""
-    ran = [(row[pair.base], row[pair.new]) for row in rows.values() if pair.base in row and pair.new in row]
-    bound = sum(any(result.is_processor_bound for result in results) for results in ran)
-    if ran and bound >= BOUND_SHARE * len(ran):
+    if is_bound(rows, pair):
+        bound, ran = _bound_blocks(rows, pair)
         yield Caveat(
-            Concern.PROCESSORS, f"processors were the limit in {bound} of {len(ran)} blocks: the headline counts none"
+            Concern.PROCESSORS, f"processors were the limit in {bound} of {ran} blocks: the headline counts none"
         )
 
 

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, betaln, xlogy
+from scipy.special import bdtr, betaln
 
 from headwind.metric import Better
 from headwind.observed import Observed
@@ -160,7 +160,7 @@ def ratio_interval(lows: ArrayLike, highs: ArrayLike, confidence: float, anytime
     n = len(low)
     if n == 0:
         return Interval(-math.inf, math.inf, None, 0)
-    estimate = _median(low, high)
+    estimate = middle(low, high)
     rank = interval_rank(n, confidence, anytime)
     if rank == 0:
         return Interval(-math.inf, math.inf, estimate, n)
@@ -225,52 +225,7 @@ def _checked(lows: ArrayLike, highs: ArrayLike) -> tuple[Floats, Floats]:
     return low, high
 
 
-def two_sample_interval(
-    base: Sequence[Observed],
-    new: Sequence[Observed],
-    confidence: float,
-    margin: float = 0.0,
-    better: Better = Better.LESS,
-) -> tuple[Interval, float]:
-    """ln(median of base / median of new) of two samples that share no blocks, and ln of the evidence against +-margin.
-
-    The ratio is the other way round where more is better, as in paired_bounds.
-
-    Each sample tests every possible median of its own with log_e_of_count. The product of the two e-values is an
-    e-value for the pair of medians (Vovk and Wang, Ann. Statist. 49, 2021), whenever each run stopped; differences that
-    no pair of medians with a product below 1 / (1 - confidence) has are refuted. Nothing assumes that the two shapes
-    are alike. Both inputs are in any order; n of the interval is the smaller sample's. Infinite where it is still open.
-    """
-    log_limit = -math.log1p(-confidence)
-    over, under = (_sorted_logs(sample) for sample in ((base, new) if better is Better.LESS else (new, base)))
-    first, second = _levels(*over), _levels(*under)
-    pairs = [
-        (one + other, _apart(low, upper), _apart(high, lower))
-        for one, low, high in first
-        for other, lower, upper in second
-    ]
-    allowed = [(low, high) for log_e, low, high in pairs if log_e < log_limit]
-    evidence = min((log_e for log_e, low, high in pairs if low <= margin and high >= -margin), default=math.inf)
-    medians = _median(*over), _median(*under)
-    estimate = None if medians[0] is None or medians[1] is None else _apart(medians[0], medians[1])
-    n = min(len(base), len(new))
-    return Interval(min(low for low, _ in allowed), max(high for _, high in allowed), estimate, n), evidence
-
-
-def two_sample_completion(finished: Sequence[int], trials: Sequence[int]) -> float:
-    """ln of the evidence against "both finish equally often": how many of how many trials finished in each sample.
-
-    The product of two beta-binomial mixtures against a common share p, at the p that the data like best, so that it is
-    an e-value whatever p is (the split-free form of universal inference: Wasserman, Ramdas and Balakrishnan, PNAS 117,
-    2020), whenever each run stopped.
-    """
-    mixture = sum(float(betaln(k + 1, n - k + 1)) for k, n in zip(finished, trials, strict=True))
-    successes, failures = sum(finished), sum(trials) - sum(finished)
-    likelihood = float(xlogy(successes, successes) + xlogy(failures, failures) - xlogy(sum(trials), sum(trials)))
-    return mixture - likelihood
-
-
-def _median(lows: Floats, highs: Floats) -> float | None:
+def middle(lows: Floats, highs: Floats) -> float | None:
     """The median of values between sorted bounds; None without any, and where it is open.
 
     Unfinished trials leave it open, and so does a middle between two opposite infinities.
@@ -279,20 +234,3 @@ def _median(lows: Floats, highs: Floats) -> float | None:
     if not len(lows) or lows[near] != highs[near] or lows[far] != highs[far] or lows[near] == -lows[far] == -math.inf:
         return None
     return float((lows[near] + lows[far]) / 2)
-
-
-def _levels(lows: Floats, highs: Floats) -> list[tuple[float, float, float]]:
-    """For every count k of a sample: (ln e-value, low, high) of the medians of ln time that it would count for."""
-    n = len(lows)
-    inner = [(log_e_of_count(n, k), float(lows[k - 1]), float(highs[n - k])) for k in range(1, n // 2 + 1)]
-    return [(log_e_of_count(n, 0), -math.inf, math.inf), *inner]
-
-
-def _sorted_logs(sample: Sequence[Observed]) -> tuple[Floats, Floats]:
-    with np.errstate(divide="ignore"):
-        return np.sort(np.log([each.low for each in sample])), np.sort(np.log([each.high for each in sample]))
-
-
-def _apart(one: float, other: float) -> float:
-    """The difference of two logarithms; two zeros are equal."""
-    return 0.0 if one == other == -math.inf else one - other

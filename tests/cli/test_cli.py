@@ -15,7 +15,6 @@ import pytest
 import lab
 from headwind.cli import commands, doctor
 from headwind.errors import HeadwindError, UsageError
-from headwind.report.compare import terminal
 from headwind.run import disk
 from headwind.testbed import testbed
 from impair.profile import Profile
@@ -319,14 +318,6 @@ def test_every_end_has_its_exit_code_and_no_traceback(
 def test_a_budget_for_a_fixed_number_of_blocks_is_2(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("run", str(matrix), "--budget", "15min") == 2
     assert "--budget" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("worse", "code"), [(True, 3), (False, 0)])
-def test_a_regression_is_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worse: bool, code: int) -> None:
-    matrix = fake.example_matrix(Profile("clean"), repeat=1)
-    with fake.recorded(tmp_path, matrix, fake.ok_results(matrix)) as run:
-        monkeypatch.setattr(terminal, "print_changes", lambda *_: worse)
-        assert exit_code("compare", str(run.folder), str(run.folder)) == code
 
 
 def test_a_second_ctrl_c_does_not_disturb_the_clean_up() -> None:

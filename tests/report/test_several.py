@@ -13,6 +13,7 @@ import pytest
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol
 from headwind.errors import UsageError
 from headwind.format import clean
+from headwind.metric import Use
 from headwind.model import Repetition, SelfCheck
 from headwind.report import RunData
 from headwind.report.compare.agreement import Accord, accord, change_figures
@@ -266,20 +267,43 @@ def test_times_are_medians_with_ranges_and_failures() -> None:
 
 def test_of_two_runs_the_changes_are_those_of_the_comparison_in_the_terminal() -> None:
     before, after = run("a"), run("b", 2.0)
-    found = {
-        (change.condition.profile.name, change.arm.name, change.metric): change
-        for change in changes(after.matrix, before.latest, after.latest)
-    }
-    shown = rows(page(before, after), "times")
+    told = changes(after.matrix, before.latest, after.latest)
+    found = {(change.condition.profile.name, change.arm.name, change.metric): change for change in told.arms}
+    root = page(before, after)
+    shown = rows(root, "times")
     names = {"HTTP/1.1": "h1", "HTTP/2": "h2", "HTTP/3": "h3"}
     assert len(shown) == 9
     for row in shown:
         change = found[row["Condition"].split()[0], names[row["Version"]], TOTAL]
         cell = row["B against A, total time"]
         assert cell.startswith(change_figures(change))
-        assert cell.endswith("worse" if change.is_regression else "tie")
-        assert change.is_regression == (row["Version"] == "HTTP/3")
-    assert "From run A to run B, 9 of 27 figures got worse and 0 better." in words(page(before, after))
+        assert cell.endswith("worse" if row["Version"] == "HTTP/3" else "the same")
+    for row in rows(root, "verdicts"):
+        cell = row["Ratio of B against that of A"]
+        expected = (
+            "▼ 0.50x [0.50, 0.50] h3 worse"
+            if row["Comparison"].startswith("HTTP/3")
+            else "= 1.00x [1.00, 1.00] the same"
+        )
+        assert cell.startswith(expected)
+    metrics = ", ".join(metric.label for metric in H2load.with_use(Use.JUDGED))
+    assert f"From run A to run B: HTTP/3 worse: clean/article against h1 and h2 ({metrics}); delay" in words(root)
+
+
+def test_what_all_share_is_said_to_be_the_machines() -> None:
+    before, after = run("a"), run("b")
+    slower = tuple(
+        replace(
+            each, metrics={key: 2.2 * value if key.endswith("_s") else value for key, value in each.metrics.items()}
+        )
+        for each in after.results
+    )
+    root = page(before, replace(after, results=slower))
+    assert "All protocols alike, so no regression: the machine was 2.2 times slower" in words(root)
+    assert {row["B against A, total time"].rpartition("] ")[2] for row in rows(root, "times")} == {"worse like all"}
+    assert {row["Ratio of B against that of A"][:27] for row in rows(root, "verdicts")} == {
+        "= 1.00x [1.00, 1.00] the same"[:27]
+    }
 
 
 def test_of_more_than_two_runs_there_are_no_changes() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from headwind.arm import H1, H2, H3, Arm, Protocol, Role, arm_named
-from headwind.metric import Metric
 from headwind.model import (
     PROCESSOR_BOUND,
     Block,
@@ -28,11 +27,11 @@ from headwind.observed import Observed, observed
 from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
 from headwind.verdicts.assumptions import Concern
-from headwind.verdicts.changes import changes
 from headwind.verdicts.findings import Pair, columns_of, pairs_of, rows_of, rule_of, self_checks
-from headwind.verdicts.stats import two_sample_completion, two_sample_interval
+from headwind.verdicts.stats import Interval
+from headwind.verdicts.two_samples import gain, share_changed, speeds
 from headwind.verdicts.verdict import Verdict
-from headwind.workloads.h2load import DONE, REQUEST, TOTAL
+from headwind.workloads.h2load import REQUEST, TOTAL
 from impair.profile import Delay, Direction, Link, Profile
 from tests.fake import PROFILES, example_matrix, failed, found, invalid, lab_error, next_block, ok, still_open, timeout
 
@@ -315,13 +314,17 @@ def lognormal(rng: np.random.Generator, count: int, sigma: float, median_s: floa
     return [Observed.finished(float(value)) for value in median_s * np.exp(rng.normal(0, sigma, count))]
 
 
+def between(base: list[Observed], new: list[Observed]) -> tuple[Interval, float]:
+    return gain(speeds(base), speeds(new), 0.95)
+
+
 def test_the_interval_between_two_samples_covers_the_truth() -> None:
     """Different shapes and sizes, and a second run that stops when it likes what it sees: at least 95 % of 600."""
     rng, runs, missed, naive = np.random.default_rng(5), 600, 0, 0
     for _ in range(runs):
         base = lognormal(rng, int(rng.integers(9, 30)), 0.05)
         new = lognormal(rng, 40, 0.2, median_s=1 / 1.1)
-        stops = [two_sample_interval(base, new[:n], 0.95)[0] for n in (9, 15, 40)]
+        stops = [between(base, new[:n])[0] for n in (9, 15, 40)]
         chosen = max(stops, key=lambda interval: interval.low)  # the most flattering look
         missed += not chosen.low <= math.log(1.1) <= chosen.high
         naive += not stops[0].low <= math.log(1.1) <= stops[0].high
@@ -330,21 +333,21 @@ def test_the_interval_between_two_samples_covers_the_truth() -> None:
 
 def test_the_interval_between_two_samples_closes_and_finds_a_difference() -> None:
     rng = np.random.default_rng(6)
-    interval, log_e = two_sample_interval(lognormal(rng, 15, 0.03), lognormal(rng, 15, 0.03, 0.8), 0.95)
+    interval, log_e = between(lognormal(rng, 15, 0.03), lognormal(rng, 15, 0.03, 0.8))
     assert 0.05 < interval.low < math.log(1.25) < interval.high < 0.4
     assert log_e > math.log(20)
-    narrow = two_sample_interval(lognormal(rng, 60, 0.03), lognormal(rng, 60, 0.03), 0.95)[0]
+    narrow = between(lognormal(rng, 60, 0.03), lognormal(rng, 60, 0.03))[0]
     assert -0.049 < narrow.low < 0 < narrow.high < 0.049
 
 
 def test_the_interval_between_two_samples_is_open_where_it_must_be() -> None:
     few = [Observed.finished(1.0 + index / 100) for index in range(3)]
-    interval, log_e = two_sample_interval(few, few, 0.95)
+    interval, log_e = between(few, few)
     assert (interval.low, interval.high) == (-math.inf, math.inf)
     assert log_e <= 0
-    assert two_sample_interval([], few, 0.95)[0].estimate is None
+    assert between([], few)[0].estimate is None
     stalled = [Observed.unfinished(60.0)] * 12
-    slower = two_sample_interval([Observed.finished(1.0)] * 12, stalled, 0.95)[0]
+    slower = between([Observed.finished(1.0)] * 12, stalled)[0]
     assert slower.high <= math.log(1 / 60)
     assert slower.low == -math.inf
 
@@ -352,42 +355,8 @@ def test_the_interval_between_two_samples_is_open_where_it_must_be() -> None:
 def test_completion_of_two_samples_errs_rarely() -> None:
     rng = np.random.default_rng(7)
     alarms = sum(
-        two_sample_completion([int(rng.binomial(20, p)), int(rng.binomial(30, p))], [20, 30]) >= math.log(20)
+        share_changed([int(rng.binomial(20, p)), int(rng.binomial(30, p))], [20, 30]) >= math.log(20)
         for p in rng.uniform(0, 1, 3000)
     )
     assert alarms / 3000 <= 0.05
-    assert two_sample_completion([20, 5], [20, 20]) >= math.log(20)
-
-
-def both(matrix: Matrix, before: TimeOf, after: TimeOf, blocks: int = 15) -> Sequence[tuple[Metric, bool, bool]]:
-    """(metric, regression, improvement) of each change of h3 in the first condition."""
-    condition = matrix.conditions[0]
-    found = changes(matrix, run(matrix, condition, blocks, before), run(matrix, condition, blocks, after))
-    return [(c.metric, c.is_regression, c.is_improvement) for c in found if c.arm is H3]
-
-
-def test_between_runs_worse_better_and_the_same() -> None:
-    def scaled(factor: float, salt: str) -> TimeOf:
-        return lambda trial: factor * math.exp(random.Random(trial.id + salt).uniform(-0.02, 0.02))
-
-    same = scaled(1.0, "a")
-    assert both(CHECKED, same, scaled(1.0, "b")) == [(metric, False, False) for metric in (TOTAL, DONE, REQUEST)]
-    assert both(CHECKED, same, scaled(1.02, "b")) == [(metric, False, False) for metric in (TOTAL, DONE, REQUEST)]
-    assert both(CHECKED, same, scaled(1.2, "b")) == [(metric, True, False) for metric in (TOTAL, DONE, REQUEST)]
-    assert both(CHECKED, same, scaled(0.8, "b")) == [(metric, False, True) for metric in (TOTAL, DONE, REQUEST)]
-    assert both(CHECKED, same, scaled(2.0, "b"), blocks=3) == [
-        (metric, False, False) for metric in (TOTAL, DONE, REQUEST)
-    ]
-
-
-def test_a_protocol_that_stops_finishing_is_a_regression_however_fast_it_is() -> None:
-    before = run(CHECKED, CLEAN, 12)
-    after = [
-        timeout(result.trial) if result.trial.arm is H3 and result.trial.block.index else replace(
-            result, metrics={**result.metrics, "total_s": result.metrics["total_s"] / 3}
-        )
-        for result in run(CHECKED, CLEAN, 12)
-    ]  # fmt: skip
-    h3 = [change for change in changes(CHECKED, before, after) if change.arm is H3]
-    assert {change.verdict for change in h3} == {Verdict.COMPLETES_LESS}
-    assert all(change.is_regression for change in h3)
+    assert share_changed([20, 5], [20, 20]) >= math.log(20)

@@ -42,7 +42,8 @@ from headwind.verdicts import judgement
 from headwind.verdicts.findings import find_in
 from headwind.verdicts.judgement import Judge, Judgement
 from headwind.verdicts.outlook import blocks_needed
-from headwind.verdicts.stats import paired_bounds, two_sample_interval
+from headwind.verdicts.stats import paired_bounds
+from headwind.verdicts.two_samples import gain, speeds
 from headwind.verdicts.verdict import Rule, Verdict, compare, completion, ended, interval_of
 from headwind.workloads.h2load import DONE, PROGRESS, REQUEST, TAIL, TOTAL, H2load
 from tests.fake import ARTICLE, ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, found, ok, timeout, trials_of
@@ -190,8 +191,9 @@ def test_verdicts_of_counts_that_may_be_zero(base: list[float], new: list[float]
 
 def test_two_samples_of_zeros_are_equal_and_more_is_better_turns_them_round() -> None:
     zeros, ones, twos = ([Observed.finished(value)] * 12 for value in (0.0, 1.0, 2.0))
-    assert two_sample_interval(zeros, zeros, 0.95)[0].estimate == 0.0
-    less, more = two_sample_interval(twos, ones, 0.95)[0], two_sample_interval(ones, twos, 0.95, better=Better.MORE)[0]
+    assert gain(speeds(zeros), speeds(zeros), 0.95)[0].estimate == 0.0
+    less = gain(speeds(twos), speeds(ones), 0.95)[0]
+    more = gain(speeds(ones, Better.MORE), speeds(twos, Better.MORE), 0.95)[0]
     assert less == more
     assert less.estimate == pytest.approx(math.log(2))
 

@@ -1,15 +1,20 @@
-"""Whether the verdicts of several runs on one comparison agree. Pure."""
+"""Whether the verdicts of several runs on one comparison agree, and what changed between two, in words. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
+from headwind.arm import Arm
+from headwind.format import arm_name, counted, enumerated
+from headwind.model import Condition
 from headwind.report.verdicts import interval_text
-from headwind.verdicts.changes import Change
+from headwind.verdicts.changes import ArmChange, Change, Changes, RatioChange, Shared
 from headwind.verdicts.verdict import Verdict
 
 _MARKS = {(1, True): "▲", (-1, True): "▼", (1, False): "△", (-1, False): "▽"}
+NAMED = 6  # conditions in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,76 @@ def change_figures(change: Change) -> str:
 
 
 def change_word(change: Change) -> str:
-    """What became of a cell: worse, better, tie, or not decided."""
-    if change.is_regression or change.is_improvement:
-        return "worse" if change.is_regression else "better"
-    return "tie" if change.verdict is Verdict.TIE else "not decided"
+    """What became of a pair or of an arm: who got worse or better, the same, or not decided."""
+    if isinstance(change, RatioChange):
+        if change.is_improvement:
+            return f"{change.winner} better"
+        if change.is_regression:
+            return f"{change.loser} worse" + ("" if change.culprit else f", or {change.winner} better")
+        if change.bound_once:
+            return "processors were the limit in one run only"
+    elif isinstance(change, ArmChange) and change.favours:
+        return ("worse" if change.favours < 0 else "better") + (" like all" if change.is_shared else "")
+    return "the same" if change.verdict is Verdict.TIE else "not decided"
+
+
+def machine_sentences(changes: Changes) -> list[str]:
+    """What all arms of a condition share: `the machine was 2.2 times slower: all arms alike in 4 of 4 conditions ...`.
+
+    By the primary metric, or another where that one does not show it; one sentence for each direction.
+    """
+    seen: dict[Condition, Shared] = {}
+    for each in changes.shared:
+        seen.setdefault(each.condition, each)
+    conditions = len({change.condition for change in changes.arms})
+    return [
+        _machine([each for each in seen.values() if each.favours == favours], favours, conditions)
+        for favours in (-1, 1)
+        if any(each.favours == favours for each in seen.values())
+    ]
+
+
+def _machine(shared: Sequence[Shared], favours: int, conditions: int) -> str:
+    times = sorted(each.ratio**favours for each in shared if each.ratio)
+    where = ", ".join(each.condition.id for each in shared[:NAMED]) + (" and others" if len(shared) > NAMED else "")
+    alike = f"all arms alike in {len(shared)} of {counted(conditions, 'condition')} ({where})"
+    if not times:
+        return f"on this machine {'less' if favours < 0 else 'more'} was finished: {alike}"
+    spread = f", {times[0]:.1f} to {times[-1]:.1f} times" if f"{times[0]:.1f}" != f"{times[-1]:.1f}" else ""
+    return f"the machine was {median(times):.1f} times {'slower' if favours < 0 else 'faster'}: {alike}{spread}"
+
+
+def outcome(changes: Changes) -> list[str]:
+    """Who got worse and who better: where, against whom and by which metrics; or that nothing changed."""
+    found = [each for each in changes.ratios if each.favours]
+    lines = []
+    for word in ("worse", "better"):
+        mine = [each for each in found if each.is_regression == (word == "worse")]
+        for who in dict.fromkeys(map(_who, mine)):
+            told = [each for each in mine if _who(each) == who]
+            where = "; ".join(
+                _where(condition, [each for each in told if each.condition == condition])
+                for condition in dict.fromkeys(each.condition for each in told)
+            )
+            arm, other = who
+            doubt = f", or {arm_name(other)} better (two arms alone do not tell)" if other else ""
+            lines.append(f"{arm_name(arm)} {word}{doubt}: {where}")
+    return lines or [f"no ratio of two arms changed, of {len(changes.ratios)}, as far as the blocks can tell"]
+
+
+def _who(change: RatioChange) -> tuple[Arm, Arm | None]:
+    """The arm that changed; or the one that lost ground, and the other one that may have gained it."""
+    return (change.culprit, None) if change.culprit else (change.loser, change.winner)
+
+
+def _where(condition: Condition, found: Sequence[RatioChange]) -> str:
+    """`clean/article against h1 and h2 (total time, median request)`."""
+    metrics: dict[str, list[str]] = {}
+    for change in found:
+        other = change.pair.base if change.pair.new == _who(change)[0] else change.pair.new
+        metrics.setdefault(other.name, []).append(change.metric.label)
+    others: dict[str, list[str]] = {}
+    for name, labels in metrics.items():
+        others.setdefault(", ".join(labels), []).append(name)
+    told = (f"against {enumerated(sorted(names))} ({labels})" for labels, names in others.items())
+    return f"{condition.id} {', '.join(told)}"

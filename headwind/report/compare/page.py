@@ -15,14 +15,14 @@ from headwind.metric import Metric
 from headwind.model import Condition
 from headwind.observed import Observed
 from headwind.report import words
-from headwind.report.compare.agreement import Accord, accord, change_figures, change_word
+from headwind.report.compare.agreement import Accord, accord, change_figures, change_word, machine_sentences, outcome
 from headwind.report.compare.differences import conditions_apart, differing_facts
 from headwind.report.compare.terminal import same_networks
 from headwind.report.data import RunData, latest_of
 from headwind.report.html import charts, templating
 from headwind.report.html.pictures import heading, interval_domain, limit, trial_mark
 from headwind.report.summary import Row, summary_table
-from headwind.verdicts.changes import Change, changes
+from headwind.verdicts.changes import ArmChange, Changes, RatioChange, changes
 from headwind.verdicts.findings import Finding, Pair, judged_metrics
 from headwind.verdicts.judgement import Judgement, Line
 
@@ -64,6 +64,7 @@ class Judged:
     pair: Pair
     cells: Sequence[tuple[Line | None, Markup]]
     accord: Accord
+    changes: Mapping[Metric, RatioChange]  # of two runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Timed:
 
     arm: Arm
     cells: Sequence[Row | None]
-    changes: Mapping[Metric, Change]
+    changes: Mapping[Metric, ArmChange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ def render_several(runs: Sequence[RunData], generated_at_s: float) -> str:
     if not runs:
         raise UsageError("no run was given: a report over several needs at least one")
     members = [Member.of(_letter(number), data) for number, data in enumerate(runs)]
-    groups = list(_groups(members))
+    changed = _changes(members)
+    groups = list(_groups(members, changed))
     return templating.page(
         "several.html.j2",
         GLOBALS,
@@ -102,7 +104,7 @@ def render_several(runs: Sequence[RunData], generated_at_s: float) -> str:
         groups=groups,
         facts=differing_facts(runs),
         apart=conditions_apart(runs),
-        summary=list(_summary(members, groups)),
+        summary=list(_summary(members, groups, changed)),
         method=list(_method(members)),
         conditions=_conditions(members),
         compared=[line for member in members for line in member.verdicts.compared],
@@ -124,11 +126,16 @@ def _letter(number: int) -> str:
     return (_letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
-def _groups(members: Sequence[Member]) -> Iterator[Group]:
+def _groups(members: Sequence[Member], changed: Changes) -> Iterator[Group]:
     """Every condition of any run, those of the same name next to each other."""
     conditions = dict.fromkeys(chain.from_iterable(member.data.matrix.conditions for member in members))
     names = list(dict.fromkeys(condition.id for condition in conditions))
-    changed = _changes(members)
+    ratios: dict[tuple[Condition, Pair], dict[Metric, RatioChange]] = {}
+    for ratio in changed.ratios:
+        ratios.setdefault((ratio.condition, ratio.pair), {})[ratio.metric] = ratio
+    values: dict[tuple[Condition, Arm], dict[Metric, ArmChange]] = {}
+    for value in changed.arms:
+        values.setdefault((value.condition, value.arm), {})[value.metric] = value
     domain = _domain(members)
     pictured = len(members) > 1 and sum(len(member.data.results) for member in members) <= MOST_PICTURED
     for number, condition in enumerate(sorted(conditions, key=lambda item: names.index(item.id)), 1):
@@ -139,13 +146,14 @@ def _groups(members: Sequence[Member]) -> Iterator[Group]:
             condition=condition,
             letters=[member.letter for member in holders],
             judged=[
-                _judged(f"i{number}-{index}", members, condition, pair, domain) for index, pair in enumerate(pairs, 1)
+                _judged(f"i{number}-{index}", members, condition, pair, domain, ratios.get((condition, pair), {}))
+                for index, pair in enumerate(pairs, 1)
             ],
             timed=[
                 Timed(
                     arm,
                     [member.rows.get((condition, arm)) for member in members],
-                    changed.get((condition, arm), {}),
+                    values.get((condition, arm), {}),
                 )
                 for arm in arms
             ],
@@ -154,7 +162,12 @@ def _groups(members: Sequence[Member]) -> Iterator[Group]:
 
 
 def _judged(
-    anchor: str, members: Sequence[Member], condition: Condition, pair: Pair, domain: tuple[float, float]
+    anchor: str,
+    members: Sequence[Member],
+    condition: Condition,
+    pair: Pair,
+    domain: tuple[float, float],
+    changed: Mapping[Metric, RatioChange],
 ) -> Judged:
     cells, verdicts = [], []
     for member in members:
@@ -164,7 +177,7 @@ def _judged(
             verdicts.append((member.letter, finding.counted))
             picture = _interval(f"{anchor}-{member.letter}", member, finding, domain)
         cells.append((line, picture))
-    return Judged(pair, cells, accord(verdicts))
+    return Judged(pair, cells, accord(verdicts), changed)
 
 
 def _interval(anchor: str, member: Member, finding: Finding, domain: tuple[float, float]) -> Markup:
@@ -181,16 +194,12 @@ def _domain(members: Sequence[Member]) -> tuple[float, float]:
     return interval_domain(line.primary.comparison.interval for line in lines)
 
 
-def _changes(members: Sequence[Member]) -> dict[tuple[Condition, Arm], dict[Metric, Change]]:
-    """Of two runs: what became of every cell that both have, in the second, as `lab.py compare` finds it."""
+def _changes(members: Sequence[Member]) -> Changes:
+    """Of two runs: what changed in the second, as `lab.py compare` finds it."""
     if len(members) != 2:
-        return {}
+        return Changes((), (), ())
     before, after = (member.data for member in members)
-    found: dict[tuple[Condition, Arm], dict[Metric, Change]] = {}
-    for change in changes(after.matrix, same_networks(before, after), after.latest):
-        if all(change.trials):
-            found.setdefault((change.condition, change.arm), {})[change.metric] = change
-    return found
+    return changes(after.matrix, same_networks(before, after), after.latest)
 
 
 def _pictures(
@@ -226,7 +235,7 @@ def _marks(data: RunData, condition: Condition, arm: Arm) -> list[Observed | Non
     return [mark for result in results if (mark := trial_mark(result))]
 
 
-def _summary(members: Sequence[Member], groups: Sequence[Group]) -> Iterator[str]:
+def _summary(members: Sequence[Member], groups: Sequence[Group], changed: Changes) -> Iterator[str]:
     """What came of the comparison, in plain words."""
     if len(members) == 1:
         yield "There is one run only, so nothing to compare it with."
@@ -248,12 +257,10 @@ def _summary(members: Sequence[Member], groups: Sequence[Group]) -> Iterator[str
         )
     else:
         yield f"No comparison got a verdict by {metric} in two runs or more."
-    found = [change for group in groups for item in group.timed for change in item.changes.values()]
-    if found:
-        first, second = (member.letter for member in members)
-        worse, better = sum(item.is_regression for item in found), sum(item.is_improvement for item in found)
-        figures = units.counted(len(found), "figure")
-        yield f"From run {first} to run {second}, {worse} of {figures} got worse and {better} better."
+    if changed.ratios:
+        yield f"From run {members[0].letter} to run {members[1].letter}: {'. '.join(outcome(changed))}."
+    for sentence in machine_sentences(changed):
+        yield f"All protocols alike, so no regression: {sentence}."
 
 
 def _method(members: Sequence[Member]) -> Iterator[str]:
@@ -273,9 +280,11 @@ def _method(members: Sequence[Member]) -> Iterator[str]:
         )
     if len(members) == 2:
         yield (
-            "The change of a cell compares the medians of two independent samples, all trials of one run with all of "
-            "the other, by intervals that hold whenever a run stopped. Better or worse counts where it survives e-BH "
-            "at 10 % over all cells."
+            "A change of a ratio is free of the machine's speed: it compares two independent samples, the paired "
+            "ratios of one run's blocks with those of the other's, by intervals that hold whenever a run stopped. "
+            "Worse or better counts where it survives e-BH at 10 % over all of them. Who of a pair changed is told by "
+            "its own values, or by third arms where all share a change, which is called the machine's. Times of an arm "
+            "change with the machine, too, and are no regression by themselves."
         )
     margins = {(member.verdicts.rule.margin_ratio, member.verdicts.rule.confidence) for member in members}
     if len(margins) > 1:

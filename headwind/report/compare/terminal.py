@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headwind.errors import UsageError
-from headwind.format import arm_name, clean, counted
+from headwind.format import clean, counted
 from headwind.model import Result
-from headwind.report.compare.agreement import change_figures, change_word
+from headwind.report.compare.agreement import change_figures, change_word, machine_sentences, outcome
 from headwind.report.data import RunData
 from headwind.report.html.page import facts_of
 from headwind.run.codec import matrix_to_json
 from headwind.run.differences import differences
-from headwind.verdicts.changes import Change, changes
+from headwind.verdicts.changes import Change, Changes, RatioChange, changes
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from headwind.run.journal import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs and what changed from one to the other; `absolute`: arms' own values count as well."""
+
+    before: RunData
+    after: RunData
+    found: Changes
+    absolute: bool
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether anything got worse that counts."""
+        return self.found.is_regression(absolute=self.absolute)
+
 
 # What differs between any two runs and cannot matter: addresses and names that the lab drew, and what it measured.
 OWN_TO_A_RUN = (
@@ -28,27 +45,64 @@ OWN_TO_A_RUN = (
 )  # fmt: skip
 
 
-def print_changes(earlier: Run, later: Run, console: Console) -> bool:
-    """Print a line for every cell of both runs; True when something got worse.
+def compared(earlier: Run, later: Run, *, absolute: bool) -> Comparison:
+    """Everything that changed between two runs.
 
-    Raises UsageError when the runs have no condition in common.
+    Raises UsageError when nothing can be compared: without a condition in common, or, unless `absolute` is asked for,
+    without two arms in one.
     """
+    before, after = RunData.of(earlier), RunData.of(later)
+    found = changes(after.matrix, same_networks(before, after), after.latest)
+    if not found.arms:
+        raise UsageError(f"{before.id} and {after.id} have no condition in common: nothing can be compared")
+    if not (found.ratios or absolute):
+        raise UsageError(
+            f"{before.id} and {after.id} have no two arms in common, and a single one cannot be told from the machine; "
+            "--absolute compares its values all the same"
+        )
+    return Comparison(before, after, found, absolute)
+
+
+def print_changes(comparison: Comparison, console: Console) -> None:
+    """Print what else differs, what the machine did, a line for every pair, with `absolute` for every arm, and the end.
+
+    That is who got worse.
+    """
+    from rich.text import Text
+
+    found = comparison.found
+    for warning in warnings(comparison.before, comparison.after):
+        console.print(Text(clean(f"! {warning}"), style="yellow"))
+    if found.ratios:
+        _print_table("comparison", [(str(change.pair), change) for change in found.ratios], comparison, console)
+    if comparison.absolute:
+        _print_table("protocol", [(change.arm.name, change) for change in found.arms], comparison, console)
+    for sentence in machine_sentences(found):
+        counts = "" if comparison.absolute else "; that is no regression (--absolute counts it)"
+        console.print(Text(clean(sentence + counts)))
+    for line in outcome(found) if found.ratios else ():
+        console.print(Text(clean(line), style="bold"))
+    if comparison.absolute:
+        worse = sum(change.favours < 0 for change in found.arms)
+        console.print(Text(f"by absolute values: {worse} of {counted(len(found.arms), 'figure')} worse", style="bold"))
+
+
+def _print_table(what: str, rows: Sequence[tuple[str, Change]], comparison: Comparison, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    before, after = RunData.of(earlier), RunData.of(later)
-    found = changes(after.matrix, same_networks(before, after), after.latest)
-    if not found:
-        raise UsageError(f"{before.id} and {after.id} have no condition in common: nothing can be compared")
-    for warning in warnings(before, after):
-        console.print(Text(clean(f"! {warning}"), style="yellow"))
-    table = Table("condition", "protocol", "metric", f"{after.id} against {before.id}", "n", "finished", "verdict")
-    for change in found:
-        style = "bold red" if change.is_regression else "bold green" if change.is_improvement else ""
-        table.add_row(*(Text(clean(cell), style=style) for cell in _cells(change)))
+    change_of = f"{comparison.after.id} against {comparison.before.id}"
+    table = Table("condition", what, "metric", change_of, "n", "finished", "verdict")
+    for name, change in rows:
+        style = {-1: "bold red", 1: "bold green", 0: ""}[_tone(change)]
+        table.add_row(*(Text(clean(cell), style=style) for cell in _cells(name, change)))
     console.print(table)
-    console.print(Text(summary(found), style="bold"))
-    return any(change.is_regression for change in found)
+
+
+def _tone(change: Change) -> int:
+    if isinstance(change, RatioChange):
+        return change.is_improvement - change.is_regression
+    return change.favours
 
 
 def same_networks(before: RunData, after: RunData) -> list[Result]:
@@ -57,38 +111,17 @@ def same_networks(before: RunData, after: RunData) -> list[Result]:
     return [result for result in before.latest if result.trial.block.condition in shared]
 
 
-def _cells(change: Change) -> list[str]:
+def _cells(name: str, change: Change) -> list[str]:
     earlier, later = (f"{done} of {all_}" for done, all_ in zip(change.finished, change.trials, strict=True))
     return [
         change.condition.id,
-        change.arm.name,
+        name,
         change.metric.label,
         change_figures(change),
         f"{change.trials[0]}, {change.trials[1]}",
         f"{earlier}, {later}",
         change_word(change),
     ]
-
-
-def summary(found: list[Change]) -> str:
-    """`h3: worse in 1 of 16 (clean/article by total time); ...`, for each arm."""
-    parts = []
-    for arm in dict.fromkeys(change.arm for change in found):
-        mine = [change for change in found if change.arm == arm]
-        words = [
-            f"{word} in {len(places)} ({', '.join(places)})"
-            for word, places in (
-                ("worse", [_place(change) for change in mine if change.is_regression]),
-                ("better", [_place(change) for change in mine if change.is_improvement]),
-            )
-            if places
-        ]
-        parts.append(f"{arm_name(arm)}: {'; '.join(words) or 'no change shown'} of {counted(len(mine), 'figure')}")
-    return "\n".join(parts)
-
-
-def _place(change: Change) -> str:
-    return f"{change.condition.id} by {change.metric.label}"
 
 
 def warnings(before: RunData, after: RunData) -> Iterator[str]:

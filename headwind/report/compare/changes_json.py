@@ -1,0 +1,83 @@
+"""What changed between two runs, for other programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from headwind.report.compare.agreement import machine_sentences, outcome
+from headwind.report.compare.terminal import Comparison, warnings
+from headwind.verdicts.changes import ArmChange, Change, RatioChange, Shared
+from headwind.verdicts.findings import FALSE_SHARE
+
+VERSION = 1  # raised when a program that reads this would have to change
+
+
+def changes_text(comparison: Comparison) -> str:
+    """The file's content: pure ASCII, and nothing that JSON does not know."""
+    return json.dumps(changes_json(comparison), indent=2, allow_nan=False) + "\n"
+
+
+def changes_json(comparison: Comparison) -> dict[str, Any]:
+    """One JSON object; factors above 1: the later run, or its candidate, is ahead. Infinity and unknown are null."""
+    repeat, found = comparison.after.matrix.repeat, comparison.found
+    return {
+        "version": VERSION,
+        "earlier": comparison.before.id,
+        "later": comparison.after.id,
+        "absolute": comparison.absolute,
+        "regression": comparison.is_regression,
+        "sentences": [*machine_sentences(found), *outcome(found)],
+        "warnings": list(warnings(comparison.before, comparison.after)),
+        "rule": {
+            "confidence": repeat.confidence,
+            "margin_ratio": repeat.margin_ratio,
+            "false_discovery_ratio": FALSE_SHARE,
+        },
+        "machine": [_machine(each) for each in found.shared],
+        "ratios": [_ratio(change) for change in found.ratios],
+        "arms": [_arm(change) for change in found.arms],
+    }
+
+
+def _machine(shared: Shared) -> dict[str, Any]:
+    return {
+        "condition": shared.condition.id,
+        "metric": shared.metric.key,
+        "direction": "better" if shared.favours > 0 else "worse",
+        "factor": shared.ratio,
+    }
+
+
+def _ratio(change: RatioChange) -> dict[str, Any]:
+    return {
+        "candidate": change.pair.new.name,
+        "baseline": change.pair.base.name,
+        **_change(change),
+        "regression": change.is_regression,
+        "improvement": change.is_improvement,
+        "changed_arm": change.culprit.name if change.culprit else None,
+        "processor_bound_in_one_run": change.bound_once,
+    }
+
+
+def _arm(change: ArmChange) -> dict[str, Any]:
+    return {"arm": change.arm.name, **_change(change), "shared_by_all": change.is_shared}
+
+
+def _change(change: Change) -> dict[str, Any]:
+    estimate, low, high = change.interval.ratios
+    return {
+        "condition": change.condition.id,
+        "metric": change.metric.key,
+        "verdict": change.verdict.value,
+        "survives_e_bh": change.survives,
+        "factor": {"estimate": _finite(estimate), "low": _finite(low), "high": _finite(high)},
+        "trials": {"earlier": change.trials[0], "later": change.trials[1]},
+        "finished": {"earlier": change.finished[0], "later": change.finished[1]},
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

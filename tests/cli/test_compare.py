@@ -1,0 +1,79 @@
+"""`lab.py compare`: exit status 3 for a protocol's regression and for nothing else, in words, and in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lab
+from headwind.arm import H3, PLAIN, Arm
+from headwind.errors import UsageError
+from headwind.model import Matrix
+from tests import fake
+
+MATRIX = fake.example_matrix(*fake.PROFILES[:2], repeat=20)
+
+
+def recorded(folder: Path, slower: Mapping[Arm, float], matrix: Matrix = MATRIX) -> str:
+    """The folder of a run in which every arm is slower by its factor, give or take."""
+    results = [
+        fake.ok(trial, slower[trial.arm] * (1 + trial.block.index / 500 + len(trial.arm.name) / 100))
+        for trial in fake.trials_of(matrix)
+    ]
+    with fake.recorded(folder, matrix, results) as run:
+        return str(run.folder)
+
+
+@pytest.fixture
+def usual(tmp_path: Path) -> str:
+    return recorded(tmp_path / "usual", dict.fromkeys(PLAIN, 1.0))
+
+
+def test_a_slower_machine_is_said_and_ends_with_0(
+    tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = recorded(tmp_path / "loaded", dict.fromkeys(PLAIN, 2.2))
+    assert lab.main(["compare", usual, loaded]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        "the machine was 2.2 times slower: all arms alike in 2 of 2 conditions (clean/article, delay/article)" in told
+    )
+    assert "no regression (--absolute counts it)" in told
+    assert "worse" not in told
+    assert lab.main(["compare", usual, loaded, "--absolute"]) == 3
+    assert "by absolute values: 18 of 18 figures worse" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_slower_protocol_on_a_slower_machine_is_named_alone_and_ends_with_3(
+    tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worse = recorded(tmp_path / "worse", {**dict.fromkeys(PLAIN, 2.2), H3: 3.3})
+    file = tmp_path / "changes.json"
+    assert lab.main(["compare", usual, worse, "--json", str(file)]) == 3
+    told = " ".join(capsys.readouterr().out.split())
+    assert "HTTP/3 worse: clean/article against h1 and h2" in told
+    assert "HTTP/2 worse" not in told
+    written: dict[str, Any] = json.loads(file.read_text())
+    assert written["regression"] is True
+    assert {(each["candidate"], each["baseline"]) for each in written["ratios"] if each["regression"]} == {
+        ("h3", "h1"), ("h3", "h2"),
+    }  # fmt: skip
+    assert {each["changed_arm"] for each in written["ratios"]} == {"h3", None}
+    assert [round(each["factor"], 2) for each in written["machine"]] == [pytest.approx(1 / 2.2, abs=0.01)] * 6
+    assert lab.main(["compare", worse, usual]) == 0, "the way back is an improvement"
+
+
+def test_a_single_arm_is_compared_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    alone = fake.example_matrix(*fake.PROFILES[:1], repeat=20, arms=(H3,))
+    first, second = (recorded(tmp_path / name, {H3: slower}, alone) for name, slower in (("a", 1.0), ("b", 1.5)))
+    assert lab.main(["compare", first, second]) == 2
+    assert lab.main(["compare", first, second, "--absolute"]) == 3
+
+
+def test_runs_without_a_common_condition_are_refused(tmp_path: Path, usual: str) -> None:
+    other = recorded(tmp_path / "b", dict.fromkeys(PLAIN, 1.0), fake.example_matrix(fake.PROFILES[2], repeat=2))
+    assert lab.main(["compare", usual, other]) == UsageError.exit_code == 2

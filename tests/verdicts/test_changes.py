@@ -1,0 +1,175 @@
+"""What changed between two runs: a protocol's own change is found, the machine's is told apart from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headwind.arm import H1, H2, H3, Arm
+from headwind.model import PROCESSOR_BOUND, Matrix, Outcome, Proof, Repetition, Result, Trial
+from headwind.plan.schedule import plan_block
+from headwind.report.compare.agreement import change_word, machine_sentences, outcome
+from headwind.verdicts.changes import Changes, changes
+from headwind.verdicts.findings import FALSE_SHARE
+from headwind.verdicts.verdict import Verdict
+from headwind.workloads.h2load import TOTAL
+from tests.fake import PROFILES, example_matrix, ok, timeout
+
+ADAPTIVE = Repetition(least=9, most=60)
+MATRIX = example_matrix(*PROFILES[:2], repeat=ADAPTIVE, judge=("total_s",))
+USUAL_S: dict[Arm, float] = {H1: 1.0, H2: 1.2, H3: 0.9}
+SLOW = 2.2  # times slower the machine is in a loaded run
+
+Change = Callable[[Trial], float]
+
+
+def run(
+    seed: int, *, matrix: Matrix = MATRIX, machine: float = 1.0, blocks: int = 18, spread: float = 0.02,
+    own: Mapping[Arm, float] | None = None, mood: float = 0.1,
+) -> list[Result]:  # fmt: skip
+    """Trials with noise of their own, and a mood that a block's trials share; `own` slows single arms."""
+    random = np.random.default_rng(seed)
+    found = []
+    for condition in matrix.conditions:
+        for index in range(blocks):
+            shared = machine * math.exp(random.normal(0, mood))
+            for trial in plan_block(matrix, condition, index).trials():
+                noise = math.exp(spread * (random.gamma(2.0) - 2.0))
+                time_s = USUAL_S[trial.arm] * (own or {}).get(trial.arm, 1.0) * shared * noise
+                found.append(Result(trial, Outcome.OK, "", {"total_s": time_s}))
+    return found
+
+
+def told(found: Changes) -> list[str]:
+    """Every ratio that changed, with who is to blame."""
+    return sorted({f"{change.pair}: {change_word(change)}" for change in found.ratios if change.favours})
+
+
+def test_a_machine_that_was_slower_is_said_to_be_and_is_no_regression() -> None:
+    found = changes(MATRIX, run(1, mood=0.01), run(2, mood=0.01, machine=SLOW))
+    assert told(found) == []
+    assert not found.is_regression(absolute=False)
+    assert found.is_regression(absolute=True)
+    assert {change.is_shared for change in found.arms} == {True}
+    (sentence,) = machine_sentences(found)
+    assert sentence.startswith("the machine was 2.2 times slower: all arms alike in 2 of 2 conditions")
+    assert outcome(found) == ["no ratio of two arms changed, of 6, as far as the blocks can tell"]
+    (back,) = machine_sentences(changes(MATRIX, run(2, mood=0.01, machine=SLOW), run(1, mood=0.01)))
+    assert back.startswith("the machine was 2.2 times faster")
+
+
+@pytest.mark.parametrize("machine", [1.0, SLOW, 1 / SLOW])
+def test_one_protocol_that_became_slower_is_to_blame_whatever_the_machine_did(machine: float) -> None:
+    found = changes(MATRIX, run(3), run(4, machine=machine, own={H3: 1.4}))
+    assert told(found) == ["h3 against h1: h3 worse", "h3 against h2: h3 worse"]
+    assert found.is_regression(absolute=False)
+    assert outcome(found) == [
+        "HTTP/3 worse: clean/article against h1 and h2 (total time); delay/article against h1 and h2 (total time)"
+    ]
+
+
+@pytest.mark.parametrize("machine", [1.0, SLOW])
+def test_one_protocol_that_became_faster_makes_no_regression_of_the_others(machine: float) -> None:
+    found = changes(MATRIX, run(5), run(6, machine=machine, own={H1: 0.7}))
+    assert told(found) == ["h2 against h1: h1 better", "h3 against h1: h1 better"]
+    assert not found.is_regression(absolute=False)
+
+
+def test_two_that_became_slower_are_not_taken_for_one_that_became_faster() -> None:
+    found = changes(MATRIX, run(7), run(8, own={H2: 1.4, H3: 1.4}))
+    assert told(found) == ["h2 against h1: h2 worse", "h3 against h1: h3 worse"]
+
+
+def test_two_arms_on_another_machine_do_not_tell_which_of_them_changed() -> None:
+    two = replace(MATRIX, arms=(H1, H3))
+    found = changes(two, run(9, matrix=two), run(10, matrix=two, machine=SLOW, own={H3: 1.4}))
+    assert told(found) == ["h3 against h1: h3 worse, or h1 better"]
+    assert found.is_regression(absolute=False), "one of both lost ground"
+    same_machine = changes(two, run(9, matrix=two), run(10, matrix=two, own={H1: 0.7}))
+    assert told(same_machine) == ["h3 against h1: h1 better"]
+
+
+def test_without_enough_blocks_nothing_is_said() -> None:
+    found = changes(MATRIX, run(11, blocks=3), run(12, blocks=3, own={H3: 2.0}))
+    assert told(found) == []
+    assert {change.verdict for change in found.ratios} == {Verdict.INCONCLUSIVE}
+
+
+def test_what_one_run_does_not_have_is_left_out() -> None:
+    found = changes(MATRIX, [each for each in run(13) if each.trial.arm is not H3], run(14))
+    assert {str(change.pair) for change in found.ratios} == {"h2 against h1"}
+    assert {change.arm for change in found.arms} == {H1, H2}
+    assert changes(MATRIX, [], run(14)) == Changes((), (), ())
+
+
+def test_false_alarms_stay_rare_while_the_machine_is_slower_in_one_run() -> None:
+    """No arm changed: any regression is false, so e-BH allows it in FALSE_SHARE of comparisons. The shortcut cries."""
+    runs, alarms, naive = 150, 0, 0
+    for seed in range(runs):
+        first = run(1000 + seed, spread=0.1, blocks=12)
+        second = run(5000 + seed, spread=0.1, machine=SLOW, blocks=int(12 + seed % 20))
+        found = changes(MATRIX, first, second)
+        alarms += found.is_regression(absolute=False)
+        naive += found.is_regression(absolute=True)
+    assert alarms <= FALSE_SHARE * runs
+    assert naive == runs
+
+
+def test_intervals_of_a_change_of_ratio_hold_the_truth() -> None:
+    """h3 is 1.2 times slower in the later run and the machine 2.2 times: 0.83 lies in at least 95 % of intervals."""
+    missed = total = 0
+    for seed in range(60):
+        found = changes(MATRIX, run(100 + seed, spread=0.1), run(900 + seed, spread=0.1, machine=SLOW, own={H3: 1.2}))
+        for change in found.ratios:
+            truth = -math.log(1.2) if change.pair.new is H3 else 0.0
+            missed += not change.interval.low <= truth <= change.interval.high
+            total += 1
+    assert missed <= 0.05 * total
+
+
+def stopped(results: list[Result], *arms: Arm) -> list[Result]:
+    """The same with the trials of some arms stopped, but for the first block."""
+    return [
+        timeout(each.trial)
+        if each.trial.arm in arms and each.trial.block.index
+        else ok(each.trial, each.metrics["total_s"])
+        for each in results
+    ]
+
+
+def test_a_protocol_that_stops_finishing_is_a_regression_however_fast_it_was() -> None:
+    found = changes(MATRIX, stopped(run(15)), stopped(run(16, own={H3: 0.3}), H3))
+    assert told(found) == ["h3 against h1: h3 worse", "h3 against h2: h3 worse"]
+    assert {change.verdict for change in found.ratios if change.favours} == {Verdict.COMPLETES_LESS}
+    back = changes(MATRIX, stopped(run(16), H3), stopped(run(15)))
+    assert told(back) == ["h3 against h1: h3 better", "h3 against h2: h3 better"]
+
+
+def test_where_nothing_finishes_any_more_the_machine_is_said_to_finish_less() -> None:
+    found = changes(MATRIX, stopped(run(17)), stopped(run(18), H1, H2, H3))
+    assert told(found) == []
+    assert machine_sentences(found)[0].startswith("on this machine less was finished: all arms alike in 2 of 2")
+
+
+def test_a_run_that_processors_limited_is_not_held_against_one_that_they_did_not() -> None:
+    limited = Proof(warnings=(f"{PROCESSOR_BOUND}: the client had work for 98% of the time",))
+    first, second = run(19), run(20, own={H3: 1.4})
+    bound = [replace(each, proof=limited) for each in second]
+    assert told(changes(MATRIX, first, bound)) == []
+    assert {change_word(change) for change in changes(MATRIX, first, bound).ratios} == {
+        "processors were the limit in one run only"
+    }
+    assert told(changes(MATRIX, [replace(each, proof=limited) for each in first], bound)), "both were: it counts"
+
+
+def test_an_arms_own_change_keeps_the_words_of_the_machine() -> None:
+    found = changes(MATRIX, run(21), run(22, machine=SLOW))
+    assert {change_word(change) for change in found.arms} == {"worse like all"}
+    alone = changes(MATRIX, run(21), run(22, own={H3: 1.5}))
+    words = {(change.arm.name, change_word(change)) for change in alone.arms if change.metric is TOTAL}
+    assert ("h3", "worse") in words
+    assert not any(change.is_shared for change in alone.arms)
