@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from impair.firewall import NOT_THERE, firewall, listed
-from impair.netlink import NLM_F_DUMP, ask, attributes
+from impair.netlink import NLM_F_DUMP, Netlink, attributes
 from impair.processors import limits
 
 RTM_GETLINK, RTM_GETROUTE, RTM_GETNEIGH, RTM_GETRULE, RTM_GETQDISC = 18, 26, 30, 34, 38
@@ -70,7 +70,7 @@ def fingerprint(*, roots: bool = True, transport: bool = True) -> dict[str, str]
     of a router are replaced for every trial. Without `transport` TCP's settings are, which a router does not need.
     Raises OSError without the capability NET_ADMIN.
     """
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+    with Netlink() as sock:
         links = read_links(sock)
         names = {index: _text(found[IFLA_IFNAME]) for index, (_, found) in links.items()}
         routes = list(_routes(sock))
@@ -98,7 +98,7 @@ def fingerprint(*, roots: bool = True, transport: bool = True) -> dict[str, str]
 
 def interfaces(indices: Collection[int]) -> dict[str, str]:
     """{topic: text} of some of this namespace's interfaces alone: "links" and "qdiscs". Needs no capability."""
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+    with Netlink() as sock:
         links = {index: link for index, link in read_links(sock).items() if index in indices}
         names = {index: _text(found[IFLA_IFNAME]) for index, (_, found) in links.items()}
         return {
@@ -121,17 +121,17 @@ def _text(value: bytes) -> str:
     return value.rstrip(b"\0").decode()
 
 
-def _dump(sock: socket.socket, kind: int, payload: bytes) -> list[bytes]:
+def _dump(sock: Netlink, kind: int, payload: bytes) -> list[bytes]:
     """All objects of a kind; none when this kernel is built without them."""
     try:
-        return ask(sock, kind, NLM_F_DUMP, payload)
+        return sock.ask(kind, NLM_F_DUMP, payload)
     except OSError as error:
         if error.errno in NOT_THERE:
             return []
         raise
 
 
-def read_links(sock: socket.socket) -> dict[int, tuple[int, dict[int, bytes]]]:
+def read_links(sock: Netlink) -> dict[int, tuple[int, dict[int, bytes]]]:
     """{index: (flags, attributes)} of every interface."""
     mask = struct.pack("@HHI", 8, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS)
     found = {}
@@ -156,7 +156,7 @@ def _link(flags: int, found: dict[int, bytes], roots: bool) -> str:
     return " ".join(words)
 
 
-def _routes(sock: socket.socket) -> Iterator[tuple[bytes, str]]:
+def _routes(sock: Netlink) -> Iterator[tuple[bytes, str]]:
     """The routes of all tables with their metrics, and apart from these the congestion control, which arms set."""
     for message in _dump(sock, RTM_GETROUTE, bytes([socket.AF_INET]).ljust(ROUTE_BYTES, b"\0")):
         if struct.unpack_from("@I", message, _ROUTE_FLAGS_AT)[0] & RTM_F_CLONED:
@@ -168,7 +168,7 @@ def _routes(sock: socket.socket) -> Iterator[tuple[bytes, str]]:
         yield message[:ROUTE_BYTES] + repr([*sorted(found.items()), *sorted(metrics.items())]).encode(), congestion
 
 
-def _neighbours(sock: socket.socket, names: dict[int, str]) -> Iterator[str]:
+def _neighbours(sock: Netlink, names: dict[int, str]) -> Iterator[str]:
     """The permanent neighbours; those that ARP finds come and go."""
     for message in _dump(sock, RTM_GETNEIGH, bytes([socket.AF_INET]).ljust(_NEIGHBOUR.size, b"\0")):
         _, _, _, index, state, _, _ = _NEIGHBOUR.unpack_from(message)
@@ -189,7 +189,7 @@ class Qdisc:
     options: str  # a digest of what the kernel tells of its settings
 
 
-def read_qdiscs(sock: socket.socket, names: Mapping[int, str]) -> Iterator[Qdisc]:
+def read_qdiscs(sock: Netlink, names: Mapping[int, str]) -> Iterator[Qdisc]:
     """Every one of this network namespace; `names` are the interfaces by index."""
     for message in _dump(sock, RTM_GETQDISC, bytes(_QDISC.size)):
         _, _, _, index, handle, parent, _ = _QDISC.unpack_from(message)

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from impair.netlink import NLM_F_ACK, NLM_F_DUMP, ask, attributes
+from impair.netlink import NLM_F_ACK, NLM_F_DUMP, Netlink, attributes
 
 NETLINK_XFRM, XFRM_MSG_GETPOLICY = 6, 21
 NETLINK_NETFILTER = 12
@@ -58,19 +58,19 @@ def _text(value: bytes) -> str:
 
 def _nftables() -> list[str]:
     """The tables, and the number of the rule set's generation: it grows with every change, also one taken back."""
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
+    with Netlink(NETLINK_NETFILTER) as sock:
         tables = [_text(attributes(message[4:])[NFTA_TABLE_NAME])
-                  for message in ask(sock, NFT_MSG_GETTABLE, NLM_F_DUMP, bytes(4))]  # fmt: skip
+                  for message in sock.ask(NFT_MSG_GETTABLE, NLM_F_DUMP, bytes(4))]  # fmt: skip
         return [*(f"nft {name}" for name in tables), f"nft generation {_generation(sock)}"]
 
 
 def _foreign_nft() -> Iterator[str]:
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as sock:
-        for message in ask(sock, NFT_MSG_GETCHAIN, NLM_F_DUMP, bytes(4)):
+    with Netlink(NETLINK_NETFILTER) as sock:
+        for message in sock.ask(NFT_MSG_GETCHAIN, NLM_F_DUMP, bytes(4)):
             found = attributes(message[4:])
             if int.from_bytes(found.get(NFTA_CHAIN_POLICY, bytes([NF_ACCEPT]))) != NF_ACCEPT:
                 yield f"an nftables chain that drops by default: {_place(found, NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME)}"
-        for message in ask(sock, NFT_MSG_GETRULE, NLM_F_DUMP, bytes(4)):
+        for message in sock.ask(NFT_MSG_GETRULE, NLM_F_DUMP, bytes(4)):
             found = attributes(message[4:])
             if NAME_SERVER not in found.get(NFTA_RULE_EXPRESSIONS, b""):
                 yield f"an nftables rule in {_place(found, NFTA_RULE_TABLE, NFTA_RULE_CHAIN)}"
@@ -111,8 +111,8 @@ def _answers(ask_kernel: Callable[[], object]) -> bool:
     return True
 
 
-def _generation(sock: socket.socket) -> int:
-    answer = ask(sock, NFT_MSG_GETGEN, NLM_F_ACK, bytes(4))[0]
+def _generation(sock: Netlink) -> int:
+    answer = sock.ask(NFT_MSG_GETGEN, NLM_F_ACK, bytes(4))[0]
     return int.from_bytes(attributes(answer[4:])[NFTA_GEN_ID])
 
 
@@ -174,8 +174,8 @@ def _policies() -> list[str]:
 
 
 def _read_policies() -> list[bytes]:
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_XFRM) as sock:
-        return ask(sock, XFRM_MSG_GETPOLICY, NLM_F_DUMP, b"")
+    with Netlink(NETLINK_XFRM) as sock:
+        return sock.ask(XFRM_MSG_GETPOLICY, NLM_F_DUMP, b"")
 
 
 def listed(words: Iterable[str]) -> str:

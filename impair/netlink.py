@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from typing import Self
 
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 1, 4, 0x300
@@ -16,22 +17,33 @@ ANSWER_BYTES = 65536
 ANSWER_TIMEOUT_S = 5.0
 
 
-class RouteSocket:
-    """A netlink socket in the network namespace in which it is made."""
+class Netlink:
+    """A netlink socket of one family, in the network namespace in which it is made."""
 
-    def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    def __init__(self, family: int = socket.NETLINK_ROUTE) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family)
         self._socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
         self._socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
         self._socket.settimeout(ANSWER_TIMEOUT_S)
         self._sequence = 0
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
 
-    def ask(self, request: bytearray) -> list[bytes]:
-        """Send a request that wants an acknowledgement (NLM_F_ACK); the messages that come before that.
+    def ask(self, kind: int, flags: int, payload: bytes) -> list[bytes]:
+        """The payloads of the answers to one request; `flags` are NLM_F_ACK or NLM_F_DUMP. Raises as `send` does."""
+        request = HEADER.pack(HEADER.size + len(payload), kind, NLM_F_REQUEST | flags, 0, 0) + payload
+        return [answer[HEADER.size :] for answer in self.send(bytearray(request))]
+
+    def send(self, request: bytearray) -> list[bytes]:
+        """Send a whole request that wants an acknowledgement or a dump; the messages that come before its end.
 
         Raises OSError with the kernel's own words when it refuses, TimeoutError when it does not answer.
         """
@@ -48,6 +60,7 @@ class RouteSocket:
                     continue  # left over from a request that timed out
                 if kind == NLMSG_ERROR:
                     _raise_error(answer, flags)
+                if kind in (NLMSG_ERROR, NLMSG_DONE):
                     return answers
                 answers.append(answer)
 
@@ -65,25 +78,6 @@ def _raise_error(answer: bytes, flags: int) -> None:
             words = answer[offset + 4 : offset + length].rstrip(b"\0").decode()
         offset += (length + 3) & ~3 or 4
     raise OSError(-status, words)
-
-
-def ask(sock: socket.socket, kind: int, flags: int, payload: bytes) -> list[bytes]:
-    """Send one netlink request and return the payloads of its answers. Raises OSError with the kernel's errno."""
-    sock.send(HEADER.pack(HEADER.size + len(payload), kind, NLM_F_REQUEST | flags, 1, 0) + payload)
-    answers: list[bytes] = []
-    while True:
-        data = sock.recv(1 << 16)
-        while len(data) >= HEADER.size:
-            length, kind, *_ = HEADER.unpack_from(data)
-            body, data = data[HEADER.size : length], data[(length + 3) & ~3 :]
-            if kind == NLMSG_DONE:
-                return answers
-            if kind == NLMSG_ERROR:
-                code = -struct.unpack_from("@i", body)[0]
-                if code:
-                    raise OSError(code, os.strerror(code))
-                return answers
-            answers.append(body)
 
 
 def attributes(data: bytes) -> dict[int, bytes]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 from impair import fingerprint as read
 from impair.firewall import foreign_rules
-from impair.netlink import NLM_F_DUMP, ask, attributes
+from impair.netlink import NLM_F_DUMP, Netlink, attributes
 from impair.ports import MTU
 from impair.processors import limits
 
@@ -32,7 +32,7 @@ def oddities(ports: Collection[str], networks: Collection[str], *, endpoint: boo
     An endpoint's are without any queue; a router's have the one that a kernel gives, or the lab's netem. Routes lead to
     `networks` (CIDR) and, from a router, out of it. Raises OSError without the capability NET_ADMIN.
     """
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+    with Netlink() as sock:
         links = read.read_links(sock)
         names = {index: found[read.IFLA_IFNAME].rstrip(b"\0").decode() for index, (_, found) in links.items()}
         queues = (NO_QUEUE,) if endpoint else ROUTERS_QUEUES
@@ -69,7 +69,7 @@ def _links(
 
 def odd_interfaces(indices: Collection[int]) -> list[str]:
     """What some interfaces of this host, the containers' far ends, have that they should not have, in words."""
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+    with Netlink() as sock:
         links = {index: link for index, link in read.read_links(sock).items() if index in indices}
         for _, found in links.values():
             found.pop(read.IFLA_MASTER, None)  # the bridge
@@ -88,10 +88,10 @@ def _queue(qdisc: read.Qdisc) -> str:
     return f"{qdisc.device} with {kind} {qdisc.kind} (`tc qdisc del dev {qdisc.device} {where}`)"
 
 
-def _rules(sock: socket.socket) -> Iterator[str]:
+def _rules(sock: Netlink) -> Iterator[str]:
     """Anything but the three rules of every network namespace."""
     left = dict(RULES)
-    for message in ask(sock, RTM_GETRULE, NLM_F_DUMP, bytes([socket.AF_INET]).ljust(12, b"\0")):
+    for message in sock.ask(RTM_GETRULE, NLM_F_DUMP, bytes([socket.AF_INET]).ljust(12, b"\0")):
         found = attributes(message[12:])
         priority = struct.unpack("@I", found.get(FRA_PRIORITY, bytes(4)))[0]
         (table,) = struct.unpack("@I", found.get(RTA_TABLE, bytes(4)))
@@ -103,9 +103,9 @@ def _rules(sock: socket.socket) -> Iterator[str]:
         yield f"no rule of routing with priority {priority} (`ip rule`)"
 
 
-def _routes(sock: socket.socket, names: dict[int, str], networks: Collection[str]) -> Iterator[str]:
+def _routes(sock: Netlink, names: dict[int, str], networks: Collection[str]) -> Iterator[str]:
     """Routes that lead elsewhere than to `networks`, or that refuse, change or measure out what takes them."""
-    for message in ask(sock, RTM_GETROUTE, NLM_F_DUMP, bytes([socket.AF_INET]).ljust(read.ROUTE_BYTES, b"\0")):
+    for message in sock.ask(RTM_GETROUTE, NLM_F_DUMP, bytes([socket.AF_INET]).ljust(read.ROUTE_BYTES, b"\0")):
         _, length, _, _, small_table, _, _, kind, flags = struct.unpack_from("@BBBBBBBBI", message)
         if flags & read.RTM_F_CLONED:
             continue

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from impair.endpoint.tcp_state import NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY
-from impair.netlink import NLM_F_DUMP, ask, attributes
+from impair.netlink import NLM_F_DUMP, Netlink, attributes
 
 _REQUEST = struct.Struct("@BBBBI48s")  # inet_diag_req_v2: family, protocol, extensions, padding, states, socket id
 _MESSAGE_BYTES = 72  # inet_diag_msg
@@ -36,9 +36,9 @@ class UdpSocket:
 def udp_sockets() -> list[UdpSocket]:
     """Every UDP socket over IPv4 of this network namespace; none where the kernel cannot tell (no udp_diag)."""
     request = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_UDP, 1 << (INET_DIAG_SKMEMINFO - 1), 0, 0xFFFF, bytes(48))
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as sock:
+    with Netlink(NETLINK_SOCK_DIAG) as sock:
         try:
-            messages = ask(sock, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
+            messages = sock.ask(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
         except FileNotFoundError:
             return []
     return [_udp_socket(message) for message in messages]

@@ -12,7 +12,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from impair.netlink import NLM_F_ACK, NLM_F_DUMP, ask, attributes
+from impair.netlink import NLM_F_ACK, NLM_F_DUMP, Netlink, attributes
 
 NETLINK_SOCK_DIAG, NETLINK_GENERIC = 4, 16
 SOCK_DIAG_BY_FAMILY, SOCK_DESTROY = 20, 21
@@ -42,7 +42,7 @@ def destroy_sockets(network: ipaddress.IPv4Network) -> Leftovers:
 
     Raises OSError without the capability NET_ADMIN.
     """
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as sock:
+    with Netlink(NETLINK_SOCK_DIAG) as sock:
         try:
             found = [(family, message) for family in (socket.AF_INET, socket.AF_INET6)
                      for message in _sockets(sock, family) if _is_towards(message, family, network)]  # fmt: skip
@@ -58,9 +58,9 @@ def destroy_sockets(network: ipaddress.IPv4Network) -> Leftovers:
         return Leftovers(destroyed, left)
 
 
-def _sockets(sock: socket.socket, family: int) -> list[bytes]:
+def _sockets(sock: Netlink, family: int) -> list[bytes]:
     request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, ALL_STATES_BUT_LISTEN, bytes(48))
-    return ask(sock, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
+    return sock.ask(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
 
 
 def _is_towards(message: bytes, family: int, network: ipaddress.IPv4Network) -> bool:
@@ -70,10 +70,10 @@ def _is_towards(message: bytes, family: int, network: ipaddress.IPv4Network) -> 
     return ipaddress.IPv4Address(address[:4] if family == socket.AF_INET else address[12:]) in network
 
 
-def _destroy(sock: socket.socket, family: int, identity: bytes) -> int:
+def _destroy(sock: Netlink, family: int, identity: bytes) -> int:
     """Destroy one socket; 0 or the kernel's errno."""
     try:
-        ask(sock, SOCK_DESTROY, NLM_F_ACK, _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, 0xFFFF, identity))
+        sock.ask(SOCK_DESTROY, NLM_F_ACK, _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, 0xFFFF, identity))
     except OSError as error:
         if error.errno in (errno.EPERM, errno.EACCES):
             raise
@@ -81,7 +81,7 @@ def _destroy(sock: socket.socket, family: int, identity: bytes) -> int:
     return 0
 
 
-def _can_destroy(sock: socket.socket) -> bool:
+def _can_destroy(sock: Netlink) -> bool:
     """Ask for a socket that cannot exist: a kernel that can destroy says it is not there, another that it cannot."""
     nowhere = bytes(40) + b"\xff" * 8  # no ports, no addresses, and the cookie that means "any"
     return _destroy(sock, socket.AF_INET, nowhere) != errno.EOPNOTSUPP
@@ -94,11 +94,11 @@ def congestion_of(network: ipaddress.IPv4Network) -> list[str]:
     """
     extension = 1 << (INET_DIAG_CONG - 1)
     found = []
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as sock:
+    with Netlink(NETLINK_SOCK_DIAG) as sock:
         for family in (socket.AF_INET, socket.AF_INET6):
             request = _REQUEST.pack(family, socket.IPPROTO_TCP, extension, 0, ESTABLISHED_OR_BEGINNING, bytes(48))
             try:
-                messages = ask(sock, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
+                messages = sock.ask(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
             except FileNotFoundError:
                 return []
             found += [attributes(message[_MESSAGE_BYTES:]).get(INET_DIAG_CONG, b"") for message in messages
@@ -108,11 +108,11 @@ def congestion_of(network: ipaddress.IPv4Network) -> list[str]:
 
 def flush_metrics() -> None:
     """Forget what TCP has learned of its peers (round-trip times, windows). Raises OSError when the kernel refuses."""
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_GENERIC) as sock:
+    with Netlink(NETLINK_GENERIC) as sock:
         name = b"tcp_metrics\0"
         attribute = struct.pack("@HH", 4 + len(name), CTRL_ATTR_FAMILY_NAME) + name
         command = struct.pack("@BBH", CTRL_CMD_GETFAMILY, 1, 0)
-        answer = ask(sock, GENL_ID_CTRL, NLM_F_ACK, command + attribute)[0]
+        answer = sock.ask(GENL_ID_CTRL, NLM_F_ACK, command + attribute)[0]
         family = attributes(answer[4:])[CTRL_ATTR_FAMILY_ID]
         # Without an address it means all of them (tcp_metrics_nl_cmd_del in net/ipv4/tcp_metrics.c).
-        ask(sock, struct.unpack("@H", family)[0], NLM_F_ACK, struct.pack("@BBH", TCP_METRICS_CMD_DEL, 1, 0))
+        sock.ask(struct.unpack("@H", family)[0], NLM_F_ACK, struct.pack("@BBH", TCP_METRICS_CMD_DEL, 1, 0))

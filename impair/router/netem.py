@@ -17,7 +17,7 @@ from typing import Any
 from pyroute2.netlink import nla, nlmsg
 
 from impair.messages import DecisionCounters, NetemCounters
-from impair.netlink import RouteSocket
+from impair.netlink import Netlink
 from impair.options import Options, distribution_table
 from impair.profile import Link
 
@@ -232,7 +232,7 @@ class Netem:
     """netem on the interfaces of the network namespace in which this object was made, through one netlink socket."""
 
     def __init__(self) -> None:
-        self._route = RouteSocket()
+        self._route = Netlink()
 
     def close(self) -> None:
         """Close the socket; what was applied stays."""
@@ -250,7 +250,7 @@ class Netem:
         index = socket.if_nametoindex(device)
         self.clear(device)
         try:
-            self._route.ask(request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, asked, table))
+            self._route.send(request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, asked, table))
         except OSError as error:
             hint = " (no netem in this kernel; the engine uml brings its own)" if error.errno == errno.ENOENT else ""
             raise OSError(error.errno, f"netem on {device}: {error.strerror}{hint}") from error
@@ -266,14 +266,14 @@ class Netem:
     def clear(self, device: str) -> None:
         """Give `device` back its default queue; nothing happens where it has it already."""
         try:
-            self._route.ask(request(RTM_DELQDISC, 0, socket.if_nametoindex(device)))
+            self._route.send(request(RTM_DELQDISC, 0, socket.if_nametoindex(device)))
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise
 
     def read(self, device: str) -> Reading | None:
         """Options and counters of the netem of `device`; None when it has none."""
-        answers = self._route.ask(request(RTM_GETQDISC, NLM_F_ECHO, socket.if_nametoindex(device)))
+        answers = self._route.send(request(RTM_GETQDISC, NLM_F_ECHO, socket.if_nametoindex(device)))
         for answer in answers:
             message = parsed(answer)
             if message.get_attr("TCA_KIND") == "netem":

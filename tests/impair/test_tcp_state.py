@@ -7,6 +7,7 @@ import ipaddress
 import os
 import socket
 import struct
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import pytest
@@ -32,8 +33,7 @@ class Kernel:
     silent: bool = False
     destroyed: list[bytes] = field(default_factory=list)
 
-    def ask(self, sock: socket.socket, kind: int, flags: int, payload: bytes) -> list[bytes]:
-        assert sock.family == socket.AF_NETLINK
+    def ask(self, kind: int, flags: int, payload: bytes) -> list[bytes]:
         assert flags
         if self.silent:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -52,7 +52,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
         socket.AF_INET: [message(socket.AF_INET, peer) for peer in ("10.77.2.10", "10.77.1.10", "127.0.0.1")],
         socket.AF_INET6: [message(socket.AF_INET6, peer) for peer in ("::ffff:10.77.2.11", "::1", "::10.77.2.12")],
     })  # fmt: skip
-    monkeypatch.setattr(tcp_state, "ask", kernel.ask)
+    monkeypatch.setattr(tcp_state, "Netlink", lambda _: nullcontext(kernel))
     return kernel
 
 
