@@ -1,13 +1,17 @@
 """How far each distribution of a delay reaches from its mean, in units of jitter. Standard library only.
 
-`uniform` is netem's own, mean +- jitter. The others are iproute2's tables (/usr/lib/tc/*.dist), scaled by 8192.
+`uniform` is netem's own, mean +- jitter. The others are iproute2's tables (/usr/lib/tc/*.dist), scaled by TABLE_SCALE.
 """
 
 from __future__ import annotations
 
-DISTRIBUTION_REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 5461 / 8192, "paretonormal": 12305 / 8192}  # below
-# Above: the largest entry of each table. It is a number of 16 bits (struct disttable in net/sched/sch_netem.c), so
-# that none reaches further than 4.
+TABLE_SCALE = 8192  # NETEM_DIST_SCALE in net/sched/sch_netem.c: a table entry of 8192 is one jitter
+# Below the mean: the smallest entry of each table.
+DISTRIBUTION_REACH = {
+    "uniform": 1.0, "normal": 4.0, "pareto": 5461 / TABLE_SCALE, "paretonormal": 12305 / TABLE_SCALE,
+}  # fmt: skip
+# Above it: the largest. Entries are numbers of 16 bits (struct disttable in net/sched/sch_netem.c), so that none
+# reaches further than 4.
 DISTRIBUTION_HEIGHT = {
-    "uniform": 1.0, "normal": 28858 / 8192, "pareto": 32767 / 8192, "paretonormal": 31789 / 8192,
+    "uniform": 1.0, "normal": 28858 / TABLE_SCALE, "pareto": 32767 / TABLE_SCALE, "paretonormal": 31789 / TABLE_SCALE,
 }  # fmt: skip

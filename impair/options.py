@@ -26,7 +26,6 @@ from impair.profile import (
 )
 
 ALL = 2**32 - 1  # probability 1: netem keeps chances as fractions of 2^32 - 1
-TABLE_SCALE = 8192  # NETEM_DIST_SCALE: a table entry of 8192 is one jitter
 TABLE_PLACES = ("/usr/lib/tc", "/usr/lib/*/tc", "/usr/share/tc", "/usr/local/lib/tc")  # of iproute2 in distributions
 
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator
 
 from impair import fingerprint as read
 from impair.firewall import foreign_rules
+from impair.interface import MTU_BYTES
 from impair.netlink import NLM_F_DUMP, Netlink, attributes
-from impair.ports import MTU
 from impair.processors import limits
 
 LOOPBACK, NO_QUEUE = "lo", "noqueue"
@@ -59,8 +59,8 @@ def _links(
         if name not in ports:
             continue
         (mtu,) = struct.unpack("@I", found[read.IFLA_MTU])
-        if mtu != MTU:
-            yield f"{name} with an MTU of {mtu} instead of {MTU}"
+        if mtu != MTU_BYTES:
+            yield f"{name} with an MTU of {mtu} instead of {MTU_BYTES}"
         if read.IFLA_MASTER in found:
             yield f"{name} as a part of another interface (ip -d link)"
         if any(b"".join(attributes(found.get(read.IFLA_XDP, b"")).values())):

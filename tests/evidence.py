@@ -15,7 +15,8 @@ from typing import Any
 
 from headwind.proof.evidence import Evidence
 from headwind.proof.uncounted import probes_for
-from impair.options import TABLE_SCALE, Options
+from impair.distribution import TABLE_SCALE
+from impair.options import Options
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 from tests import quiet
 from tests.net.prediction import SeededNetem

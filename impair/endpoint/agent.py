@@ -16,14 +16,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from impair.endpoint.path import OnlyLink
 from impair.endpoint.pattern import send_pattern, serve_pattern
 from impair.endpoint.probe import Listener, attach_filter, send_train
 from impair.endpoint.tcp_state import congestion_of, destroy_sockets, flush_metrics
 from impair.fingerprint import fingerprint
-from impair.interface import EndpointError, Interface
+from impair.interface import (
+    AT_AN_ENDPOINT,
+    far_ends,
+    frame_counters,
+    odd_offloads,
+    set_neighbour,
+    turn_ipv6_off,
+    turn_offloads_off,
+)
 from impair.messages import EndpointCounters, FarEnds, Hello, Listening, TcpCounters, TrainSeen
 from impair.plain import oddities
-from impair.ports import far_ends, frame_counters
 from impair.processors import kept_waiting
 from impair.profile import FRAME_BYTES
 from impair.pulse import Pulse
@@ -50,6 +58,10 @@ TCP_COUNTERS = {  # of TcpExt in /proc/net/netstat
 }
 SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
 ETH_P_ALL = 3
+
+
+class EndpointError(Exception):
+    """The endpoint cannot do what it is asked: what was tried, and what is needed."""
 
 
 class OversizeCounter:
@@ -82,9 +94,9 @@ class Endpoint:
         self._peer = ("", "")  # its address, and the gateway to it
 
     @cached_property
-    def interface(self) -> Interface:
+    def interface(self) -> OnlyLink:
         """The link to the router."""
-        return Interface.find()
+        return OnlyLink.find()
 
     @cached_property
     def listener(self) -> Listener:
@@ -104,7 +116,7 @@ class Endpoint:
     def hello(self) -> Hello:
         """Who this is, its instruments open.
 
-        Raises EndpointError or ProbeError when one cannot be opened.
+        Raises InterfaceError, EndpointError or ProbeError when one cannot be opened.
         """
         link = self.interface
         self.oversize.read()
@@ -115,15 +127,16 @@ class Endpoint:
         """Make the router the only way out, TCP use `congestion`, and every packet leave as one plain frame.
 
         Returns what was read back: {"congestion", "route" to the peer, "routes" (all), "neighbour", "offloads", "ipv6",
-        "tcp_no_metrics_save"}. Raises EndpointError on any difference.
+        "tcp_no_metrics_save"}. Raises InterfaceError on any difference.
         """
         link = self.interface
         link.check_mtu()
         self.hello()
+        turn_ipv6_off(link.name)
         joined = {
-            "ipv6": link.turn_ipv6_off(),
-            "offloads": link.turn_offloads_off(),
-            "neighbour": link.set_neighbour(gateway, gateway_mac),
+            "ipv6": "off",
+            "offloads": turn_offloads_off(link.name, AT_AN_ENDPOINT),
+            "neighbour": set_neighbour(link.name, gateway, gateway_mac),
             "routes": link.set_routes(gateway, peer_network, congestion),
             "route": link.route_to(peer_ip, gateway, congestion),
             "congestion": congestion,  # as route_to has found it
@@ -134,7 +147,7 @@ class Endpoint:
         return joined
 
     def use_congestion(self, congestion: str) -> dict[str, Any]:
-        """Have TCP towards the peer use `congestion`: {"congestion", "route"} as read back. Raises EndpointError."""
+        """Have TCP towards the peer use `congestion`: {"congestion", "route"} as read back. Raises InterfaceError."""
         network, (peer_ip, gateway) = self._joined(), self._peer
         self.interface.set_route(gateway, str(network), congestion)
         return {"congestion": congestion, "route": self.interface.route_to(peer_ip, gateway, congestion)}
@@ -171,7 +184,7 @@ class Endpoint:
         """What this host has that a plain testbed has not, in words (impair/plain.py)."""
         link = self.interface
         networks = [str(network) for network in (link.network, self._peer_network) if network]
-        return [*oddities([link.name], networks, endpoint=True), *link.glueing_offloads()]
+        return [*oddities([link.name], networks, endpoint=True), *odd_offloads([link.name], AT_AN_ENDPOINT)]
 
     def far_ends(self) -> FarEnds:
         """Where the link ends on the host."""

@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from impair import ports
+from impair import interface
 from impair.ability import Ability
 from impair.fingerprint import fingerprint
 from impair.messages import FarEnds, NetemState, PortFrames, Processors, RouterCounters, RouterHello
@@ -84,7 +84,7 @@ class Router:
     def hello(self) -> RouterHello:
         """What this router is; the watch for standstills begins."""
         self._largest_gap_s()
-        described = {side: ports.describe(name) for side, name in self._ports.items()}
+        described = {side: interface.describe(name) for side, name in self._ports.items()}
         return RouterHello(os.uname().release, self._engine, self._ability.counters, self._ability.seed, described)
 
     def setup(
@@ -93,11 +93,11 @@ class Router:
         """Make this a router between two networks; returns what `hello` returns.
 
         The gateways are addresses with a prefix length, `neighbours` {side: {"ip", "mac"}} the two endpoints.
-        Everything is read back; raises PortError where it is not as asked.
+        Everything is read back; raises InterfaceError where it is not as asked.
         """
-        ports.forward()
+        interface.forward()
         for side, gateway in (("client", client_gateway), ("server", server_gateway)):
-            ports.set_up(self._ports[side], gateway, neighbours[side]["ip"], neighbours[side]["mac"])
+            interface.set_up(self._ports[side], gateway, neighbours[side]["ip"], neighbours[side]["mac"])
             self._networks.append(str(ipaddress.ip_interface(gateway).network))
         return self.hello()
 
@@ -105,16 +105,12 @@ class Router:
         """What this router has that a plain testbed has not, in words (impair/plain.py)."""
         return [
             *oddities(self._ports.values(), self._networks, endpoint=False),
-            *(
-                f"{name} with {', '.join(on)} on"
-                for name in self._ports.values()
-                if (on := ports.active_offloads(name))
-            ),
+            *interface.odd_offloads(self._ports.values(), interface.GLUEING),
         ]
 
     def far_ends(self) -> FarEnds:
         """Where the ports end on the host."""
-        return ports.far_ends(self._ports.values())
+        return interface.far_ends(self._ports.values())
 
     def apply(self, profile: Mapping[str, Any], seeds: Mapping[str, int | None]) -> dict[Direction, NetemState]:
         """Give both directions a fresh netem and read it back.
@@ -174,9 +170,9 @@ class Router:
         both, so there it is tried a few times to read them while nothing comes in.
         """
         for attempt in count(1):
-            before = ports.frame_counters()
+            before = interface.frame_counters()
             readings = {direction: self._netem.read(self._ports[direction.receiver]) for direction in Direction}
-            after = ports.frame_counters()
+            after = interface.frame_counters()
             quiet = all(after[name].rx_frames == before[name].rx_frames for name in self._ports.values())
             if quiet or self._ability.counters or attempt == READ_TRIES:
                 return before, readings, after
@@ -200,8 +196,8 @@ def main() -> None:
     parser.add_argument("--mailbox", type=Path, help="where requests are, if standard input only rings for them")
     given = vars(parser.parse_args())
     try:
-        interfaces = {side: given[f"{side}_port"] or ports.interface_in(given[f"{side}_subnet"]) for side in SIDES}
-    except ports.PortError as error:
+        interfaces = {side: given[f"{side}_port"] or interface.interface_in(given[f"{side}_subnet"]) for side in SIDES}
+    except interface.InterfaceError as error:
         print(json.dumps({"error": str(error)}), flush=True)  # noqa: T201 - the wire
         raise SystemExit(1) from error
     launcher = Launcher()

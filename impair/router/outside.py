@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from impair import ports
+from impair import interface
 from impair.fingerprint import fingerprint
 from impair.messages import ContainerCounters
 from impair.plain import oddities
@@ -23,8 +23,8 @@ def counters() -> ContainerCounters:
 
 def examine(names: Sequence[str], subnets: Sequence[str]) -> list[str]:
     """What this container has that a plain testbed has not, in words; TCP's settings and its way out do not matter."""
-    glueing = [f"{name} with {', '.join(on)} on" for name in names if (on := ports.active_offloads(name))]
-    return [*oddities(names, [*subnets, "0.0.0.0/0"], endpoint=True), *glueing]
+    plain = oddities(names, [*subnets, "0.0.0.0/0"], endpoint=True)
+    return [*plain, *interface.odd_offloads(names, interface.GLUEING)]
 
 
 def main() -> None:
@@ -33,10 +33,10 @@ def main() -> None:
     for side in ("client", "server"):
         parser.add_argument(f"--{side}-subnet", metavar="CIDR", required=True)
     subnets = list(vars(parser.parse_args()).values())
-    names = [ports.interface_in(subnet) for subnet in subnets]
+    names = [interface.interface_in(subnet) for subnet in subnets]
     serve({
         "counters": counters, "fingerprint": lambda: fingerprint(transport=False),
-        "examine": lambda: examine(names, subnets), "far_ends": lambda: ports.far_ends(names),
+        "examine": lambda: examine(names, subnets), "far_ends": lambda: interface.far_ends(names),
     })  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from impair import ports
+from impair import interface
 from impair.processors import kept_waiting
 from impair.pulse import TICK_S, Watch, glance_at
 from impair.router import mailbox
@@ -112,7 +112,7 @@ def open_interface(name: str) -> socket.socket:
 def kernel_arguments(descriptors: dict[str, int], command: list[str]) -> list[str]:
     """The user-mode kernel's command line: the sides' packet sockets become its interfaces, `command` its program."""
     interfaces = [
-        f"{DEVICES[side]}:transport=fd,fd={descriptor},depth={VECTOR_DEPTH},mac={MACS[side]},mtu={ports.MTU}"
+        f"{DEVICES[side]}:transport=fd,fd={descriptor},depth={VECTOR_DEPTH},mac={MACS[side]},mtu={interface.MTU_BYTES}"
         for side, descriptor in descriptors.items()
     ]
     return [
@@ -130,11 +130,11 @@ def run(interfaces: dict[str, str], command: list[str]) -> None:
     """Run `command` in a user-mode kernel that owns `interfaces` {side: name}, until our standard input ends.
 
     The command gets `--mailbox DIRECTORY` added, where its requests are (mailbox.py). Raises BootError, also when the
-    kernel ends by itself, and PortError.
+    kernel ends by itself, and InterfaceError.
     """
     kernel = check_host()
     for name in interfaces.values():
-        ports.turn_offloads_off(name)
+        interface.turn_offloads_off(name, interface.GLUEING)
     sockets = {side: open_interface(name) for side, name in interfaces.items()}
     descriptors = {side: packets.fileno() for side, packets in sockets.items()}
     with tempfile.TemporaryDirectory(dir=WORKPLACE) as box:
@@ -204,8 +204,8 @@ def main() -> None:
     for side, device in DEVICES.items():
         agent += [f"--{side}-port", device]
     try:
-        run({side: ports.interface_in(subnet) for side, subnet in subnets.items()}, agent)
-    except (BootError, ports.PortError) as error:
+        run({side: interface.interface_in(subnet) for side, subnet in subnets.items()}, agent)
+    except (BootError, interface.InterfaceError) as error:
         print(json.dumps({"error": str(error)}), flush=True)  # noqa: T201 - the wire
         raise SystemExit(1) from error
 

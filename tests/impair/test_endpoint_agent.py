@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from impair import interface
-from impair.endpoint.agent import OPERATIONS, SNMP_COUNTERS, TCP_COUNTERS, Endpoint, snmp_counters, tcp_counters
-from impair.interface import MUST_BE_OFF, EndpointError, Interface, check_offloads
+from impair.endpoint import path
+from impair.endpoint.agent import (
+    OPERATIONS,
+    SNMP_COUNTERS,
+    TCP_COUNTERS,
+    Endpoint,
+    EndpointError,
+    snmp_counters,
+    tcp_counters,
+)
+from impair.endpoint.path import OnlyLink
+from impair.interface import InterfaceError
 from impair.messages import TcpCounters
 from impair.wire import answer
 
@@ -30,12 +37,6 @@ TcpExt: 0 11 12 13 14 15 16
 IpExt: InNoRoutes InCEPkts
 IpExt: 0 0
 """
-
-
-def features(**changed: dict[str, Any]) -> dict[str, Any]:
-    """What `ethtool --json -k` says when everything is off."""
-    plain = {name: {"active": False, "fixed": False, "requested": False} for name in MUST_BE_OFF}
-    return {"ifname": "eth0", **plain, "highdma": {"active": True, "fixed": True, "requested": None}, **changed}
 
 
 def test_counters_are_found_by_their_names() -> None:
@@ -63,33 +64,6 @@ def test_a_kernel_that_does_not_tell_why_is_no_kernel_that_sent_nothing_again(co
     assert tcp_counters("IpExt: InNoRoutes\nIpExt: 0\n") is None
 
 
-@pytest.mark.parametrize("name", [name for name in MUST_BE_OFF if name != "rx-checksumming"])
-@pytest.mark.parametrize("fixed", [True, False])
-def test_an_offload_that_stays_on_is_refused(name: str, fixed: bool) -> None:
-    with pytest.raises(EndpointError, match=f"left on: {name};"):
-        check_offloads("eth0", features(**{name: {"active": True, "fixed": fixed}}))
-
-
-def test_a_receiver_that_always_checks_is_fine_and_said() -> None:
-    found = check_offloads("eth0", features(**{"rx-checksumming": {"active": True, "fixed": True}}))
-    assert found.pop("rx-checksumming") == "on [fixed]"
-    assert set(found.values()) == {"off"}
-    with pytest.raises(EndpointError, match="rx-checksumming"):
-        check_offloads("eth0", features(**{"rx-checksumming": {"active": True, "fixed": False}}))
-
-
-def test_an_answer_without_segmentation_proves_nothing() -> None:
-    with pytest.raises(EndpointError, match="tells nothing of segmentation"):
-        check_offloads("eth0", {"ifname": "eth0", "highdma": {"active": True, "fixed": True}})
-
-
-def test_a_tool_that_is_missing_or_fails_is_named() -> None:
-    with pytest.raises(EndpointError, match="no-such-tool is not installed"):
-        interface._run("no-such-tool", "-x")
-    with pytest.raises(EndpointError, match="`false` failed"):
-        interface._run("false")
-
-
 @pytest.mark.parametrize(
     ("addresses", "words"),
     [
@@ -101,9 +75,9 @@ def test_an_endpoint_has_exactly_one_address(monkeypatch: pytest.MonkeyPatch, ad
     links = [{"ifname": "lo", "addr_info": [{"local": "127.0.0.1", "scope": "host"}]}] + [
         {"ifname": text.split()[1], "addr_info": [{"local": text.split()[0], "scope": "global"}]} for text in addresses
     ]
-    monkeypatch.setattr(interface, "_ip", lambda *_: links)
-    with pytest.raises(EndpointError, match=words):
-        Interface.find()
+    monkeypatch.setattr(path, "listed", lambda *_: links)
+    with pytest.raises(InterfaceError, match=words):
+        OnlyLink.find()
 
 
 def test_what_needs_join_says_so() -> None:

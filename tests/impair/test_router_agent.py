@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from impair import ports
+from impair import interface
 from impair.ability import Ability
 from impair.messages import NetemCounters, Port, PortFrames, Processors
 from impair.options import Options
@@ -54,11 +54,11 @@ def netem(monkeypatch: pytest.MonkeyPatch) -> FakeNetem:
     monkeypatch.setattr(
         agent, "try_netem", lambda profiles: Ability(True, "tried", "7.2", True, True, {p.name: "no" for p in profiles})
     )
-    monkeypatch.setattr(ports, "describe", lambda name: Port(name, f"mac of {name}", 1500))
+    monkeypatch.setattr(interface, "describe", lambda name: Port(name, f"mac of {name}", 1500))
     monkeypatch.setattr(agent, "fingerprint", lambda *, roots, transport: {"asked": f"{roots} {transport}"})
     frames = PortFrames(3, 3, 3, 3, 3, 3)
     monkeypatch.setattr(
-        ports, "frame_counters", lambda: {"lo": frames, "eth-c": frames, "eth-s": replace(frames, rx_frames=4)}
+        interface, "frame_counters", lambda: {"lo": frames, "eth-c": frames, "eth-s": replace(frames, rx_frames=4)}
     )
     return fake
 
@@ -140,8 +140,8 @@ def test_hello_says_who_and_with_which_ports(router: Router) -> None:
 
 def test_setup_gives_each_port_its_gateway_and_neighbour(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(ports, "forward", lambda: done.append(("forward",)))
-    monkeypatch.setattr(ports, "set_up", lambda *arguments: done.append(arguments))
+    monkeypatch.setattr(interface, "forward", lambda: done.append(("forward",)))
+    monkeypatch.setattr(interface, "set_up", lambda *arguments: done.append(arguments))
     neighbours = {"client": {"ip": "10.1.0.10", "mac": "c"}, "server": {"ip": "10.2.0.10", "mac": "s"}}
     told = router.setup("10.1.0.254/24", "10.2.0.254/24", neighbours)
     assert done == [("forward",), ("eth-c", "10.1.0.254/24", "10.1.0.10", "c"),
@@ -173,9 +173,9 @@ def test_a_missing_interface_is_said_on_the_wire(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def nowhere(subnet: str) -> str:
-        raise ports.PortError(f"0 interfaces have an address in {subnet}")
+        raise interface.InterfaceError(f"0 interfaces have an address in {subnet}")
 
-    monkeypatch.setattr(ports, "interface_in", nowhere)
+    monkeypatch.setattr(interface, "interface_in", nowhere)
     words = ["agent", "--client-subnet", "10.9.0.0/24", "--server-port", "eth1"]
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit):

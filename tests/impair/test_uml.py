@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from impair import ports
+from impair.interface import MTU_BYTES
 from impair.router import uml
 from impair.router.uml import BootError, check_host, kernel_arguments
 
@@ -89,8 +89,8 @@ def test_a_small_buffer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_kernel_is_told_its_interfaces_and_its_program() -> None:
     words = kernel_arguments({"client": 4, "server": 5}, ["python3", "-m", "impair.router.agent"])
-    assert f"vec0:transport=fd,fd=4,depth=128,mac=02:48:57:00:00:01,mtu={ports.MTU}" in words
-    assert f"vec1:transport=fd,fd=5,depth=128,mac=02:48:57:00:00:02,mtu={ports.MTU}" in words
+    assert f"vec0:transport=fd,fd=4,depth=128,mac=02:48:57:00:00:01,mtu={MTU_BYTES}" in words
+    assert f"vec1:transport=fd,fd=5,depth=128,mac=02:48:57:00:00:02,mtu={MTU_BYTES}" in words
     assert words[words.index("--") + 1 :] == ["python3", "-m", "impair.router.agent"]
     assert len(" ".join(words)) < 2000  # COMMAND_LINE_SIZE of arch/um is 2048
     (init,) = (word.removeprefix("init=") for word in words if word.startswith("init="))

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from impair.options import TABLE_SCALE, Options
+from impair.distribution import TABLE_SCALE
+from impair.options import Options
 
 WORD = 2**32 - 1
 

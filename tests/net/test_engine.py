@@ -16,9 +16,10 @@ import pytest
 
 from headwind.proof.expectation import Expectation
 from headwind.proof.passage import SIGMAS
-from impair.distribution import DISTRIBUTION_HEIGHT, DISTRIBUTION_REACH
-from impair.options import TABLE_SCALE, Options
+from impair.distribution import DISTRIBUTION_HEIGHT, DISTRIBUTION_REACH, TABLE_SCALE
+from impair.options import Options
 from impair.profile import (
+    HEADER_BYTES,
     Corrupt,
     Delay,
     Direction,
@@ -39,7 +40,6 @@ pytestmark = pytest.mark.timeout(300)  # the first test may have to build the im
 
 SEED = 7
 UP, DOWN = Direction.UPLINK, Direction.DOWNLINK
-HEADERS_BYTES = 42  # Ethernet, IPv4 and UDP
 IP_HEADER_BYTES = 20
 BUSY_PACKETS_PER_S = 10_000  # of the busiest cell, one direction: HTTP/3, 100 connections, 20,631 datagrams in 2.1 s
 STRAY_FRAMES = 5  # a bridge sends a multicast frame of its own now and then; it is never forwarded
@@ -212,7 +212,7 @@ def test_so_many_packets_overtake_and_never_within_the_gap(path: ImpairedPath) -
 @both_directions
 def test_a_rate_is_kept_and_a_full_queue_is_as_long_as_its_limit(path: ImpairedPath, direction: Direction) -> None:
     rate, limit, size_bytes = Rate(10_000_000), 50, 1400
-    frame_s = (size_bytes + HEADERS_BYTES) * 8 / rate.rate_bps
+    frame_s = (size_bytes + HEADER_BYTES) * 8 / rate.rate_bps
     path.impair(direction, Link(rate=rate, limit_packets=limit), SEED)
     train = path.train(direction, 400, interval_s=frame_s / 4, size_bytes=size_bytes, expect=400)
     assert train["rate"]["rate_bps"] == pytest.approx(rate.rate_bps, rel=0.02)
@@ -250,7 +250,7 @@ def test_frames_in_and_out_differ_by_what_netem_counted(path: ImpairedPath, dire
     assert gained[f"{receiver} port tx"] == counters["packets"]
     assert gained[f"{receiver} port rx"] <= STRAY_FRAMES  # the router does not hear itself
     # A corrupted bit of the IP header ends a frame on the host's bridge, where its netfilter checks the header.
-    share = IP_HEADER_BYTES / (HEADERS_BYTES + 64)
+    share = IP_HEADER_BYTES / (HEADER_BYTES + 64)
     dropped_by_bridge = share * corrupted + sigmas(path) * math.sqrt(share * (1 - share) * corrupted)
     assert -STRAY_FRAMES <= counters["packets"] - gained[f"{receiver} rx"] <= dropped_by_bridge
 

@@ -88,7 +88,7 @@ SABOTAGES = (
     inside("an ingress hook on the router's container", "impair", "tc qdisc add dev eth0 ingress",
            "tc qdisc del dev eth0 ingress", "eth0 with filters at the hook ingress", "qdiscs"),
     inside("offloads", "server", "ethtool -K eth0 gso on gro on", "ethtool -K eth0 gso off gro off",
-           "server: `ethtool -K", "server's offloads"),
+           "server: eth0 with generic-", "server's offloads"),
     inside("a lower MTU", "client", "ip link set eth0 mtu 1400", "ip link set eth0 mtu 1500",
            "client: eth0 with an MTU of 1400", "client's links"),
     inside("a second route", "client", "ip route add 10.99.0.0/24 dev eth0", "ip route del 10.99.0.0/24",

@@ -1,0 +1,167 @@
+"""Interfaces: found by their network, counted, and never left half set up. Real ones are in net/test_endpoint.py."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from impair import interface
+from impair.interface import AT_AN_ENDPOINT, GLUEING, InterfaceError, turn_offloads_off
+
+GATEWAY, IP, MAC = "10.1.0.254/24", "10.1.0.10", "02:42:00:00:00:01"
+Answers = Callable[[dict[str, Any]], list[list[Any]]]
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
+    """Programs that answer what the test says, by the words that their command line must have; returns what was run."""
+
+    def make(said: dict[str, Any]) -> list[list[Any]]:
+        ran: list[list[Any]] = []
+
+        def run(*command: str) -> str:
+            ran.append(list(command))
+            return next((json.dumps(answer) for words, answer in said.items() if words in " ".join(command)), "")
+
+        monkeypatch.setattr(interface, "run", run)
+        monkeypatch.setattr(interface, "_set_sysctl", lambda key, wanted: ran.append([key, wanted]))
+        monkeypatch.setattr(interface, "turn_offloads_off", lambda *asked: ran.append(["offloads", *asked]))
+        return ran
+
+    return make
+
+
+def link(name: str, *addresses: str, mtu: int = 1500) -> dict[str, Any]:
+    parts = [address.split("/") for address in addresses]
+    held = [{"local": ip, "prefixlen": int(length)} for ip, length in parts]
+    return {"ifname": name, "mtu": mtu, "flags": ["UP"], "addr_info": held}
+
+
+def test_a_port_is_found_by_its_network(answers: Answers) -> None:
+    answers({"address show": [link("lo", "127.0.0.1/8"), link("eth7", "10.1.0.253/24"), link("eth8")]})
+    assert interface.interface_in("10.1.0.0/24") == "eth7"
+    with pytest.raises(InterfaceError, match=r"0 interfaces have an address in 10\.9\.0\.0/24.*'eth7 10\.1\.0\.253'"):
+        interface.interface_in("10.9.0.0/24")
+
+
+def good() -> dict[str, Any]:
+    return {
+        "neighbour show": [{"dst": IP, "lladdr": MAC, "state": ["PERMANENT"]}],
+        "address show": [link("eth0", "10.1.0.253/24", GATEWAY)],
+    }
+
+
+def test_a_port_is_set_up_and_read_back(answers: Answers) -> None:
+    ran = answers(good())
+    interface.set_up("eth0", GATEWAY, IP, MAC)
+    assert ["ip", "address", "replace", GATEWAY, "dev", "eth0"] in ran
+    assert ["ip", "link", "set", "dev", "eth0", "mtu", "1500", "up"] in ran
+    assert ["net/ipv6/conf/eth0/disable_ipv6", "1"] in ran
+    assert ["offloads", "eth0", GLUEING] in ran
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("neighbour show", [{"dst": IP, "lladdr": MAC, "state": ["STALE"]}]),
+        ("neighbour show", []),
+        ("address show", [link("eth0", "10.1.0.253/24")]),
+        ("address show", [link("eth0", GATEWAY, mtu=9000)]),
+        ("address show", [{**link("eth0", GATEWAY), "flags": []}]),
+    ],
+)
+def test_a_port_that_is_not_as_asked_is_refused(answers: Answers, words: str, answer: Any) -> None:
+    answers({**good(), words: answer})
+    with pytest.raises(InterfaceError, match="read back"):
+        interface.set_up("eth0", GATEWAY, IP, MAC)
+
+
+Features = dict[str, dict[str, bool]]
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Features]:
+    """An interface whose features are off but for those that are named; `-K` has an effect where they are not fixed."""
+
+    def make(**on: bool) -> Features:
+        names = (*AT_AN_ENDPOINT, "highdma")
+        features = {name: {"active": name in on, "fixed": on.get(name, False)} for name in names}
+
+        def ethtool(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+            for name in command[3::2] if command[1] == "-K" else ():
+                features[name]["active"] &= features[name]["fixed"]
+            return subprocess.CompletedProcess(command, 0, json.dumps([{"ifname": "eth0", **features}]), "")
+
+        monkeypatch.setattr(subprocess, "run", ethtool)
+        return features
+
+    return make
+
+
+@pytest.mark.parametrize("name", [name for name in AT_AN_ENDPOINT if name != "rx-checksumming"])
+def test_an_offload_that_stays_on_is_refused(driver: Callable[..., Features], name: str) -> None:
+    driver(**{name: True})
+    assert interface.odd_offloads(["eth0"], AT_AN_ENDPOINT) == [f"eth0 with {name} on (`ethtool -k eth0`)"]
+    with pytest.raises(InterfaceError, match=f"left on: {name};"):
+        turn_offloads_off("eth0", AT_AN_ENDPOINT)
+
+
+def test_what_is_on_is_turned_off_and_nothing_else(driver: Callable[..., Features]) -> None:
+    features = driver(**{"tx-gso-list": False, "rx-checksumming": False, "highdma": False})
+    assert set(turn_offloads_off("eth0", GLUEING).values()) == {"off"}
+    assert [name for name, state in features.items() if state["active"]] == ["rx-checksumming", "highdma"]
+    assert interface.odd_offloads(["eth0"], GLUEING) == []
+    assert turn_offloads_off("eth0", AT_AN_ENDPOINT)["rx-checksumming"] == "off"
+    assert [name for name, state in features.items() if state["active"]] == ["highdma"]
+
+
+def test_a_receiver_that_always_checks_is_fine_and_said(driver: Callable[..., Features]) -> None:
+    driver(**{"rx-checksumming": True})
+    found = turn_offloads_off("eth0", AT_AN_ENDPOINT)
+    assert found.pop("rx-checksumming") == "on [fixed]"
+    assert set(found.values()) == {"off"}
+
+
+def test_an_answer_without_segmentation_proves_nothing(driver: Callable[..., Features]) -> None:
+    del driver()["generic-segmentation-offload"]
+    with pytest.raises(InterfaceError, match="tells nothing of segmentation"):
+        turn_offloads_off("eth0", GLUEING)
+
+
+def test_a_tool_that_is_missing_or_fails_is_named() -> None:
+    with pytest.raises(InterfaceError, match="no-such-tool is not installed"):
+        interface.run("no-such-tool", "-x")
+    with pytest.raises(
+        InterfaceError, match="`sh -c echo no such thing >&2; false` failed with status 1: no such thing"
+    ):
+        interface.run("sh", "-c", "echo no such thing >&2; false")
+
+
+def test_a_setting_that_cannot_be_written_says_where_to_set_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = tmp_path / "net/ipv4/ip_forward"
+    setting.parent.mkdir(parents=True)
+    setting.write_text("0\n")
+    monkeypatch.setattr(interface, "SETTINGS", tmp_path)
+    interface._set_sysctl("net/ipv4/ip_forward", "1")
+    assert setting.read_text() == "1"
+
+    def read_only(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "write_text", read_only)
+    interface.forward()  # it is already so: nothing to write
+    with pytest.raises(InterfaceError, match=r"net\.ipv4\.ip_forward must be 0.*`sysctls`"):
+        interface._set_sysctl("net/ipv4/ip_forward", "0")
+
+
+def test_frames_are_counted_for_every_interface() -> None:
+    counted = interface.frame_counters()
+    for name in ("rx", "tx"):
+        for what, file in (("frames", "packets"), ("bytes", "bytes"), ("dropped", "dropped")):
+            shown = int(Path(f"/sys/class/net/lo/statistics/{name}_{file}").read_text())
+            assert 0 <= shown - getattr(counted["lo"], f"{name}_{what}") < 10**9
