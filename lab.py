@@ -28,7 +28,8 @@ def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, 
     from headwind.cli.doctor import host_facts, lanes_here
     from headwind.cli.progress import console
     from headwind.plan.arms import check_arms
-    from headwind.plan.capacity import check_capacity, earlier_ceilings
+    from headwind.plan.capacity import check_capacity
+    from headwind.run.ceilings import earlier_ceilings
     from headwind.run.codec import State
     from headwind.run.journal import Run
     from headwind.testbed.images import ensure_images

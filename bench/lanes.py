@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.model import Outcome, Result
 from headwind.observed import Observed, from_best, median, observed
-from headwind.report.data import RunData
 from headwind.report.verdicts import interval_text
+from headwind.run.data import RunData
 from headwind.run.journal import Run
 from headwind.verdicts.two_samples import gain, speeds
 

@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from headwind.cli import commands as cli
 from headwind.metric import Metric
 from headwind.model import Matrix, Result
-from headwind.report.data import RunData, latest_of
 from headwind.report.verdicts import interval_text
+from headwind.run.data import RunData, latest_of
 from headwind.run.journal import Run
 from headwind.verdicts.findings import (
     Pair,

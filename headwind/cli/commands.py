@@ -63,9 +63,9 @@ def reports_folder(options: argparse.Namespace) -> Path:
 def finish_report(run: Run, *, junit: bool = False, full: bool = False) -> Path:
     """The last report, the data beside it, and the table in the terminal. Returns the page's path."""
     from headwind.cli.progress import console
-    from headwind.report.data import RunData
     from headwind.report.files import write_files
     from headwind.report.formats.terminal import print_summary
+    from headwind.run.data import RunData
 
     data = RunData.of(run)
     report = write_files(run, data, junit=junit)
@@ -98,8 +98,8 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
     """Draw one page of several runs; their folders stay as they are."""
     from headwind.errors import UsageError
     from headwind.report.compare.page import render_several
-    from headwind.report.data import RunData
     from headwind.report.files import several_path, write_page
+    from headwind.run.data import RunData
 
     told: dict[float, Run] = {}  # by the instant at which they began: a copy of a run is the same run
     for run in runs:

@@ -1,4 +1,4 @@
-"""Refuses a run whose unimpaired path is too slow for it. Pure but for reading the figures of earlier runs.
+"""Refuses a run whose unimpaired path is too slow for it. Pure.
 
 The figures are those of headwind/trial/calibration.py, one set for each direction. What is refused here is refused
 before the first trial: nothing was measured, and no run folder is made.
@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from headwind.errors import HeadwindError
 from headwind.format import as_written
 from headwind.matrix.reader import profiles_refused
 from headwind.model import Matrix
-from headwind.run import disk
-from headwind.run.differences import HOST_FACTS
-from headwind.run.journal import ENVIRONMENT
 from impair.profile import Direction, Profile
 
 FLOORS = {"rate_bps": 50e6, "small_frames_per_s": 4000.0}  # a tenth of what two slow cores carry: something is wrong
 FAR_BELOW = 1 / 4  # of what this host gave before; other work beside the lab takes at most about a half
-REMEMBERED_RUNS = 10
 WORDS = {"rate_bps": "full frames", "small_frames_per_s": "small frames"}
 
 Ceiling = Mapping[str, Mapping[str, float]]  # {direction: calibration.Capacity as JSON}
@@ -48,25 +42,6 @@ def check_capacity(matrix: Matrix, ceiling: Ceiling, earlier: Sequence[Ceiling])
     }
     if refused:
         raise profiles_refused(matrix, refused, "ask for less, or run this on a faster host")
-
-
-def earlier_ceilings(reports: Path, engine: str, host: Mapping[str, Any]) -> list[Ceiling]:
-    """What the newest runs in `reports` noted of the same engine on the same host."""
-    found: list[Ceiling] = []
-    for folder in disk.newest_folders(reports):
-        try:
-            environment = disk.read_object(folder / ENVIRONMENT)
-            ceiling = environment["testbed"]["ceiling"]
-            known = environment["host"]
-            if environment["engine"] == engine and all(known.get(name) == host.get(name) for name in HOST_FACTS):
-                found.append(
-                    {direction: {name: float(ceiling[direction][name]) for name in FLOORS} for direction in Direction}
-                )
-        except (OSError, ValueError, TypeError, KeyError):
-            continue  # not a run, or one from before this was measured
-        if len(found) == REMEMBERED_RUNS:
-            break
-    return found
 
 
 def _below_floor(ceiling: Ceiling) -> Iterator[str]:

@@ -13,10 +13,10 @@ from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, measured
 from headwind.metric import Better
 from headwind.model import DATA_OUTCOMES, Condition, Outcome
-from headwind.report.data import RunData, is_data
 from headwind.report.doubts import doubts
 from headwind.report.standing import Standing, noise_floor
 from headwind.report.verdicts import Word, dependence_text, sides, word_of
+from headwind.run.data import RunData, is_data
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.findings import Pair
 from headwind.verdicts.stats import fewest_blocks

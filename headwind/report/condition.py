@@ -13,8 +13,8 @@ from headwind.format import link_settings, measured, moment, observed_text
 from headwind.metric import PROCESSOR_TIMES, Better, Metric, Use
 from headwind.model import Block, Condition, Outcome, Result
 from headwind.observed import figure, from_best, mean, median
-from headwind.report.data import RunData, is_data, latest_of
 from headwind.report.words import ARROWS
+from headwind.run.data import RunData, is_data, latest_of
 from headwind.verdicts.findings import Bounds, Pair, Rows, columns_of, rows_of
 from headwind.verdicts.stats import Interval, fewest_samples, interval_steps
 from headwind.verdicts.verdict import Rule, interval_of

@@ -10,7 +10,7 @@ from headwind.arm import Arm
 from headwind.format import measured
 from headwind.model import Result
 from headwind.observed import observed
-from headwind.report.data import RunData
+from headwind.run.data import RunData
 
 SLICES = 10  # of a run
 DRIFT_RATIO = 0.1  # a smaller drift is not told

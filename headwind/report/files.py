@@ -10,20 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwind.errors import HeadwindError, UsageError
-from headwind.report.data import RunData
 from headwind.report.formats.junit import junit_xml
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.verdicts_json import verdicts_text
 from headwind.report.html.page import REPORT, write_report
 from headwind.run import disk
+from headwind.run.data import RunData
 from headwind.run.journal import JOURNAL, JournalError
+from headwind.run.tables import requests_parquet, trials_csv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headwind.run.journal import Run
 
-VERDICTS, SUMMARY, REQUESTS, JUNIT = "verdicts.json", "summary.md", "requests.parquet", "junit.xml"
+TRIALS, REQUESTS, VERDICTS = "trials.csv", "requests.parquet", "verdicts.json"
+SUMMARY, JUNIT = "summary.md", "junit.xml"
 LONGEST_NAME = 120  # characters of a file that is named after several runs
 
 
@@ -31,11 +33,11 @@ def write_files(run: Run, data: RunData | None = None, *, junit: bool = False) -
     """Write all of them, the page last, and return its path. Raises JournalError.
 
     `data` is what the folder holds, where it has been read already. junit.xml is written where `junit` asks for it or
-    an earlier one would be out of date; requests.parquet only where pyarrow is installed.
+    an earlier one would be out of date.
     """
     data = data or RunData.of(run)
     verdicts = data.judgement
-    run.export()
+    run.write(TRIALS, trials_csv(data.trials))
     _write_requests(run, data)
     run.write(VERDICTS, verdicts_text(data, verdicts))
     run.write(SUMMARY, summary_md(data, verdicts, REPORT))
@@ -45,13 +47,9 @@ def write_files(run: Run, data: RunData | None = None, *, junit: bool = False) -
 
 
 def _write_requests(run: Run, data: RunData) -> None:
-    from headwind.run.export import requests_parquet
-
     about = {"run": data.id, "state": data.status.state.value, "attempts": str(len(data.results))}
     try:
         content = requests_parquet(run.each_result(samples=True), about)
-    except ImportError:
-        return
     except (ValueError, TypeError, OverflowError) as error:
         raise JournalError(f"{run.folder}: {REQUESTS} cannot be made of these samples: {error}") from error
     run.write(REQUESTS, content)

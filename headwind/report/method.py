@@ -8,9 +8,9 @@ from headwind.arm import Protocol
 from headwind.format import arm_name, blocks_text, counted, duration, override_texts, setting
 from headwind.model import CONTROL_RATIO, Condition
 from headwind.proof import bursts
-from headwind.report.data import RunData
 from headwind.report.verdicts import dependence_text
 from headwind.run.codec import State
+from headwind.run.data import RunData
 from headwind.settings import Windows
 from headwind.verdicts.findings import rule_of
 from impair.profile import Direction, Profile

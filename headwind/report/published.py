@@ -9,7 +9,7 @@ from typing import Literal
 from headwind.arm import Arm
 from headwind.format import NOTHING
 from headwind.model import Condition, Published, PublishedRow
-from headwind.report.data import RunData
+from headwind.run.data import RunData
 from headwind.verdicts.findings import Finding, Pair, pairs_of
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.verdict import Rule, Verdict

@@ -15,8 +15,8 @@ from headwind.arm import Arm
 from headwind.format import arm_name, counted, measured
 from headwind.model import Condition
 from headwind.observed import Observed, figure, from_best, median, observed
-from headwind.report.data import RunData, is_data
 from headwind.report.verdicts import Word, claim_text, lead_text, sides, word_of
+from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import Finding, Rows, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.stats import fewest_blocks

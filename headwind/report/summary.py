@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import pandas as pd
 
 from headwind.arm import Arm
 from headwind.metric import Rate
-from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
+from headwind.model import DATA_OUTCOMES, Condition, Outcome
 from headwind.observed import Observed, figure, from_best, median, observed
-from headwind.report.data import RunData, is_data, latest_of
 from headwind.run.codec import State
+from headwind.run.data import RunData, is_data, latest_of
+from headwind.run.tables import CELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,32 @@ _NUMBER = re.compile(r"[0-9]+")
 
 def summary_table(data: RunData) -> list[Row]:
     """One row for every condition and arm of the matrix, in its order, also for those not run yet."""
-    return [_row(data, condition, arm) for condition in data.matrix.conditions for arm in data.matrix.arms]
+    trials, by_cell = data.trials, list(CELL)
+    latest = trials[trials["latest"]]
+    counts = latest.groupby([*by_cell, "outcome"], observed=True).size().to_dict()
+    attempts = trials.groupby(by_cell, observed=True).size().to_dict()
+    rates = {rate.amount for condition in data.matrix.conditions for rate in condition.workload.rates}
+    finished = latest[latest["outcome"] == Outcome.OK].groupby(by_cell, observed=True)
+    moved = finished[[name for name in trials if name in rates]].median().to_dict("index")
+    rows = []
+    for condition in data.matrix.conditions:
+        for arm in data.matrix.arms:
+            cell = (condition.profile.name, condition.workload.name, arm.name)
+            outcomes = {each: counts[(*cell, each)] for each in Outcome if (*cell, each) in counts}
+            repeated = attempts.get(cell, 0) - sum(outcomes.values())
+            rows.append(_row(data, condition, arm, outcomes, repeated, moved.get(cell, {})))
+    return rows
 
 
-def _row(data: RunData, condition: Condition, arm: Arm) -> Row:
-    attempts = data.attempts(condition, arm)
-    results = latest_of(attempts)
-    analysed = [result for result in results if is_data(result)]
+def _row(
+    data: RunData,
+    condition: Condition,
+    arm: Arm,
+    outcomes: Mapping[Outcome, int],
+    repeated: int,
+    moved: Mapping[Hashable, float],
+) -> Row:
+    analysed = [result for result in latest_of(data.attempts(condition, arm)) if is_data(result)]
     workload = arm.workload(condition.workload)
     metric = workload.primary()
     times = from_best((figure(result, metric) for result in analysed), metric.better)
@@ -71,21 +92,22 @@ def _row(data: RunData, condition: Condition, arm: Arm) -> Row:
         arm=arm,
         planned=data.matrix.repeat.least,
         running=data.status.state is State.RUNNING,
-        outcomes=Counter(result.outcome for result in results),
-        repeated=len(attempts) - len(results),
+        outcomes=outcomes,
+        repeated=repeated,
         time=Spread(middle, times[0], times[-1]) if middle else None,
-        rates={rate: _rate_at(middle, analysed, rate) for rate in workload.rates},
+        rates={rate: _rate_at(middle, moved.get(rate.amount), rate) for rate in workload.rates},
         got_done=workload.got_done([result.metrics for result in analysed if result.outcome is Outcome.FAILED]),
     )
 
 
-def _rate_at(middle: Observed | None, analysed: Sequence[Result], rate: Rate) -> float | None:
-    """What a finished trial moves in a second, when it takes the median time; None where that is a bound."""
-    finished = [result.metrics for result in analysed if result.outcome is Outcome.OK]
-    moved = [metrics[rate.amount] for metrics in finished if rate.amount in metrics]
-    if middle is None or not middle.is_finished or not moved or middle.known <= 0:
+def _rate_at(middle: Observed | None, moved: float | None, rate: Rate) -> float | None:
+    """What a finished trial moves in a second, when it takes the median time; None where that is a bound.
+
+    `moved` is the median over finished trials, missing where none of them told.
+    """
+    if middle is None or not middle.is_finished or middle.known <= 0 or moved is None or pd.isna(moved):
         return None
-    return statistics.median(moved) / middle.known * rate.times
+    return moved / middle.known * rate.times
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from headwind.arm import Role
 from headwind.model import Check, Condition
 from headwind.proof.pooled import Pooled
 from headwind.proof.tally import Seen
-from headwind.report.data import RunData, latest_of
+from headwind.run.data import RunData, latest_of
 from impair.profile import Direction
 
 # Nothing was asked of these.

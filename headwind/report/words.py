@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from headwind.format import NOTHING, clean, counted, link_settings, observed_text
 from headwind.model import Condition, Outcome
-from headwind.report.data import RunData
 from headwind.report.summary import Row
 from headwind.run.codec import State
+from headwind.run.data import RunData
 from impair.profile import Direction, Profile
 
 ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}

@@ -32,11 +32,9 @@ from headwind.model import DATA_OUTCOMES, Matrix, Outcome, Result, Trial
 from headwind.run import codec, disk
 from headwind.run.codec import State, Status
 from headwind.run.differences import differences, setup_differences
-from headwind.run.export import trials_csv
 
 JOURNAL, LOCK = "journal.sqlite", "journal.lock"
 MATRIX_AS_GIVEN, MATRIX_RESOLVED, ENVIRONMENT = "matrix.yaml", "matrix.json", "environment.json"
-TRIALS_CSV = "trials.csv"
 SCHEMA_VERSION = 1  # PRAGMA user_version
 DAMAGED = "the run folder is damaged"
 UNWRITABLE = "cannot write to the journal"
@@ -304,10 +302,6 @@ class Run:
                 f"{self.folder}: cannot go on with this run, its trials would not be comparable. What changed:{lines}\n"
                 "Undo that, or start a new run."
             )
-
-    def export(self) -> Path:
-        """Write trials.csv, one row for every attempt, for other programs to read; returns its path."""
-        return self.write(TRIALS_CSV, trials_csv(self.results()))
 
     def write(self, name: str, content: str | bytes) -> Path:
         """Put a file into the folder, whole or not at all: a reader never sees half of it. Returns its path."""

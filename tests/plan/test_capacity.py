@@ -10,7 +10,8 @@ import pytest
 
 from headwind.matrix.complaint import MatrixError
 from headwind.model import Matrix
-from headwind.plan.capacity import FAR_BELOW, FLOORS, PathTooSlow, check_capacity, earlier_ceilings
+from headwind.plan.capacity import FAR_BELOW, FLOORS, PathTooSlow, check_capacity
+from headwind.run.ceilings import earlier_ceilings
 from headwind.trial.calibration import measure_capacity
 from impair.profile import Direction
 from tests.fake_testbed import World, fake_testbed

@@ -15,7 +15,6 @@ from headwind.proof.expectation import stationary_loss
 from headwind.proof.pooled import FALSE_ALARM_PER_RUN, Pooled, pooled
 from headwind.proof.proof import prove
 from headwind.proof.tally import Seen, Tally, ratio_p_value
-from headwind.report.data import RunData
 from headwind.report.doubts import doubts
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.verdicts_json import verdicts_json
@@ -24,6 +23,7 @@ from headwind.report.summary import notices
 from headwind.report.truth import truth_table
 from headwind.report.verdicts import Word, word_of
 from headwind.run.codec import State, Status
+from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Concern
 from headwind.workloads.h2load import TOTAL
 from impair.profile import Delay, Direction, Duplicate, GilbertElliott, Link, Loss, Profile, Rate

@@ -11,9 +11,9 @@ from headwind.arm import H2, H3, Arm, Role
 from headwind.format import clean
 from headwind.model import Outcome
 from headwind.proof.pooled import Pooled
-from headwind.report.data import RunData
 from headwind.report.formats.junit import junit_xml
 from headwind.run.codec import State, Status
+from headwind.run.data import RunData
 from impair.profile import Direction
 from tests.fake import STARTED_AT, ok, trials_of
 from tests.golden.runs import HOSTILE, RUNS, Golden

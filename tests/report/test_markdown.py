@@ -15,8 +15,8 @@ from markdown_it import MarkdownIt
 from headwind.arm import H2, Arm, Protocol, Role
 from headwind.format import clean
 from headwind.model import Repetition
-from headwind.report.data import RunData
 from headwind.report.formats.markdown import code, summary_md, text
+from headwind.run.data import RunData
 from tests.fake import PROFILES, example_matrix, ok, trials_of
 from tests.golden.runs import HOSTILE, RUNS, Golden
 from tests.pages import words

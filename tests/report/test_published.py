@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from headwind.arm import H1, H2, H3, Arm, Protocol
 from headwind.model import Matrix, Published, PublishedRow, Result
 from headwind.report.compare.terminal import warnings
-from headwind.report.data import RunData
 from headwind.report.html.page import render
 from headwind.report.published import Row, published_rows, published_verdict, word_for
 from headwind.run.codec import State, Status, matrix_from_json, matrix_to_json
+from headwind.run.data import RunData
 from headwind.run.differences import differences
 from headwind.run.journal import Run
 from headwind.verdicts.verdict import Verdict

@@ -30,14 +30,15 @@ from headwind.observed import NOTHING, Kind, Observed, from_best
 from headwind.observed import median as median_of
 from headwind.report import RunData, render, summary_table, write_report
 from headwind.report.condition import trial_text
-from headwind.report.data import latest_of
+from headwind.report.files import write_files
 from headwind.report.formats.terminal import print_summary
 from headwind.report.summary import Row, notices
 from headwind.report.truth import pooled, truth_table
 from headwind.report.words import headline, network, network_text
 from headwind.run.codec import State
-from headwind.run.export import trials_csv
+from headwind.run.data import latest_of
 from headwind.run.journal import Run
+from headwind.run.tables import trials_csv, trials_table
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction
 from tests.fake import PROFILES, STARTED_AT, example_matrix, failed, invalid, ok, recorded, timeout, trials_of
@@ -211,7 +212,7 @@ def test_the_fakes_pass_the_real_proof() -> None:
 def test_the_table_of_the_page_holds_medians_computed_another_way() -> None:
     """From trials.csv, by pandas."""
     golden = RUNS["small"]()
-    frame = pd.read_csv(StringIO(trials_csv(golden.results)))
+    frame = pd.read_csv(StringIO(trials_csv(golden.data("small").trials)))
     rows = list(table(section(parse(page_of("small")), "results")))[1:]
     assert len(rows) == 15
     names = {"HTTP/1.1": "h1", "HTTP/2": "h2", "HTTP/3": "h3"}
@@ -454,11 +455,10 @@ def test_names_do_nothing_to_the_terminal(tmp_path: Path) -> None:
 
 def test_trials_csv_has_every_attempt_and_every_number(tmp_path: Path) -> None:
     golden = RUNS["mixed"]()
-    with (
-        recorded(tmp_path, golden.matrix, golden.results) as run,
-        run.export().open(encoding="utf-8", newline="") as file,
-    ):
-        rows = list(csv.DictReader(file))
+    with recorded(tmp_path, golden.matrix, golden.results) as run:
+        write_files(run)
+        with (run.folder / "trials.csv").open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
     assert len(rows) == len(golden.results)
     for row, result in zip(rows, golden.results, strict=True):
         trial = result.trial
@@ -473,7 +473,8 @@ def test_trials_csv_has_every_attempt_and_every_number(tmp_path: Path) -> None:
 
 def test_hostile_names_survive_trials_csv() -> None:
     results = [result for result in RUNS["hostile"]().results if "\x00" not in result.trial.id]
-    rows = list(csv.DictReader(StringIO(trials_csv(results), newline="")))
+    text = trials_csv(trials_table(RUNS["hostile"]().matrix, results))
+    rows = list(csv.DictReader(StringIO(text, newline="")))
     assert [row["profile"] for row in rows] == [result.trial.block.condition.profile.name for result in results]
 
 

@@ -13,9 +13,9 @@ from headwind.arm import H1, H2, H3, Role
 from headwind.matrix.reader import load_matrix
 from headwind.metric import Metric
 from headwind.model import Condition, Matrix, SelfCheck
-from headwind.report.data import RunData
 from headwind.report.sweeps import Curve, Step, Sweep, crossovers, curves, sweeps_of
 from headwind.run.codec import State, Status
+from headwind.run.data import RunData
 from headwind.verdicts.findings import Finding, Pair
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.stats import Interval

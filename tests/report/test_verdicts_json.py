@@ -14,10 +14,10 @@ import pytest
 
 from headwind.arm import ARM_NAME, H2, Protocol
 from headwind.model import Matrix, Outcome, Repetition, Result, SelfCheck
-from headwind.report.data import RunData
 from headwind.report.formats.verdicts_json import VERSION, verdicts_text
 from headwind.report.verdicts import Word
 from headwind.run.codec import State
+from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.verdict import Verdict
 from headwind.verdicts.winner import Lead

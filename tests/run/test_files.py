@@ -23,9 +23,9 @@ from headwind.model import Outcome, Result
 from headwind.report import redrawing
 from headwind.report.files import several_path, write_files, write_page
 from headwind.report.verdicts import MARKS
-from headwind.run import export
-from headwind.run.export import requests_parquet
+from headwind.run import tables
 from headwind.run.journal import JOURNAL, JournalError, Run
+from headwind.run.tables import requests_parquet
 from tests.fake import PROFILES, example_matrix, lab_error, ok, ok_results, recorded, timeout, trials_of
 from tests.golden.runs import RUNS
 
@@ -95,15 +95,6 @@ def test_junit_is_written_on_request_and_kept_up_to_date_from_then_on(run: Run) 
     assert (run.folder / "junit.xml").read_text().startswith("<?xml")
 
 
-def test_without_pyarrow_nothing_fails_and_nothing_is_said(
-    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    write_files(run)
-    assert names(run.folder) == ALWAYS - {"requests.parquet"} | OWN
-    assert capsys.readouterr() == ("", "")
-
-
 def test_during_a_run_only_the_page_is_drawn(run: Run) -> None:
     redrawing(run)()
     assert names(run.folder) == {"report.html"} | OWN
@@ -143,7 +134,7 @@ def test_the_file_says_which_run_it_is_of(run: Run) -> None:
 def test_rows_are_the_same_in_groups_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     results = [ok(trial, 1.0, samples=samples_of("h2")) for trial in trials_of(example_matrix())]
     whole = requests_parquet(results, {})
-    monkeypatch.setattr(export, "GROUP_ROWS", 25)
+    monkeypatch.setattr(tables, "GROUP_ROWS", 25)
     parts = requests_parquet(iter(results), {})
     assert parquet.ParquetFile(BytesIO(whole)).num_row_groups == 1
     assert parquet.ParquetFile(BytesIO(parts)).num_row_groups == 15, "45 trials of 10 requests, three in a group"

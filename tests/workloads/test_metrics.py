@@ -37,7 +37,7 @@ from headwind.run.codec import (
     result_from_json,
     result_to_json,
 )
-from headwind.run.export import trials_csv
+from headwind.run.tables import trials_csv
 from headwind.verdicts import judgement
 from headwind.verdicts.findings import find_in
 from headwind.verdicts.judgement import Judge, Judgement
@@ -331,7 +331,7 @@ def test_every_file_and_table_shows_the_metrics_of_every_kind(run: RunData) -> N
     by_workload = {item["workload"]: set(item["metrics"]) for item in whole["comparisons"]}
     assert by_workload["album"] == {"pages_per_s", "misses", "picture_bytes"}
     assert by_workload["article"] == {"total_s", "mean_done_s", "request_p50_s", "request_p95_s"}
-    header = trials_csv(run.results).splitlines()[0].split(",")
+    header = trials_csv(run.trials).splitlines()[0].split(",")
     assert {"pages_per_s", "misses", "total_s"} <= set(header)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from headwind.format import arm_name, as_written, blocks_text, counted, duration, link_settings, override_texts
 from headwind.model import Condition, Matrix
 from headwind.report.compare.terminal import lasting
-from headwind.report.data import RunData
 from headwind.report.html.page import facts_of
 from headwind.report.words import ARROWS
+from headwind.run.data import RunData
 
 NOT_NOTED = "not noted"
 NAMED_CONDITIONS = 12  # of those that not every run has; the others are counted

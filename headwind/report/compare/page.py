@@ -18,10 +18,10 @@ from headwind.report import words
 from headwind.report.compare.agreement import Accord, accord, change_figures, change_word, machine_sentences, outcome
 from headwind.report.compare.differences import conditions_apart, differing_facts
 from headwind.report.compare.terminal import same_networks
-from headwind.report.data import RunData, latest_of
 from headwind.report.html import charts, templating
 from headwind.report.html.pictures import heading, interval_domain, limit, trial_mark
 from headwind.report.summary import Row, summary_table
+from headwind.run.data import RunData, latest_of
 from headwind.verdicts.changes import ArmChange, Changes, RatioChange, changes
 from headwind.verdicts.findings import Finding, Pair, judged_metrics
 from headwind.verdicts.judgement import Judgement, Line

@@ -11,9 +11,9 @@ from headwind.errors import UsageError
 from headwind.format import clean, counted
 from headwind.model import Result
 from headwind.report.compare.agreement import change_figures, change_word, machine_sentences, outcome
-from headwind.report.data import RunData
 from headwind.report.html.page import facts_of
 from headwind.run.codec import matrix_to_json
+from headwind.run.data import RunData
 from headwind.run.differences import differences
 from headwind.verdicts.changes import Change, Changes, RatioChange, changes
 

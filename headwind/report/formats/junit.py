@@ -22,10 +22,10 @@ from xml.etree import ElementTree as ET
 from headwind.arm import Arm
 from headwind.format import arm_name, clean, counted
 from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
-from headwind.report.data import RunData, latest_of
 from headwind.report.verdicts import check_text
 from headwind.report.words import headline
 from headwind.run.codec import State
+from headwind.run.data import RunData, latest_of
 from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
 

@@ -13,9 +13,9 @@ from headwind.format import arm_name, clean, counted, moment, override_texts, se
 from headwind.report import verdicts as describe
 from headwind.report import words
 from headwind.report.answer import headline, seen, workloads
-from headwind.report.data import RunData
 from headwind.report.standing import standings
 from headwind.report.summary import notices
+from headwind.run.data import RunData
 from headwind.verdicts.findings import Pair
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.verdict import Rule

@@ -11,9 +11,9 @@ from headwind.metric import Metric, Use
 from headwind.observed import from_best
 from headwind.report import answer, words
 from headwind.report import verdicts as describe
-from headwind.report.data import RunData
 from headwind.report.standing import Standing, standings
 from headwind.report.summary import Row, notices, summary_table
+from headwind.run.data import RunData
 from headwind.verdicts.findings import metrics_of
 from headwind.verdicts.judgement import Line
 

@@ -12,10 +12,10 @@ from headwind.format import override_settings
 from headwind.model import Outcome
 from headwind.proof.pooled import Pooled
 from headwind.report import answer
-from headwind.report.data import RunData
 from headwind.report.summary import notices
 from headwind.report.verdicts import tops, word_of
 from headwind.report.words import headline
+from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Caveat
 from headwind.verdicts.findings import FALSE_SHARE, Finding, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line

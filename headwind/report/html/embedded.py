@@ -12,7 +12,7 @@ from headwind.format import clean
 from headwind.metric import Metric
 from headwind.model import Result
 from headwind.report.condition import ConditionView
-from headwind.report.data import RunData
+from headwind.run.data import RunData
 
 ABOUT = ("condition", "arm", "block", "position", "attempt", "latest", "outcome")
 STOPPED = "timeout_s"  # when a trial was stopped

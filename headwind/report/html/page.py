@@ -18,7 +18,6 @@ from headwind.model import Condition
 from headwind.report import answer, words
 from headwind.report.commands import tc_command
 from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, condition_view, trial_text
-from headwind.report.data import RunData
 from headwind.report.doubts import doubts
 from headwind.report.drift import drift_text, usual_times
 from headwind.report.html import templating
@@ -40,6 +39,7 @@ from headwind.report.standing import standings
 from headwind.report.summary import Row, notices, summary_table
 from headwind.report.truth import Truth, truth_table
 from headwind.run.codec import State, matrix_to_json
+from headwind.run.data import RunData
 from headwind.verdicts.findings import metrics_of
 from headwind.verdicts.judgement import Judge, Line
 from impair.profile import Direction

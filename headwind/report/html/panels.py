@@ -12,11 +12,11 @@ from headwind.format import counted
 from headwind.metric import Metric
 from headwind.model import Condition
 from headwind.report import verdicts as describe
-from headwind.report.data import RunData
 from headwind.report.html import charts
 from headwind.report.html.charts.forest import ForestAxis
 from headwind.report.standing import first_in
 from headwind.report.verdicts import Word
+from headwind.run.data import RunData
 from headwind.verdicts.findings import Pair, Rows
 from headwind.verdicts.judgement import Line
 from headwind.verdicts.stats import Interval, fewest_blocks

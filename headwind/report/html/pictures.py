@@ -16,7 +16,6 @@ from headwind.observed import Kind, Observed, figure
 from headwind.report.answer import name_of
 from headwind.report.condition import ConditionView, Running
 from headwind.report.cost import Cost, Times, costs
-from headwind.report.data import RunData, is_data
 from headwind.report.drift import Key, relative_time
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
@@ -24,6 +23,7 @@ from headwind.report.standing import Standing
 from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
 from headwind.report.verdicts import MARKS, finding_text, word_of
 from headwind.report.words import primaries
+from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import Finding, Pair
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.stats import Interval

@@ -1,8 +1,8 @@
-"""What a report is made of: everything in a run folder but the raw samples."""
+"""One run as it was read: everything in a run folder but the raw samples, and what it says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,13 @@ from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
 from headwind.proof.tally import Seen
 from headwind.run.codec import State, Status, planned_trials
+from headwind.run.tables import CELL, trials_table
 from headwind.verdicts.findings import Rows, rows_of
 from headwind.verdicts.judgement import Judge, Judgement
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from headwind.run.journal import Run
 
 
@@ -65,6 +68,11 @@ class RunData:
         return found
 
     @cached_property
+    def trials(self) -> pd.DataFrame:
+        """Every attempt as a row; the number of a row is that of the result."""
+        return trials_table(self.matrix, self.results)
+
+    @cached_property
     def latest(self) -> tuple[Result, ...]:
         """The latest attempt at every trial, in the order in which they ran: what the report counts."""
         return tuple(latest_of(self.results))
@@ -99,15 +107,18 @@ class RunData:
         return sum(result.outcome in outcomes for result in self.latest)
 
     @cached_property
-    def _cells(self) -> Mapping[tuple[str, Arm], list[Result]]:
-        cells: dict[tuple[str, Arm], list[Result]] = {}
-        for result in self.results:
-            cells.setdefault((result.trial.block.condition.id, result.trial.arm), []).append(result)
-        return cells
+    def _cells(self) -> Mapping[Hashable, pd.DataFrame]:
+        """The rows of `trials` by the names of profile, workload and arm."""
+        return dict(iter(self.trials.groupby(list(CELL), observed=True)))
 
     def attempts(self, condition: Condition, arm: Arm) -> list[Result]:
         """Every attempt of one condition and arm, in the order in which they ran."""
-        return self._cells.get((condition.id, arm), [])
+        return [self.results[number] for number in self.rows_of(condition, arm)["number"]]
+
+    def rows_of(self, condition: Condition, arm: Arm) -> pd.DataFrame:
+        """The rows of `trials` of one condition and arm."""
+        names = (condition.profile.name, condition.workload.name, arm.name)
+        return self._cells.get(names, self.trials[:0])
 
 
 def latest_of(results: Iterable[Result]) -> list[Result]:

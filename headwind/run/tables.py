@@ -1,0 +1,285 @@
+"""Attempts, checks, requests and verdicts as tables: what a report, its files and other programs count and group.
+
+SI units, said by the ends of the columns' names; nothing is rounded, and no attempt is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from headwind.arm import Protocol
+from headwind.metric import Metric
+from headwind.model import DATA_OUTCOMES, Check, Matrix, Outcome, Result
+from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.verdict import Verdict
+from impair.profile import Direction
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+Cell = str | int | float | bool | None
+Row = Mapping[str, Cell]
+REQUESTS_VERSION = 1  # of requests.parquet
+GROUP_ROWS = 2**18  # what is in memory at once, and what a reader can skip
+TIMES = ("request_start_s", "request_took_s")  # as client/h2load.py calls them
+ATTEMPT = {  # the columns that say of which attempt a row is, and what came of that
+    "trial": "object", "profile": "category", "workload": "category", "protocol": "category", "arm": "category",
+    "outcome": "category", "block": "int64", "attempt": "int64",
+}  # fmt: skip
+CELL = ("profile", "workload", "arm")  # by which trials are grouped
+NAMES = tuple(name for name, dtype in ATTEMPT.items() if dtype != "int64")  # each text is kept once in a group
+TRIALS = {
+    "number": "int64", "trial": "object", "profile": "category", "workload": "category", "protocol": "category",
+    "arm": "category", "block": "int64", "position": "int64", "attempt": "int64", "outcome": "category",
+    "reason": "object", "seed_downlink": "Int64", "seed_uplink": "Int64", "started_at_s": "float64",
+    "proof_passed": "bool", "warnings": "object", "command": "object",
+}  # fmt: skip
+CHECKS = {
+    **ATTEMPT, "direction": "category", "quantity": "category", "requested": "float64", "configured": "float64",
+    "measured": "float64", "tolerance": "float64", "passed": "bool", "note": "object",
+}  # fmt: skip
+OF_A_CHECK = tuple(field.name for field in fields(Check))
+VERDICTS = {
+    "profile": "category", "workload": "category", "candidate": "category", "baseline": "category",
+    "self_check": "bool", "metric": "category", "judged": "bool", "verdict": "category", "decided": "bool",
+    "survives_e_bh": "bool", "network_held": "bool", "ratio": "float64", "ratio_low": "float64",
+    "ratio_high": "float64", "blocks": "int64", "candidate_unfinished": "int64", "baseline_unfinished": "int64",
+    "ln_e_value": "float64",
+}  # fmt: skip
+
+
+def trials_table(matrix: Matrix, results: Sequence[Result]) -> pd.DataFrame:
+    """A row for each attempt, in the order in which they began: `number` is its place in it.
+
+    After the columns of TRIALS come the union of all metrics, of all checks (`uplink_loss_ratio`: what was measured)
+    and of all phases (`phase_client_s`), each in the order in which they first appear; then `latest`, which is false
+    where the trial was tried again, and `analysed`, which is true where the report's figures have it.
+    """
+    frame = _table(matrix, [row_of(number, result) for number, result in enumerate(results)], TRIALS)
+    frame["latest"] = ~frame["trial"].duplicated(keep="last")
+    frame["analysed"] = frame["latest"] & frame["outcome"].isin(DATA_OUTCOMES)
+    return frame
+
+
+def checks_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
+    """A row for each line of each attempt's proof.
+
+    `requested`, `configured`, `measured` and `tolerance` are in the unit that ends the name of the `quantity`.
+    """
+    rows = []
+    for result in results:
+        about = about_of(result)
+        rows += [{**about, **{name: getattr(check, name) for name in OF_A_CHECK}} for check in result.proof.checks]
+    return _table(matrix, rows, CHECKS)
+
+
+def verdicts_table(matrix: Matrix, judgement: Judgement) -> pd.DataFrame:
+    """A row for each comparison by each of its metrics, those that are judged first.
+
+    Ratios are above 1 where the candidate is better. A metric that is not `judged` has an interval and no verdict.
+    """
+    rows = [_verdict(line, metric) for line in judgement.lines for metric in (*line.findings, *line.intervals)]
+    return _table(matrix, rows, VERDICTS)
+
+
+def _table(matrix: Matrix, rows: Sequence[Row], dtypes: Mapping[str, str]) -> pd.DataFrame:
+    """The columns of `dtypes`, then all others: float64, or Int64 where all are whole. What is missing stays so."""
+    import pandas as pd
+
+    known = _categories(matrix)
+
+    def column(name: str) -> pd.Series[Any]:
+        cells = [row.get(name) for row in rows]
+        whole = set(map(type, cells)) - {type(None)} == {int}
+        dtype = dtypes.get(name, "Int64" if whole else "float64")
+        if dtype != "category":
+            return pd.Series(cells, dtype=dtype)
+        texts = [text for text in dict.fromkeys((*known.get(name, ()), *cells)) if text is not None]
+        places: dict[Cell, int] = {None: -1, **{text: code for code, text in enumerate(texts)}}
+        # Of objects: a profile's name may be a text that no encoding has.
+        return pd.Series(pd.Categorical.from_codes([places[cell] for cell in cells], pd.Index(texts, dtype=object)))
+
+    return pd.DataFrame({name: column(name) for name in dict.fromkeys((*dtypes, *(n for row in rows for n in row)))})
+
+
+def _categories(matrix: Matrix) -> dict[str, list[str]]:
+    """What columns of names may hold, in the matrix's order, for charts and tables; others as they come."""
+    arms = [arm.name for arm in matrix.arms]
+    arms += [arm.name for condition in matrix.conditions for arm in matrix.arms_in(condition)]
+    return {
+        "profile": [condition.profile.name for condition in matrix.conditions],
+        "workload": [condition.workload.name for condition in matrix.conditions],
+        **dict.fromkeys(("arm", "candidate", "baseline"), arms),
+        **{
+            name: [member.value for member in members]
+            for name, members in {
+                "protocol": Protocol, "outcome": Outcome, "direction": Direction, "verdict": Verdict,
+            }.items()
+        },
+    }  # fmt: skip
+
+
+def row_of(number: int, result: Result) -> dict[str, Cell]:
+    """The columns of one attempt; `number` counts attempts in the order in which they began."""
+    trial = result.trial
+    return {
+        **about_of(result),
+        "number": number,
+        "position": trial.position,
+        "reason": result.reason,
+        **{f"seed_{direction.value}": _seed(result, direction) for direction in Direction},
+        "started_at_s": result.started_at,
+        "proof_passed": result.proof.passed,
+        "warnings": "; ".join(result.proof.warnings),
+        "command": result.command,
+        **result.metrics,
+        **{f"{check.direction}_{check.quantity}": check.measured for check in result.proof.checks},
+        **{f"phase_{name}_s": seconds for name, seconds in result.phases_s.items()},
+    }
+
+
+def about_of(result: Result) -> dict[str, Cell]:
+    """The columns of ATTEMPT."""
+    trial, block = result.trial, result.trial.block
+    return {
+        "trial": trial.id,
+        "profile": block.condition.profile.name,
+        "workload": block.condition.workload.name,
+        "protocol": trial.protocol.value,
+        "arm": trial.arm.name,
+        "outcome": result.outcome.value,
+        "block": block.index,
+        "attempt": result.attempt,
+    }
+
+
+def _seed(result: Result, direction: Direction) -> int | None:
+    """What netem read back; of a trial that did not come so far, what the block has for it."""
+    read: Mapping[str, Any] | None = result.proof.counters.get("configured", {}).get(direction.value)
+    seed: int | None = result.trial.block.seeds[direction] if read is None else read.get("seed")
+    return seed
+
+
+def _verdict(line: Line, metric: Metric) -> dict[str, Cell]:
+    finding = line.findings.get(metric)
+    interval = finding.comparison.interval if finding else line.intervals[metric]
+    ratio, low, high = interval.ratios
+    new, base = line.unfinished
+    return {
+        "profile": line.condition.profile.name,
+        "workload": line.condition.workload.name,
+        "candidate": line.pair.new.name,
+        "baseline": line.pair.base.name,
+        "self_check": line.pair.is_check,
+        "metric": metric.key,
+        "judged": finding is not None,
+        "verdict": finding.verdict.value if finding else None,
+        "decided": finding is not None and finding.is_decided,
+        "survives_e_bh": finding is not None and finding.survives,
+        "network_held": line.network_held,
+        "ratio": ratio,
+        "ratio_low": low,
+        "ratio_high": high,
+        "blocks": interval.n,
+        "candidate_unfinished": new,
+        "baseline_unfinished": base,
+        "ln_e_value": finding.comparison.log_e_value if finding else None,
+    }
+
+
+def trials_csv(trials: pd.DataFrame) -> str:
+    """A trials_table as CSV (RFC 4180, but with plain line feeds), as measured. A missing value is empty."""
+    return str(trials.drop(columns=["latest", "analysed"]).to_csv(index=False, lineterminator="\n"))
+
+
+def requests_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
+    """A row for each finished request of each result, as in requests.parquet. Raises as `requests_parquet` does."""
+    import pyarrow as pa
+
+    groups = [_schema().empty_table(), *map(_request_rows, _groups(results))]
+    frame: pd.DataFrame = pa.concat_tables(groups).unify_dictionaries().to_pandas()
+    for name, names in _categories(matrix).items():
+        if name in frame:
+            frame[name] = frame[name].cat.set_categories(list(dict.fromkeys(names)))
+    return frame
+
+
+def requests_parquet(results: Iterable[Result], about: Mapping[str, str]) -> bytes:
+    """A Parquet file with one row for each finished request of each result, in the order in which they finished.
+
+    `results` come with their samples and are read once; `about` becomes the file's metadata, each key with `headwind.`
+    before it. Raises ValueError, TypeError or OverflowError for samples that are not those of client/h2load.py.
+    """
+    from pyarrow import parquet
+
+    about = {"version": str(REQUESTS_VERSION), **about}
+    schema = _schema().with_metadata({f"headwind.{key}": value for key, value in about.items()})
+    file = BytesIO()
+    # A time of seven digits hardly ever comes twice: splitting its bytes saves more than a dictionary does.
+    with parquet.ParquetWriter(file, schema, use_dictionary=list(NAMES), use_byte_stream_split=list(TIMES)) as writer:
+        for group in _groups(results):
+            writer.write_table(_request_rows(group).replace_schema_metadata(schema.metadata))
+    return file.getvalue()
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            *(pa.field(name, pa.dictionary(pa.int32(), pa.string())) for name in NAMES),
+            *(pa.field(name, pa.int32()) for name in ("block", "attempt")),
+            *(pa.field(name, pa.float64()) for name in TIMES),
+            pa.field("request_status", pa.int16()),
+        ]
+    )
+
+
+class _Requests:
+    """The requests of one attempt, small: its names once, its samples as arrays."""
+
+    def __init__(self, result: Result) -> None:
+        import numpy as np
+
+        self.about = about_of(result)
+        kinds = {**dict.fromkeys(TIMES, "f8"), "request_status": "i2"}
+        columns = result.samples.get("samples", {})  # of the client's answer, which is kept whole
+        if not isinstance(columns, Mapping):
+            raise TypeError(f"the samples of {result.trial.id} are no columns")
+        self.columns = {name: np.asarray(columns.get(name, ()), dtype=kind) for name, kind in kinds.items()}
+        lengths = {len(column) for column in self.columns.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"the samples of {result.trial.id} are columns of different lengths")
+        self.count = lengths.pop()
+
+
+def _groups(results: Iterable[Result]) -> Iterator[list[_Requests]]:
+    """Attempts that had requests, as many together as make a row group."""
+    group: list[_Requests] = []
+    rows = 0
+    for result in results:
+        requests = _Requests(result)
+        rows += requests.count
+        if requests.count:
+            group.append(requests)
+        if rows >= GROUP_ROWS:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+def _request_rows(group: Sequence[_Requests]) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    columns = list(_schema())
+    attempts = pa.Table.from_pylist([item.about for item in group], schema=pa.schema(columns[: len(ATTEMPT)]))
+    rows = attempts.take(np.repeat(np.arange(len(group)), [item.count for item in group]))
+    for field in columns[len(ATTEMPT) :]:
+        rows = rows.append_column(field, pa.array(np.concatenate([item.columns[field.name] for item in group])))
+    return rows
