@@ -65,7 +65,7 @@ lock: ## Choose the newest versions again (needs `uv`): requirements.lock, requi
 
 .PHONY: pytest check-ruff check-mypy check-spelling check-yaml check-shell check-docker
 pytest: $(DEV) docker extras
-	@$(PY) -m pytest $(ARGS)
+	@exec $(PY) -m tests.rings $(ARGS)
 
 check-ruff: $(DEV)
 	@$(PY) -m ruff check --quiet .

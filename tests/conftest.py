@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,24 @@ settings.load_profile("headwind")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`make test-kernels` asks for the long form of what concerns the router's kernel."""
+    """`make test` asks for one ring after the other, `make test-kernels` for the long form of what concerns kernels."""
+    parser.addoption("--ring", choices=("pure", "net"), help="only what needs no Docker, or only tests/net")
+    parser.addoption("--tally", type=Path, help="where to write how many tests passed, failed, ..., as JSON")
     parser.addoption("--kernels", action="store_true", help="tests/net with each of the kernels that people have")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Everything in tests/net is marked `net` and runs last: a slip in pure code shows after seconds."""
+    rings: dict[str, list[pytest.Item]] = {"pure": [], "net": []}
     for item in items:
-        if item.path.is_relative_to(NET):
-            item.add_marker("net")
-    items.sort(key=lambda item: item.path.is_relative_to(NET))
+        rings["net" if item.path.is_relative_to(NET) else "pure"].append(item)
+    for item in rings["net"]:
+        item.add_marker("net")
+    only = config.getoption("--ring")
+    items[:] = rings[only] if only else rings["pure"] + rings["net"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What tests/rings.py adds up."""
+    if tally := config.getoption("--tally"):
+        tally.write_text(json.dumps({kind: len(reports) for kind, reports in terminalreporter.stats.items()}))

@@ -47,17 +47,18 @@ def tables(project: Project) -> Tables:
     return found
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The suite for every engine; with --kernels only engine kernel's code, in each of the kernels that people have."""
-    wanted = ("kernel-in-uml", *OLD_KERNELS) if config.getoption("--kernels") else ENGINES
-    for item in list(items):
-        engine = (
-            item.callspec.params.get("path")
-            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
-            else None
-        )
-        if engine is not None and engine not in wanted:
-            items.remove(item)
+    own = {name for mark in metafunc.definition.iter_markers("parametrize") for name in names_of(mark)}
+    if "path" in metafunc.fixturenames and "path" not in own:
+        wanted = ("kernel-in-uml", *OLD_KERNELS) if metafunc.config.getoption("--kernels") else ENGINES
+        metafunc.parametrize("path", wanted, indirect=True, scope="session")
+
+
+def names_of(parametrize: pytest.Mark) -> list[str]:
+    """What a test is parametrised by: `"a, b"` or `["a", "b"]`."""
+    names = parametrize.args[0]
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
 
 
 def project_in(project: Project, engine: str) -> Project:
@@ -71,7 +72,7 @@ def project_in(project: Project, engine: str) -> Project:
     return Project(project.name, f"headwind-impair:{images.tag}", project.numbers)
 
 
-@pytest.fixture(scope="session", params=(*ENGINES, *OLD_KERNELS))
+@pytest.fixture(scope="session")
 def path(
     request: pytest.FixtureRequest, project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ImpairedPath]:
