@@ -78,6 +78,7 @@ PROCESSOR_TIMES = tuple(
 SILENCE = Metric("silence_s", "longest time without a packet", "silence", "s")
 WIRE_PACKETS = Metric("wire_packets", "packets that both ends sent", "packets")
 WIRE_BYTES = Metric("wire_bytes", "bytes that both ends sent, with all headers", "wire bytes")
+WIRE_DOWN_BYTES = Metric("wire_down_bytes", "bytes of those that the server sent", "bytes down")
 RESENT = Metric("tcp_resent", "TCP segments that both ends sent again", "resent")
 TIMEOUTS = Metric("tcp_timeouts", "TCP's retransmission timers that ran out", "timeouts")
 FAST_RESENT = Metric("tcp_fast_resent", "TCP segments that acknowledgements had sent again", "fast")

@@ -166,6 +166,9 @@ def metrics_of(workload: Workload, total_s: float, succeeded: int | None = None)
         "goodput_bps": 8 * body / total_s, "requests_succeeded": done,
         "requests_failed": workload.requests - done, "request_p50_s": total_s / 10, "request_p95_s": total_s / 2,
         "ttfb_p50_s": total_s / 8, "bytes_total": body * 1.3, "bytes_body": body,
+        "connect_p50_s": total_s / 20, "connect_max_s": total_s / 9, "done_p50_s": total_s * 0.4,
+        "done_p90_s": total_s * 0.7, "done_p99_s": total_s * 0.9, "done_all_s": total_s, "silence_s": total_s / 30,
+        "wire_packets": 9 * done, "wire_bytes": 2.5 * body, "wire_down_bytes": 1.5 * body,
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from headwind.metric import (
     SYN_RESENT,
     TIMEOUTS,
     WIRE_BYTES,
+    WIRE_DOWN_BYTES,
     WIRE_PACKETS,
 )
 from headwind.proof.evidence import Evidence
@@ -32,6 +33,7 @@ def wire(evidence: Evidence, silence_s: float, *, over_tcp: bool) -> dict[str, f
     found: dict[str, float] = {
         WIRE_PACKETS.key: sum(end.tx_frames for end in ends),
         WIRE_BYTES.key: sum(end.tx_bytes for end in ends),
+        WIRE_DOWN_BYTES.key: ends[1].tx_bytes,
         SILENCE.key: round(silence_s, 6),
     }
     if over_tcp:

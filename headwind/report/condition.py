@@ -10,7 +10,7 @@ from math import ceil, isfinite
 
 from headwind.arm import Arm
 from headwind.format import link_settings, measured, moment, observed_text
-from headwind.metric import PROCESSOR_TIMES, Better, Metric, Use
+from headwind.metric import Better, Metric, Use
 from headwind.model import Block, Condition, Outcome, Result
 from headwind.observed import figure, from_best, mean, median
 from headwind.report.words import ARROWS
@@ -121,7 +121,7 @@ def condition_view(
     attempts = [result for arm in arms for result in data.attempts(condition, arm)]
     latest = rows_of(latest_of(attempts)).get(condition.id, {})
     rows = tuple(_block_rows(anchor, latest, seeded=data.was_seeded))
-    metric, inside = condition.workload.primary(), inside_of(condition, attempts)
+    metric, inside = condition.workload.primary(), inside_of(condition)
     return ConditionView(
         anchor=anchor,
         condition=condition,
@@ -146,12 +146,10 @@ def _block_rows(anchor: str, rows: Rows, *, seeded: bool) -> Iterator[BlockRow]:
         yield BlockRow(f"{anchor}b{index}", next(iter(row.values())).trial.block, shown, row, seeded)
 
 
-def inside_of(condition: Condition, attempts: Iterable[Result]) -> tuple[Metric, ...]:
-    """What the table of figures shows of a trial besides its primary metric; what it cost, where containers told it."""
+def inside_of(condition: Condition) -> tuple[Metric, ...]:
+    """What the table of figures shows of a trial besides its primary metric."""
     metrics = condition.workload.with_use(Use.JUDGED, Use.COMPARED, Use.SHOWN)
-    told = {key for result in attempts for key in result.metrics}
-    costs = (metric for metric in PROCESSOR_TIMES if metric.key in told)
-    return (*(metric for metric in metrics if metric != condition.workload.primary()), *costs)
+    return tuple(metric for metric in metrics if metric != condition.workload.primary())
 
 
 def running_intervals(bounds: Bounds, rule: Rule) -> tuple[Interval, ...]:

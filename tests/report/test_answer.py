@@ -269,7 +269,7 @@ def test_a_comparison_names_the_winner_first_and_its_interval_lies_right_of_one(
     assert (row.look, row.blocks) == ("settled arm h1", "12 blocks")
     assert re.fullmatch(r"(1\.9\d|2\.0\d)x \[(1\.9\d|2\.0\d), (1\.9\d|2\.0\d)\]", row.ratio)
     drawn = Drawn(row.picture)
-    ((one, _),) = [(path[0][0], path[-1][0]) for path in drawn.paths("one")]
+    ((one, _),) = [(path[0][0], path[-1][0]) for path in Drawn(total.axis).paths("one")]
     assert drawn.marks("h1", 320)[0][0] > one
 
 

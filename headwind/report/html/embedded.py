@@ -16,6 +16,7 @@ from headwind.run.data import RunData
 
 ABOUT = ("condition", "arm", "block", "position", "attempt", "latest", "outcome")
 STOPPED = "timeout_s"  # when a trial was stopped
+DIGITS = 5  # of a metric: a hundred times finer than what the page shows
 
 
 def embedded(data: RunData, views: Sequence[ConditionView]) -> str:
@@ -23,8 +24,8 @@ def embedded(data: RunData, views: Sequence[ConditionView]) -> str:
 
     The object has `trials`, an array for each column with a value for each attempt in the order in which they ran
     (arrays of like values compress best); `conditions` and `commands`, texts to which those refer by number; and
-    `metrics`, what is shown of a trial, by condition, the primary metric first. All are in SI units, times to the
-    microsecond.
+    `metrics`, what is shown of a trial, by condition, the primary metric first. All are in SI units, with DIGITS
+    significant digits: trials.csv has them as they were measured.
     """
     metrics = tuple(dict.fromkeys(metric for view in views for metric in _shown(view)))
     columns = (*ABOUT, *(metric.key for metric in metrics), STOPPED, "command")
@@ -57,11 +58,11 @@ def _row(
     trial = result.trial
     return [
         numbers[trial.block.condition.id], trial.arm.name, trial.block.index, trial.position, result.attempt,
-        int(latest), result.outcome.value, *(_to_microsecond(result.metrics.get(metric.key)) for metric in metrics),
-        _to_microsecond(result.metrics.get(STOPPED)),
+        int(latest), result.outcome.value, *(_short(result.metrics.get(metric.key)) for metric in metrics),
+        _short(result.metrics.get(STOPPED)),
         commands.setdefault(result.command, len(commands)),
     ]  # fmt: skip
 
 
-def _to_microsecond(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")

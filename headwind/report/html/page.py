@@ -32,12 +32,14 @@ from headwind.report.html.pictures import (
     overviews,
     sweep_pictures,
     timeline_picture,
+    why_pictures,
 )
 from headwind.report.method import method
 from headwind.report.published import published_rows
 from headwind.report.standing import standings
 from headwind.report.summary import Row, notices, summary_table
 from headwind.report.truth import Truth, truth_table
+from headwind.report.why import whys
 from headwind.run.codec import State, matrix_to_json
 from headwind.run.data import RunData
 from headwind.verdicts.findings import metrics_of
@@ -126,6 +128,7 @@ def _answer(data: RunData) -> dict[str, Any]:
         "workload_sentences": answer.workloads(data),
         "trust": answer.trust(data),
         "overviews": overviews(data, found),
+        "whys": why_pictures(whys(data, found), data.matrix.timeout_s),
         "costs": cost_pictures(found),
         "arm_key": arm_key(data.matrix.arms),
         "place": answer.place_of(data.matrix.conditions),

@@ -68,7 +68,7 @@ def panels(data: RunData) -> list[Panel]:
 
 def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule, rows: Mapping[str, Rows]) -> Panel:
     shown = {(line.condition.id, line.pair): _shown(line, metric, rule) for line in lines}
-    axis = charts.forest_axis(filter(None, shown.values()), rule.margin_ratio)
+    axis = charts.forest_axis(f"{name}-axis", filter(None, shown.values()), rule.margin_ratio)
     groups = []
     for condition, mine in groupby(lines, key=lambda line: line.condition):
         described = (
@@ -76,7 +76,7 @@ def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule, rows: M
         )
         groups.append(PanelGroup(condition, tuple(described)))
     is_judged = any(metric in line.findings for line in lines)
-    labels = charts.forest_labels(f"{name}-axis", axis) if any(shown.values()) else Markup()
+    labels = charts.forest_labels(axis) if any(shown.values()) else Markup()
     return Panel(metric, is_judged, labels, tuple(groups))
 
 

@@ -19,9 +19,12 @@ from headwind.report.cost import Cost, Times, costs
 from headwind.report.drift import Key, relative_time
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
+from headwind.report.html.charts.strip import StripAxis
 from headwind.report.standing import Standing
 from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
+from headwind.report.tracks import Track, columns, unrecorded
 from headwind.report.verdicts import MARKS, finding_text, word_of
+from headwind.report.why import Why
 from headwind.report.words import primaries
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import Finding, Pair
@@ -59,12 +62,12 @@ def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> Con
         ecdf=charts.ecdf(
             f"{view.anchor}-ecdf", series, metric=metric, timeout_s=limit(metric, timeout_s),
             title=f"Share of trials finished in {name}",
-            description=f"By {metric.label}, up to the timeout; what is missing to 100 % did not finish. {said}.",
+            description=f"By {metric.label}, up to the timeout; what is missing to 100 % did not finish.",
         ),
         violin=charts.violin(
             f"{view.anchor}-violin", series, metric=metric, title=f"Distribution of {metric.label} in {name}",
             description="Density of the trials that finished; quartiles and median of all, of which one that did not "
-            f"finish is worse than any. {said}.",
+            "finish is worse than any.",
         ),
         running=tuple((running, _running(view, running, rule)) for running in view.running if running.is_closed),
     )  # fmt: skip
@@ -135,6 +138,43 @@ def cost_pictures(found: Sequence[Standing]) -> list[CostPicture]:
         labels = charts.cost_labels(f"cost-{number}-axis", axis)
         told.append(CostPicture(cost, labels, tuple(zip(cost.rows, drawn, strict=True))))
     return told
+
+
+@dataclass(frozen=True, slots=True)
+class WhyPicture:
+    """When the requests of one workload were done, condition by condition on one axis."""
+
+    workload: Workload
+    columns: tuple[str, ...]
+    axis: Markup
+    rows: tuple[tuple[Why, tuple[Markup, ...]], ...]  # a picture for each track
+    missing: tuple[str, ...]  # what was not recorded
+
+
+def why_pictures(told: Sequence[Why], timeout_s: float) -> list[WhyPicture]:
+    """One for each workload, in the order of their first conditions."""
+    workloads = dict.fromkeys(why.condition.workload for why in told)
+    return [
+        _why(f"why-{number}", workload, [why for why in told if why.condition.workload == workload], timeout_s)
+        for number, workload in enumerate(workloads, 1)
+    ]
+
+
+def _why(name: str, workload: Workload, told: Sequence[Why], timeout_s: float) -> WhyPicture:
+    tracks = [track for why in told for track in why.tracks]
+    slowest = [Observed.finished(track.handshake_s) for track in tracks if track.handshake_s]
+    values = [*slowest, *(value for track in tracks for value in track.reached.values())]
+    metric = workload.primary()
+    axis = charts.strip_axis(values, metric.key, limit(metric, timeout_s))
+    labels = charts.track_labels(f"{name}-axis", axis) if values else Markup()
+    rows = tuple((why, tuple(_track(labels, f"{name}-axis", axis, track) for track in why.tracks)) for why in told)
+    return WhyPicture(workload, columns(workload), labels, rows, tuple(unrecorded(workload, tracks)))
+
+
+def _track(labels: Markup, name: str, axis: StripAxis, track: Track) -> Markup:
+    """Nothing where there is no axis, because nothing was recorded."""
+    reached = list(track.reached.values())
+    return charts.track(name, axis, track.arm.name, reached, track.handshake_s) if labels else labels
 
 
 def arm_key(arms: Iterable[Arm]) -> list[tuple[Arm, Markup]]:

@@ -15,6 +15,7 @@ from headwind.report.html.charts.running import RunningPoint, running
 from headwind.report.html.charts.strip import strip, strip_axis, strip_labels
 from headwind.report.html.charts.sweep import SweepPoint, sweep
 from headwind.report.html.charts.timeline import Bar, timeline
+from headwind.report.html.charts.track import track, track_labels
 from headwind.report.html.charts.violin import violin
 
 __all__ = [
@@ -38,5 +39,7 @@ __all__ = [
     "strip_labels",
     "sweep",
     "timeline",
+    "track",
+    "track_labels",
     "violin",
 ]

@@ -42,7 +42,7 @@ class Scale:
 
     def __str__(self) -> str:
         """As in data-x and data-y: kind, lowest and highest value, and where they are."""
-        return f"{self.kind} {self.low:.9g} {self.high:.9g} {number(self.start)} {number(self.end)}"
+        return f"{self.kind} {self.low:.6g} {self.high:.6g} {number(self.start)} {number(self.end)}"
 
     def holds(self, value: float) -> bool:
         """Whether the value has its own place, and is not only put on an end."""

@@ -23,19 +23,20 @@ _WIDEST = math.log(64)  # and at most: what lies beyond is an arrow head
 
 @dataclass(frozen=True, slots=True)
 class ForestAxis:
-    """The ratios along all rows of a table, and the margin of ties."""
+    """The ratios along all rows of a table, and the margin of ties; `id` is that of its labels."""
 
     x: Scale
     margin_ratio: float
+    id: str
 
 
-def forest_axis(intervals: Iterable[Interval], margin_ratio: float) -> ForestAxis:
+def forest_axis(id: str, intervals: Iterable[Interval], margin_ratio: float) -> ForestAxis:  # noqa: A002
     """Wide enough for every end that is known. The intervals are as they will be drawn."""
     ends = [end for each in intervals for end in (each.low, each.high, each.estimate or 0.0)]
     known = [end for end in ends if math.isfinite(end)]
     high = min(_WIDEST, max([_LEAST, *known]) * 1.05)
     low = min(_WIDEST, max([_LEAST, *(-end for end in known)]) * 1.05)
-    return ForestAxis(Scale("log", math.exp(-low), math.exp(high), _ARROW, _WIDTH - _ARROW), margin_ratio)
+    return ForestAxis(Scale("log", math.exp(-low), math.exp(high), _ARROW, _WIDTH - _ARROW), margin_ratio, id)
 
 
 def _ticks(axis: ForestAxis) -> list[float]:
@@ -44,8 +45,11 @@ def _ticks(axis: ForestAxis) -> list[float]:
     return [*(1 / value for value in reversed(above) if axis.x.holds(1 / value)), 1.0, *above]
 
 
-def forest_labels(id: str, axis: ForestAxis) -> Markup:  # noqa: A002
-    """The axis for the head of the table: ratios above 1 on both sides, and which side is whose."""
+def forest_labels(axis: ForestAxis) -> Markup:
+    """The axis for the head of the table: ratios above 1 on both sides, and which side is whose.
+
+    It also has what is behind every row, the band of ties and the line at 1, once for all of them.
+    """
     parts, free = [], -math.inf
     for value in _ticks(axis):
         label = tick_text(value if value >= 1 else float(f"{1 / value:.6g}"))
@@ -58,8 +62,15 @@ def forest_labels(id: str, axis: ForestAxis) -> Markup:  # noqa: A002
     left = "\N{LEFTWARDS ARROW} second"
     if text_width(left) < axis.x(1) - 8:
         sides.append(text(axis.x(1) - 8, 10, left, class_="quiet end"))
+    margin = 1 + axis.margin_ratio
+    behind = element(
+        "g",
+        path("tie", f"M{joined((axis.x(1 / margin), 0))}V{number(_ROW)}H{number(axis.x(margin))}V0z"),
+        path("one", f"M{joined((axis.x(1), 0))}V{number(_ROW)}"),
+        id=f"{axis.id}-b",
+    )
     return chart(
-        "forest axis", id, _AXIS, *sides, *parts, title="Axis", width=_WIDTH,
+        "forest axis", axis.id, _AXIS, element("defs", behind), *sides, *parts, title="Axis", width=_WIDTH,
         description="Ratios, logarithmic: to the right of 1 the protocol that is named first is ahead.",
     )  # fmt: skip
 
@@ -71,7 +82,6 @@ def forest_row(axis: ForestAxis, interval: Interval, arm: str = "", *, pale: boo
     """
     estimate, low, high = interval.ratios
     x = axis.x
-    tie = x(1 / (1 + axis.margin_ratio)), x(1 + axis.margin_ratio)
     caps = "".join(f"M{joined((x(end), _MIDDLE - 3))}v6" for end in (low, high) if x.holds(end))
     heads = ((low < x.low, 0.0, _ARROW), (high > x.high, _WIDTH, -_ARROW))
     cut = "".join(f"M{number(at)} {number(_MIDDLE)}l{joined((by, -3.5))}v7z" for is_cut, at, by in heads if is_cut)
@@ -81,8 +91,7 @@ def forest_row(axis: ForestAxis, interval: Interval, arm: str = "", *, pale: boo
         mark = stamp(name, [(x(estimate), _MIDDLE)], 4.5, hollow=pale or not arm)
     return element(
         "svg",
-        path("tie", f"M{joined((tie[0], 0))}V{number(_ROW)}H{number(tie[1])}V0z"),
-        path("one", f"M{joined((x(1), 0))}V{number(_ROW)}"),
+        element("use", href=f"#{axis.id}-b"),
         path(f"{name} stroke", f"M{joined((x(low), _MIDDLE))}H{number(x(high))}{caps}"),
         path(f"{name} solid", cut),
         mark,

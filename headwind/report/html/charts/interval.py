@@ -36,7 +36,7 @@ def interval(
     tie_low, tie_high = along(1 / (1 + margin_ratio)), along(1 + margin_ratio)
     caps = "".join(f"M{joined((along(end), _MIDDLE - 3))}v6" for end in (low, high) if along.holds(end))
     parts = [
-        element("title", label, id=f"{id}-t"),
+        element("title", label),
         path("tie", f"M{joined((tie_low, 0))}V{number(_HEIGHT)}H{number(tie_high)}V0z"),
         path("one", f"M{joined((along(1), 0))}V{number(_HEIGHT)}"),
         path("whisker", f"M{joined((along(low), _MIDDLE))}H{number(along(high))}{caps}"),
@@ -52,6 +52,5 @@ def interval(
         id=id,
         class_="chart interval",
         role="img",
-        aria_labelledby=f"{id}-t",
         viewBox=f"0 0 {number(_WIDTH)} {number(_HEIGHT)}",
     )

@@ -48,8 +48,8 @@ def strip_axis(values: Iterable[Observed], quantity: str, timeout: float | None)
     return StripAxis(scale(told, 6.0, WIDTH - _FAILED - 6.0, kind="log", pad=0.03), quantity, stopped)
 
 
-def strip_labels(id: str, axis: StripAxis) -> Markup:  # noqa: A002
-    """The axis's labels, for the head of the table: as wide as the strips below it."""
+def strip_labels(id: str, axis: StripAxis, *more: Markup) -> Markup:  # noqa: A002
+    """The axis's labels, for the head of the table: as wide as the strips below it; `more` is beside them."""
     labels, free, limit = [], -math.inf, axis.x(axis.stopped) if axis.stopped else math.inf
     stop = f"timeout {units.setting(axis.quantity, axis.stopped)}" if axis.stopped else ""
     if stop:
@@ -62,7 +62,7 @@ def strip_labels(id: str, axis: StripAxis) -> Markup:  # noqa: A002
             labels.append(text(left, _AXIS / 2, label, class_="quiet"))
             free = left + text_width(label) + 8
     return chart(
-        "strip axis", id, _AXIS, *labels, title="Axis", description="Of the times below it.",
+        "strip axis", id, _AXIS, *more, *labels, title="Axis", description="Of the times below it.",
     )  # fmt: skip
 
 

@@ -49,20 +49,21 @@ def _child(child: str) -> Markup:
 
 
 def chart(kind: str, id: str, height: float, *children: Markup, **attributes: str | float | None) -> Markup:  # noqa: A002
-    """The svg element of a chart with its axes' attributes; `title` and `description` become what a reader hears."""
+    """The svg element of a chart with its axes' attributes; `title` and `description` are what a reader hears.
+
+    (Its first children are name and description of an svg: SVG Accessibility API Mappings 1.0, 8.1.)
+    """
     title, description = str(attributes.pop("title")), str(attributes.pop("description"))
     width = attributes.pop("width", WIDTH)
     assert isinstance(width, float)
     return element(
         "svg",
-        element("title", title, id=f"{id}-t"),
-        element("desc", description, id=f"{id}-d"),
+        element("title", title),
+        element("desc", description),
         *children,
         id=id,
         class_=f"chart {kind}",
         role="img",
-        aria_labelledby=f"{id}-t",
-        aria_describedby=f"{id}-d",
         viewBox=f"0 0 {number(width)} {number(height)}",
         **attributes,
     )

@@ -1,0 +1,55 @@
+"""When an arm's requests were done, as a line: rows of a table that share one axis with every other condition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from headwind.observed import Kind, Observed
+from headwind.report.html.charts.marks import crosses, stamp
+from headwind.report.html.charts.strip import StripAxis, onward, strip_labels
+from headwind.report.html.charts.svg import WIDTH, element, number, path
+
+_ROW = 22.0
+_MIDDLE = _ROW / 2
+_WIDTHS = (7.0, 3.5, 1.6)  # of the line from each share to the next: the fewer requests, the thinner
+
+
+def track_labels(id: str, axis: StripAxis) -> Markup:  # noqa: A002
+    """The axis for the head of the table, with what is behind every row: round times, and the timeout."""
+    height = number(_ROW)
+    grid = "".join(f"M{number(axis.x(value))} 0V{height}" for value in axis.ticks)
+    stop = f"M{number(axis.x(axis.stopped))} 0V{height}" if axis.stopped else ""
+    behind = element("g", path("grid", grid), path("timeout", stop), id=f"{id}-b")
+    return strip_labels(id, axis, element("defs", behind))
+
+
+def track(id: str, axis: StripAxis, arm: str, reached: Sequence[Observed], handshake: float | None) -> Markup:  # noqa: A002
+    """From the first of `reached` to the last, which has the arm's mark; a line across is the slowest handshake.
+
+    `reached` are times in the order of shares, in the units of the axis. Where a median trial was stopped before, an
+    arrow is at its bound and nothing beyond; of trials that failed there is no line. The figures stand beside it. `id`
+    is that of the labels.
+    """
+    height = number(_ROW)
+    tick = f"M{number(axis.x(handshake))} 0V{height}" if handshake else ""
+    return element(
+        "svg", element("use", href=f"#{id}-b"), *_line(axis, arm, reached), path("stop", tick),
+        class_="chart strip", aria_hidden="true", viewBox=f"0 0 {number(WIDTH)} {height}",
+    )  # fmt: skip
+
+
+def _line(axis: StripAxis, arm: str, reached: Sequence[Observed]) -> list[Markup]:
+    parts = []
+    for width, first, last in zip(_WIDTHS, reached, reached[1:], strict=False):
+        if first.is_finished and last.kind is not Kind.NOTHING:
+            start, end = axis.x(first.known), axis.x(last.known)
+            along = f"M{number(start)} {number(_MIDDLE)}H{number(end)}"
+            parts.append(path(f"{arm} bar", along, stroke_width=width))
+        if not last.is_finished:
+            break
+    if not reached or reached[-1].kind is Kind.NOTHING:
+        return [*parts, crosses(arm, [(WIDTH - 8, _MIDDLE)] if reached else [], 3.5)]
+    draw = stamp if reached[-1].is_finished else onward
+    return [*parts, draw(arm, [(axis.x(reached[-1].known), _MIDDLE)], 5)]

@@ -1,0 +1,293 @@
+"""Why one protocol was faster: what is said follows from the figures, a planted cause is found, and no other."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from headwind.arm import H1, H2, H3, Arm
+from headwind.format import measured
+from headwind.model import Outcome, Repetition, Result, Trial
+from headwind.observed import Observed
+from headwind.report import RunData, render
+from headwind.report.html import charts
+from headwind.report.standing import standings
+from headwind.report.tracks import columns, unrecorded
+from headwind.report.why import EARLY, MOSTLY, Why, account_of, whys
+from headwind.run.codec import State, Status
+from headwind.workloads.h2load import PROGRESS
+from impair.profile import Delay, Link, Loss, Profile, Rate
+from tests.drawn import Drawn
+from tests.fake import ARTICLE, ENVIRONMENT, STARTED_AT, example_matrix, metrics_of, timeout, trials_of
+from tests.golden.runs import RUNS, took
+from tests.pages import parse, section, words
+
+LOSSY = Profile("loss", downlink=Link(Delay(0.02), Loss(0.1)))
+SLOW_LINK = Profile("narrow", downlink=Link(rate=Rate(10_000_000)))
+BLOCKS = 20
+NAMES = {H1: "HTTP/1.1", H2: "HTTP/2", H3: "HTTP/3"}
+Metrics = Callable[[Trial, random.Random], Mapping[str, float]]
+
+
+def run(metrics: Metrics, profile: Profile = LOSSY, blocks: int = BLOCKS) -> RunData:
+    """A run of one network, each of whose trials has its own metrics beside the usual ones."""
+    matrix = example_matrix(profile, repeat=Repetition(least=blocks, most=blocks))
+    results = []
+    for trial in trials_of(matrix):
+        own = metrics(trial, random.Random(trial.id))
+        usual = took(trial, own["total_s"])
+        results.append(replace(usual, metrics={**usual.metrics, **own}))
+    return data_of(tuple(results), profile, blocks)
+
+
+def data_of(results: tuple[Result, ...], profile: Profile = LOSSY, blocks: int = BLOCKS) -> RunData:
+    matrix = example_matrix(profile, repeat=Repetition(least=blocks, most=blocks))
+    return RunData("why", matrix, results, ENVIRONMENT, Status(State.FINISHED, "", STARTED_AT, STARTED_AT + 60))
+
+
+def told(data: RunData) -> Why:
+    (found,) = whys(data, standings(data))
+    return found
+
+
+def lost_s(data: RunData, loser: Arm, winner: Arm, key: str = "total_s") -> float:
+    """What the median block says, computed without the code that is tested."""
+    by_arm: dict[Arm, list[float]] = {}
+    for result in data.results:
+        by_arm.setdefault(result.trial.arm, []).append(result.metrics[key])
+    return statistics.median(slow - fast for slow, fast in zip(by_arm[loser], by_arm[winner], strict=True))
+
+
+HANDSHAKES_S = {H1: 20.0, H2: 9.0, H3: 3.0}
+
+
+def waiting(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+    """A planted cause: the slowest handshake takes what it takes, and the requests after it hardly anything."""
+    slowest_s = HANDSHAKES_S[trial.arm] * rng.uniform(0.7, 1.3)
+    total_s = slowest_s + rng.uniform(0.02, 0.05)
+    return {
+        "total_s": total_s, "connect_max_s": slowest_s, "connect_p50_s": 0.1, "done_p50_s": 0.4, "done_p90_s": 1.9,
+        "done_p99_s": 0.9 * total_s, "done_all_s": total_s, "silence_s": 0.3,
+    }  # fmt: skip
+
+
+def test_a_planted_cause_is_found_with_its_figures() -> None:
+    data = run(waiting)
+    shares = {}
+    for loser in (H1, H2):
+        whole, part = lost_s(data, loser, H3), lost_s(data, loser, H3, "connect_max_s")
+        shares[loser] = round(100 * part / whole)
+    by = " and ".join(f"{NAMES[loser]} by {measured('by_s', lost_s(data, loser, H3))}" for loser in (H1, H2))
+    share = "all" if min(shares.values()) == 100 else f"{shares[H1]} % and {shares[H2]} %"
+    found = told(data)
+    assert f"HTTP/3 beats {by}; {share} of that is the slowest handshake." in found.sentences
+    assert (
+        f"HTTP/2 beats HTTP/1.1 by {measured('by_s', lost_s(data, H1, H2))}; all of that is the slowest handshake."
+        in found.sentences
+    )
+
+
+def test_a_total_that_is_little_else_than_its_handshake_is_told_with_when_the_rest_was_done() -> None:
+    data = run(waiting)
+    of = [result.metrics for result in data.results if result.trial.arm is H3]
+    share = statistics.median(each["connect_max_s"] / each["total_s"] for each in of)
+    assert share > MOSTLY
+    last = told(data).sentences[-2:]
+    assert f"HTTP/3's total is {100 * share:.0f} % its slowest handshake." in last[0]
+    assert last[1] == "90 % of the requests were done after 1.90 s (h1), 1.90 s (h2) and 1.90 s (h3)."
+
+
+def test_the_page_says_it_beside_its_figures() -> None:
+    data = run(waiting)
+    text = words(section(parse(render(data, 0.0)), "why"))
+    for sentence in told(data).sentences:
+        assert sentence in text
+    of = [result.metrics for result in data.results if result.trial.arm is H3]
+    assert measured("connect_max_s", statistics.median(each["connect_max_s"] for each in of)) in text
+    assert measured("silence_s", 0.3) in text
+    assert f"{2.5:.2f}" in text, "bytes on the wire for each byte of payload"
+
+
+def paused(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+    """One pause, as a retransmission timer makes it."""
+    pause_s = {H1: 3.0, H2: 1.0, H3: 0.5}[trial.arm] * rng.uniform(0.9, 1.1)
+    return {"total_s": 1.0 + pause_s, "silence_s": pause_s, "connect_max_s": rng.uniform(0.1, 0.2)}
+
+
+def working(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+    """The client's processor is what everything waits for."""
+    busy_s = {H1: 1.0, H2: 1.6, H3: 3.0}[trial.arm] * rng.uniform(0.95, 1.05)
+    return {"total_s": busy_s + 0.1, "client_cpu_s": busy_s, "connect_max_s": 0.05, "silence_s": 0.02}
+
+
+def heavy(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+    """Bytes at the rate of the downlink."""
+    down = {H1: 2e6, H2: 3e6, H3: 4e6}[trial.arm] * rng.uniform(0.98, 1.02)
+    seconds = 8 * down / 10e6
+    return {"total_s": seconds + 0.1, "wire_down_bytes": down, "wire_bytes": down + 5e4, "connect_max_s": 0.05,
+            "silence_s": 0.02}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("metrics", "profile", "cause"),
+    [
+        (paused, LOSSY, "the longest time without a packet"),
+        (working, LOSSY, "processor time of the client"),
+        (heavy, SLOW_LINK, "more bytes at the downlink's rate"),
+    ],
+)
+def test_every_kind_of_cause_is_found_where_it_is_planted(metrics: Metrics, profile: Profile, cause: str) -> None:
+    led = [sentence for sentence in told(run(metrics, profile)).sentences if "beats" in sentence]
+    assert led
+    assert all(sentence.endswith(f" of that is {cause}.") for sentence in led)
+
+
+def unexplained(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+    """Nothing that is counted has to do with it."""
+    return {
+        "total_s": {H1: 3.0, H2: 2.0, H3: 1.0}[trial.arm] * rng.uniform(0.95, 1.05), "connect_max_s": 0.2,
+        "silence_s": 0.1, "client_cpu_s": 0.3, "done_p90_s": 0.4, "done_all_s": 0.5,
+    }  # fmt: skip
+
+
+def test_where_nothing_accounts_for_it_that_is_said() -> None:
+    led = [sentence for sentence in told(run(unexplained)).sentences if "beats" in sentence]
+    assert led
+    assert all(sentence.endswith("; not explained by what was counted.") for sentence in led)
+
+
+def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
+    def late(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+        total_s = {H1: 3.0, H2: 2.0, H3: 1.0}[trial.arm] * rng.uniform(0.95, 1.05)
+        return {"total_s": total_s, "connect_max_s": 0.2, "silence_s": 0.1, "done_p90_s": 0.4, "done_all_s": total_s}
+
+    assert (
+        told(run(late))
+        .sentences[0]
+        .endswith("; not explained by what was counted, but all of it lies in the last tenth of the requests.")
+    )
+
+
+def test_medians_that_agree_are_no_cause_where_the_blocks_do_not() -> None:
+    """Handshakes as long as in `waiting`, but those of other trials."""
+
+    def shuffled(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+        wait_s, other_s = (HANDSHAKES_S[trial.arm] * rng.uniform(0.1, 1.9) for _ in range(2))
+        return {"total_s": wait_s + 0.1, "connect_max_s": other_s, "silence_s": 0.1}
+
+    data = run(shuffled, blocks=40)
+    account = account_of(data.matrix.conditions[0], data.rows["loss/article"], H3, H1)
+    assert account.difference_s == pytest.approx(lost_s(data, H1, H3))
+    assert account.cause == ""
+
+
+def test_a_processor_that_worked_little_is_no_cause_although_its_seconds_fit() -> None:
+    def idle(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+        more_s = {H1: 0.3, H2: 0.2, H3: 0.1}[trial.arm] * rng.uniform(0.99, 1.01)
+        return {"total_s": 2.0 + more_s, "client_cpu_s": more_s, "connect_max_s": 0.1, "silence_s": 0.1}
+
+    data = run(idle)
+    assert account_of(data.matrix.conditions[0], data.rows["loss/article"], H3, H1).cause == ""
+
+
+def test_without_a_lead_there_is_nothing_to_explain() -> None:
+    data = run(lambda _, rng: {"total_s": rng.uniform(0.99, 1.01)})
+    assert told(data).sentences[0] == "No lead to explain."
+
+
+def test_the_early_nine_tenths_are_told_only_where_the_rest_took_longer() -> None:
+    def even(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+        return {"total_s": 2.0, "done_p90_s": 2.0 * EARLY + 0.1, "done_all_s": 2.0}
+
+    assert not [sentence for sentence in told(run(even)).sentences if sentence.startswith("90 %")]
+
+
+def test_of_trials_that_were_stopped_no_difference_is_made_up() -> None:
+    data = run(waiting)
+    stopped = tuple(timeout(each.trial) if each.trial.arm is H1 and each.trial.block.index % 3 else each
+                    for each in data.results)  # fmt: skip
+    account = account_of(data.matrix.conditions[0], data_of(stopped).rows["loss/article"], H3, H1)
+    assert (account.difference_s, account.cause) == (None, "")
+
+
+def test_a_median_trial_that_was_stopped_leaves_its_progress_as_far_as_it_came() -> None:
+    data = run(waiting)
+    ends = {metric.low_key: 5.0 if share < 0.9 else 60.0 for share, metric in PROGRESS.items()}
+    ends |= {PROGRESS[0.5].high_key: 5.0}
+    stopped = tuple(timeout(each.trial, 60.0, ends) if each.trial.arm is H1 else each for each in data.results)
+    (h1, *_) = told(data_of(stopped)).tracks
+    assert h1.reached[0.5] == Observed.finished(5.0)
+    assert h1.reached[1.0] == Observed.unfinished(60.0)
+
+
+def test_a_run_from_before_all_this_says_what_it_does_not_have() -> None:
+    old = {key for key in metrics_of(ARTICLE, 1.0) if key.split("_")[0] in ("done", "connect", "wire", "silence")}
+    data = RUNS["sweep"]().data("sweep")
+    results = tuple(
+        replace(each, metrics={key: value for key, value in each.metrics.items() if key not in old})
+        for each in data.results
+    )
+    data = replace(data, results=results)
+    found = whys(data, standings(data))
+    assert all(track.reached == {} for why in found for track in why.tracks)
+    missing = unrecorded(ARTICLE, [track for why in found for track in why.tracks])
+    assert missing == ["when requests were done", *columns(ARTICLE)]
+    led = [sentence for why in found for sentence in why.sentences if "beats" in sentence]
+    assert led
+    assert all(sentence.endswith("not explained by what was counted.") for sentence in led)
+    text = words(section(parse(render(data, 0.0)), "why"))
+    assert f"Not recorded in this run: {', '.join(missing)}." in text
+
+
+def test_of_quic_what_its_client_took_for_lost_stands_where_tcps_repeats_do() -> None:
+    def lossy(trial: Trial, rng: random.Random) -> Mapping[str, float]:
+        own = {"quic_packets_lost": 7} if trial.arm is H3 else {"tcp_resent": 1200, "tcp_timeouts": 31}
+        return {"total_s": 1.0, **own}
+
+    found = told(run(lossy))
+    place = columns(ARTICLE).index("resent")
+    assert [track.figures[place : place + 2] for track in found.tracks] == [
+        ("1,200", "31"),
+        ("1,200", "31"),
+        ("7", "—"),
+    ]
+
+
+def test_a_track_is_drawn_where_its_figures_are() -> None:
+    values = [Observed.finished(value) for value in (1.0, 2.0, 4.0, 8.0)]
+    axis = charts.strip_axis(values, "total_s", 60.0)
+    drawn = Drawn(charts.track("x", axis, "h2", values, 3.0))
+    ends = [(path[0][0], path[-1][0]) for path in drawn.paths("h2", "bar")]
+    places = [axis.x(value.known) for value in values]
+    for end, wanted in zip(ends, itertools.pairwise(places), strict=True):
+        assert end == pytest.approx(wanted, abs=0.06)
+    assert drawn.marks("h2", 520)[-1][0] == pytest.approx(places[3], abs=0.06)
+    ((tick, *_),) = drawn.paths("stop")
+    assert tick[0] == pytest.approx(axis.x(3.0), abs=0.06)
+
+
+def test_a_track_that_was_stopped_ends_in_an_arrow_and_one_that_failed_in_a_cross() -> None:
+    stopped = [Observed.finished(1.0), Observed.unfinished(60.0), Observed.unfinished(60.0), Observed.unfinished(60.0)]
+    axis = charts.strip_axis(stopped, "total_s", 60.0)
+    drawn = Drawn(charts.track("x", axis, "h2", stopped, None))
+    assert len(drawn.paths("h2", "bar")) == 1, "nothing is known beyond the first bound"
+    assert drawn.all("h2", "onward")
+    assert not drawn.all("stop")
+    failed = Drawn(charts.track("x", axis, "h2", [Observed(0.0, float("inf"))] * 4, None))
+    assert failed.all("h2", "failed")
+    assert not failed.all("h2", "bar")
+
+
+def test_every_outcome_but_ok_is_left_out_of_the_figures_beside() -> None:
+    data = run(waiting)
+    odd = tuple(
+        replace(each, outcome=Outcome.FAILED, metrics={**each.metrics, "silence_s": 50.0}) if number < 9 else each
+        for number, each in enumerate(data.results)
+    )
+    place = columns(ARTICLE).index("silence")
+    assert {track.figures[place] for track in told(data_of(odd)).tracks} == {"300 ms"}
