@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from headwind.arm import PLAIN, Protocol
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol, Role
 from headwind.metric import Workload
-from headwind.model import Block, Condition, Matrix, Outcome, Proof, Repetition, Result, Trial
+from headwind.model import Block, Condition, Matrix, Outcome, Proof, Repetition, Result, SelfCheck, Trial
 from headwind.plan.adaptive import choices
+from headwind.plan.schedule import plan_block
 from headwind.plan.scheduler import UNFINISHED
 from headwind.proof.evidence import Evidence
 from headwind.proof.expectation import stationary_loss
@@ -47,6 +49,8 @@ ENVIRONMENT: dict[str, Any] = {
         "client": {"h2load": "1.70.0", "congestion": "cubic"},
     },
 }
+USUAL_S: dict[Arm, float] = {H1: 1.0, H2: 1.2, H3: 1.0, H2.twin(Role.AGAIN): 1.2, H2.twin(Role.SLOWER): 1.32}
+TimeOf = Callable[[Trial], float]
 
 
 def example_matrix(
@@ -280,3 +284,26 @@ def next_block(matrix: Matrix, results: Sequence[Result], block_s: BlockSeconds,
     """The block that adaptive repetition would run next."""
     done = {result.trial.id for result in results if result.outcome not in UNFINISHED}
     return next(iter(choices(matrix, still_open(matrix, results, block_s), done, (), left_s)), None)
+
+
+def checked_matrix() -> Matrix:
+    """Nine blocks to begin with, and both kinds of self-check."""
+    checks = SelfCheck(H2, again=("clean", "delay"), slower=("delay",))
+    return example_matrix(*PROFILES[:2], repeat=Repetition(least=9, most=60), selfcheck=checks)
+
+
+def usual(noise: float = 0.005) -> TimeOf:
+    """Times of every arm with a little noise, the same whenever they are asked for."""
+    return lambda trial: USUAL_S[trial.arm] * math.exp(random.Random(trial.id).uniform(-noise, noise))
+
+
+def good_blocks(matrix: Matrix, condition: Condition, blocks: int, time_s: TimeOf | None = None) -> list[Result]:
+    """Good results of the first blocks of a condition."""
+    time_s = time_s or usual()
+    plan = [plan_block(matrix, condition, index) for index in range(blocks)]
+    return [ok(trial, time_s(trial)) for block in plan for trial in block.trials()]
+
+
+def one_second(_: Condition) -> float:
+    """What a block costs."""
+    return 1.0

@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from headwind.arm import H3, PLAIN, Arm
+from headwind.model import Block, Condition, Trial
 from headwind.proof.expectation import stationary_loss
 from headwind.testbed.agent import Agent, AgentDied, Request
 from headwind.testbed.operations import Operation
 from headwind.testbed.testbed import Addresses, Testbed
-from impair.profile import FRAME_BYTES, Direction, Link, Profile
+from headwind.workloads.h2load import H2load
+from impair.profile import FRAME_BYTES, Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 from impair.wire import encoded
 from nginx.objects import content
 from tests import quiet
@@ -27,6 +30,7 @@ from tests import quiet
 ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
 FRAMES_PER_REQUEST = 4
 NUMBERS = itertools.count(1)  # of testbeds
+BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
 BASE_S = {"h1": 0.20, "h2": 0.18, "h3": 0.16}
 
 
@@ -303,3 +307,10 @@ def fake_testbed(world: World) -> Iterator[Testbed]:
     world.dead.clear()
     client, server, router = FakeClient("client", world), FakeServer("server", world), FakeRouter("router", world)
     yield Testbed(client, server, router, ADDRESSES, "fake", name=f"fake-{next(NUMBERS)}")
+
+
+def a_trial(profile: Profile = BAD, arm: Arm = H3) -> Trial:
+    """The last one of a block."""
+    condition = Condition(profile, H2load("small", 1000, 10, 10))
+    seeds = {Direction.UPLINK: 11, Direction.DOWNLINK: 22}
+    return Trial(Block(condition, 0, PLAIN, seeds), 2, arm)

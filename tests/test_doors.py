@@ -215,6 +215,13 @@ def test_nothing_imports_the_command_line() -> None:
     assert not [name for name, file in MODULES.items() if "lab" in imports(file)]
 
 
+def test_no_test_imports_another() -> None:
+    """What several tests need lies in plain modules beside them, or in a conftest."""
+    for file in (ROOT / "tests").rglob("*.py"):
+        parts = {part for name in imports(file) for part in name.split(".")}
+        assert not {part for part in parts if part.startswith("test_")}, file
+
+
 def test_no_module_imports_itself_in_a_circle() -> None:
     reached = {name: reach(name) for name in MODULES}
     circles = {frozenset(other for other in reached[name] if name in reached[other]) for name in MODULES}

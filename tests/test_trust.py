@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.net.test_sabotage import SABOTAGES
+from tests.net.sabotages import SABOTAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 # Sabotages with a test of their own: what the page calls them, and what the test is called.

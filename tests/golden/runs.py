@@ -21,6 +21,7 @@ from tests.fake import (
     ENVIRONMENT,
     PROFILES,
     STARTED_AT,
+    checked_matrix,
     example_matrix,
     failed,
     invalid,
@@ -261,3 +262,12 @@ RUNS: dict[str, Callable[[], Golden]] = {
     "arms": arms,
 }
 LARGE: dict[str, Callable[[], Golden]] = {"large": large}  # takes seconds: only for what is about size
+
+
+def everything() -> RunData:
+    """A run with something in every list: warnings, self-checks, comparisons that are not decided."""
+    matrix = checked_matrix()
+    results: list[Result] = ok_results(matrix)
+    results[3] = timeout(results[3].trial)
+    results[7] = failed(results[7].trial, 1.0, 900)
+    return Golden(matrix, tuple(results)).data("everything")

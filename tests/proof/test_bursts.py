@@ -15,9 +15,8 @@ from headwind.report.method import method
 from headwind.trial.trial import run_trial
 from impair.profile import FourState, GilbertElliott, Link, Loss, Profile
 from tests import fake
-from tests.fake_testbed import World, fake_testbed
+from tests.fake_testbed import World, a_trial, fake_testbed
 from tests.golden.runs import Golden
-from tests.trial.test_trial import a_trial
 
 BURSTY = Profile("train", downlink=Link(loss=GilbertElliott(0.02, 0.3)))
 PLAIN = Profile("plain", downlink=Link(loss=Loss(0.02)))

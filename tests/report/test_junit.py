@@ -15,9 +15,8 @@ from headwind.report.formats.junit import junit_xml
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
 from impair.profile import Direction
-from tests.fake import STARTED_AT, ok, trials_of
-from tests.golden.runs import HOSTILE, RUNS, Golden
-from tests.report.test_verdicts_json import checked_matrix, everything
+from tests.fake import STARTED_AT, checked_matrix, ok, trials_of
+from tests.golden.runs import HOSTILE, RUNS, Golden, everything
 
 NETWORK = "the network was the requested one"
 

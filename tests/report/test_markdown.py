@@ -17,10 +17,9 @@ from headwind.format import clean
 from headwind.model import Repetition
 from headwind.report.formats.markdown import code, summary_md, text
 from headwind.run.data import RunData
-from tests.fake import PROFILES, example_matrix, ok, trials_of
-from tests.golden.runs import HOSTILE, RUNS, Golden
+from tests.fake import PROFILES, checked_matrix, example_matrix, ok, trials_of
+from tests.golden.runs import HOSTILE, RUNS, Golden, everything
 from tests.pages import words
-from tests.report.test_verdicts_json import checked_matrix, everything
 
 GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 OURS = {"h2", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "code", "br", "a", "blockquote"}

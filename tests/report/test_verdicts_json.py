@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from headwind.arm import ARM_NAME, H2, Protocol
-from headwind.model import Matrix, Outcome, Repetition, Result, SelfCheck
+from headwind.arm import ARM_NAME, Protocol
+from headwind.model import Outcome, Repetition
 from headwind.report.formats.verdicts_json import VERSION, verdicts_text
 from headwind.report.verdicts import Word
 from headwind.run.codec import State
@@ -21,27 +21,12 @@ from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.verdict import Verdict
 from headwind.verdicts.winner import Lead
-from tests.fake import PROFILES, example_matrix, failed, ok, ok_results, timeout, trials_of
-from tests.golden.runs import RUNS, Golden
+from tests.fake import PROFILES, checked_matrix, example_matrix, ok, ok_results, trials_of
+from tests.golden.runs import RUNS, Golden, everything
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEMA = json.loads((ROOT / "docs/verdicts.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
-
-
-def checked_matrix() -> Matrix:
-    """Nine blocks to begin with, and both kinds of self-check."""
-    checks = SelfCheck(H2, again=("clean", "delay"), slower=("delay",))
-    return example_matrix(*PROFILES[:2], repeat=Repetition(least=9, most=60), selfcheck=checks)
-
-
-def everything() -> RunData:
-    """A run with something in every list: warnings, self-checks, comparisons that are not decided."""
-    matrix = checked_matrix()
-    results: list[Result] = ok_results(matrix)
-    results[3] = timeout(results[3].trial)
-    results[7] = failed(results[7].trial, 1.0, 900)
-    return Golden(matrix, tuple(results)).data("everything")
 
 
 def document(data: RunData) -> dict[str, Any]:

@@ -13,10 +13,8 @@ from headwind.testbed.docker import DockerError
 from headwind.trial.block import Task, left_after, run_block
 from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
 from headwind.workloads.h2load import H2load
-from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
-from tests.fake_testbed import Sabotage, World, fake_testbed
-
-BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
+from impair.profile import Direction
+from tests.fake_testbed import BAD, Sabotage, World, fake_testbed
 
 
 def blocks(count: int, *arms: Arm) -> list[Block]:

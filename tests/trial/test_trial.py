@@ -18,18 +18,10 @@ from headwind.trial.content import Stretch, stretch_of
 from headwind.trial.probes import BULK_TRAINS, PROBE_REPEATS
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
-from impair.profile import Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile, Rate
+from impair.profile import Direction, Link, Profile, Rate
 from nginx.objects import content
 from tests import quiet
-from tests.fake_testbed import FRAMES_PER_REQUEST, Sabotage, World, fake_testbed
-
-BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
-
-
-def a_trial(profile: Profile = BAD, arm: Arm = H3) -> Trial:
-    condition = Condition(profile, H2load("small", 1000, 10, 10))
-    seeds = {Direction.UPLINK: 11, Direction.DOWNLINK: 22}
-    return Trial(Block(condition, 0, PLAIN, seeds), 2, arm)
+from tests.fake_testbed import BAD, FRAMES_PER_REQUEST, Sabotage, World, a_trial, fake_testbed
 
 
 def outcome_of(sabotage: Sabotage, trial: Trial | None = None) -> Result:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +17,6 @@ from headwind.model import (
     Matrix,
     Outcome,
     Repetition,
-    Result,
-    SelfCheck,
     Trial,
     slowed,
 )
@@ -33,33 +30,27 @@ from headwind.verdicts.two_samples import gain, share_changed, speeds
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import REQUEST, TOTAL
 from impair.profile import Delay, Direction, Link, Profile
-from tests.fake import PROFILES, example_matrix, failed, found, invalid, lab_error, next_block, ok, still_open, timeout
+from tests.fake import (
+    PROFILES,
+    USUAL_S,
+    checked_matrix,
+    failed,
+    found,
+    good_blocks,
+    invalid,
+    lab_error,
+    next_block,
+    ok,
+    one_second,
+    still_open,
+    timeout,
+    usual,
+)
 
 AGAIN, SLOWER = H2.twin(Role.AGAIN), H2.twin(Role.SLOWER)
-ADAPTIVE = Repetition(least=9, most=60)
-CHECKED = example_matrix(
-    *PROFILES[:2], repeat=ADAPTIVE, selfcheck=SelfCheck(H2, again=("clean", "delay"), slower=("delay",))
-)
+CHECKED = checked_matrix()
+ADAPTIVE = CHECKED.repeat
 CLEAN, DELAY = CHECKED.conditions
-USUAL_S: dict[Arm, float] = {H1: 1.0, H2: 1.2, H3: 1.0, AGAIN: 1.2, SLOWER: 1.32}
-
-TimeOf = Callable[[Trial], float]
-
-
-def usual(noise: float = 0.005) -> TimeOf:
-    """Times of every arm with a little noise, the same whenever they are asked for."""
-    return lambda trial: USUAL_S[trial.arm] * math.exp(random.Random(trial.id).uniform(-noise, noise))
-
-
-def run(matrix: Matrix, condition: Condition, blocks: int, time_s: TimeOf | None = None) -> list[Result]:
-    """Good results of the first blocks of a condition."""
-    time_s = time_s or usual()
-    plan = [plan_block(matrix, condition, index) for index in range(blocks)]
-    return [ok(trial, time_s(trial)) for block in plan for trial in block.trials()]
-
-
-def one_second(_: Condition) -> float:
-    return 1.0
 
 
 def test_the_comparisons_of_three_protocols_and_the_twins() -> None:
@@ -112,7 +103,7 @@ def test_what_a_trial_tells_of_a_metric() -> None:
 
 
 def test_only_blocks_in_which_both_gave_data_are_compared() -> None:
-    results = run(CHECKED, CLEAN, 9)
+    results = good_blocks(CHECKED, CLEAN, 9)
     h1 = next(result for result in results if result.trial.id.endswith("#4/h1"))
     changed = [lab_error(h1.trial) if result is h1 else result for result in results]
     rows = rows_of(changed)[CLEAN.id]
@@ -126,7 +117,7 @@ def test_only_blocks_in_which_both_gave_data_are_compared() -> None:
 
 def test_blocks_that_are_missing_are_counted_for_each_side() -> None:
     """What keeps a trial from being data may have to do with how slow it was."""
-    results = run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 12)
+    results = good_blocks(CHECKED, CLEAN, 12) + good_blocks(CHECKED, DELAY, 12)
     gone = [lab_error(r.trial) if r.trial.id in ("clean/article#4/h1", "clean/article#7/h1") else r for r in results]
     findings = {
         (finding.condition.id, str(finding.pair)): [
@@ -147,7 +138,7 @@ def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing
         replace(result, proof=replace(result.proof, warnings=(f"{PROCESSOR_BOUND}: the router",)))
         if result.trial.arm is H1 and result.trial.block.index < bound
         else result
-        for result in run(CHECKED, CLEAN, 20, lambda trial: slow[trial.arm])
+        for result in good_blocks(CHECKED, CLEAN, 20, lambda trial: slow[trial.arm])
     ]
     findings = {
         str(finding.pair): finding
@@ -163,7 +154,7 @@ def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing
 
 
 def test_findings_are_what_was_put_in() -> None:
-    results = run(CHECKED, CLEAN, 9) + run(CHECKED, DELAY, 10)
+    results = good_blocks(CHECKED, CLEAN, 9) + good_blocks(CHECKED, DELAY, 10)
     findings = {
         (finding.condition.id, str(finding.pair)): finding
         for finding in found(CHECKED, results, complete=True, exhausted=True)
@@ -198,7 +189,9 @@ def test_intervals_of_a_fixed_number_hold_only_when_all_have_run() -> None:
 )  # fmt: skip
 def test_a_self_check_passes_or_fails(again_s: float, slower_s: float, passed: list[bool]) -> None:
     times: dict[Arm, float] = {**USUAL_S, AGAIN: again_s, SLOWER: slower_s}
-    results = run(CHECKED, DELAY, 10, lambda trial: times[trial.arm] * random.Random(trial.id).uniform(0.99, 1.01))
+    results = good_blocks(
+        CHECKED, DELAY, 10, lambda trial: times[trial.arm] * random.Random(trial.id).uniform(0.99, 1.01)
+    )
     findings = found(CHECKED, results, complete=True, exhausted=True)
     checks = [
         check for check in self_checks(findings, rule_of(CHECKED, complete=True)) if check.finding.condition is DELAY
@@ -207,12 +200,12 @@ def test_a_self_check_passes_or_fails(again_s: float, slower_s: float, passed: l
 
 
 def test_with_few_blocks_a_self_check_is_open() -> None:
-    findings = found(CHECKED, run(CHECKED, DELAY, 7), complete=True, exhausted=True)
+    findings = found(CHECKED, good_blocks(CHECKED, DELAY, 7), complete=True, exhausted=True)
     assert [check.passed for check in self_checks(findings, rule_of(CHECKED, complete=True))] == [None] * 3
 
 
 def test_noise_beyond_the_margin_leaves_a_and_a_open() -> None:
-    findings = found(CHECKED, run(CHECKED, DELAY, 12, usual(0.5)), complete=True, exhausted=True)
+    findings = found(CHECKED, good_blocks(CHECKED, DELAY, 12, usual(0.5)), complete=True, exhausted=True)
     checks = self_checks(findings, rule_of(CHECKED, complete=True))
     assert next(check.passed for check in checks if check.finding.condition is DELAY) is None
 
@@ -223,7 +216,7 @@ def test_noise_beyond_the_margin_leaves_a_and_a_open() -> None:
 def test_the_next_block_goes_where_it_costs_least_to_decide() -> None:
     """Equal noise: the condition whose blocks take 10 s waits for the one whose blocks take 1 s."""
     noisy = usual(0.15)
-    results = run(CHECKED, CLEAN, 12, noisy) + run(CHECKED, DELAY, 10, noisy)
+    results = good_blocks(CHECKED, CLEAN, 12, noisy) + good_blocks(CHECKED, DELAY, 10, noisy)
     for cheap, dear in ((CLEAN, DELAY), (DELAY, CLEAN)):
         block = next_block(CHECKED, results, lambda condition, dear=dear: 10.0 if condition is dear else 1.0, 1e6)  # type: ignore[misc]
         assert block is not None
@@ -237,17 +230,17 @@ def test_a_dear_condition_is_not_starved_by_a_cheap_one_that_cannot_be_decided()
         noise = random.Random(trial.id).uniform(-0.3, 0.3) if trial.block.condition is CLEAN else 0.03
         return USUAL_S[trial.arm] * math.exp(noise * random.Random(trial.id + "?").uniform(-1, 1))
 
-    results = run(CHECKED, CLEAN, 56, time_s) + run(CHECKED, DELAY, 5, time_s)
+    results = good_blocks(CHECKED, CLEAN, 56, time_s) + good_blocks(CHECKED, DELAY, 5, time_s)
     block = next_block(CHECKED, results, lambda condition: 30.0 if condition is DELAY else 1.0, 1e6)
     assert block is not None
     assert block.condition is DELAY
 
 
 def test_nothing_is_chosen_when_all_is_decided_or_full_or_too_dear() -> None:
-    decided = run(CHECKED, CLEAN, 9) + run(CHECKED, DELAY, 10)
+    decided = good_blocks(CHECKED, CLEAN, 9) + good_blocks(CHECKED, DELAY, 10)
     assert still_open(CHECKED, decided, one_second) == ()
     assert next_block(CHECKED, decided, one_second, 1e6) is None
-    open_ = run(CHECKED, CLEAN, 12, usual(0.3)) + run(CHECKED, DELAY, 10, usual(0.3))
+    open_ = good_blocks(CHECKED, CLEAN, 12, usual(0.3)) + good_blocks(CHECKED, DELAY, 10, usual(0.3))
     assert next_block(CHECKED, open_, one_second, 1e6) is not None
     assert next_block(CHECKED, open_, one_second, 0.5) is None
     full = replace(CHECKED, repeat=replace(ADAPTIVE, most=10))
@@ -256,23 +249,23 @@ def test_nothing_is_chosen_when_all_is_decided_or_full_or_too_dear() -> None:
 
 def test_a_square_that_was_begun_is_finished_first() -> None:
     noisy = usual(0.3)
-    results = run(CHECKED, CLEAN, 12, noisy) + run(CHECKED, DELAY, 11, noisy)
+    results = good_blocks(CHECKED, CLEAN, 12, noisy) + good_blocks(CHECKED, DELAY, 11, noisy)
     block = next_block(CHECKED, results, lambda condition: 100.0 if condition is DELAY else 1.0, 1e6)
     assert block is not None
     assert (block.condition, block.index) == (DELAY, 11)
 
 
 def test_what_it_would_take_is_forecast() -> None:
-    (item,) = still_open(CHECKED, run(CHECKED, CLEAN, 12) + run(CHECKED, DELAY, 7), lambda _: 2.5)
+    (item,) = still_open(CHECKED, good_blocks(CHECKED, CLEAN, 12) + good_blocks(CHECKED, DELAY, 7), lambda _: 2.5)
     assert item.condition is DELAY
     assert (item.n, item.block_s, item.outlook.blocks) == (7, 2.5, 1)
 
 
 def test_stalls_that_hold_a_verdict_back_have_a_forecast_too() -> None:
     """Two of 20 h1 trials timed out: 20 blocks without another one make that 5 %."""
-    results = run(CHECKED, CLEAN, 20)
+    results = good_blocks(CHECKED, CLEAN, 20)
     stalled = [timeout(r.trial) if r.trial.id.endswith(("#3/h1", "#5/h1")) else r for r in results]
-    stalled += run(CHECKED, DELAY, 10)
+    stalled += good_blocks(CHECKED, DELAY, 10)
     (item,) = still_open(replace(CHECKED, judge=("total_s",)), stalled, one_second)
     assert item.condition is CLEAN
     assert item.outlook.blocks == 20

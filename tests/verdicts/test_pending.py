@@ -15,8 +15,7 @@ from headwind.verdicts.findings import Pair
 from headwind.verdicts.pending import Open, joining_bar
 from headwind.verdicts.stats import e_bh
 from impair.profile import Delay, Link, Profile
-from tests.fake import example_matrix, found, next_block, still_open
-from tests.verdicts.test_findings import one_second, run, usual
+from tests.fake import example_matrix, found, good_blocks, next_block, one_second, still_open, usual
 
 MANY = [Profile(f"delay{number}", downlink=Link(delay=Delay(number / 1000))) for number in range(1, 9)]
 WIDE: Matrix = example_matrix(*MANY, repeat=Repetition(least=3, most=60))  # 24 comparisons, 48 e-values
@@ -30,8 +29,8 @@ def opened(results: list[Result], condition: Condition = FIRST) -> Open | None:
 def with_noise(blocks: int) -> list[Result]:
     """The first condition decides quickly, the others not at all."""
     return [
-        *run(WIDE, FIRST, blocks),
-        *(result for other in OTHERS for result in run(WIDE, other, 9, usual(0.5))),
+        *good_blocks(WIDE, FIRST, blocks),
+        *(result for other in OTHERS for result in good_blocks(WIDE, other, 9, usual(0.5))),
     ]
 
 
@@ -71,7 +70,7 @@ def test_the_next_block_goes_where_the_first_of_several_comparisons_is_settled_s
 
 
 def test_when_all_is_settled_no_block_is_chosen() -> None:
-    results = [result for condition in WIDE.conditions for result in run(WIDE, condition, 15)]
+    results = [result for condition in WIDE.conditions for result in good_blocks(WIDE, condition, 15)]
     assert still_open(WIDE, results, one_second) == ()
     assert next_block(WIDE, results, one_second, 1e6) is None
 
@@ -80,7 +79,9 @@ def test_one_decided_metric_is_enough() -> None:
     """Total times are noise, and the time per request is a tenth of a time that tells protocols apart."""
     results = []
     for condition in WIDE.conditions:
-        for result, noisy in zip(run(WIDE, condition, 15), run(WIDE, condition, 15, usual(0.5)), strict=True):
+        for result, noisy in zip(
+            good_blocks(WIDE, condition, 15), good_blocks(WIDE, condition, 15, usual(0.5)), strict=True
+        ):
             metrics = {**result.metrics, "total_s": noisy.metrics["total_s"]}
             results.append(replace(result, metrics=metrics))
     assert still_open(WIDE, results, one_second) == ()
