@@ -61,12 +61,14 @@ def test_the_listener_has_the_buffer_it_asked_for(listener: Listener) -> None:
 
 @pytest.mark.parametrize(("interval_s", "size_bytes"), [(0.001, 64), (0.0, 1472), (0.00005, 24)])
 def test_a_train_arrives_whole_and_timed(listener: Listener, interval_s: float, size_bytes: int) -> None:
+    start_s = time.monotonic()
     sent = send_train("127.0.0.1", 2**64 - 1, 40, interval_s, size_bytes)
     seen = listener.seen(2**64 - 1, 40, 5.0)
+    whole_s = time.monotonic() - start_s
     assert sent.sent == seen.received == seen.unique == 40
     assert seen.sequences == list(range(40))
     assert (seen.inversions, seen.bad_payloads, seen.sources) == (0, 0, ["127.0.0.1"])
-    assert all(0 < delay_s < 1 for delay_s in seen.delays_s)
+    assert all(0 < delay_s <= whole_s for delay_s in seen.delays_s)
     assert seen.arrivals_s == sorted(seen.arrivals_s)
     assert seen.arrivals_s[0] == 0
     assert sent.seconds >= 38.5 * interval_s  # the first one may be late by half an interval
@@ -111,9 +113,7 @@ def test_only_the_newest_trains_are_kept(listener: Listener, wire: socket.socket
 
 def test_the_answer_comes_when_all_is_there_and_else_at_the_timeout(listener: Listener) -> None:
     send_train("127.0.0.1", 3, 5, 0.0, 64)
-    start_s = time.monotonic()
-    assert listener.seen(3, 5, 30.0).unique == 5
-    assert time.monotonic() - start_s < 15
+    assert listener.seen(3, 5, 3600.0).unique == 5  # it would not come in the time of a test
     start_s = time.monotonic()
     assert listener.seen(3, 6, 0.2).unique == 5
     assert time.monotonic() - start_s >= 0.2

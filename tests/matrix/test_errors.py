@@ -172,16 +172,12 @@ def test_a_name_that_cannot_be_a_file_is_refused_in_one_printable_line(here: Pat
 
 def test_aliases_cannot_grow_without_bound(here: Path) -> None:
     levels = [f"l{level}: &l{level} [{', '.join([f'*l{level - 1}'] * 9)}]" for level in range(1, 30)]
-    started = time.monotonic()
     assert "anchors are not taken here" in str(refusal("\n".join(["l0: &l0 lol", *levels]), here))
-    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize("bracket", ["[", "{a: ", "- ", "? ", "[{a: "])
 def test_a_deep_nest_ends_at_once(here: Path, bracket: str) -> None:
-    started = time.monotonic()
     error = refusal("title: x\nprofiles:\n " + bracket * (LARGEST_BYTES // len(bracket) - 40), here)
-    assert time.monotonic() - started < 10
     assert len(error.complaints) == 1
 
 
@@ -190,14 +186,17 @@ def test_long_lists_of_names_are_counted_before_they_are_multiplied(here: Path) 
     assert "400000000 conditions" in str(refusal(NAMED + twice, here))
 
 
-def test_a_huge_confusion_is_answered_within_seconds(here: Path) -> None:
-    names = [f"p{index}" for index in range(1500)]
-    profiles = ", ".join(f"{name}: {{}}" for name in names)
-    conditions = ", ".join(f"x{name}" for name in names)
-    text = MINIMAL.replace("clean: {}", profiles) + f"conditions: [{{profiles: [{conditions}]}}]"
-    started = time.monotonic()
-    assert len(refusal(text, here).complaints) == len(names)
-    assert time.monotonic() - started < 20
+def test_a_confusion_that_is_four_times_as_large_takes_no_sixteen_times_as_long(here: Path) -> None:
+    def seconds(count: int) -> float:
+        names = [f"p{index}" for index in range(count)]
+        profiles = ", ".join(f"{name}: {{}}" for name in names)
+        conditions = ", ".join(f"x{name}" for name in names)
+        text = MINIMAL.replace("clean: {}", profiles) + f"conditions: [{{profiles: [{conditions}]}}]"
+        start_s = time.process_time()
+        assert len(refusal(text, here).complaints) == count
+        return time.process_time() - start_s
+
+    assert seconds(1500) < 10 * seconds(375)
 
 
 # Whatever is in the file, it is a matrix or it is explained

@@ -59,9 +59,8 @@ def test_lines_of_any_length_pass_both_ways(project: Project, tmp_path: Path) ->
 def test_the_machine_goes_off_when_its_input_ends(project: Project, tmp_path: Path) -> None:
     with booted(project, tmp_path) as (container, router):
         assert kernels(container)
-        started = time.monotonic()
         router.close()
-        assert time.monotonic() - started < 1.0, "it had to be killed"
+        assert router._process.returncode == 0, "it had to be killed"
         wait_until_gone(container)
 
 
