@@ -13,12 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from client.curl import fetch
-from client.h2load import PROGRAMS, Fetch, Output, interpret
+from client.h2load import PROGRAMS
 from impair import processors
 from impair.endpoint import agent
 from impair.endpoint.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
@@ -27,7 +29,7 @@ from impair.endpoint.tcp_state import congestion_of
 from impair.messages import Machine
 from impair.wire import Operation, serve
 
-# setpriv: h2load dies with the agent, however the agent dies. stdbuf: what it prints is there even when it is killed.
+# setpriv: a program dies with the agent, however that dies. stdbuf: what it prints is there even when it is killed.
 LEASH = ("setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL")
 PATCH = Path(__file__).with_name("h2load.patch")
 LAB = 0  # the descriptor at whose other end the lab sits
@@ -38,25 +40,53 @@ PACKAGES = ("libngtcp2-16", "libngtcp2-crypto-ossl0", "libnghttp3-9", "libssl3t6
 
 
 class LabIsGone(ConnectionAbortedError):
-    """The agent's input ended while h2load ran; h2load was ended, too."""
+    """The agent's input ended while a program ran; that was ended, too."""
 
 
-def run(timeout_s: float, **asked: Any) -> dict[str, Any]:
-    """Do what `asked` says (client.h2load.Fetch) with a fresh h2load, tell what came of it; killed after `timeout_s`.
+class Fetch(Protocol):
+    """What is fetched, and how. A file in client/ that knows a program has one of these, a data class of this name."""
 
-    A ClientRun (impair/messages.py) but for its silence, and what `client.h2load.interpret` finds. Raises
-    ValueError for a workload that h2load cannot do, LabIsGone.
+    protocol: str
+    host: str
+
+    def command(self) -> list[str]:
+        """The command line; its working directory is empty, and outlives it."""
+
+    def windows(self) -> dict[str, int]:
+        """The flow-control windows that the program grants, in bytes, as far as it says: headwind/proof/windows.py."""
+
+    def answer(self, directory: Path, started_at: float) -> dict[str, Any]:
+        """What came of it, from `stdout`, `stderr` and what else is in `directory`; it began at `started_at`.
+
+        At least "negotiated" and "metrics" (impair/messages.py, ClientRun), and what its kind of workload wants.
+        """
+
+
+def fetch_of(program: str, asked: Mapping[str, Any]) -> Fetch:
+    """What `program` is asked for, by the file of this name. Raises ValueError for what it cannot do."""
+    try:
+        fetch: Fetch = import_module(f"client.{program}").Fetch(**asked)
+    except (ModuleNotFoundError, AttributeError, TypeError) as error:
+        raise ValueError(f"client/{program}.py cannot carry this out: {error}") from error
+    return fetch
+
+
+def run(timeout_s: float, program: str = "h2load", **asked: Any) -> dict[str, Any]:
+    """Have a fresh `program` fetch what is `asked`, and tell what came of it; killed after `timeout_s`.
+
+    A ClientRun (impair/messages.py) but for its silence, and what the program's file finds in its output. Raises
+    ValueError for what the program cannot do, LabIsGone.
     """
-    asked_for = Fetch(**asked)
+    asked_for = fetch_of(program, asked)
     watch = Watch() if asked_for.protocol == "h3" else CongestionWatch(asked_for.host)
-    with tempfile.TemporaryDirectory(prefix="h2load-", dir="/dev/shm") as name:
+    with tempfile.TemporaryDirectory(prefix=f"{program}-", dir="/dev/shm") as name:
         directory = Path(name)
         command, started_at = asked_for.command(), time.time()
         execution = execute(command, directory, timeout_s, watch)
         return {
             "command": command,
             **asdict(execution),
-            **interpret(Output.read(directory), asked_for.requests, started_at),
+            **asked_for.answer(directory, started_at),
             "windows": {
                 **tcp_limits(),
                 **asked_for.windows(),
@@ -147,7 +177,7 @@ def _wait(pid: int, timeout_s: float) -> bool:
     finally:
         os.close(process)
     if LAB in ready and process not in ready:
-        raise LabIsGone("the lab hung up while h2load ran")
+        raise LabIsGone("the lab hung up while the program ran")
     return process in ready
 
 
@@ -197,7 +227,7 @@ OPERATIONS: dict[str, Operation] = {**agent.OPERATIONS, "run": run_watched, "fet
 def main() -> None:
     """Serve until the lab closes the input."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # h2load inherits it: one descriptor per connection
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a program inherits it: one descriptor per connection
     serve(OPERATIONS, sys.stdin, sys.stdout)
 
 

@@ -87,6 +87,10 @@ class Fetch:
         bits = {"window_bytes": WINDOW_BITS[self.protocol], "connection_window_bytes": CONNECTION_WINDOW_BITS}
         return {name: (1 << bit) - 1 for name, bit in bits.items()}
 
+    def answer(self, directory: Path, started_at: float) -> dict[str, Any]:
+        """What came of it, from what the command left in its working directory (`interpret`)."""
+        return interpret(Output.read(directory), self.requests, started_at)
+
 
 @dataclass(frozen=True, slots=True)
 class Output:

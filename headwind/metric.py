@@ -107,6 +107,7 @@ class Workload(ABC):
     """What is fetched and how. Each kind of workload is a file in headwind/workloads/, with settings of its own."""
 
     kind: ClassVar[str]
+    program: ClassVar[str]  # the file in client/ that carries it out
     metrics: ClassVar[tuple[Metric, ...]]
     rates: ClassVar[tuple[Rate, ...]] = ()
     progress: ClassVar[Mapping[float, Metric]] = {}  # in s: when so large a share of it was done, from few to all
@@ -138,7 +139,7 @@ class Workload(ABC):
 
     @abstractmethod
     def asked(self) -> dict[str, Any]:
-        """What the client's operation `run` is asked for, besides protocol, server and timeout."""
+        """What the client's operation `run` is asked for, besides program, protocol, server and timeout."""
 
     @abstractmethod
     def object_path(self) -> str:

@@ -10,11 +10,14 @@ import hashlib
 import itertools
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from client.agent import fetch_of
 from headwind.arm import H3, PLAIN, Arm
 from headwind.model import Block, Condition, Trial
 from headwind.proof.expectation import stationary_loss
@@ -89,6 +92,8 @@ class World:
     asked: list[dict[str, Any]] = field(default_factory=list)  # of each run of the client
     congestion: dict[str, str] = field(default_factory=lambda: dict.fromkeys(("client", "server"), "cubic"))
     dead: set[str] = field(default_factory=set)
+    # What a program but h2load leaves in its folder, from its command and the time that it takes, by the file's name.
+    programs: dict[str, Callable[[list[str], float, Path], None]] = field(default_factory=dict)
     late_trains: int | None = None  # how many of each direction's first trains a late delay line delays; None: all
 
     @property
@@ -247,7 +252,7 @@ class FakeServer(FakeAgent):
 
 
 class FakeClient(FakeAgent):
-    """h2load's operation, and libcurl's."""
+    """The operations of programs that measure, and libcurl's."""
 
     def do_fetch(self, **asked: Any) -> dict[str, Any]:
         first, wanted, broken = asked["first_byte"], asked["bytes_wanted"], self.world.comparing
@@ -264,7 +269,7 @@ class FakeClient(FakeAgent):
         if broken.dies:
             world.dead.add(broken.dies)
         for direction in Direction:
-            world.carry(direction, FRAMES_PER_REQUEST * asked["requests"], rng)
+            world.carry(direction, FRAMES_PER_REQUEST * asked.get("requests", 20), rng)
         world.nginx += 1 if broken.nginx_dies else 0
         world.runs += 1
         links = [world.profile.link(direction) for direction in Direction]
@@ -274,12 +279,33 @@ class FakeClient(FakeAgent):
         noise = 1 + world.noise_ratio * random.Random(world.runs).uniform(-1, 1)
         total_s = (BASE_S[asked["protocol"]] * slow + 20 * delay_s) * noise * world.slowness
         world.clock_s += asked["timeout_s"] if broken.hangs else total_s
+        answer: dict[str, Any] = {
+            "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s, "stderr_tail": "",
+            **(self._h2load(asked, total_s) if asked["program"] == "h2load" else self._other(asked, total_s)),
+            "silence_s": world.silence_s, "cpu_s": 0.0,
+            "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s},
+            "congestion": [] if asked["protocol"] == "h3" else [broken.congestion or world.congestion["client"]],
+        }  # fmt: skip
+        if broken.hangs:
+            answer |= {"metrics": {}, "totals": {}, "wall_s": asked["timeout_s"], "exit_code": -15}
+        return answer
+
+    def _other(self, asked: dict[str, Any], total_s: float) -> dict[str, Any]:
+        """By the program's own file in client/, of what World.programs says that it leaves."""
+        usual = ("program", "timeout_s")
+        fetch = fetch_of(asked["program"], {name: value for name, value in asked.items() if name not in usual})
+        with TemporaryDirectory() as name:
+            self.world.programs[asked["program"]](fetch.command(), total_s, Path(name))
+            return {"command": fetch.command(), "windows": fetch.windows(), **fetch.answer(Path(name), 0.0)}
+
+    def _h2load(self, asked: dict[str, Any], total_s: float) -> dict[str, Any]:
+        broken = self.world.comparing
         alpn = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[asked["protocol"]]
         succeeded = asked["requests"] - broken.failed
         body_bytes = succeeded * (len(content(asked["path"]) or b"") - broken.shortened)
-        answer: dict[str, Any] = {
-            "command": ["h2load", asked["protocol"]], "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s,
-            "negotiated": {"alpn": broken.alpn or alpn}, "reconciled": True, "discrepancies": [], "stderr_tail": "",
+        return {
+            "command": ["h2load", asked["protocol"]], "negotiated": {"alpn": broken.alpn or alpn},
+            "reconciled": True, "discrepancies": [],
             "totals": {"requests": asked["requests"], "succeeded": succeeded},
             "metrics": {
                 "total_s": total_s, "mean_done_s": 0.4 * total_s, "requests_per_s": asked["requests"] / total_s,
@@ -292,13 +318,8 @@ class FakeClient(FakeAgent):
                 "request_took_s": [total_s * (number + 1) / succeeded for number in range(succeeded)],
                 "connect_s": [total_s / 4, total_s / 2],
             },
-            "windows": {"window_bytes": (1 << 24) - 1}, "silence_s": world.silence_s, "cpu_s": 0.0,
-            "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s},
-            "congestion": [] if asked["protocol"] == "h3" else [broken.congestion or world.congestion["client"]],
+            "windows": {"window_bytes": (1 << 24) - 1},
         }  # fmt: skip
-        if broken.hangs:
-            answer |= {"metrics": {}, "totals": {}, "wall_s": asked["timeout_s"], "exit_code": -15}
-        return answer
 
 
 @contextmanager

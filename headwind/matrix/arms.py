@@ -14,7 +14,8 @@ from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import Slip, Slips
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, Written
-from headwind.workloads import WorkloadKeys
+from headwind.matrix.workload import WorkloadKeys
+from headwind.workloads import KEYS
 
 MOST_ARMS = 8  # in a block
 MOST_PAIRS = 15  # comparisons in each condition: six arms with each other. Each more makes every verdict dearer
@@ -51,19 +52,24 @@ class ArmSettingsKeys(Keys):
     client: values.Windows | None = key("h2load's, and whether it pads QUIC packets", None)
 
 
-def _each_optional(model: type[Keys]) -> type[Keys]:
-    """A mapping with the same keys, of which each may be left out."""
-    fields: dict[str, Any] = {
-        name: (Annotated[field.annotation, *field.metadata] | None, Field(None, description=field.description))
-        for name, field in model.model_fields.items()
-    }
-    return create_model(f"{model.__name__}Overrides", __base__=Keys, **fields)
+def _each_optional(kinds: Sequence[type[WorkloadKeys]]) -> type[Keys]:
+    """A mapping with the keys of all kinds but `kind`, of which each may be left out.
+
+    A key that several kinds have is read as the first of them reads it.
+    """
+    fields: dict[str, Any] = {}
+    for keys in kinds:
+        own = ((name, field) for name, field in keys.model_fields.items() if name != "kind")
+        for name, field in own:
+            optional = (Annotated[field.annotation, *field.metadata] | None, Field(None, description=field.description))
+            fields.setdefault(name, optional)
+    return create_model("WorkloadOverridesKeys", __base__=Keys, **fields)
 
 
 if TYPE_CHECKING:
     WorkloadOverrides = Keys
 else:
-    WorkloadOverrides = _each_optional(WorkloadKeys)
+    WorkloadOverrides = _each_optional(KEYS)
 
 
 class ArmKeys(WorkloadOverrides):
@@ -93,7 +99,7 @@ class ArmKeys(WorkloadOverrides):
     def overrides(self) -> Overrides:
         """What it sets for itself."""
         settings = self.settings or ArmSettingsKeys()
-        own = ((name, getattr(self, name)) for name in WorkloadKeys.model_fields if name in self.model_fields_set)
+        own = ((name, getattr(self, name)) for name in WorkloadOverrides.model_fields if name in self.model_fields_set)
         return Overrides(tuple(own), self.congestion, settings.server, settings.client)
 
     def to_model(self, name: str) -> Arm:
@@ -136,6 +142,9 @@ def _workload_slips(name: str, arm: ArmKeys, workloads: Mapping[str, WorkloadKey
     own = dict(arm.overrides.workload)
     told: set[str] = set()
     for load, written in workloads.items():
+        for field in own.keys() - type(written).model_fields.keys():
+            message = f"the workload {quoted(load)}, which is of kind {written.model.kind}, has no {quoted(field)}"
+            yield Slip(("arms", name, field), Mistake(message, "an arm sets keys that every workload of the file has"))
         try:
             written.model_copy(update=own).check()
         except Slips as slips:

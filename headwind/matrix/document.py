@@ -7,7 +7,7 @@ field is in SI units. docs/matrix.schema.json is made from the same models.
 from __future__ import annotations
 
 from itertools import product
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema
@@ -22,18 +22,25 @@ from headwind.matrix.published import Conditions, SourceKeys, published_slips
 from headwind.matrix.repeat import OrCount, RepeatKeys, SelfCheckKeys
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, whole
+from headwind.matrix.workload import WorkloadKeys, of_its_kind
 from headwind.metric import Use, Workload
 from headwind.model import Condition, Matrix
 from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
-from headwind.workloads import KINDS, PLAIN, WorkloadKeys
+from headwind.workloads import KEYS, KINDS, PLAIN
 from impair.profile import Direction
 
 USUALLY_JUDGED = tuple(metric.key for metric in KINDS[PLAIN].judged(None))
-JUDGEABLE = [metric.key for kind in KINDS.values() for metric in kind.with_use(Use.JUDGED, Use.COMPARED)]
+JUDGEABLE = list(dict.fromkeys(
+    metric.key for kind in KINDS.values() for metric in kind.with_use(Use.JUDGED, Use.COMPARED)
+))  # fmt: skip
 Judged = Annotated[
     str, values.Written(lambda name: choose(scalar(name, USUALLY_JUDGED[0]), JUDGEABLE, "a metric that can be judged"),
                         {"enum": JUDGEABLE}),
 ]  # fmt: skip
+if TYPE_CHECKING:
+    AnyWorkloadKeys = WorkloadKeys
+else:
+    AnyWorkloadKeys = of_its_kind(KEYS)
 MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of the pen
 LARGEST_SEED = 2**63 - 1  # what SQLite keeps as an integer
 
@@ -104,7 +111,9 @@ class MatrixKeys(Keys):
     lanes: values.Lanes = key("testbeds that measure side by side: so many, or `auto` as the host has room for", 1)
     seed: Annotated[int, whole(0, LARGEST_SEED)] = key("decides the order of trials and netem's random numbers", 1)
     profiles: dict[values.Name, ProfileKeys] = key("networks by name", minProperties=1, additionalProperties=False)
-    workloads: dict[values.Name, WorkloadKeys] = key("workloads by name", minProperties=1, additionalProperties=False)
+    workloads: dict[values.Name, AnyWorkloadKeys] = key(
+        "workloads by name", minProperties=1, additionalProperties=False
+    )
     conditions: list[PairsKeys] | None = key(
         "which profiles meet which workloads; without it all meet all", None, minItems=1
     )

@@ -156,8 +156,8 @@ def run_client(
     workload = trial.workload
     answer: dict[str, Any] = testbed.client.call(
         "run", timeout_s + CLIENT_GRACE_S, testbed.agents,
-        protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=settings.port,
-        timeout_s=timeout_s, settings=settings.client.value, **workload.asked(),
+        program=workload.program, protocol=trial.protocol.value, host=testbed.addresses.host("server", 10),
+        port=settings.port, timeout_s=timeout_s, settings=settings.client.value, **workload.asked(),
     )  # fmt: skip
     return testbed.client.understood(RUN, answer), answer
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from headwind.matrix.workload import WorkloadKeys
 from headwind.metric import Workload
-from headwind.workloads.h2load import REQUEST, TOTAL, H2load, H2loadKeys
+from headwind.workloads.h2load import REQUEST, TOTAL, H2loadKeys
 
-KINDS: dict[str, type[Workload]] = {kind.kind: kind for kind in (H2load,)}
-PLAIN = H2load.kind  # what a workload is that does not name its kind
-WorkloadKeys = H2loadKeys  # what a user may write; with more kinds, the union of theirs
+KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys,)  # of every kind; the first is that of a workload that names none
 
+KINDS: dict[str, type[Workload]] = {keys.model.kind: keys.model for keys in KEYS}
+PLAIN = KEYS[0].model.kind
 JUDGED_BEFORE = (TOTAL.key, REQUEST.key)  # in runs from before a matrix said what is judged
 
 

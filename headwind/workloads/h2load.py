@@ -11,16 +11,17 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
 from headwind.format import counted
 from headwind.matrix import values
-from headwind.matrix.direction import Keys, key
+from headwind.matrix.direction import key
 from headwind.matrix.mistakes import Slip, raise_any
 from headwind.matrix.units import Mistake
 from headwind.matrix.values import whole
+from headwind.matrix.workload import WorkloadKeys
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
 
 MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_streams of nginx/nginx.conf
@@ -68,6 +69,7 @@ class H2load(Workload):
     """`requests` in total over `connections`, at most `streams` at once on each."""
 
     kind: ClassVar[str] = "h2load"
+    program: ClassVar[str] = "h2load"
     metrics: ClassVar[tuple[Metric, ...]] = (TOTAL, DONE, REQUEST, TAIL, *FURTHER)
     rates: ClassVar[tuple[Rate, ...]] = (
         Rate("requests_rate", "Requests/s", "requests_succeeded"),
@@ -217,9 +219,12 @@ class H2load(Workload):
         return f"{metrics[TOTAL.key]:8.3f} s {metrics.get('requests_per_s', 0):9.1f} req/s"
 
 
-class H2loadKeys(Keys):
-    """What h2load fetches."""
+class H2loadKeys(WorkloadKeys):
+    """So many requests for one object, as fast as they will go."""
 
+    model: ClassVar[type[Workload]] = H2load
+
+    kind: Literal["h2load"] = key("the kind of the workload", "h2load")
     requests: Annotated[int, whole(1, MOST_REQUESTS)] = key("in total")
     connections: Annotated[int, whole(1, MOST_CONNECTIONS)] = key("at the same time; at most one for each request")
     streams: Annotated[int, whole(1, MOST_STREAMS)] = key("concurrent requests on each connection (h2, h3)", 1)

@@ -7,11 +7,10 @@ import math
 import random
 import re
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +20,7 @@ from rich.console import Console
 from bench import judging
 from headwind import workloads
 from headwind.arm import Protocol
-from headwind.metric import Better, Metric, Rate, Use, Workload
+from headwind.metric import Better, Metric, Use
 from headwind.model import Condition, Outcome, Repetition, Result
 from headwind.observed import NOTHING, Kind, Observed, from_best, median, observed
 from headwind.report import RunData, render
@@ -47,74 +46,12 @@ from headwind.verdicts.two_samples import gain, speeds
 from headwind.verdicts.verdict import Rule, Verdict, compare, completion, ended, interval_of
 from headwind.workloads.h2load import DONE, PROGRESS, REQUEST, TAIL, TOTAL, H2load
 from tests.fake import ARTICLE, ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, found, ok, timeout, trials_of
+from tests.workloads.album import MISSES, PACE, SIZE, Album
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RULE = Rule()
-PACE = Metric("pages_per_s", "pages per second", "pages/s", "per_s", Better.MORE, Use.JUDGED)
-MISSES = Metric("misses", "missing pictures", "missing", use=Use.JUDGED)
-SIZE = Metric("picture_bytes", "bytes of pictures", "picture bytes", better=Better.MORE, use=Use.COMPARED)
 values = st.one_of(st.just(0.0), st.floats(0.01, 100)).map(Observed.finished)
 anything = st.one_of(values, st.floats(0.01, 100).map(Observed.unfinished), st.just(NOTHING))
-
-
-@dataclass(frozen=True, slots=True)
-class Album(Workload):
-    """A kind of workload that nobody but this file knows: pages with pictures."""
-
-    kind: ClassVar[str] = "album"
-    metrics: ClassVar[tuple[Metric, ...]] = (PACE, MISSES, SIZE)
-    rates: ClassVar[tuple[Rate, ...]] = ()
-
-    pages: int
-
-    def asked(self) -> dict[str, Any]:
-        return {"pages": self.pages}
-
-    def object_path(self) -> str:
-        return "/album"
-
-    def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:
-        return "" if answer["bytes"] == object_bytes else "another size"
-
-    def shortfall(self, answer: Mapping[str, Any]) -> str:
-        return "" if answer["pages"] >= self.pages else "pages are missing"
-
-    def contradiction(self, answer: Mapping[str, Any]) -> str:
-        return str(answer.get("nonsense", ""))
-
-    def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
-        return {"pages_high_per_s": answer["pages"] / timeout_s}
-
-    def further(self, answer: Mapping[str, Any]) -> dict[str, float]:
-        return {"leaves_s": answer["leaves_s"]} if "leaves_s" in answer else {}
-
-    def size(self) -> float:
-        return self.pages
-
-    def at_once(self) -> tuple[int, int]:
-        return 1, 1
-
-    def processors(self) -> int:
-        return 1
-
-    def sentence(self) -> str:
-        return f"{self.pages} pages of an album."
-
-    @classmethod
-    def method(cls) -> str:
-        return "Albums were leafed through."
-
-    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
-        return f"{len(metrics)} albums of {self.pages} pages"
-
-    def brief(self) -> str:
-        return f"{self.pages} pages"
-
-    def got_done(self, metrics: Sequence[Mapping[str, float]]) -> str:
-        return f"{len(metrics)} albums begun"
-
-    def line(self, metrics: Mapping[str, float]) -> str:
-        return f"{metrics.get('pages_per_s', 0)} pages/s"
 
 
 # ---- one noun for what a trial tells
