@@ -213,10 +213,14 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
             shares[arm] = min(statistics.median(parts), 1.0)
     if len(shares) > MOST_NAMED:
         least = 100 * min(shares.values())
-        yield f"The totals of {len(shares)} arms are {least:.0f} % or more their slowest handshake."
-    elif shares:
-        told = (f"{arm_name(arm)}'s total is {100 * share:.0f} %" for arm, share in shares.items())
-        yield f"{enumerated(told)} its slowest handshake."
+        yield f"The slowest handshake is {least:.0f} % or more of the total for {len(shares)} arms."
+    elif len(shares) > 1:
+        told = (f"{100 * share:.0f} % ({arm})" for arm, share in shares.items())
+        yield f"The slowest handshake is {enumerated(told)} of the total."
+    else:
+        yield from (
+            f"{arm_name(arm)}'s total is {100 * share:.0f} % its slowest handshake." for arm, share in shares.items()
+        )
 
 
 def _early(tracks: Sequence[Track]) -> Iterator[str]:

@@ -43,7 +43,7 @@ PROGRESS = {
     for share, name, said in ((0.5, "p50", "50 %"), (0.9, "p90", "90 %"), (0.99, "p99", "99 %"), (1.0, "all", "100 %"))
 }  # fmt: skip
 CONNECT = Metric("connect_p50_s", "median time to connect", "median connect", "s", use=Use.SHOWN)
-SLOWEST = Metric("connect_max_s", "slowest handshake", "slowest handshake", "s")
+SLOWEST = Metric("connect_max_s", "slowest handshake", "slowest connect", "s")
 GIVEN_UP = Metric("quic_packets_lost", "packets that the QUIC client took for lost", "lost")
 BODY = Metric("bytes_body", "bytes of response bodies", "body bytes", better=Better.MORE)
 FURTHER = (

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from headwind.report.html.charts.axes import Scale, ticks
 from headwind.report.html.charts.marks import stamp
 from headwind.report.html.charts.ratios import tick_text
-from headwind.report.html.charts.svg import chart, element, joined, number, path, text, text_width
+from headwind.report.html.charts.svg import SHARED, chart, element, joined, number, path, text, text_width
 from headwind.verdicts.stats import Interval
 
 _WIDTH, _ROW, _AXIS = 320.0, 18.0, 40.0
@@ -68,6 +68,7 @@ def forest_labels(axis: ForestAxis) -> Markup:
         path("tie", f"M{joined((axis.x(1 / margin), 0))}V{number(_ROW)}H{number(axis.x(margin))}V0z"),
         path("one", f"M{joined((axis.x(1), 0))}V{number(_ROW)}"),
         id=f"{axis.id}-b",
+        class_=SHARED,
     )
     return chart(
         "forest axis", axis.id, _AXIS, element("defs", behind), *sides, *parts, title="Axis", width=_WIDTH,

@@ -16,6 +16,7 @@ WIDTH = 520.0  # of a chart's viewBox; shown 360 px wide, its texts are about 10
 FONT = 14.0  # as in charts.css
 LINE = 17.0  # from one line of text to the next
 ASCENT = 5.0  # from the middle of a line of text down to its baseline
+SHARED = "chart"  # class of what <use> repeats: browsers match the style of a copy without what is around the original
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 Point = tuple[float, float]

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from headwind.observed import Kind, Observed
 from headwind.report.html.charts.marks import crosses, stamp
 from headwind.report.html.charts.strip import StripAxis, onward, strip_labels
-from headwind.report.html.charts.svg import WIDTH, element, number, path
+from headwind.report.html.charts.svg import SHARED, WIDTH, element, number, path
 
 _ROW = 22.0
 _MIDDLE = _ROW / 2
@@ -21,7 +21,7 @@ def track_labels(id: str, axis: StripAxis) -> Markup:  # noqa: A002
     height = number(_ROW)
     grid = "".join(f"M{number(axis.x(value))} 0V{height}" for value in axis.ticks)
     stop = f"M{number(axis.x(axis.stopped))} 0V{height}" if axis.stopped else ""
-    behind = element("g", path("grid", grid), path("timeout", stop), id=f"{id}-b")
+    behind = element("g", path("grid", grid), path("timeout", stop), id=f"{id}-b", class_=SHARED)
     return strip_labels(id, axis, element("defs", behind))
 
 
