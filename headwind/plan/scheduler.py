@@ -47,6 +47,7 @@ class Scheduler:
         self._done: set[str] = set()  # ids of trials that need no further attempt
         self._planned = plan_blocks(matrix)  # the minimum and what was chosen beyond it, as far as it is not done
         self._again: dict[str, Block] = {}  # by id: blocks that must run again once they have ended
+        self._due: set[str] = set()  # ids of blocks that are planned anew, because they must run again
         self._quiet: set[str] = set()  # ids of blocks that other lanes disturbed
         self._beside = self._alone = 0  # blocks of the present turn
         self._judgement: Judgement | None = None  # of all that was told
@@ -130,19 +131,24 @@ class Scheduler:
         ended = [block for name, block in self._again.items() if name not in running]
         for block in ended:
             del self._again[block.id]
+            self._due.add(block.id)
             self._done -= {trial.id for trial in block.trials()}
         self._planned = [*ended, *(block for block in self._planned if block not in ended)]
 
     def _candidates(self, running: Sequence[Block]) -> list[Block]:
         """The blocks that are worth their time and fit into what is left of it, in the order in which they should run.
 
-        The minimum comes first; where repetition is adaptive, what was seen decides after that.
+        What must run again comes first, and its time is kept for it; then the minimum; where repetition is adaptive,
+        what was seen decides after that.
         """
-        left_s = self.left_s()
         self._planned = [block for block in self._planned if self._left_of(block).attempts]
+        self._due &= {block.id for block in self._planned}
+        idle = [block for block in self._planned if block not in running]
+        whole_s = self.left_s()
+        left_s = whole_s - sum(self._left_s(block) for block in idle if block.id in self._due)
         waiting = [
-            block for block in self._planned
-            if block not in running and self.forecast.trials_s(self._left_of(block).trials) <= left_s
+            block for block in idle
+            if self._left_s(block) <= (whole_s if block.id in self._due else left_s)
         ]  # fmt: skip
         if self.lanes > 1:
             waiting.sort(key=self._order(waiting, running))
@@ -155,10 +161,10 @@ class Scheduler:
         return not waiting or (self.lanes > 1 and all(map(self._runs_alone, waiting)))
 
     def _order(self, waiting: Sequence[Block], running: Sequence[Block]) -> Callable[[Block], tuple[float, ...]]:
-        """Square by square, so that a drift of the machine meets all conditions alike; in each, what shortens it.
+        """What must run again; then square by square, so that a drift of the machine meets all conditions alike.
 
-        Of what nothing is known the shortest comes first: it is soon known. Of the others the condition that takes
-        longest in all, and one that runs already last.
+        In a square, of what nothing is known the shortest comes first: it is soon known. Of the others the condition
+        that takes longest in all, so that the square is soon over, and one that runs already last.
         """
         busy = {block.condition.id for block in running}
         left = Counter((block.condition.id, block.index // len(block.order)) for block in waiting)
@@ -168,7 +174,8 @@ class Scheduler:
             square, condition = block.index // len(block.order), block.condition
             mine = left[condition.id, square]
             known = self.needs.is_known(condition)
-            return square, known, condition.id in busy, block_s(condition) * (-mine if known else 1), block.index
+            later, length = block.id not in self._due, block_s(condition) * (-mine if known else 1)
+            return later, square, known, condition.id in busy, length, block.index
 
         return key
 
@@ -178,7 +185,7 @@ class Scheduler:
         others = [block for block in waiting if not self._runs_alone(block)]
         if self.lanes == 1 or not others:
             return next(iter(waiting), None)
-        if alone and self._alone < TURN_ALONE:
+        if alone and (self._alone < TURN_ALONE or alone[0].id in self._due):
             self._alone, self._beside = self._alone + 1, 0
             return alone[0]
         self._alone, self._beside = 0, 1
@@ -186,7 +193,9 @@ class Scheduler:
 
     def _one_beside(self, running: Sequence[Block], waiting: Sequence[Block]) -> Block | None:
         """The block to start beside those that run; None where there is no room, or others should have their turn."""
-        if self._beside >= TURN_BESIDE * self.lanes and self._due_alone(waiting):
+        alone = self._due_alone(waiting)
+        turn = self.lanes if any(block.id in self._due for block in alone) else TURN_BESIDE * self.lanes
+        if alone and self._beside >= turn:
             return None
         busy = [block.condition for block in running]
         for block in waiting:
@@ -199,17 +208,24 @@ class Scheduler:
         return block.id in self._quiet or self.needs.runs_alone(block.condition)
 
     def _due_alone(self, waiting: Sequence[Block]) -> list[Block]:
-        """Those that run alone, and of the minimum only those that are not ahead of the other conditions."""
+        """Those that run alone, and of the minimum only those that must run again or are not ahead of the others."""
         square = min((block.index // len(block.order) for block in waiting), default=0)
         return [
             block for block in waiting
             if self._runs_alone(block)
-            and (block.index >= self.matrix.repeat.least or block.index // len(block.order) == square)
+            and (
+                block.id in self._due
+                or block.index >= self.matrix.repeat.least
+                or block.index // len(block.order) == square
+            )
         ]  # fmt: skip
 
     def _task(self, block: Block) -> Task:
         """All of a block, each arm with the number of its next attempt."""
         return Task(block, {trial.arm: self._attempts.get(trial.id, 0) for trial in block.trials()})
+
+    def _left_s(self, block: Block) -> float:
+        return self.forecast.trials_s(self._left_of(block).trials)
 
     def _left_of(self, block: Block) -> Task:
         """What of a block still has to run."""

@@ -148,8 +148,7 @@ def test_a_block_that_other_lanes_disturbed_runs_again_whole_and_alone() -> None
     scheduler = Scheduler(MATRIX, LIGHT, lanes=3, cores=16)
     running = together(scheduler)
     disturbed = running[0]
-    first, *others = (fake.ok(trial, 1.0, attempt=disturbed.attempts[trial.arm]) for trial in disturbed.trials)
-    scheduler.tell([replace(first, outcome=Outcome.INVALID, reason="disturbed by other lanes"), *others])
+    disturb(scheduler, disturbed)
     seen = 0
     running = running[1:]
     while running := together(scheduler, running):
@@ -159,6 +158,43 @@ def test_a_block_that_other_lanes_disturbed_runs_again_whole_and_alone() -> None
             seen += 1
         finish(scheduler, running.pop(0))
     assert seen == 1
+
+
+def disturb(scheduler: Scheduler, task: Task) -> None:
+    """The first trial of a task meets too busy a machine, its others go well."""
+    first, *others = (fake.ok(trial, 1.0, attempt=task.attempts[trial.arm]) for trial in task.trials)
+    scheduler.tell([replace(first, outcome=Outcome.INVALID, reason="disturbed by other lanes"), *others])
+
+
+def test_a_block_of_a_later_square_that_was_disturbed_does_not_wait_for_the_other_conditions() -> None:
+    matrix = fake.example_matrix(repeat=30)
+    needs = known(matrix, {**dict.fromkeys(NAMES, 0.1), "clean": 15.0})  # runs alone, and is behind
+    scheduler = Scheduler(matrix, needs, lanes=3, cores=16)
+    running, disturbed, between = together(scheduler), None, 0
+    while disturbed is None or disturbed.block not in blocks_of(running):
+        ended = running.pop(0)
+        if disturbed is None and names([ended]) == ["loss"] and ended.block.index == 6:  # clean has not come so far
+            disturb(scheduler, ended)
+            disturbed = ended
+        else:
+            finish(scheduler, ended)
+        running = together(scheduler, running)
+        between += disturbed is not None
+    assert len(running) == 1
+    assert between <= 2 * scheduler.lanes, "one block for each lane, and those that ran already"
+
+
+def test_the_time_that_is_left_is_kept_for_what_must_run_again() -> None:
+    left = [1e6]
+    scheduler = Scheduler(MATRIX, LIGHT, left_s=lambda: left[0], lanes=2, cores=16)
+    disturbed, other = together(scheduler)
+    disturb(scheduler, disturbed)
+    left[0] = 1.5 * scheduler.forecast.trials_s(disturbed.trials)
+    assert scheduler.next([other]) is None
+    finish(scheduler, other)
+    again = scheduler.next()
+    assert again
+    assert again.block == disturbed.block
 
 
 @given(st.integers(0, 45), st.randoms(use_true_random=False))
