@@ -16,7 +16,7 @@ from headwind.model import Condition, Matrix
 from headwind.verdicts.findings import FALSE_SHARE, Finding, Key, Pair
 from headwind.verdicts.outlook import Outlook, blocks_needed
 from headwind.verdicts.stats import fewest_blocks
-from headwind.verdicts.verdict import CLAIMS, Comparison, Rule
+from headwind.verdicts.verdict import Comparison, Rule, share_of
 
 NO_MARGIN = 1e-6  # a control is found when its interval excludes 1
 
@@ -119,10 +119,11 @@ def joining_bar(comparisons: int, held: int, joining: int) -> float:
 def _until(comparison: Comparison, bar: float) -> Outlook:
     """Blocks until the evidence suffices, if blocks go on falling as they did.
 
-    By Stirling's formula ln e of n blocks is n times a rate, less ln(n + 1) (stats.log_e_of_count) and ln CLAIMS.
+    By Stirling's formula ln e of n blocks is n times a rate, less ln(n + 1) (stats.log_e_of_count); then comes the
+    claim's share (verdict.share_of).
     """
     n = comparison.interval.n
-    rate = (comparison.log_e_value + math.log(CLAIMS * (n + 1))) / n
+    rate = (comparison.log_e_value + math.log((n + 1) / share_of(comparison.verdict))) / n
     blocks = max(0, ceil((bar - comparison.log_e_value) / rate)) + 1
     return Outlook(blocks, blocks, blocks, 1 / blocks)
 

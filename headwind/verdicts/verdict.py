@@ -180,7 +180,15 @@ class Comparison:
     withheld: Verdict | None = None  # the verdict on speed that stalls held back
 
 
-CLAIMS = 2  # that a comparison can make: one on speed (faster, slower or a tie), one on completion
+# A comparison can claim something on speed (faster, slower or a tie), or on completion; what the evidence for it is
+# multiplied with is declared before the first block. Most questions are about speed: few arms ever fail to complete.
+SPEED_SHARE = 0.8
+COMPLETION_SHARE = 1 - SPEED_SHARE
+
+
+def share_of(verdict: Verdict) -> float:
+    """What the evidence for this claim is multiplied with; the shares of the two kinds of claims add up to 1."""
+    return COMPLETION_SHARE if verdict.is_completion else SPEED_SHARE
 
 
 def compare(
@@ -219,8 +227,9 @@ def follow(
     often beyond the other (Completion.stalls_too_often) gets no verdict that favours it, and no tie: undecided, and
     inconclusive once exhausted. With rule.anytime intervals are those of stats.narrowed, so a verdict on speed stays.
 
-    The e-value is that for the claim which is made, over CLAIMS. If the claim is false as worded, it is at most the
-    mean of two test martingales, so its expectation is at most 1 whenever one stops, which is all that e-BH needs:
+    The e-value is that for the claim which is made, times its share (share_of). If the claim is false as worded, it is
+    at most the mean of two test martingales, weighted with their shares, so its expectation is at most 1 whenever one
+    stops, which is all that e-BH needs:
 
     - Speed. Let t be the true median and M the martingale of log_e_of_count at t. "Faster" has evidence
       log_e_against(n, k) of the k blocks that may lie at or below the margin. It is false if t is at or below the
@@ -283,7 +292,7 @@ def _claims(
     said = [NO_CLAIM] * len(n)
     for verdict in evidence:
         for number in np.flatnonzero(holds.get(verdict, False)):
-            said[number] = Claim(verdict, float(evidence[verdict][number]) - math.log(CLAIMS))
+            said[number] = Claim(verdict, float(evidence[verdict][number]) + math.log(share_of(verdict)))
     return said
 
 

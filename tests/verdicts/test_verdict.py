@@ -13,14 +13,15 @@ from headwind.observed import Observed
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS, blocks_needed
 from headwind.verdicts.stats import Interval, log_e_against, log_e_of_count, paired_bounds
 from headwind.verdicts.verdict import (
-    CLAIMS,
     NO_CLAIM,
+    SPEED_SHARE,
     Rule,
     Verdict,
     compare,
     completion,
     follow,
     judge,
+    share_of,
 )
 from headwind.verdicts.winner import Lead, Top, winner
 
@@ -187,14 +188,16 @@ def test_without_blocks_there_is_no_verdict() -> None:
 
 
 def test_the_evidence_is_that_for_the_claim_which_is_made() -> None:
-    """Each over the number of claims that could have been made."""
+    """Each times the share that its kind of claim was given beforehand; the shares add up to 1."""
     n = 24
     fast = compare([Observed.finished(2.0)] * n, [Observed.finished(1.0)] * n, RULE, exhausted=True)
     tie = compare([Observed.finished(1.0)] * n, [Observed.finished(1.0)] * n, RULE, exhausted=True)
     stalled = compare([Observed.finished(1.0)] * n, [Observed.unfinished(30.0)] * n, RULE, exhausted=True)
     assert (fast.verdict, tie.verdict, stalled.verdict) == (V.FASTER, V.TIE, V.COMPLETES_LESS)
     for found in (fast, tie, stalled):
-        assert found.log_e_value == pytest.approx(log_e_of_count(n, 0) - math.log(CLAIMS))
+        assert found.log_e_value == pytest.approx(log_e_of_count(n, 0) + math.log(share_of(found.verdict)))
+    assert share_of(fast.verdict) == share_of(tie.verdict) == SPEED_SHARE
+    assert share_of(fast.verdict) + share_of(stalled.verdict) == 1
 
 
 def test_a_difference_within_the_margin_is_no_evidence_for_one_beyond_it() -> None:
@@ -214,8 +217,8 @@ def test_what_was_found_on_the_way_stays_found() -> None:
     assert found.verdict is V.FASTER
     assert [claim.verdict for claim in claims] == [V.UNDECIDED] * 7 + [V.FASTER] * 45
     assert claims[:7] == [NO_CLAIM] * 7
-    assert claims[11].log_e_value == pytest.approx(log_e_of_count(12, 0) - math.log(CLAIMS))
-    assert claims[-1].log_e_value == found.log_e_value == pytest.approx(log_e_of_count(52, 20) - math.log(CLAIMS))
+    assert claims[11].log_e_value == pytest.approx(log_e_of_count(12, 0) + math.log(SPEED_SHARE))
+    assert claims[-1].log_e_value == found.log_e_value == pytest.approx(log_e_of_count(52, 20) + math.log(SPEED_SHARE))
     assert -INF < found.interval.low <= (found.interval.estimate or 0.0) <= found.interval.high
 
 
@@ -223,7 +226,7 @@ def test_blocks_that_contradict_the_interval_do_not_turn_it_round() -> None:
     turned = [math.log(2.0)] * 12 + [math.log(0.5)] * 60
     found, _ = follow(turned, turned, [True] * 72, [True] * 72, RULE, exhausted=False)
     assert found.verdict is V.FASTER
-    assert found.log_e_value == pytest.approx(float(log_e_against(72, 60)) - math.log(CLAIMS))
+    assert found.log_e_value == pytest.approx(float(log_e_against(72, 60)) + math.log(SPEED_SHARE))
     assert found.log_e_value < 0, "there is no evidence for it any more: it survives only if it was settled before"
 
 
@@ -238,7 +241,7 @@ def test_whatever_is_claimed_falsely_has_no_more_evidence_than_one_martingale(x:
     for n, claim in enumerate(claims, 1):
         if claim is not NO_CLAIM and not true[claim.verdict]:
             below = {sum(value < median for value in x[:n]), sum(value <= median for value in x[:n])}
-            assert claim.log_e_value + math.log(CLAIMS) <= max(log_e_of_count(n, k) for k in below) + 1e-9
+            assert claim.log_e_value - math.log(SPEED_SHARE) <= max(log_e_of_count(n, k) for k in below) + 1e-9
 
 
 trial = st.one_of(
