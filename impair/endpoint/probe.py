@@ -25,6 +25,7 @@ from itertools import pairwise
 from impair.endpoint.dispersion import estimate_rate
 from impair.messages import TrainSeen, TrainSent
 from impair.profile import HEADER_BYTES
+from impair.sockets import enlarge
 
 PORT = 4777  # of every listener; below the range that the kernel gives to clients
 RECEIVE_BUFFER_BYTES = 16 << 20
@@ -32,7 +33,7 @@ KEPT_TRAINS = 8  # a listener forgets the oldest
 SHORTEST_SLEEP_S = 2e-4  # a sleep ends about 0.1 ms late: shorter waits are spent looking at the clock
 
 # Numbers of asm-generic/socket.h and linux/in.h that Python's socket module does not name.
-SO_ATTACH_FILTER, SO_RCVBUFFORCE, SO_TIMESTAMPNS = 26, 33, 35
+SO_ATTACH_FILTER, SO_TIMESTAMPNS = 26, 35
 IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 
 # A datagram is filler, then nonce, sequence number and send time (ns of CLOCK_MONOTONIC), then the CRC-32 of all that.
@@ -114,9 +115,7 @@ class Listener:
         # With any filter the kernel checks the UDP checksum on arrival instead of at recv(): a corrupted datagram is
         # counted when it comes, and never waits in the socket.
         attach_filter(sock, [(0x06, 0, 0, 0xFFFFFFFF)])  # ret: keep everything
-        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
-        if self.receive_buffer_bytes < RECEIVE_BUFFER_BYTES:
-            raise OSError(f"got a buffer of {self.receive_buffer_bytes} bytes only")
+        enlarge(sock, RECEIVE_BUFFER_BYTES)
         sock.bind(("", port))
         if not any(_is_stamped(sock) for _ in range(200)):
             raise OSError("the kernel does not stamp what arrives")

@@ -34,6 +34,7 @@ from impair import interface
 from impair.processors import kept_waiting
 from impair.pulse import TICK_S, Watch, glance_at
 from impair.router import mailbox
+from impair.sockets import enlarge
 from impair.wire import encoded
 
 KERNEL = "linux.uml"
@@ -47,7 +48,7 @@ DEVICES = {"client": "vec0", "server": "vec1"}
 POWER_OFF_S = 2.0
 
 ETH_P_ALL = 3
-SO_ATTACH_FILTER, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 26, 32, 33  # asm-generic/socket.h
+SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 PACKET_OUTGOING = 4
 # Classic BPF: load the packet type; frames that this machine sends itself are not for the guest.
 NOT_OUR_OWN = (
@@ -96,15 +97,13 @@ def open_interface(name: str) -> socket.socket:
         packets.setsockopt(
             socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HL", len(NOT_OUR_OWN), ctypes.addressof(memory))
         )
-        packets.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BUFFER_BYTES)
-        packets.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BUFFER_BYTES)
+        enlarge(packets, SOCKET_BUFFER_BYTES, send=True)
         packets.bind((name, ETH_P_ALL))
     except PermissionError as error:
         raise BootError(f"no packet socket on {name} ({error}): the router's container needs NET_RAW and NET_ADMIN "
                         "(compose.yaml: cap_add)") from error  # fmt: skip
-    got = min(packets.getsockopt(socket.SOL_SOCKET, option) for option in (socket.SO_RCVBUF, socket.SO_SNDBUF))
-    if got < SOCKET_BUFFER_BYTES:
-        raise BootError(f"the packet socket on {name} has a buffer of {got} bytes instead of {SOCKET_BUFFER_BYTES}")
+    except OSError as error:
+        raise BootError(f"no packet socket on {name}: {error.strerror or error}") from error
     packets.set_inheritable(True)
     return packets
 

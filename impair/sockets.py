@@ -1,0 +1,37 @@
+"""Socket buffers: as large as asked for, or as large as the kernel grants. Standard library only."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+# asm-generic/socket.h: with and beyond net.core.rmem_max and wmem_max
+_RECEIVE, _SEND = (socket.SO_RCVBUF, 33), (socket.SO_SNDBUF, 32)
+LEAST_BUFFER_BYTES = 4 << 20  # holds what arrives at 1 Gbit/s while this process is kept waiting for 30 ms
+
+
+def enlarge(sock: socket.socket, wanted_bytes: int, *, send: bool = False) -> int:
+    """Give a socket a receive buffer (with `send` a send buffer too) of so many bytes; what the smaller one has.
+
+    Beyond the host's net.core.rmem_max and wmem_max the kernel grants it only to CAP_NET_ADMIN of the first user
+    namespace, which a rootless Docker does not have (sock_setsockopt in net/core/sock.c): then it is as much as they
+    allow. Bytes as they are asked for: the kernel's accounting shows twice as many. Raises OSError, which says what to
+    do, below LEAST_BUFFER_BYTES.
+    """
+    granted = min(_enlarge(sock, wanted_bytes, *options) for options in ((_RECEIVE, _SEND) if send else (_RECEIVE,)))
+    if granted < min(wanted_bytes, LEAST_BUFFER_BYTES):
+        limits = " ".join(f"net.core.{name}={LEAST_BUFFER_BYTES}" for name in ("rmem_max", "wmem_max"))
+        raise OSError(
+            errno.ENOBUFS,
+            f"the kernel grants a socket {granted >> 10} KiB, and {LEAST_BUFFER_BYTES >> 10} are needed: "
+            f"allow it on the host (sysctl -w {limits}), or use a Docker that is not rootless",
+        )
+    return granted
+
+
+def _enlarge(sock: socket.socket, wanted_bytes: int, plain: int, forced: int) -> int:
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, forced, wanted_bytes)
+    except PermissionError:
+        sock.setsockopt(socket.SOL_SOCKET, plain, wanted_bytes)
+    return sock.getsockopt(socket.SOL_SOCKET, plain) // 2
