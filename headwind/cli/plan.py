@@ -37,7 +37,7 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     for block in blocks[: len(matrix.conditions)]:
         order = " ".join(arm.name for arm in block.order)
         out.print(escape(f"  {block.condition.id}#{block.index}: {order}"), highlight=False)
-    for sentence in bursts.told(condition.profile for condition in matrix.conditions):
+    for sentence in bursts.describe(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))
     whole_s = START_S + forecast.trials_s(trials)
     size = f"{len(trials)} trials, about {about(whole_s)}"

@@ -38,7 +38,7 @@ def bursty(profiles: Iterable[Profile]) -> Iterator[str]:
                 yield f"{profile.name} ({direction.value}: about {significant(packets, 2)} packets)"
 
 
-def told(profiles: Iterable[Profile]) -> Iterator[str]:
+def describe(profiles: Iterable[Profile]) -> Iterator[str]:
     """One sentence or two about the profiles with bursts; nothing where there are none."""
     if places := ", ".join(bursty(profiles)):
         yield f"{WHAT_FOLLOWS}. So it is in: {places}."

@@ -40,7 +40,7 @@ def method(data: RunData) -> Iterator[str]:
     )
     yield from _choice(data)
     yield from _overtaking(data)
-    yield from bursts.told(item.profile for item in data.matrix.conditions)
+    yield from bursts.describe(item.profile for item in data.matrix.conditions)
     yield from _client(data)
     yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
     yield f"Windows and buffers: nginx {matrix.settings.server}, h2load {matrix.settings.client}."

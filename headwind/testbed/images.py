@@ -146,10 +146,10 @@ def _build_all(tag: str, say: Say) -> None:
             docker(
                 "build", "--tag", f"headwind-{name}:{tag}", "--file", DOCKERFILES[name],
                 "--build-arg", f"BASE={BASE}", "--force-rm", ".",
-                stream=partial(told, name), environment={"BUILDKIT_PROGRESS": "plain"},
+                stream=partial(show, name), environment={"BUILDKIT_PROGRESS": "plain"},
             )  # fmt: skip
 
-    def told(name: str, line: str) -> None:
+    def show(name: str, line: str) -> None:
         if stop.is_set():
             raise ImageError("stopped, because the other build failed")
         step = build_step(line)

@@ -61,7 +61,7 @@ def missed_probes(
             direction, profile.link(direction), configured[direction].link, trains[direction].probe
         )
     ]
-    return [told(check) for check in checks if not check.passed]
+    return [describe(check) for check in checks if not check.passed]
 
 
 def send_trains(testbed: Testbed, profile: Profile) -> dict[Direction, Trains]:
@@ -147,7 +147,7 @@ def _train(seen: TrainSeen, sent: int) -> Train:
     return Train(**{item.name: getattr(seen, item.name) for item in fields(TrainSeen)}, sent=sent)
 
 
-def told(check: Check) -> str:
+def describe(check: Check) -> str:
     """A check in words: `downlink delay_s: 0.0242, asked 0.015 +- 0.003 (median one-way delay of 20 probes)`."""
     figures = [check.measured, check.requested, check.tolerance]
     measured, asked, tolerance = ("nothing" if figure is None else f"{figure:.4g}" for figure in figures)

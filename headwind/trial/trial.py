@@ -23,7 +23,7 @@ from headwind.testbed.testbed import Testbed
 from headwind.trial.congestion import expected_fingerprints, finish_look, start_look, use_congestion
 from headwind.trial.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.trial.crowding import crowding
-from headwind.trial.probes import apply, probe_network, told
+from headwind.trial.probes import apply, describe, probe_network
 from impair.messages import ClientRun, Fetched
 from impair.profile import Direction, Profile
 
@@ -213,7 +213,7 @@ def decide(
     if trouble := _lab_trouble(run, is_healthy=is_healthy):
         return Outcome.LAB_ERROR, trouble
     if not proof.passed:
-        broken = [told(check) for check in proof.checks if not check.passed]
+        broken = [describe(check) for check in proof.checks if not check.passed]
         return Outcome.INVALID, "impairment not proven: " + "; ".join(broken or ["no checks"])
     if wrong := wrong_content(trial, answer, fetched):
         return Outcome.WRONG_CONTENT, wrong
