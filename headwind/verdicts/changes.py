@@ -25,7 +25,7 @@ from headwind.observed import Observed, observed
 from headwind.verdicts.findings import FALSE_SHARE, Columns, Pair, Rows, columns_of, is_bound, pairs_of, rows_of
 from headwind.verdicts.stats import Interval, e_bh
 from headwind.verdicts.two_samples import gain, share_changed, speeds
-from headwind.verdicts.verdict import CLAIMS, Rule, Verdict, judge
+from headwind.verdicts.verdict import Rule, Verdict, judge, share_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +177,10 @@ def _finished_alone(columns: Columns) -> tuple[int, int]:
 
 
 def _evidence(verdict: Verdict, log_speed: float, log_completion: float) -> float:
-    """ln of the evidence for the claim that is made, of CLAIMS that could be; -inf where none is."""
+    """ln of the evidence for the claim that is made, times its share (verdict.share_of); -inf where none is."""
     if not verdict.is_clear:
         return -math.inf
-    return (log_completion if verdict.is_completion else log_speed) - math.log(CLAIMS)
+    return (log_completion if verdict.is_completion else log_speed) + math.log(share_of(verdict))
 
 
 def _verdict(interval: Interval, gained: float, log_completion: float, rule: Rule) -> Verdict:

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from headwind.cli.plan import print_plan
-from headwind.proof.bursts import STALL_S, WHAT_FOLLOWS, burst_packets, stalls, told
+from headwind.proof.bursts import STALL_S, WHAT_FOLLOWS, burst_packets, describe, stalls
 from headwind.report.method import method
 from headwind.trial.trial import run_trial
 from impair.profile import FourState, GilbertElliott, Link, Loss, Profile
@@ -50,11 +50,11 @@ def test_a_burst_has_as_many_packets_as_its_model_says() -> None:
 
 
 def test_the_sentence_names_each_profile_and_direction_once() -> None:
-    (sentence,) = told([BURSTY, PLAIN, BURSTY, Profile("both", BURSTY.downlink, BURSTY.downlink)])
+    (sentence,) = describe([BURSTY, PLAIN, BURSTY, Profile("both", BURSTY.downlink, BURSTY.downlink)])
     assert WHAT_FOLLOWS in sentence
     assert sentence.count("train") == 1
     assert "both (uplink: about 3.3 packets), both (downlink: about 3.3 packets)" in sentence
-    assert list(told([PLAIN])) == []
+    assert list(describe([PLAIN])) == []
 
 
 def test_plan_and_method_say_it(tmp_path: Path) -> None:
