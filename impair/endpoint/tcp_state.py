@@ -10,7 +10,9 @@ import errno
 import ipaddress
 import socket
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from impair.netlink import NLM_F_ACK, NLM_F_DUMP, Netlink, attributes
 
@@ -18,6 +20,7 @@ NETLINK_SOCK_DIAG, NETLINK_GENERIC = 4, 16
 SOCK_DIAG_BY_FAMILY, SOCK_DESTROY = 20, 21
 GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 16, 3, 1, 2
 TCP_METRICS_CMD_DEL = 2
+NO_METRICS_SAVE = Path("/proc/sys/net/ipv4/tcp_no_metrics_save")
 ALL_STATES_BUT_LISTEN = 0xFFFF & ~(1 << 10)  # TCP_LISTEN is 10
 ESTABLISHED_OR_BEGINNING = 1 << 1 | 1 << 2  # TCP_ESTABLISHED and TCP_SYN_SENT
 INET_DIAG_CONG = 4
@@ -106,8 +109,20 @@ def congestion_of(network: ipaddress.IPv4Network) -> list[str]:
     return [name.rstrip(b"\0").decode() for name in found if name]
 
 
-def flush_metrics() -> None:
-    """Forget what TCP has learned of its peers (round-trip times, windows). Raises OSError when the kernel refuses."""
+def flush_metrics(learns: Callable[[], bool] = lambda: NO_METRICS_SAVE.read_text().strip() == "0") -> None:
+    """Forget what TCP has learned of its peers (round-trip times, windows). Raises OSError when the kernel refuses.
+
+    A rootless Docker may not ask for that (GENL_ADMIN_PERM is a right of the first user namespace). It need not where
+    TCP never `learns` in this network namespace, as compose.yaml has it.
+    """
+    try:
+        _flush_metrics()
+    except PermissionError:
+        if learns():
+            raise
+
+
+def _flush_metrics() -> None:
     with Netlink(NETLINK_GENERIC) as sock:
         name = b"tcp_metrics\0"
         attribute = struct.pack("@HH", 4 + len(name), CTRL_ATTR_FAMILY_NAME) + name

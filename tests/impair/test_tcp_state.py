@@ -83,6 +83,22 @@ def test_a_missing_capability_is_an_error(kernel: Kernel) -> None:
         destroy_sockets(PEERS)
 
 
+class Rootless(Kernel):
+    """What a container of a rootless Docker is told: it may ask which family tcp_metrics is, and not flush them."""
+
+    def ask(self, kind: int, flags: int, payload: bytes) -> list[bytes]:
+        if kind == tcp_state.GENL_ID_CTRL:
+            return [bytes(4) + struct.pack("@HHHxx", 6, tcp_state.CTRL_ATTR_FAMILY_ID, 27)]
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def test_where_tcp_learns_nothing_there_is_nothing_to_flush(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp_state, "Netlink", lambda _: nullcontext(Rootless()))
+    tcp_state.flush_metrics(learns=lambda: False)
+    with pytest.raises(PermissionError):
+        tcp_state.flush_metrics(learns=lambda: True)
+
+
 def with_congestion(family: int, peer: str, name: bytes) -> bytes:
     """A message with the attribute INET_DIAG_CONG; without it, as of a connection in TIME-WAIT, where name is empty."""
     attribute = struct.pack("@HH", 4 + len(name), INET_DIAG_CONG) + name

@@ -213,7 +213,7 @@ def test_slower_alike_is_a_regression_only_on_demand(fake_lab: Lab, capsys: pyte
     assert compared(fake_lab, second, third) == 0
     assert "the machine was 1.3 times slower" in capsys.readouterr().out
     assert compared(fake_lab, second, third, "--absolute") == 3
-    assert "HTTP/3: worse in" in capsys.readouterr().out
+    assert "27 of 27 figures worse" in capsys.readouterr().out
     assert compared(fake_lab, third, second, "--absolute") == 0
     assert "better in" in capsys.readouterr().out
 
