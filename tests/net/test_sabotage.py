@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,8 +134,10 @@ def test_a_sabotage_is_found_in_mid_run_and_refused_at_the_start(bed: testbed.Te
         assert sabotage.changed in result.reason
         if sabotage.start:
             bed.fingerprints = bed.read_fingerprints()  # as of a testbed that came up with it
+            # Docker takes seconds to look through a container's files: only where that is what finds it.
+            looked_at = bed if "programs" in sabotage.changed else replace(bed, containers={})
             with pytest.raises(NotPlain) as refusal:
-                examine_start(bed)
+                examine_start(looked_at)
             assert sabotage.start.format(**words) in str(refusal.value)
     finally:
         execute(bed, sabotage, sabotage.undo, words)
