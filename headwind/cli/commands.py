@@ -175,11 +175,11 @@ def command_validate(options: argparse.Namespace) -> int:
 
 def command_doctor(options: argparse.Namespace) -> int:
     """Say what this host can do, and what mends the rest."""
-    from headwind.cli.doctor import print_findings
+    from headwind.cli.doctor import Machine, examine, print_findings
     from headwind.cli.progress import console
 
     del options
-    return print_findings(console())
+    return print_findings(examine(Machine.here()), console())
 
 
 def command_down(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -47,25 +47,38 @@ class Finding:
     fix: str = ""
 
 
-def examine() -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a machine says of itself, Docker apart."""
+
+    cores: int
+    processor: str
+    free_bytes: int  # where this source tree is
+    sysctl: Callable[[str], str]  # a setting of its kernel; empty where it cannot be read
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This one."""
+        return cls(os.cpu_count() or 1, platform.machine(), shutil.disk_usage(ROOT).free, _sysctl)
+
+
+def examine(machine: Machine) -> Iterator[Finding]:
     """Look at everything that a run needs, cheapest first; never raises, never changes the host."""
-    yield _cores()
-    yield _disk()
+    yield _cores(machine)
+    yield _disk(machine.free_bytes)
     yield from _docker()
-    yield _socket_buffer()
-    yield _congestion("cubic")
-    yield _bridge_firewall()
+    yield _socket_buffer(machine)
+    yield _congestion(machine, "cubic")
+    yield _bridge_firewall(machine)
 
 
-def _cores() -> Finding:
-    cores = os.cpu_count() or 1
-    if cores < 2:
-        return Finding("processor", "warning", f"{cores} core: client, router and server compete", "use two or more")
-    return Finding("processor", "ok", f"{cores} cores, {platform.machine()}")
+def _cores(machine: Machine) -> Finding:
+    if machine.cores < 2:
+        return Finding("processor", "warning", "1 core: client, router and server compete", "use two or more")
+    return Finding("processor", "ok", f"{machine.cores} cores, {machine.processor}")
 
 
-def _disk() -> Finding:
-    free = shutil.disk_usage(ROOT).free
+def _disk(free: int) -> Finding:
     if free < DISK_BYTES:
         return Finding("disk", "warning", f"{free >> 20} MiB free", f"{DISK_BYTES >> 30} GiB: docker system prune")
     return Finding("disk", "ok", f"{free >> 30} GiB free")
@@ -153,8 +166,8 @@ def _sysctl(name: str) -> str:
         return ""
 
 
-def _socket_buffer() -> Finding:
-    text = _sysctl("net.core.rmem_max")
+def _socket_buffer(machine: Machine) -> Finding:
+    text = machine.sysctl("net.core.rmem_max")
     if not text:
         return Finding("UDP buffers", "warning", "net.core.rmem_max cannot be read here", "look inside the Docker VM")
     if int(text) < SOCKET_BUFFER_BYTES:
@@ -166,9 +179,9 @@ def _socket_buffer() -> Finding:
     return Finding("UDP buffers", "ok", f"net.core.rmem_max is {int(text) >> 10} KiB")
 
 
-def _congestion(wanted: str) -> Finding:
-    available = _sysctl("net.ipv4.tcp_available_congestion_control").split()
-    default = _sysctl("net.ipv4.tcp_congestion_control")
+def _congestion(machine: Machine, wanted: str) -> Finding:
+    available = machine.sysctl("net.ipv4.tcp_available_congestion_control").split()
+    default = machine.sysctl("net.ipv4.tcp_congestion_control")
     if not available:
         return Finding("congestion control", "warning", "what the kernel has cannot be read here",
                        "look inside the Docker VM")  # fmt: skip
@@ -178,26 +191,27 @@ def _congestion(wanted: str) -> Finding:
     return Finding("congestion control", "ok", f"{wanted} is there; the host's own default ({default}) is not used")
 
 
-def _bridge_firewall() -> Finding:
-    if _sysctl("net.bridge.bridge-nf-call-iptables") == "1":
+def _bridge_firewall(machine: Machine) -> Finding:
+    if machine.sysctl("net.bridge.bridge-nf-call-iptables") == "1":
         return Finding("bridge firewall", "ok", "the host's firewall sees bridged frames; trials count what it takes")
     return Finding("bridge firewall", "ok", "bridged frames do not pass the host's firewall")
 
 
-def host_facts() -> dict[str, Any]:
+def host_facts(machine: Machine | None = None) -> dict[str, Any]:
     """What a reader must know of the host to judge a run; every value is a plain string or number."""
+    machine = machine or Machine.here()
     models = (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name"))
     return {
         "kernel": platform.release(),
-        "machine": platform.machine(),
+        "machine": machine.processor,
         "cpu": next(models, ""),
-        "cores": os.cpu_count() or 0,
+        "cores": machine.cores,
         "memory_bytes": _memory_bytes("MemTotal"),
         "python": platform.python_version(),
         "docker": docker("version", "--format", "{{.Server.Version}}", check=False).strip(),
         "compose": " ".join(compose_command()),
-        "rmem_max_bytes": int(_sysctl("net.core.rmem_max") or 0),
-        "tcp_congestion_default": _sysctl("net.ipv4.tcp_congestion_control"),
+        "rmem_max_bytes": int(machine.sysctl("net.core.rmem_max") or 0),
+        "tcp_congestion_default": machine.sysctl("net.ipv4.tcp_congestion_control"),
         "commit": _commit(),
     }
 
@@ -230,11 +244,11 @@ def _commit() -> str:
     return commit.stdout.strip() + ("+changes" if changed.strip() else "")
 
 
-def print_findings(out: Console) -> int:
+def print_findings(findings: Iterable[Finding], out: Console) -> int:
     """Print every finding as it is made; the exit code is 0 when a run can start, else 1."""
     marks = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "failed": "[red]failed [/]"}
     failed = False
-    for finding in examine():
+    for finding in findings:
         out.print(f"{marks[finding.status]} {finding.name:<19} {escape(finding.detail)}", highlight=False)
         if finding.fix:
             out.print(f"        {'':<19} mend: {escape(finding.fix)}", highlight=False)

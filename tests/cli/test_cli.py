@@ -127,7 +127,7 @@ def test_a_plan_starts_nothing(matrix: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("code", [0, 1])
 def test_the_doctors_verdict_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    monkeypatch.setattr(doctor, "print_findings", lambda _: code)
+    monkeypatch.setattr(doctor, "print_findings", lambda *_: code)
     assert exit_code("doctor") == code
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import re
-import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from rich.console import Console
 
 from headwind.cli import doctor
-from headwind.cli.doctor import Finding, examine, host_facts, print_findings
+from headwind.cli.doctor import Finding, Machine, examine, host_facts, print_findings
 from headwind.testbed import images
 from headwind.testbed.docker import DockerError, compose_command
 
@@ -34,12 +31,7 @@ esac
 """
 
 
-class Usage(NamedTuple):
-    """What shutil.disk_usage answers."""
-
-    total: int
-    used: int
-    free: int
+FINE = Machine(4, "x86_64", 50 << 30, SYSCTLS.__getitem__)
 
 
 @pytest.fixture(autouse=True)
@@ -48,10 +40,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     compose_command.cache_clear()
     program(tmp_path, DOCKER)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 40, 0, 50 << 30))
-    monkeypatch.setattr(doctor, "_sysctl", SYSCTLS.__getitem__)
     monkeypatch.setattr(images, "router_image", lambda: "headwind-impair:tag")
     yield tmp_path
     compose_command.cache_clear()
@@ -62,35 +50,32 @@ def program(folder: Path, script: str) -> None:
     (folder / "docker").chmod(0o755)
 
 
-def sysctl(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
-    readings = SYSCTLS | {name.replace("__", "."): value for name, value in values.items()}
-    monkeypatch.setattr(doctor, "_sysctl", readings.__getitem__)
+def with_sysctl(name: str, value: str) -> Machine:
+    """A machine on which all is fine, but perhaps for this."""
+    return replace(FINE, sysctl={**SYSCTLS, name: value}.__getitem__)
 
 
-def finding(name: str) -> Finding:
-    (found,) = [each for each in examine() if each.name == name]
+def finding(name: str, machine: Machine = FINE) -> Finding:
+    (found,) = [each for each in examine(machine) if each.name == name]
     return found
 
 
 def test_a_good_host_needs_nothing_mended() -> None:
-    findings = list(examine())
+    findings = list(examine(FINE))
     assert {each.status for each in findings} == {"ok"}
     assert [each.fix for each in findings] == [""] * len(findings)
     assert len({each.name for each in findings}) == len(findings)
 
 
-@pytest.mark.parametrize("cores", [1, None])
-def test_one_core_is_too_few(monkeypatch: pytest.MonkeyPatch, cores: int | None) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    assert finding("processor") == Finding(
+def test_one_core_is_too_few() -> None:
+    assert finding("processor", replace(FINE, cores=1)) == Finding(
         "processor", "warning", "1 core: client, router and server compete", "use two or more"
     )
 
 
 @pytest.mark.parametrize(("free_mib", "status"), [(3 << 10, "ok"), ((3 << 10) - 1, "warning")])
-def test_images_need_three_gibibytes(monkeypatch: pytest.MonkeyPatch, free_mib: int, status: str) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 40, 0, free_mib << 20))
-    assert finding("disk").status == status
+def test_images_need_three_gibibytes(free_mib: int, status: str) -> None:
+    assert finding("disk", replace(FINE, free_bytes=free_mib << 20)).status == status
 
 
 def test_a_missing_docker_stops_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +103,7 @@ def test_a_missing_compose_stops_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_docker_that_breaks_in_the_middle_is_a_finding(host: Path) -> None:
     program(host, DOCKER.replace("run)", "ps) echo 'database is locked' >&2; exit 1 ;;\nrun)"))
-    failed = [each for each in examine() if each.status == "failed"]
+    failed = [each for each in examine(FINE) if each.status == "failed"]
     assert [each.name for each in failed] == ["docker"]
     assert "database is locked" in failed[0].detail
 
@@ -184,11 +169,8 @@ def test_netem_is_not_tried_without_its_image(monkeypatch: pytest.MonkeyPatch) -
     ("value", "status", "words"),
     [("4194304", "ok", "4096 KiB"), ("212992", "warning", "208 KiB"), ("", "warning", "cannot be read")],
 )
-def test_small_udp_buffers_are_named_with_their_cure(
-    monkeypatch: pytest.MonkeyPatch, value: str, status: str, words: str
-) -> None:
-    sysctl(monkeypatch, net__core__rmem_max=value)
-    found = finding("UDP buffers")
+def test_small_udp_buffers_are_named_with_their_cure(value: str, status: str, words: str) -> None:
+    found = finding("UDP buffers", with_sysctl("net.core.rmem_max", value))
     assert found.status == status
     assert words in found.detail
     assert (found.fix == "sysctl -w net.core.rmem_max=4194304") == (value == "212992")
@@ -202,37 +184,31 @@ def test_small_udp_buffers_are_named_with_their_cure(
         ("", "warning", "look inside the Docker VM"),
     ],
 )
-def test_the_wanted_congestion_control_must_be_there(
-    monkeypatch: pytest.MonkeyPatch, available: str, status: str, fix: str
-) -> None:
-    sysctl(monkeypatch, net__ipv4__tcp_available_congestion_control=available)
-    assert (finding("congestion control").status, finding("congestion control").fix) == (status, fix)
+def test_the_wanted_congestion_control_must_be_there(available: str, status: str, fix: str) -> None:
+    found = finding("congestion control", with_sysctl("net.ipv4.tcp_available_congestion_control", available))
+    assert (found.status, found.fix) == (status, fix)
 
 
 @pytest.mark.parametrize(("value", "words"), [("1", "sees bridged frames"), ("0", "do not pass"), ("", "do not pass")])
-def test_the_bridge_firewall_is_told(monkeypatch: pytest.MonkeyPatch, value: str, words: str) -> None:
-    sysctl(monkeypatch, **{"net__bridge__bridge-nf-call-iptables": value})
-    assert words in finding("bridge firewall").detail
+def test_the_bridge_firewall_is_told(value: str, words: str) -> None:
+    assert words in finding("bridge firewall", with_sysctl("net.bridge.bridge-nf-call-iptables", value)).detail
 
 
 def test_a_host_without_anything_is_examined_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_sysctl", lambda _: "")
-    monkeypatch.setattr(platform, "machine", lambda: "")
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
     monkeypatch.setenv("PATH", "")
-    findings = {each.name: each.status for each in examine()}
+    bare = Machine(1, "", 0, lambda _: "")
+    findings = {each.name: each.status for each in examine(bare)}
     assert findings["docker"] == "failed"
     assert findings["bridge firewall"] == "ok"
-    assert all(each.fix for each in examine() if each.status != "ok")
+    assert all(each.fix for each in examine(bare) if each.status != "ok")
 
 
 @pytest.mark.parametrize(("statuses", "code"), [(["ok", "warning"], 0), (["ok", "failed", "ok"], 1), ([], 0)])
 def test_only_a_failure_stops_a_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], statuses: list[doctor.Status], code: int
+    capsys: pytest.CaptureFixture[str], statuses: list[doctor.Status], code: int
 ) -> None:
     found = [Finding(f"thing {n}", status, "[b]so[/b]", "mend [it]") for n, status in enumerate(statuses)]
-    monkeypatch.setattr(doctor, "examine", lambda: iter(found))
-    assert print_findings(Console(width=140)) == code
+    assert print_findings(found, Console(width=140)) == code
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == 2 * len(statuses)
     for line, status in zip(shown[::2], statuses, strict=True):
@@ -241,12 +217,12 @@ def test_only_a_failure_stops_a_run(
 
 
 def test_what_is_fine_needs_no_line_about_mending(capsys: pytest.CaptureFixture[str]) -> None:
-    assert print_findings(Console(width=140)) == 0
+    assert print_findings(examine(FINE), Console(width=140)) == 0
     assert "mend:" not in capsys.readouterr().out
 
 
 def test_a_reader_learns_of_the_host() -> None:
-    facts = host_facts()
+    facts = host_facts(FINE)
     assert facts["cores"] == 4
     assert facts["docker"] == "28.1 linux/amd64"
     assert facts["rmem_max_bytes"] == 4194304
@@ -255,7 +231,9 @@ def test_a_reader_learns_of_the_host() -> None:
     assert facts["memory_bytes"] > 1 << 20
 
 
-def test_a_sysctl_that_is_not_there_reads_as_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    assert doctor._sysctl("net.core.no_such_thing") == ""
-    assert doctor._sysctl("kernel.ostype") in ("Linux", "")
+def test_a_setting_that_is_not_there_reads_as_nothing() -> None:
+    here = Machine.here()
+    assert here.sysctl("net.core.no_such_thing") == ""
+    assert here.sysctl("kernel.ostype") in ("Linux", "")
+    assert here.cores > 0
+    assert here.free_bytes > 0
