@@ -283,6 +283,15 @@ def test_a_page_is_well_formed_and_refers_to_nothing_outside_itself(name: str) -
     assert not re.search(r"url\(|@import|https?:", style)
 
 
+@pytest.mark.parametrize("name", RUNS)
+def test_what_a_chart_repeats_brings_the_class_that_its_style_asks_for(name: str) -> None:
+    """A browser may match styles of a repeated element without what stands around the original: it would be black."""
+    root = parse(page_of(name))
+    targets = {item.get("id"): item for item in root.iter() if item.get("id")}
+    for item in root.iter("use"):
+        assert targets[(item.get("href") or "")[1:]].get("class") == "chart"
+
+
 def test_a_page_is_small_also_of_thousands_of_trials() -> None:
     golden = large()
     assert len(golden.results) == 7200

@@ -41,7 +41,7 @@ def embedded(data: RunData, views: Sequence[ConditionView]) -> str:
         "trials": dict(zip(columns, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(columns, ()),
     }
     text = json.dumps(content, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode("ascii"), 9, mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(text.encode("ascii"), 7, mtime=0)).decode("ascii")
 
 
 def _shown(view: ConditionView) -> tuple[Metric, ...]:
