@@ -173,6 +173,16 @@ def command_validate(options: argparse.Namespace) -> int:
     return 0
 
 
+def command_profiles(options: argparse.Namespace) -> int:
+    """List the networks that a matrix may take by name."""
+    from headwind.cli.profiles import print_profiles
+    from headwind.cli.progress import console
+
+    del options
+    print_profiles(console())
+    return 0
+
+
 def command_doctor(options: argparse.Namespace) -> int:
     """Say what this host can do, and what mends the rest."""
     from headwind.cli.doctor import Machine, examine, print_findings
@@ -228,5 +238,5 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
 
 COMMANDS: dict[str, Command] = {
     "plan": command_plan, "validate": command_validate, "report": command_report, "compare": command_compare,
-    "doctor": command_doctor, "down": command_down,
+    "profiles": command_profiles, "doctor": command_doctor, "down": command_down,
 }  # fmt: skip
