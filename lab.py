@@ -8,7 +8,8 @@ import os
 import shlex
 import signal
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -16,74 +17,81 @@ from typing import TYPE_CHECKING
 from headwind.cli import commands
 
 if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must answer at once
+    from headwind.cli.cluster import Bench, Say
     from headwind.model import Matrix
     from headwind.run.journal import Run
-    from headwind.testbed.images import Images
-    from headwind.trial.lane import Lane
-    from headwind.trial.lanes import Lanes
 
 
-def run_matrix(matrix: Matrix, reports: Path, engine: str, resume: Path | None, **wanted: bool) -> int:
+def run_matrix(
+    matrix: Matrix, reports: Path, engine: str, resume: Path | None, cluster: str | None = None, **wanted: bool
+) -> int:
     """Run every trial of the matrix; a report follows each block, the last one as `wanted`. Returns the exit code."""
-    from headwind.cli.doctor import host_facts, lanes_here
+    from headwind.cli.cluster import bench_far
     from headwind.cli.progress import console
-    from headwind.plan.arms import check_arms
-    from headwind.plan.capacity import check_capacity
-    from headwind.run.ceilings import earlier_ceilings
     from headwind.run.codec import State
     from headwind.run.journal import Run
-    from headwind.testbed.images import ensure_images
-    from headwind.testbed.testbed import Testbed, sweep
-    from headwind.trial.lane import Lane
-    from headwind.trial.lanes import Lanes
 
     out = console()
     earlier = Run.open(resume) if resume else None
-    sweep(out.print)
-    images = ensure_images(out.print)
-    if earlier:  # before anything is started
-        earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""), host_facts())
-        engine = earlier.environment.get("engine", engine) if engine == "auto" else engine
-    out.print("bringing the testbed up")
-    profiles = tuple({condition.profile.name: condition.profile for condition in matrix.conditions}.values())
-
-    def up(engine: str) -> AbstractContextManager[Testbed]:
-        return Testbed.up(images.tag, matrix.congestion, engine, out.print, profiles)
-
-    with Lanes(Lane(up, matrix.timeout_s, engine, matrix.settings), lanes_here(matrix.lanes), out.print) as lanes:
-        engine, facts = lanes.first.engine, lanes.first.facts
-        check_arms(matrix, lanes.first.running)
-        check_capacity(matrix, facts["ceiling"], earlier_ceilings(reports, engine, host_facts()))
-        run = open_run(earlier, matrix, reports, images, lanes.first)
-        out.print(f"engine {engine}; run {run.folder}")
+    if earlier and engine == "auto":
+        engine = earlier.environment.get("engine", engine)
+    bench = bench_far(matrix, cluster, engine, earlier, out.print) if cluster else bench_here(
+        matrix, reports, engine, earlier, out.print
+    )  # fmt: skip
+    with bench as up:
+        lanes, run = up.lanes, earlier or Run.create(reports, matrix, up.environment)
+        out.print(f"engine {lanes.first.engine}; run {run.folder}")
         try:
             with run.recording():
-                run_trials(lanes, run, matrix)
+                run_trials(up, run, matrix)
                 lanes.retire()
         finally:  # Ctrl-C and a broken lab too leave a whole report
             run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
             commands.finish_report(run, **wanted)
             if run.status.state is not State.FINISHED:
                 again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
-                print(f"not finished; this goes on where it was:\n  {again}")
+                print(
+                    f"not finished; this goes on where it was:\n  {again}{f' --cluster {cluster}' if cluster else ''}"
+                )
     for doubt in lanes.doubts:
         print(f"lab.py: {doubt}; do not trust the trials that ran on it", file=sys.stderr)
     return 0 if run.every_trial_is_data() and not lanes.doubts else 1
 
 
-def open_run(earlier: Run | None, matrix: Matrix, reports: Path, images: Images, lane: Lane) -> Run:
-    """A new run folder, or the earlier one when nothing that matters has changed."""
-    from headwind.cli.doctor import host_facts
-    from headwind.run.journal import Run
+@contextmanager
+def bench_here(matrix: Matrix, reports: Path, engine: str, earlier: Run | None, say: Say) -> Iterator[Bench]:
+    """Lanes on this machine, of which the first is up and can do what the matrix asks. Raises HeadwindError."""
+    from headwind.cli.cluster import Bench
+    from headwind.cli.doctor import host_facts, lanes_here
+    from headwind.plan.arms import check_arms
+    from headwind.plan.capacity import check_capacity
+    from headwind.run.ceilings import earlier_ceilings
+    from headwind.testbed.images import ensure_images
+    from headwind.testbed.testbed import Testbed, sweep
+    from headwind.trial.lane import Lane
+    from headwind.trial.lanes import Lanes
 
-    facts = {"engine": lane.engine, "images": images.ids, "host": host_facts(), "testbed": lane.facts}
-    if earlier is None:
-        return Run.create(reports, matrix, facts)
-    earlier.check_resumable(matrix, images.ids, lane.engine, host_facts())
-    return earlier
+    sweep(say)
+    images = ensure_images(say)
+    if earlier:  # before anything is started
+        earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""), host_facts())
+    say("bringing the testbed up")
+    profiles = tuple({condition.profile.name: condition.profile for condition in matrix.conditions}.values())
+
+    def up(engine: str) -> AbstractContextManager[Testbed]:
+        return Testbed.up(images.tag, matrix.congestion, engine, say, profiles)
+
+    first = Lane(up, matrix.timeout_s, engine=engine, settings=matrix.settings)
+    with Lanes(first, lanes_here(matrix.lanes), say) as lanes:
+        check_arms(matrix, first.running)
+        check_capacity(matrix, first.facts["ceiling"], earlier_ceilings(reports, first.engine, host_facts()))
+        facts = {"engine": first.engine, "images": images.ids, "host": host_facts(), "testbed": first.facts}
+        if earlier:
+            earlier.check_resumable(matrix, images.ids, first.engine, host_facts())
+        yield Bench(lanes, facts, os.uname().nodename, os.cpu_count() or 1)
 
 
-def run_trials(lanes: Lanes, run: Run, matrix: Matrix) -> None:
+def run_trials(bench: Bench, run: Run, matrix: Matrix) -> None:
     """Every block that is still worth its time; each trial is on disk before its lane begins the next one."""
     from headwind.cli.progress import Reporter, console
     from headwind.model import Result
@@ -93,10 +101,11 @@ def run_trials(lanes: Lanes, run: Run, matrix: Matrix) -> None:
     from headwind.trial.lanes import Begun, Ended
 
     left_s = time_left(matrix.repeat.budget_s)
-    scheduler = Scheduler(matrix, run.results(), left_s, lanes.most, os.cpu_count() or 1)
+    scheduler = Scheduler(matrix, run.results(), left_s, bench.lanes.most, bench.cores)
+    scheduler.repeat(scheduler.begun_elsewhere(bench.host))
     redraw = redrawing(run, scheduler.judge)
     with Reporter(console(), scheduler).showing() as show:
-        for event in lanes.run(scheduler, run):
+        for event in bench.lanes.run(scheduler, run):
             match event:
                 case Begun(lane, trial):
                     show.begun(lane, trial)
@@ -116,7 +125,7 @@ def command_run(options: argparse.Namespace) -> int:
     matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(commands.matrix_path(options))
     matrix = commands.with_options(matrix, options)
     reports = commands.reports_folder(options)
-    return run_matrix(matrix, reports, options.engine, resume, junit=options.junit, full=options.full)
+    return run_matrix(matrix, reports, options.engine, resume, options.cluster, junit=options.junit, full=options.full)
 
 
 COMMANDS = {"run": command_run, **commands.COMMANDS}

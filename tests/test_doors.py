@@ -118,6 +118,8 @@ def runs(file: Path, program: str) -> bool:
         ("yaml", "headwind/matrix/reader.py"),
         ("sqlite3", "headwind/run/journal.py"),
         ("pycurl", "client/curl.py"),
+        ("distributed", "headwind/cluster/link.py"),
+        ("dask", "headwind/cluster/link.py"),
     ],
 )
 def test_a_library_to_the_outside_is_imported_in_one_file(thing: str, door: str) -> None:
@@ -166,7 +168,7 @@ def test_pure_modules_do_no_input_or_output(module: str) -> None:
 # proven, brought up, tried, judged and shown. (Files that lie beside the rooms are for all that come after them.)
 ROOMS = (
     "settings", "metric", "arm", "model", "errors", "observed", "format", "matrix", "workloads", "proof", "testbed",
-    "trial", "verdicts", "plan", "run", "report", "cli",
+    "trial", "verdicts", "plan", "cluster", "run", "report", "cli",
 )  # fmt: skip
 # What a matrix may name is one list, and lies there; an arm may override the keys of each.
 LISTS_OF_KINDS = {("headwind.matrix.document", "workloads"), ("headwind.matrix.arms", "workloads")}

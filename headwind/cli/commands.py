@@ -192,6 +192,14 @@ def command_doctor(options: argparse.Namespace) -> int:
     return print_findings(examine(Machine.here()), console())
 
 
+def command_worker(options: argparse.Namespace) -> int:
+    """Offer this machine's lanes to runs with --cluster, until Ctrl-C."""
+    from headwind.cli.cluster import work
+
+    work(options.address, options.name, lambda text: print(text, flush=True))
+    return 0
+
+
 def command_down(options: argparse.Namespace) -> int:
     """Remove what earlier runs left: containers and networks."""
     from headwind.testbed.testbed import sweep
@@ -218,6 +226,11 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["run"].add_argument(
         "--lanes", metavar="N", type=lanes, help="testbeds side by side, or `auto` (default: as the matrix says)"
     )
+    commands.choices["run"].add_argument(
+        "--cluster", metavar="ADDRESS", help="run on the workers of this dask scheduler, such as tcp://lab:8786"
+    )
+    commands.choices["worker"].add_argument("address", metavar="ADDRESS", help="of a dask scheduler (`dask scheduler`)")
+    commands.choices["worker"].add_argument("--name", help="what reports call this machine (default: its own name)")
     commands.choices["compare"].add_argument("earlier", metavar="RUN_A", help="a run folder")
     commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
     commands.choices["compare"].add_argument(
@@ -238,5 +251,5 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
 
 COMMANDS: dict[str, Command] = {
     "plan": command_plan, "validate": command_validate, "report": command_report, "compare": command_compare,
-    "profiles": command_profiles, "doctor": command_doctor, "down": command_down,
+    "profiles": command_profiles, "doctor": command_doctor, "worker": command_worker, "down": command_down,
 }  # fmt: skip

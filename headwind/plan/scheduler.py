@@ -47,6 +47,7 @@ class Scheduler:
         self._done: set[str] = set()  # ids of trials that need no further attempt
         self._planned = plan_blocks(matrix)  # the minimum and what was chosen beyond it, as far as it is not done
         self._again: dict[str, Block] = {}  # by id: blocks that must run again once they have ended
+        self._hosts: dict[str, set[str]] = {}  # by the block's id: on which its trials were measured
         self._due: set[str] = set()  # ids of blocks that are planned anew, because they must run again
         self._quiet: set[str] = set()  # ids of blocks that other lanes disturbed
         self._beside = self._alone = 0  # blocks of the present turn
@@ -62,6 +63,7 @@ class Scheduler:
             self.needs.learn(result)
             trial = result.trial
             self._attempts[trial.id] = result.attempt + 1
+            self._hosts.setdefault(trial.block.id, set()).add(result.place.host)
             (self._done.discard if result.outcome in UNFINISHED else self._done.add)(trial.id)
             if result.is_disturbed:
                 self._quiet.add(trial.block.id)
@@ -71,13 +73,27 @@ class Scheduler:
         """These blocks run again, whole and before others: their results say nothing of a protocol."""
         self._again |= {block.id: block for block in blocks}
 
-    def next(self, in_flight: Collection[Task] = ()) -> Task | None:
-        """What to run now, beside what runs already; None: nothing before one of these has ended, if any ever."""
+    def begun_elsewhere(self, host: str) -> list[Block]:
+        """Blocks that are not whole and of which a trial was measured on another host; empty: on any.
+
+        A block never spans hosts, so they are to `repeat`.
+        """
+        return [
+            block for block in self._planned
+            if self._left_of(block).attempts and self._hosts.get(block.id, set()) - {"", host}
+        ]  # fmt: skip
+
+    def next(self, in_flight: Collection[Task] = (), elsewhere: Collection[Task] = ()) -> Task | None:
+        """What to run now on a host, beside what runs there already; what runs on others takes no room of it.
+
+        None: nothing before one of these has ended, if any ever.
+        """
         running = [task.block for task in in_flight]
-        self._reopen({block.id for block in running})
+        taken = [*running, *(task.block for task in elsewhere)]
+        self._reopen({block.id for block in taken})
         if any(self._runs_alone(block) for block in running):
             return None
-        waiting = self._candidates(running)
+        waiting = self._candidates(taken)
         block = self._one_beside(running, waiting) if running else self._first(waiting)
         if block is None:
             return None

@@ -52,6 +52,11 @@ def run_block(
     def run(trial: Trial, attempt: int) -> Result:
         return run_trial(testbed, trial, timeout_s, attempt, settings=settings)
 
+    return run_each(task, record, place, run)
+
+
+def run_each(task: Task, record: Record, place: Place, run: Callable[[Trial, int], Result]) -> Iterator[Result]:
+    """run_block, wherever the testbed is on which `run` makes an attempt."""
     for trial in task.trials:
         result = attempted(task, trial, record, place, run)
         yield result
@@ -67,7 +72,7 @@ def attempted(task: Task, trial: Trial, record: Record, place: Place, run: Calla
         result = run(trial, attempt)
     except LAB_TROUBLE as error:
         result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=started_at)
-    result = replace(result, place=place)
+    result = result if result.place.host else replace(result, place=place)  # where it was measured may be far away
     record.append(result)
     return result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -35,22 +36,21 @@ class LabBroken(HeadwindError):
     """The lab failed `ATTEMPTS` times at the same trial."""
 
 
-@dataclass(slots=True)
-class Lane:
-    """`with Lane(up) as lane`: blocks run on `lane.testbed`, which `up` makes again after a lab error.
+class HostLost(HeadwindError):
+    """The host of a lane is not heard of any more."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AnyLane(ABC):
+    """What every lane does, wherever its testbed is: it runs blocks, and does without a testbed that is no good.
 
     `engine` is the one that was asked for, then the one that the first testbed chose: they are never mixed in one run.
     """
 
-    up: TestbedUp
-    timeout_s: float  # of one trial
     engine: str = "auto"
     settings: Settings = UNBOUND
     number: int = 1
-    ceiling: dict[str, Any] | None = None  # what the bare path carries (calibration.py); None: to be measured, once
-    testbed: Testbed | None = None
     lives: list[dict[str, Any]] = field(default_factory=list)  # of each testbed so far: what was found of it, and when
-    _context: AbstractContextManager[Testbed] | None = field(default=None, repr=False)
     _strike: Result | None = field(default=None, repr=False)  # the last trial, if it was invalid
     _helpless: set[tuple[str, str]] = field(default_factory=set, repr=False)  # condition and fault, after a rebuild
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -66,42 +66,46 @@ class Lane:
 
     def close(self) -> None:
         """Take the testbed down as it is."""
-        self._drop("the lab stopped")
+        self.drop("the lab stopped")
 
-    def open(self) -> Testbed:
-        """The testbed, brought up where there is none. Raises HeadwindError, or Stopped."""
-        return self.testbed or self._build()
+    @abstractmethod
+    def open(self) -> object:
+        """Bring the testbed up where there is none. Raises HeadwindError, or Stopped."""
 
-    def another(self, number: int) -> Lane:
+    @abstractmethod
+    def another(self, number: int) -> AnyLane:
         """A further lane on this host, not up yet. What the path carries was measured while no other lane was busy."""
-        return Lane(self.up, self.timeout_s, self.engine, self.settings, number, self.ceiling)
+
+    @abstractmethod
+    def trials(self, task: Task, record: Record) -> Iterator[Result]:
+        """What run_block gives on the testbed, which is up."""
+
+    @abstractmethod
+    def look_again(self) -> None:
+        """Note what the path does now that the testbed has served."""
+
+    @abstractmethod
+    def drop(self, why: str) -> None:
+        """Take the testbed down; the next trial builds another one."""
+
+    @property
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """What the testbed's hosts said of themselves."""
+
+    @property
+    @abstractmethod
+    def place(self) -> Place:
+        """Where results come from."""
 
     def stop(self) -> None:
         """Called from another thread than the one that runs blocks, which then soon ends with Stopped."""
         self._stop.set()
-        for agent in self.testbed.agents if self.testbed else ():
-            agent.close()
 
     def check_stop(self) -> None:
         """Raises Stopped once the lane was told to stop: what happens to a trial then is nobody's result."""
         if self._stop.is_set():
             raise Stopped
-
-    @property
-    def running(self) -> Testbed:
-        """The testbed, which is up."""
-        assert self.testbed
-        return self.testbed
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What the testbed's hosts said of themselves."""
-        return self.testbed.facts if self.testbed else {}
-
-    @property
-    def place(self) -> Place:
-        """Where results come from."""
-        return Place(os.uname().nodename, self.number, self.testbed.name if self.testbed else "", self.engine)
 
     def run(self, task: Task, record: Record) -> tuple[Block, ...]:
         """Run what is left of a block; results go to `record`. Returns the blocks that must run again because of them.
@@ -118,7 +122,7 @@ class Lane:
                     return again
                 broken = broken + 1 if result.outcome is Outcome.LAB_ERROR else 0
             if broken:
-                self._drop(result.reason)
+                self.drop(result.reason)
             if broken == ATTEMPTS:
                 raise LabBroken(f"{result.trial.id}: the lab failed {ATTEMPTS} times, last with: {result.reason}")
         return ()
@@ -126,11 +130,11 @@ class Lane:
     def _results(self, task: Task, record: Record) -> Iterator[Result]:
         """Those of a block up to its first lab error, which a testbed that does not come up is, too."""
         try:
-            testbed = self.open()
+            self.open()
         except LAB_TROUBLE as error:
             yield attempted(task, task.trials[0], record, self.place, partial(_cannot_run, error))
         else:
-            yield from run_block(testbed, task, record, self.place, self.timeout_s, self.settings)
+            yield from self.trials(task, record)
 
     def _repeated(self, result: Result) -> tuple[Block, ...]:
         """The blocks to run again, on a new testbed, after this result; usually none."""
@@ -147,16 +151,10 @@ class Lane:
         first, second = before.trial.block, result.trial.block
         return (first,) if first == second else (first, second)
 
-    def look_again(self) -> None:
-        """Note what the path does now that the testbed has served."""
-        if self.testbed and "end" not in self.lives[-1]:
-            with suppress(AgentDied, AgentError):
-                self.lives[-1]["end"] = {"train": long_train(self.testbed)}
-
     def retire(self, why: str = END_OF_RUN) -> None:
         """Take the testbed down after a last look at it; the next trial builds another one."""
         self.look_again()
-        self._drop(why)
+        self.drop(why)
 
     @property
     def doubts(self) -> list[str]:
@@ -167,6 +165,59 @@ class Lane:
             if life.get("why") == END_OF_RUN
             for trouble in troubles(life.get("end", {}).get("train", {}))
         ]
+
+
+@dataclass(slots=True)
+class Lane(AnyLane):
+    """`with Lane(up) as lane`: blocks run on `lane.testbed`, which `up` makes again after a lab error."""
+
+    up: TestbedUp
+    timeout_s: float  # of one trial
+    ceiling: dict[str, Any] | None = None  # what the bare path carries (calibration.py); None: to be measured, once
+    testbed: Testbed | None = None
+    host: str = field(default_factory=lambda: os.uname().nodename)
+    _context: AbstractContextManager[Testbed] | None = field(default=None, repr=False)
+
+    def open(self) -> Testbed:
+        """The testbed, brought up where there is none. Raises HeadwindError, or Stopped."""
+        return self.testbed or self._build()
+
+    def another(self, number: int) -> Lane:
+        """A further one, with a testbed of its own."""
+        return Lane(self.up, self.timeout_s, self.ceiling, host=self.host, engine=self.engine, settings=self.settings,
+                    number=number)  # fmt: skip
+
+    def stop(self) -> None:
+        """Also whatever an agent is doing now."""
+        self._stop.set()
+        for agent in self.testbed.agents if self.testbed else ():
+            agent.close()
+
+    @property
+    def running(self) -> Testbed:
+        """The testbed, which is up."""
+        assert self.testbed
+        return self.testbed
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Empty while no testbed is up."""
+        return self.testbed.facts if self.testbed else {}
+
+    @property
+    def place(self) -> Place:
+        """This host."""
+        return Place(self.host, self.number, self.testbed.name if self.testbed else "", self.engine)
+
+    def trials(self, task: Task, record: Record) -> Iterator[Result]:
+        """On the testbed."""
+        return run_block(self.running, task, record, self.place, self.timeout_s, self.settings)
+
+    def look_again(self) -> None:
+        """With a long train, where a testbed is up that was not looked at yet."""
+        if self.testbed and "end" not in self.lives[-1]:
+            with suppress(AgentDied, AgentError):
+                self.lives[-1]["end"] = {"train": long_train(self.testbed)}
 
     def _build(self) -> Testbed:
         self.check_stop()
@@ -182,11 +233,12 @@ class Lane:
                 self.ceiling = self.lives[-1]["ceiling"] = measure_capacity(testbed)
             testbed.facts["ceiling"] = self.ceiling
         except BaseException as error:
-            self._drop(str(error))  # nobody calls __exit__ for what has not been entered
+            self.drop(str(error))  # nobody calls __exit__ for what has not been entered
             raise
         return testbed
 
-    def _drop(self, why: str) -> None:
+    def drop(self, why: str) -> None:
+        """Nothing where none is up."""
         context, self._context, self.testbed = self._context, None, None
         if context:
             self.lives[-1] |= {"ended_at": time.time(), "why": why}

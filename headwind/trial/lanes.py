@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -14,14 +15,17 @@ from headwind.errors import HeadwindError
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
 from headwind.trial.crowding import with_neighbours
-from headwind.trial.lane import Lane, Stopped
+from headwind.trial.lane import AnyLane, HostLost, Stopped
 
 
 class Plan(Protocol):
     """Who decides what runs: plan/scheduler.py."""
 
-    def next(self, in_flight: Collection[Task]) -> Task | None:
-        """The next block, given those that run now; None: not before one of them has ended, if any ever."""
+    def next(self, in_flight: Collection[Task], elsewhere: Collection[Task] = ()) -> Task | None:
+        """The next block for a host, given those that run there now, and on other hosts.
+
+        None: not before one of them has ended, if any ever.
+        """
 
     def tell(self, results: Collection[Result]) -> None:
         """What came of trials."""
@@ -86,7 +90,7 @@ class _Company:
 class _Notes:
     """The record of one lane: on disk first, then told. A lane that was told to stop writes nothing any more."""
 
-    lane: Lane
+    lane: AnyLane
     record: Record
     company: _Company
     tell: Callable[[Event], None]
@@ -104,22 +108,55 @@ class _Notes:
         self.tell(result)
 
 
+class _Site:
+    """The lanes of one host, of which there may be `most`."""
+
+    def __init__(self, first: AnyLane, most: int) -> None:
+        self.lanes, self.most = [first], most
+        self.company = _Company()
+        self.coming_up = 0  # number of the lane that does; one at a time, because to start containers is work
+        self.running: dict[int, Task] = {}  # by the lane's number
+        self.lost = False
+
+    @property
+    def idle(self) -> list[AnyLane]:
+        """Those that have no block."""
+        return [lane for lane in self.lanes if lane.number not in self.running]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no lane can take a block now."""
+        return self.lost or (not self.idle and (self.coming_up > 0 or len(self.lanes) >= self.most))
+
+
 class Lanes:
     """`with Lanes(first) as lanes`: the first one is up inside, others come up when there is a block for them.
 
-    A lane that does not come up is done without, and `say` is told; afterwards all are down.
+    `elsewhere` are the first lanes of further hosts, each with the number that there may be; numbers of lanes are
+    unique. A lane that does not come up is done without, and `say` is told, and so is a host that is lost while others
+    are left: its blocks run again, whole, elsewhere. Afterwards all lanes are down.
     """
 
-    def __init__(self, first: Lane, most: int = 1, say: Callable[[str], None] = print) -> None:
-        self.lanes, self.most, self._say = [first], most, say
+    def __init__(
+        self,
+        first: AnyLane,
+        most: int = 1,
+        say: Callable[[str], None] = print,
+        *,
+        elsewhere: Collection[tuple[AnyLane, int]] = (),
+    ) -> None:
+        self._say = say
+        self._sites = [_Site(lane, number) for lane, number in ((first, most), *elsewhere)]
+        self._numbers = count(max(lane.number for lane in self.lanes) + 1)
         self._events: SimpleQueue[Event] = SimpleQueue()
-        self._company = _Company()
-        self._coming_up = 0  # number of the lane that does; one at a time, because to start containers is work
-        self._running: dict[int, Task] = {}  # by the lane's number
         self._threads: dict[int, threading.Thread] = {}
 
     def __enter__(self) -> Self:
-        self.lanes[0].open()
+        try:
+            self._each(lambda lane: lane.open())
+        except BaseException:
+            self._each(lambda lane: lane.close())
+            raise
         return self
 
     def __exit__(
@@ -128,51 +165,69 @@ class Lanes:
         self._each(self._shut)
 
     @property
-    def first(self) -> Lane:
+    def lanes(self) -> list[AnyLane]:
+        """Those of all hosts."""
+        return [lane for site in self._sites for lane in site.lanes]
+
+    @property
+    def most(self) -> int:
+        """How many there may be, of all hosts that are left."""
+        return sum(site.most for site in self._sites if not site.lost)
+
+    @property
+    def first(self) -> AnyLane:
         """The one that was up first, and chose the engine."""
-        return self.lanes[0]
+        return self._sites[0].lanes[0]
 
     def run(self, plan: Plan, record: Record) -> Iterator[Event]:
         """Run blocks until the plan has none left; what happens, as it happens. Raises what a lane raises."""
         while True:
             self._hand_out(plan, record)
-            if not self._running:
+            if not any(site.running for site in self._sites):
                 return
             event = self._events.get()
-            if not isinstance(event, Result) and event.lane == self._coming_up:
-                self._coming_up = 0
             if isinstance(event, Result):
                 plan.tell([event])
-            elif isinstance(event, Ended):
-                del self._running[event.lane]
-                self._company.ends(event.lane)
-                plan.repeat(event.again)
-                self._check(event)
+            else:
+                site = self._site_of(event.lane)
+                if event.lane == site.coming_up:
+                    site.coming_up = 0
+                if isinstance(event, Ended):
+                    self._end(site, event, plan)
             yield event
 
-    def _hand_out(self, plan: Plan, record: Record) -> None:
-        """A block for each lane that has none, and for as many new ones as may be."""
-        while True:
-            idle = [lane for lane in self.lanes if lane.number not in self._running]
-            if not idle and (self._coming_up or len(self.lanes) >= self.most):
-                return
-            task = plan.next(self._running.values())
-            if task is None:
-                return
-            if not idle:
-                idle = [self.first.another(len(self.lanes) + 1)]
-                self._coming_up = idle[0].number
-                self.lanes += idle
-            self._start(idle[0], task, record)
+    def _site_of(self, lane: int) -> _Site:
+        return next(site for site in self._sites if lane in site.running)
 
-    def _start(self, lane: Lane, task: Task, record: Record) -> None:
-        notes = _Notes(lane, record, self._company, self._events.put)
-        self._company.starts(lane.number, task.block.id)
+    def _hand_out(self, plan: Plan, record: Record) -> None:
+        """A block for each lane that has none, and for as many new ones as may be; hosts take turns."""
+        waiting = list(self._sites)
+        while waiting:
+            waiting = [site for site in waiting if not site.is_full and self._hand_out_to(site, plan, record)]
+
+    def _hand_out_to(self, site: _Site, plan: Plan, record: Record) -> bool:
+        """Whether there was a block for this host."""
+        others = [task for other in self._sites if other is not site for task in other.running.values()]
+        task = plan.next(site.running.values(), others)
+        if task is None:
+            return False
+        if site.idle:
+            lane = site.idle[0]
+        else:
+            lane = site.lanes[0].another(next(self._numbers))
+            site.coming_up = lane.number
+            site.lanes.append(lane)
+        self._start(site, lane, task, record)
+        return True
+
+    def _start(self, site: _Site, lane: AnyLane, task: Task, record: Record) -> None:
+        notes = _Notes(lane, record, site.company, self._events.put)
+        site.company.starts(lane.number, task.block.id)
         thread = threading.Thread(target=self._work, args=(lane, task, notes), name=f"lane {lane.number}", daemon=True)
-        self._running[lane.number], self._threads[lane.number] = task, thread
+        site.running[lane.number], self._threads[lane.number] = task, thread
         thread.start()
 
-    def _work(self, lane: Lane, task: Task, notes: _Notes) -> None:
+    def _work(self, lane: AnyLane, task: Task, notes: _Notes) -> None:
         """What a lane's thread does. However it ends is told, but for a stop: then nobody listens any more."""
         came_up = bool(lane.lives)
         try:
@@ -186,28 +241,44 @@ class Lanes:
             ended = Ended(lane.number, error=error, came_up=came_up)
         self._events.put(ended)
 
-    def _check(self, ended: Ended) -> None:
-        """Raises a lane's error, unless the lane did not even come up and there are others."""
-        if ended.error and (ended.came_up or not isinstance(ended.error, HeadwindError)):
+    def _end(self, site: _Site, ended: Ended, plan: Plan) -> None:
+        """A lane's block is over. Raises its error, unless others can do without the lane."""
+        task = site.running.pop(ended.lane)
+        site.company.ends(ended.lane)
+        plan.repeat(ended.again)
+        if ended.error is None:
+            return
+        if isinstance(ended.error, HostLost):
+            self._lose(site, ended.error)
+            plan.repeat([task.block])  # a block never spans hosts
+        elif ended.came_up or not isinstance(ended.error, HeadwindError):
             raise ended.error
-        if ended.error:
-            self.lanes = [lane for lane in self.lanes if lane.number != ended.lane]
-            self.most = len(self.lanes)
+        else:
+            site.lanes = [lane for lane in site.lanes if lane.number != ended.lane]
+            site.most = len(site.lanes)
             self._say(f"no more than {self.most} lanes: another one did not come up: {ended.error}")
+
+    def _lose(self, site: _Site, error: HostLost) -> None:
+        """Do without a host. Raises the error where none is left."""
+        if not site.lost:
+            site.lost = True
+            self._say(f"going on without a host: {error}")
+        if all(each.lost for each in self._sites):
+            raise error
 
     def retire(self) -> None:
         """Take all testbeds down after a last look at each, one at a time: none may disturb another's."""
-        for lane in self.lanes:
+        for lane in [lane for site in self._sites if not site.lost for lane in site.lanes]:
             lane.look_again()
         self._each(lambda lane: lane.retire())
 
-    def _shut(self, lane: Lane) -> None:
+    def _shut(self, lane: AnyLane) -> None:
         lane.stop()
         if thread := self._threads.get(lane.number):
             thread.join()
         lane.close()
 
-    def _each(self, do: Callable[[Lane], None]) -> None:
+    def _each(self, do: Callable[[AnyLane], object]) -> None:
         """At once: to take a testbed down is to wait for Docker."""
         with ThreadPoolExecutor(len(self.lanes)) as pool:
             list(pool.map(do, self.lanes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from headwind.observed import Observed
-from headwind.verdicts.stats import Floats, Interval, fewest_blocks, paired_bounds
+from headwind.verdicts.stats import Floats, Interval, fewest_blocks, paired_bounds, ratio_interval
 from headwind.verdicts.verdict import Rule
 
 ALARM_PROBABILITY = (
@@ -33,6 +33,7 @@ class Concern(StrEnum):
     DRIFT = "drift"
     RATIO_DRIFT = "ratio drift"
     IMBALANCE = "imbalance"
+    HOSTS = "hosts disagree"
     PROCESSORS = "processor-bound"
 
 
@@ -202,6 +203,21 @@ def caveats(
         _imbalance(latin_balance(orders), len(orders)),
     )
     return tuple(caveat for caveat in found if caveat is not None)
+
+
+def disagreement(hosts: Sequence[str], lows: Sequence[float], highs: Sequence[float], rule: Rule) -> Iterator[Caveat]:
+    """A warning where the blocks of two hosts give intervals that have nothing in common: it says those of all.
+
+    One value for each block. That takes far more than for one of them to be wrong.
+    """
+    found = {}
+    for host in sorted(set(hosts)) if len(set(hosts)) > 1 else ():
+        mine = [number for number, other in enumerate(hosts) if other == host]
+        found[host] = ratio_interval([lows[n] for n in mine], [highs[n] for n in mine], rule.confidence, anytime=True)
+    if found and max(each.low for each in found.values()) > min(each.high for each in found.values()):
+        ends = ((host, *each.ratios[1:]) for host, each in found.items())
+        said = ", ".join(f"{low:.2f}x to {high:.2f}x on {host}" for host, low, high in ends)
+        yield Caveat(Concern.HOSTS, f"hosts disagree, the verdict mixes them: {said}")
 
 
 def _level(base: Observed, new: Observed) -> float:

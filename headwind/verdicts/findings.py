@@ -11,7 +11,7 @@ from headwind.arm import Arm, Role
 from headwind.metric import Metric, Use
 from headwind.model import Block, Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
-from headwind.verdicts.assumptions import Caveat, Concern, caveats, noise_floor
+from headwind.verdicts.assumptions import Caveat, Concern, caveats, disagreement, noise_floor
 from headwind.verdicts.stats import fewest_blocks, paired_bounds
 from headwind.verdicts.verdict import Claim, Comparison, Rule, Verdict, ended, follow
 
@@ -244,6 +244,7 @@ def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, seen:
     doubts = (
         *_processor_bound(rows, pair),
         *_left_out(rows, pair, seen, metric),
+        *disagreement(_hosts(rows, pair, columns), *bounds, rule),
         *caveats(columns.base, columns.new, orders, rule, bounds, columns.finished),
     )
     return Finding(condition, pair, metric, comparison, tuple(claims), columns.rows, doubts, bounds=bounds)
@@ -267,6 +268,12 @@ def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
         yield Caveat(
             Concern.PROCESSORS, f"processors were the limit in {bound} of {ran} blocks: the headline counts none"
         )
+
+
+def _hosts(rows: Rows, pair: Pair, columns: Columns) -> list[str]:
+    """On which host each block ran."""
+    order = list(rows.values())
+    return [order[number][pair.new].place.host for number in columns.rows]
 
 
 def _left_out(rows: Rows, pair: Pair, seen: ObservedBy, metric: Metric) -> Iterator[Caveat]:

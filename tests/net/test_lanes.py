@@ -39,8 +39,9 @@ class Row:
     def __init__(self, blocks: Collection[Block]) -> None:
         self.waiting = list(blocks)
 
-    def next(self, in_flight: Collection[Task]) -> Task | None:
+    def next(self, in_flight: Collection[Task], elsewhere: Collection[Task] = ()) -> Task | None:
         assert len(in_flight) < 2
+        assert not elsewhere
         return Task(block := self.waiting.pop(0), dict.fromkeys(block.order, 0)) if self.waiting else None
 
     def tell(self, results: Collection[Result]) -> None:
@@ -59,8 +60,9 @@ def test_two_lanes_measure_side_by_side_and_one_that_breaks_leaves_the_other_alo
         with Lanes(first, 2) as lanes:
             for event in lanes.run(Row(plan_blocks(matrix)), run):
                 if isinstance(event, Begun) and event.lane == 2 and not killed:
-                    (testbed,) = (lane.testbed for lane in lanes.lanes if lane.number == 2)
-                    assert testbed
+                    (lane,) = (lane for lane in lanes.lanes if lane.number == 2)
+                    assert isinstance(lane, Lane)
+                    testbed = lane.running
                     docker("kill", testbed.containers["server"])
                     killed = True
             lanes.retire()

@@ -38,8 +38,8 @@ class Row:
     results: list[Result] = field(default_factory=list)
     told: list[Result] = field(default_factory=list)
 
-    def next(self, in_flight: Collection[Task]) -> Task | None:
-        assert len({task.block.id for task in in_flight}) == len(in_flight)
+    def next(self, in_flight: Collection[Task], elsewhere: Collection[Task] = ()) -> Task | None:
+        assert len({task.block.id for task in (*in_flight, *elsewhere)}) == len(in_flight) + len(elsewhere)
         return self._task(self.waiting.pop(0)) if self.waiting else None
 
     def _task(self, block: Block) -> Task:
@@ -198,7 +198,7 @@ def test_a_lane_that_does_not_come_up_is_done_without() -> None:
     plan = Row([block("a")])
     taken: list[Task] = []
 
-    def next_of_both(in_flight: Collection[Task]) -> Task | None:
+    def next_of_both(in_flight: Collection[Task], elsewhere: Collection[Task] = ()) -> Task | None:
         """The second block is given again after its lane has failed."""
         running = [task.block.id for task in in_flight]
         for name in "ab":

@@ -16,7 +16,9 @@ from headwind.model import (
     Condition,
     Matrix,
     Outcome,
+    Place,
     Repetition,
+    Result,
     Trial,
     slowed,
 )
@@ -100,6 +102,36 @@ def test_what_a_trial_tells_of_a_metric() -> None:
     )
     assert observed(lab_error(trial), TOTAL) is observed(None, TOTAL) is None
     assert observed(ok(trial, 1.0, metrics={}), TOTAL) is None
+
+
+def test_hosts_that_disagree_are_named_with_what_each_of_them_says() -> None:
+    def on_hosts(factor: float) -> list[Result]:
+        """Every second block on a host where h3 is slower by the factor."""
+        return [
+            replace(
+                result,
+                place=Place("beta" if result.trial.block.index % 2 else "alpha"),
+                metrics={**result.metrics, "total_s": result.metrics["total_s"] * slower},
+            )
+            for result in good_blocks(CHECKED, CLEAN, 24)
+            for slower in [factor if result.trial.arm is H3 and result.trial.block.index % 2 else 1.0]
+        ]
+
+    def said(results: list[Result]) -> set[str]:
+        findings = found(CHECKED, results, complete=False, exhausted=False)
+        return {
+            f"{finding.pair}: {caveat.message}"
+            for finding in findings
+            if finding.metric is TOTAL
+            for caveat in finding.caveats
+            if caveat.concern is Concern.HOSTS
+        }
+
+    assert said(on_hosts(1.0)) == set()
+    (h1, h2) = sorted(said(on_hosts(1.5)))
+    assert h1.startswith("h3 against h1: hosts disagree, the verdict mixes them: 0.99x to 1.0")
+    assert "0.67x on beta" in h1
+    assert h2.startswith("h3 against h2")
 
 
 def test_only_blocks_in_which_both_gave_data_are_compared() -> None:

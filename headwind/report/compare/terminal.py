@@ -41,7 +41,7 @@ class Comparison:
 # What differs between any two runs and cannot matter: addresses and names that the lab drew, and what it measured.
 OWN_TO_A_RUN = (
     "ip", "mac", "network", "dst", "gateway", "prefsrc", "lladdr", "subnet", "neighbour", "neighbours", "route",
-    "routes", "ceiling", "master", "master_started_s", "workers", "boot_s", "started_s",
+    "routes", "ceiling", "start", "testbeds", "master", "master_started_s", "workers", "boot_s", "started_s",
 )  # fmt: skip
 
 

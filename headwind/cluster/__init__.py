@@ -1,0 +1,1 @@
+"""Lanes on other machines: workers that a scheduler of dask knows, each with its own Docker."""
