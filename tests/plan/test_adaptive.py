@@ -198,7 +198,7 @@ def compared(fake_lab: Lab, first: Path, second: Path, *options: str) -> int:
 
 def test_slower_alike_is_a_regression_only_on_demand(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     fake_lab.world.noise_ratio = 0.03
-    fake_lab.write(MATRIX.replace("{min: 9, max: 60, budget: 1h}", "9"))
+    fake_lab.write(MATRIX.replace("{min: 9, max: 60, budget: 1h}", "15"))
     fake_lab.run()
     first = fake_lab.last
     fake_lab.run()
@@ -215,7 +215,7 @@ def test_slower_alike_is_a_regression_only_on_demand(fake_lab: Lab, capsys: pyte
     assert compared(fake_lab, second, third, "--absolute") == 3
     assert "27 of 27 figures worse" in capsys.readouterr().out
     assert compared(fake_lab, third, second, "--absolute") == 0
-    assert "0 of 27 figures worse" in capsys.readouterr().out
+    assert "0 of 27 figures worse, 27 better" in capsys.readouterr().out
 
 
 def test_what_differs_between_two_runs_is_said(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,8 +83,9 @@ def print_changes(comparison: Comparison, console: Console) -> None:
     for line in outcome(found) if found.ratios else ():
         console.print(Text(clean(line), style="bold"))
     if comparison.absolute:
-        worse = sum(change.favours < 0 for change in found.arms)
-        console.print(Text(f"by absolute values: {worse} of {counted(len(found.arms), 'figure')} worse", style="bold"))
+        worse, better = (sum(change.favours == side for change in found.arms) for side in (-1, 1))
+        figures = counted(len(found.arms), "figure")
+        console.print(Text(f"by absolute values: {worse} of {figures} worse, {better} better", style="bold"))
 
 
 def _print_table(what: str, rows: Sequence[tuple[str, Change]], comparison: Comparison, console: Console) -> None:
