@@ -105,7 +105,7 @@ class Arm:
     def workload(self, usual: Workload) -> Workload:
         """What it fetches, where the condition asks for `usual`."""
         own: dict[str, Any] = dict(self.overrides.workload)
-        return replace(usual, **own)
+        return replace(usual, **own).over(self.protocol.value)
 
 
 H1, H2, H3 = PLAIN = tuple(Arm(protocol.value, protocol) for protocol in Protocol)

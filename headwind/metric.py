@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 
 class Better(StrEnum):
@@ -136,6 +136,11 @@ class Workload(ABC):
         if keys is None:
             return cls.with_use(Use.JUDGED)
         return tuple(metric for metric in cls.with_use(Use.JUDGED, Use.COMPARED) if metric.key in keys)
+
+    def over(self, protocol: str) -> Self:
+        """As it is carried out over `h1`, `h2` or `h3`, for a kind in which that depends on the protocol."""
+        del protocol
+        return self
 
     @abstractmethod
     def asked(self) -> dict[str, Any]:

@@ -20,8 +20,10 @@ from impair.endpoint import agent
 from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
 from impair.messages import Health
 from impair.wire import Operation, serve
+from nginx.objects import make
 
 CONFIGURATION = Path(__file__).with_name("nginx.conf")
+SITE = Path("/srv/headwind")
 PID_FILE = Path("/run/nginx.pid")
 PORT = 443
 FRESH_STREAM_BUFFER_BYTES = 64 << 10  # http3_stream_buffer_size of a server that does not set it
@@ -61,6 +63,14 @@ def restart_workers() -> dict[str, Any]:
     _prove_tcp()
     _prove_quic(PROBES_PER_WORKER * len(new) if len(new) > 1 else 1)
     return {"workers": new, "took_s": time.monotonic() - start}
+
+
+def provide(path: str) -> dict[str, Any]:
+    """Make the object of a path that is made on demand (nginx/objects.py), where it is not there yet: {"made": bool}.
+
+    Raises ValueError for any other path.
+    """
+    return {"made": make(SITE, path)}
 
 
 def info() -> dict[str, Any]:
@@ -227,6 +237,7 @@ OPERATIONS: dict[str, Operation] = {
     **agent.OPERATIONS,
     "examine": examine,
     "info": info,
+    "provide": provide,
     "restart_workers": restart_workers,
     "health": health,
     "windows": windows,

@@ -1,8 +1,9 @@
-"""The objects that nginx serves, written once when the image is built: `python3 objects.py DIRECTORY`."""
+"""The objects that nginx serves, written when the image is built (`python3 objects.py DIRECTORY`) or on demand."""
 
 from __future__ import annotations
 
 import random
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,8 @@ SIZES_BYTES = {
     "10m": 10 << 20,
     "100m": 100 << 20,
 }
+LARGEST_BYTES = 64 << 20  # of what is made on demand
+_ON_DEMAND = re.compile(r"bytes/([1-9][0-9]{0,8})")
 _HEAD = """\
 <!doctype html>
 <html lang="en">
@@ -41,13 +44,55 @@ def object_bytes(size_bytes: int) -> bytes:
     return random.Random(size_bytes).randbytes(size_bytes)
 
 
+def path_of(size_bytes: int) -> str:
+    """Where an object of any size up to LARGEST_BYTES is: `/bytes/15000`; it has to be made first."""
+    return f"/bytes/{size_bytes}"
+
+
+def size_of(path: str) -> int | None:
+    """How many bytes the path of a URL must give; None where there is no such object."""
+    name = _name(path)
+    if name in ("", "index.html"):
+        return INDEX_BYTES
+    if (found := _ON_DEMAND.fullmatch(name)) and int(found[1]) <= LARGEST_BYTES:
+        return int(found[1])
+    return SIZES_BYTES.get(name)
+
+
+def is_on_demand(path: str) -> bool:
+    """Whether the object has to be made before it can be fetched."""
+    return size_of(path) is not None and _ON_DEMAND.fullmatch(_name(path)) is not None
+
+
+def _name(path: str) -> str:
+    return path.partition("?")[0].removeprefix("/")
+
+
 @cache
 def content(path: str) -> bytes | None:
     """What the path of a URL must give, whatever a server has made of it; None where there is no such object."""
-    name = path.partition("?")[0].removeprefix("/")
-    if name in ("", "index.html"):
-        return index_page()
-    return object_bytes(SIZES_BYTES[name]) if name in SIZES_BYTES else None
+    size_bytes = size_of(path)
+    if size_bytes is None:
+        return None
+    return index_page() if _name(path) in ("", "index.html") else object_bytes(size_bytes)
+
+
+def make(directory: Path, path: str) -> bool:
+    """Write the object of a path that is made on demand below `directory`; False where it is there already.
+
+    Raises ValueError for any other path.
+    """
+    size_bytes = size_of(path)
+    if size_bytes is None or not is_on_demand(path):
+        raise ValueError(f"{path} is not made on demand: that is /bytes/1 to /bytes/{LARGEST_BYTES}")
+    target = directory / _name(path)
+    if target.exists():
+        return False
+    target.parent.mkdir(exist_ok=True)
+    begun = target.with_suffix(".begun")
+    begun.write_bytes(object_bytes(size_bytes))
+    begun.rename(target)
+    return True
 
 
 def write_site(directory: Path) -> None:

@@ -27,7 +27,7 @@ from headwind.testbed.testbed import Addresses, Testbed
 from headwind.workloads.h2load import H2load
 from impair.profile import FRAME_BYTES, Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 from impair.wire import encoded
-from nginx.objects import content
+from nginx.objects import content, is_on_demand
 from tests import quiet
 
 ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
@@ -73,6 +73,7 @@ class World:
     profile: Profile = field(default_factory=lambda: Profile("clean"))
     applied: list[tuple[Profile, dict[str, int]]] = field(default_factory=list)
     order: list[str] = field(default_factory=list)  # every operation asked for, in order
+    provided: list[str] = field(default_factory=list)  # paths of objects that the server was told to make
     runs: int = 0
     bulks: int = 0  # trains of full frames
     frame_s: float = 0.00001  # what the machine takes for a frame, whatever its size
@@ -241,6 +242,10 @@ class FakeRouter(FakeAgent):
 class FakeServer(FakeAgent):
     """nginx's operations."""
 
+    def do_provide(self, path: str) -> dict[str, Any]:
+        self.world.provided.append(path)
+        return {"made": is_on_demand(path)}
+
     def do_restart_workers(self) -> dict[str, Any]:
         return {"workers": [10]}
 
@@ -316,7 +321,7 @@ class FakeClient(FakeAgent):
             "samples": {
                 "request_start_s": [0.0] * succeeded, "request_status": [200] * succeeded,
                 "request_took_s": [total_s * (number + 1) / succeeded for number in range(succeeded)],
-                "connect_s": [total_s / 4, total_s / 2],
+                "connect_s": [total_s / 4, total_s / 2], "ttfb_s": [total_s / 3, total_s * 2 / 3],
             },
             "windows": {"window_bytes": (1 << 24) - 1},
         }  # fmt: skip

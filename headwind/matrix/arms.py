@@ -53,16 +53,17 @@ class ArmSettingsKeys(Keys):
 
 
 def _each_optional(kinds: Sequence[type[WorkloadKeys]]) -> type[Keys]:
-    """A mapping with the keys of all kinds but `kind`, of which each may be left out.
+    """A mapping with all keys of all kinds that an arm can set, of which each may be left out.
 
     A key that several kinds have is read as the first of them reads it.
     """
     fields: dict[str, Any] = {}
     for keys in kinds:
-        own = ((name, field) for name, field in keys.model_fields.items() if name != "kind")
-        for name, field in own:
-            optional = (Annotated[field.annotation, *field.metadata] | None, Field(None, description=field.description))
-            fields.setdefault(name, optional)
+        for name, field in keys.model_fields.items():
+            if name in keys.same_for_all or name in fields:
+                continue
+            read: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+            fields[name] = (read | None, Field(None, description=field.description))
     return create_model("WorkloadOverridesKeys", __base__=Keys, **fields)
 
 

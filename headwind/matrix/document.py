@@ -118,7 +118,8 @@ class MatrixKeys(Keys):
         "which profiles meet which workloads; without it all meet all", None, minItems=1
     )
     judge: list[Judged] | None = key(
-        f"metrics that have a verdict, by their names in files; without it {', '.join(USUALLY_JUDGED)}",
+        "metrics that have a verdict, by their names in files; without it those usual for the workload's kind: "
+        f"for {PLAIN} {', '.join(USUALLY_JUDGED)}",
         None, minItems=1, uniqueItems=True,
     )  # fmt: skip
 

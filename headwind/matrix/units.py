@@ -159,6 +159,9 @@ DURATION = Unit(
     "a duration", "15min", {name: Decimal(value) for name, value in (("s", 1), ("min", 60), ("h", 3600))},
     "s, min, h", ("min", "h"),
 )  # fmt: skip
+SIZE_UNITS = {name: Decimal(factor) for name, factor in (("B", 1), ("kB", 1000), ("MB", 1000**2), ("KiB", 1024),
+                                                         ("MiB", 1024**2))}  # fmt: skip
+SIZE = Unit("a size", "15kB", SIZE_UNITS, "B, kB, MB (thousands), KiB, MiB (1024s)", ("B", "kB"))
 RATE = Unit("a rate", "10mbit", RATE_UNITS, "bit, kbit, mbit, gbit, tbit", ("mbit", "kbit"))
 
 
@@ -185,6 +188,14 @@ def bits_per_second(value: Any) -> int:
     parsed = RATE.parse(value)
     if parsed != parsed.to_integral_value():
         raise Mistake(f"{quoted(value)} is not a whole number of bits per second", "such as `10mbit` or `2500kbit`")
+    return int(parsed)
+
+
+def size_bytes(value: Any) -> int:
+    """`15kB` -> 15000. Raises Mistake for fractions of a byte."""
+    parsed = SIZE.parse(value)
+    if parsed != parsed.to_integral_value():
+        raise Mistake(f"{quoted(value)} is not a whole number of bytes", "such as `15kB` or `1500B`")
     return int(parsed)
 
 

@@ -17,6 +17,7 @@ from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.model import AUTO
 from headwind.settings import Windows as Size
 from impair.distribution import DISTRIBUTION_REACH
+from nginx.objects import LARGEST_BYTES
 
 LONGEST_NAME = 64  # characters
 LONGEST_TITLE = 200
@@ -154,6 +155,11 @@ def budget_s(value: Any) -> float:
     return _between(units.duration_s(value), BUDGET_S, value, "a budget is from 1s to 168h")
 
 
+def _object_bytes(value: Any) -> int:
+    hint = f"an object has 1B to {LARGEST_BYTES >> 20}MiB"
+    return int(_between(units.size_bytes(value), (1, LARGEST_BYTES), value, hint))
+
+
 def _published_s(value: Any) -> float | None:
     """The time, or None for one that was not reached."""
     if value == UNFINISHED:
@@ -210,6 +216,7 @@ Margin = Annotated[float, _quantity(_margin, units.RATIO)]
 Confidence = Annotated[float, _quantity(_confidence, units.RATIO)]
 Ratio = Annotated[float, _quantity(units.ratio, units.RATIO)]
 BitsPerSecond = Annotated[int, _quantity(units.bits_per_second, units.RATE)]
+ObjectBytes = Annotated[int, _quantity(_object_bytes, units.SIZE)]
 Truth = Annotated[bool, Written(units.truth, {"type": "boolean"})]
 Name = Annotated[
     str, Written(_name, {"type": "string", "pattern": r"^[^/#]+$", "minLength": 1, "maxLength": LONGEST_NAME})

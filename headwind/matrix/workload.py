@@ -20,6 +20,7 @@ class WorkloadKeys(Keys):
     """What every kind of workload has: its name under `kind`, and `model`, the class that it becomes."""
 
     model: ClassVar[type[Workload]]
+    same_for_all: ClassVar[frozenset[str]] = frozenset({"kind"})  # keys that no arm can set for itself
 
     def check(self) -> None:
         """Raises Slips for values that do not go together, also where an arm brings them together."""

@@ -15,7 +15,7 @@ from headwind.observed import observed
 from headwind.plan.schedule import plan_blocks
 from headwind.proof.expectation import Expectation
 from impair.profile import Direction
-from nginx.objects import INDEX_BYTES, SIZES_BYTES
+from nginx.objects import INDEX_BYTES, size_of
 
 OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)
 SEGMENT_BYTES = 1448
@@ -110,4 +110,4 @@ def _transfer_s(condition: Condition, delay_s: float) -> float:
     loss = Expectation.of(link).vanishing
     if loss and delay_s:
         rates_bps.append(1.22 * SEGMENT_BYTES * 8 * workload.at_once()[0] / (delay_s * math.sqrt(loss)))
-    return workload.size() * SIZES_BYTES.get(workload.object_path()[1:], INDEX_BYTES) * 8 / min(rates_bps)
+    return workload.size() * (size_of(workload.object_path()) or INDEX_BYTES) * 8 / min(rates_bps)

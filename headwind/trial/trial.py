@@ -26,9 +26,11 @@ from headwind.trial.crowding import crowding
 from headwind.trial.probes import apply, describe, probe_network
 from impair.messages import ClientRun, Fetched
 from impair.profile import Direction, Profile
+from nginx.objects import is_on_demand
 
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
 LOST_S = 0.05  # frames under way that none of the counters moved for so long, beyond that delay, are not to come
+PROVIDE_S = 30.0  # longest time to make an object: 64 MB take about a second
 CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
 
 
@@ -60,8 +62,7 @@ def run_trial(
     started_at, watch = time.time(), Stopwatch()
     profile, settings = trial.profile, trial.arm.settings(settings)
     with watch.phase("forget"):
-        forget(testbed)
-        use_congestion(testbed, trial.arm)
+        prepare(testbed, trial)
     with watch.phase("apply"):
         configured = apply(testbed, trial)
     with watch.phase("probe"):
@@ -116,6 +117,15 @@ def _proven(trial: Trial, testbed: Testbed, evidence: Evidence, run: ClientRun, 
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
         yield f"probes were sent {1 + len(missed)} times, before the client started: {missed[-1].why[0]}"
+
+
+def prepare(testbed: Testbed, trial: Trial) -> None:
+    """Have the object made that is fetched, if that is on demand; forget the trial before; set congestion control."""
+    path = trial.workload.object_path()
+    if is_on_demand(path):
+        testbed.server.call("provide", PROVIDE_S, testbed.agents, path=path)
+    forget(testbed)
+    use_congestion(testbed, trial.arm)
 
 
 def forget(testbed: Testbed) -> None:

@@ -9,8 +9,11 @@ from typing import Any
 from headwind.matrix.workload import WorkloadKeys
 from headwind.metric import Workload
 from headwind.workloads.h2load import REQUEST, TOTAL, H2loadKeys
+from headwind.workloads.objects import ObjectsKeys
+from headwind.workloads.transfer import TransferKeys
 
-KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys,)  # of every kind; the first is that of a workload that names none
+# Of every kind; the first is that of a workload that names none.
+KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, TransferKeys)
 
 KINDS: dict[str, type[Workload]] = {keys.model.kind: keys.model for keys in KEYS}
 PLAIN = KEYS[0].model.kind

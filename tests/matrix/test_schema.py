@@ -111,6 +111,8 @@ def test_every_key_is_described_for_editors_and_in_the_manual() -> None:
     manual = (ROOT / "docs/matrix.md").read_text()
     assert models(Keys) >= {MatrixKeys}
     for model in models(Keys):
+        if not model.__module__.startswith("headwind."):  # a test's own
+            continue
         for name, field in model.model_fields.items():
             assert field.description, f"{model.__name__}.{name}"
             assert re.search(rf"\b{name}\b", manual), f"docs/matrix.md does not mention {model.__name__}.{name}"

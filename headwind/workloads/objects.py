@@ -1,0 +1,98 @@
+"""The workload kind `objects`: so many objects of one size, as a browser fetches them.
+
+Over a budget of connections for each protocol, all asked for at once; client/h2load.py carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from headwind.format import counted
+from headwind.matrix import values
+from headwind.matrix.direction import key
+from headwind.matrix.mistakes import Slip, Slips
+from headwind.matrix.units import Mistake
+from headwind.matrix.values import whole
+from headwind.matrix.workload import WorkloadKeys
+from headwind.metric import Metric, Use, Workload
+from headwind.workloads.h2load import DONE, FURTHER, MOST_CONNECTIONS, MOST_STREAMS, REQUEST, TAIL, TOTAL, H2load
+from nginx.objects import path_of, size_of
+
+BUDGET = {"h1": 6, "h2": 1, "h3": 1}  # connections to one host: what browsers open
+AS_BROWSERS = 0  # of Objects.connections and Objects.streams: what the protocol's budget says
+
+
+@dataclass(frozen=True, slots=True)
+class Objects(H2load):
+    """`requests` objects of one size, each fetched once, all asked for as early as the connections allow."""
+
+    kind: ClassVar[str] = "objects"
+    metrics: ClassVar[tuple[Metric, ...]] = (TOTAL, DONE, replace(REQUEST, use=Use.COMPARED), TAIL, *FURTHER)
+
+    def over(self, protocol: str) -> Self:
+        """Over the protocol's connections; one request at a time on each of HTTP/1.1's, since no browser pipelines."""
+        connections = self.connections or min(BUDGET[protocol], self.requests)
+        return replace(self, connections=connections, streams=1 if protocol == "h1" else self.requests)
+
+    def at_once(self) -> tuple[int, int]:
+        """Before a protocol is known, as over one connection."""
+        return super(Objects, self if self.connections else self.over("h2")).at_once()
+
+    def sentence(self) -> str:
+        """With its connections."""
+        return f"{self.brief()}, all asked for at once. Over HTTP/1.1 each connection has one request at a time."
+
+    @classmethod
+    def method(cls) -> str:
+        """Where its times begin and end, and what a browser does otherwise."""
+        return (
+            "The total time of objects is from the start of the client (h2load) to the last byte of the last of them, "
+            "connections opened within it. They are shared out among connections beforehand, where a browser gives the "
+            "next one to whichever is free; nothing is parsed, and nothing waits for anything else."
+        )
+
+    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
+        """`60 objects of 10,000 bytes, 6 new connections of HTTP/1.1 and 1 of HTTP/2 and HTTP/3; not a page load`."""
+        del metrics
+        return f"{self.brief()}; not a page load"
+
+    def brief(self) -> str:
+        """Objects, size, connections."""
+        if self.connections:
+            over = counted(self.connections, "new connection")
+        else:
+            over = f"{BUDGET['h1']} new connections of HTTP/1.1 and {BUDGET['h2']} of HTTP/2 and HTTP/3"
+        return f"{counted(self.requests, 'object')} of {counted(size_of(self.path) or 0, 'byte')} over {over}"
+
+
+class ObjectsKeys(WorkloadKeys):
+    """Objects of one size, fetched as a browser does: all at once, over few connections."""
+
+    model: ClassVar[type[Workload]] = Objects
+    same_for_all: ClassVar[frozenset[str]] = frozenset({"kind", "size"})
+
+    kind: Literal["objects"] = key("the kind of the workload")
+    requests: Annotated[int, whole(1, MOST_STREAMS)] = key("how many objects, each fetched once")
+    size: values.ObjectBytes = key("of each of them, made on demand")
+    connections: Annotated[int, whole(1, MOST_CONNECTIONS)] | None = key(
+        f"new ones, for every protocol; without it {BUDGET['h1']} for h1 and {BUDGET['h2']} for h2 and h3", None
+    )
+
+    @model_validator(mode="after")
+    def _accepted(self) -> Self:
+        self.check()
+        return self
+
+    def check(self) -> None:
+        """Raises Slips for more connections than objects."""
+        if self.connections and self.connections > self.requests:
+            message = f"{self.connections} connections are more than the {counted(self.requests, 'object')}"
+            raise Slips([Slip(("connections",), Mistake(message, "at most one for each"))])
+
+    def to_model(self, name: str) -> Objects:
+        """The workload of this name."""
+        return Objects(name, self.requests, self.connections or AS_BROWSERS, AS_BROWSERS, path=path_of(self.size))

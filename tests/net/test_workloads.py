@@ -1,0 +1,78 @@
+"""The kinds of workload over every protocol on real containers: proven, whole, and with the round trips they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from headwind.arm import PLAIN, Arm, Congestion
+from headwind.metric import Workload
+from headwind.model import Block, Condition, Outcome, Result
+from headwind.testbed import testbed as testbeds
+from headwind.testbed.images import ensure_images
+from headwind.trial.trial import run_trial
+from headwind.workloads.objects import Objects
+from headwind.workloads.transfer import FIRST_BYTE, HANDSHAKE, Transfer
+from impair.profile import Delay, Direction, Link, Profile
+
+DELAY_S = 0.03
+RTT_S = 2 * DELAY_S
+FAR = Profile("far", Link(Delay(DELAY_S)), Link(Delay(DELAY_S)))
+PICTURES = Objects("pictures", 60, 0, 0, path="/bytes/10000")
+SMALL = Transfer("small", 1, 1, 1, path="/bytes/10000")
+LARGE = Transfer("large", 1, 1, 1, path="/bytes/1000000")
+HANDSHAKE_RTTS = {"h1": 2, "h2": 2, "h3": 1}  # TCP's and TLS 1.3's, or QUIC's
+# nginx's TLS records have up to 16 KB, which the first ten segments do not hold; nothing of a record can be read before
+# its end. QUIC's packets are read one by one.
+FIRST_BYTE_RTTS: dict[Workload, dict[str, int]] = {
+    SMALL: {"h1": 3, "h2": 3, "h3": 2},
+    LARGE: {"h1": 4, "h2": 4, "h3": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def results() -> Iterator[dict[tuple[Workload, Arm], Result]]:
+    """A trial of each, again where the machine was so busy that its network could not be proven."""
+    found: dict[tuple[Workload, Arm], Result] = {}
+    with testbeds.Testbed.up(ensure_images(print).tag, Congestion(), "auto") as up:
+        for workload in (PICTURES, SMALL, LARGE):
+            block = Block(Condition(FAR, workload), 0, PLAIN, dict.fromkeys(Direction, 1))
+            for trial in block.trials():
+                for _ in range(4):
+                    result = found[workload, trial.arm] = run_trial(up, trial, 30.0)
+                    if result.outcome is not Outcome.INVALID:
+                        break
+        yield found
+
+
+def test_every_kind_gives_data(results: dict[tuple[Workload, Arm], Result]) -> None:
+    wrong = {
+        f"{load.name} {arm}": each.reason for (load, arm), each in results.items() if each.outcome is not Outcome.OK
+    }
+    assert wrong == {}
+    assert len(results) == 9
+
+
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_objects_come_over_the_connections_of_a_browser(results: dict[tuple[Workload, Arm], Result], arm: Arm) -> None:
+    columns = results[PICTURES, arm].samples["samples"]
+    assert len(columns["connect_s"]) == (6 if arm.name == "h1" else 1)
+    assert len(columns["request_took_s"]) == 60
+    assert results[PICTURES, arm].metrics["bytes_body"] == 60 * 10_000
+
+
+@pytest.mark.parametrize(
+    ("workload", "arm"), list(product((SMALL, LARGE), PLAIN)), ids=lambda each: getattr(each, "name", "")
+)
+def test_a_transfer_takes_the_round_trips_of_its_protocol(
+    results: dict[tuple[Workload, Arm], Result], workload: Workload, arm: Arm
+) -> None:
+    """Nothing is faster than its round trips; how much slower it is belongs to the machine."""
+    metrics = results[workload, arm].metrics
+    least, first = HANDSHAKE_RTTS[arm.name], FIRST_BYTE_RTTS[workload][arm.name]
+    assert least * RTT_S <= metrics[HANDSHAKE.key] < (least + 0.9) * RTT_S
+    assert first * RTT_S <= metrics[FIRST_BYTE.key] < (first + 0.9) * RTT_S
+    assert metrics["total_s"] >= metrics[FIRST_BYTE.key]
+    assert metrics["goodput_bps"] <= 8 * (10_000 if workload is SMALL else 1_000_000) / metrics[FIRST_BYTE.key]

@@ -1,0 +1,168 @@
+"""The kinds `objects` and `transfer`: what they ask of the client for each protocol, and what they tell of a trial."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
+from headwind.metric import Use
+from headwind.model import Block, Condition, Outcome, Trial
+from headwind.plan.forecast import guess_s
+from headwind.run.codec import matrix_from_json, matrix_to_json
+from headwind.trial.trial import run_trial
+from headwind.workloads.h2load import DONE, TOTAL
+from headwind.workloads.objects import Objects
+from headwind.workloads.transfer import FIRST_BYTE, GOODPUT, HANDSHAKE, Transfer
+from impair.profile import Delay, Direction, Link, Profile
+from nginx import objects
+from tests.fake_testbed import Sabotage, World, fake_testbed
+from tests.matrix_files import MINIMAL, load, refusal
+
+FAR = Profile("far", Link(Delay(0.02)), Link(Delay(0.02)))
+PICTURES = Objects("pictures", 60, 0, 0, path="/bytes/10000")
+LARGE = Transfer("large", 1, 1, 1, path="/bytes/1000000")
+WORKLOAD = "{requests: 10, connections: 2}"
+
+
+def trial_of(workload: Objects | Transfer, arm: Arm = H3) -> Trial:
+    return Trial(Block(Condition(FAR, workload), 0, (arm,), dict.fromkeys(Direction, 1)), 0, arm)
+
+
+def test_keys_become_workloads_and_stay_themselves_in_a_run_folder(tmp_path: Path) -> None:
+    assert WORKLOAD in MINIMAL
+    for written, workload in (
+        ("{kind: objects, requests: 60, size: 10kB}", PICTURES),
+        ("{kind: objects, requests: 60, size: 10000B, connections: 3}", replace(PICTURES, connections=3)),
+        ("{kind: transfer, size: 1MB}", LARGE),
+        ("{kind: transfer, size: 1MiB}", replace(LARGE, path=f"/bytes/{1 << 20}")),
+    ):
+        matrix = load(MINIMAL.replace(WORKLOAD, written), tmp_path)
+        (found,) = {condition.workload for condition in matrix.conditions}
+        assert found == replace(workload, name=found.name)
+        assert type(found) is type(workload)
+        again = matrix_from_json(matrix_to_json(matrix))
+        assert again.conditions == matrix.conditions
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("{kind: objects, requests: 60}", "`size` is missing"),
+        ("{kind: objects, requests: 60, size: 10}", "`10` has no unit"),
+        ("{kind: objects, requests: 60, size: 10KB}", "`KB` is not a unit of it"),
+        ("{kind: objects, requests: 60, size: 0B}", "`0B` is out of range"),
+        ("{kind: objects, requests: 60, size: 65MiB}", "`65MiB` is out of range"),
+        ("{kind: objects, requests: 60, size: 1.0005kB}", "`1.0005kB` is not a whole number of bytes"),
+        ("{kind: objects, requests: 1025, size: 1kB}", "1025 is out of range"),
+        ("{kind: objects, requests: 2, size: 1kB, connections: 3}", "3 connections are more than the 2 objects"),
+        ("{kind: objects, requests: 2, size: 1kB, streams: 3}", "unknown key `streams`"),
+        ("{kind: transfer, size: 1kB, requests: 2}", "unknown key `requests`"),
+        ("{kind: transfer, size: -1kB}", "`-1kB` is negative"),
+        ("{kind: [transfer], size: 1kB}", "there is a list where one value is expected"),
+        ("{kind: Transfer, size: 1kB}", "`Transfer` is not a kind of workload"),
+        ("[transfer]", "this must be a mapping"),
+        ("{requests: 1, connections: 1, size: 1kB}", "unknown key `size`"),
+    ],
+)
+def test_bad_input_is_refused_where_it_stands(tmp_path: Path, written: str, message: str) -> None:
+    text = MINIMAL.replace(WORKLOAD, written)
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert message in complaint.message
+    assert text.splitlines()[complaint.line - 1] == next(line for line in text.splitlines() if written in line)
+
+
+def test_what_an_arm_sets_must_fit_every_workload(tmp_path: Path) -> None:
+    arms = "\narms: {h1-two: {protocol: h1, connections: 2}}\nprotocols"
+    matrix = load(
+        MINIMAL.replace(WORKLOAD, "{kind: objects, requests: 9, size: 1kB}").replace("\nprotocols", arms), tmp_path
+    )
+    two = next(arm for arm in matrix.arms if arm.name == "h1-two")
+    assert two.workload(matrix.conditions[0].workload).at_once() == (2, 1)
+    for workload, message in (
+        ("{kind: transfer, size: 1kB}", "which is of kind transfer, has no `connections`"),
+        ("{kind: objects, requests: 1, size: 1kB}", "2 connections are more than the 1 object"),
+    ):
+        (complaint,) = refusal(MINIMAL.replace(WORKLOAD, workload).replace("\nprotocols", arms), tmp_path).complaints
+        assert message in complaint.message
+    size = arms.replace("connections: 2", "size: 2kB")
+    text = MINIMAL.replace(WORKLOAD, "{kind: transfer, size: 1kB}").replace("\nprotocols", size)
+    assert "unknown key `size`" in refusal(text, tmp_path).complaints[0].message, "all arms fetch the same"
+
+
+def test_a_browsers_connections_are_those_of_the_protocol() -> None:
+    asked = {arm.name: arm.workload(PICTURES).asked() for arm in PLAIN}
+    assert {name: (each["connections"], each["streams"]) for name, each in asked.items()} == {
+        "h1": (6, 1), "h2": (1, 60), "h3": (1, 60),
+    }  # fmt: skip
+    assert {each["requests"] for each in asked.values()} == {60}
+    assert H1.workload(replace(PICTURES, requests=4)).asked()["connections"] == 4, "no more than there are objects"
+    three = Arm("h2-three", Protocol.H2, overrides=Overrides((("connections", 3),)))
+    assert three.workload(PICTURES).at_once() == (3, 20)
+    assert H2.workload(LARGE) == LARGE
+
+
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_objects_give_the_time_of_the_last_and_keep_each(arm: Arm) -> None:
+    world = World()
+    with fake_testbed(world) as testbed:
+        result = run_trial(testbed, trial_of(PICTURES, arm), 60.0)
+    assert result.outcome is Outcome.OK, result.reason
+    assert world.provided == ["/bytes/10000"]
+    assert {TOTAL.key, DONE.key} <= result.metrics.keys()
+    assert result.metrics["bytes_body"] == 60 * 10_000
+    assert len(result.samples["samples"]["request_took_s"]) == 60
+
+
+def test_a_transfer_tells_of_its_handshake_its_first_byte_and_its_goodput() -> None:
+    with fake_testbed(World()) as testbed:
+        result = run_trial(testbed, trial_of(LARGE), 60.0)
+    assert result.outcome is Outcome.OK, result.reason
+    columns = result.samples["samples"]
+    assert result.metrics[HANDSHAKE.key] == columns["connect_s"][0]
+    assert result.metrics[FIRST_BYTE.key] == columns["ttfb_s"][0]
+    assert result.metrics[HANDSHAKE.key] < result.metrics[FIRST_BYTE.key] < result.metrics[TOTAL.key]
+    assert set(Transfer.with_use(Use.JUDGED)) == {TOTAL, FIRST_BYTE}
+    assert [metric.key for metric in Transfer.with_use(Use.COMPARED)] == [GOODPUT.key, HANDSHAKE.key]
+
+
+def test_a_transfer_that_was_stopped_is_a_bound() -> None:
+    with fake_testbed(World(sabotage=Sabotage(hangs=True))) as testbed:
+        result = run_trial(testbed, trial_of(LARGE), 60.0)
+    assert result.outcome is Outcome.TIMEOUT
+    assert result.metrics["timeout_s"] == 60.0
+
+
+def test_other_bytes_are_found_out() -> None:
+    for sabotage in (Sabotage(shortened=True), Sabotage(altered=True)):
+        with fake_testbed(World(sabotage=sabotage)) as testbed:
+            assert run_trial(testbed, trial_of(LARGE), 60.0).outcome is Outcome.WRONG_CONTENT
+
+
+def test_a_larger_object_is_expected_to_take_longer() -> None:
+    times_s = [guess_s(Condition(FAR, replace(LARGE, path=path))) for path in ("/bytes/1", "/bytes/50000000")]
+    assert times_s[1] > times_s[0] + 1
+
+
+def test_objects_of_any_size_are_made_once_and_are_what_the_host_expects(tmp_path: Path) -> None:
+    for size_bytes in (1, 15_000, objects.LARGEST_BYTES):
+        path = objects.path_of(size_bytes)
+        assert objects.is_on_demand(path)
+        assert objects.size_of(path) == size_bytes
+        assert objects.make(tmp_path, path)
+        assert not objects.make(tmp_path, path)
+        file = tmp_path / path[1:]
+        assert file.stat().st_size == size_bytes
+        if size_bytes < objects.LARGEST_BYTES:
+            assert file.read_bytes() == objects.content(path)
+    assert sorted(file.name for file in (tmp_path / "bytes").iterdir()) == sorted(["1", "15000", "67108864"])
+
+
+@pytest.mark.parametrize("path", ["/bytes/0", "/bytes/67108865", "/bytes/1e3", "/bytes/../1", "/1k", "/", "/bytes/01"])
+def test_nothing_else_is_made(tmp_path: Path, path: str) -> None:
+    assert not objects.is_on_demand(path)
+    with pytest.raises(ValueError, match="not made on demand"):
+        objects.make(tmp_path, path)
+    assert list(tmp_path.iterdir()) == []
