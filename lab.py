@@ -23,8 +23,9 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
 
 
 def run_matrix(
-    matrix: Matrix, reports: Path, engine: str, resume: Path | None, cluster: str | None = None, **wanted: bool
-) -> int:
+    matrix: Matrix, reports: Path, engine: str, resume: Path | None, cluster: str | None = None, *,
+    verbose: bool = False, **wanted: bool,
+) -> int:  # fmt: skip
     """Run every trial of the matrix; a report follows each block, the last one as `wanted`. Returns the exit code."""
     from headwind.cli.cluster import bench_far
     from headwind.cli.progress import console
@@ -43,7 +44,7 @@ def run_matrix(
         out.print(f"engine {lanes.first.engine}; run {run.folder}")
         try:
             with run.recording():
-                run_trials(up, run, matrix)
+                run_trials(up, run, matrix, verbose=verbose)
                 lanes.retire()
         finally:  # Ctrl-C and a broken lab too leave a whole report
             run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
@@ -91,7 +92,7 @@ def bench_here(matrix: Matrix, reports: Path, engine: str, earlier: Run | None, 
         yield Bench(lanes, facts, os.uname().nodename, os.cpu_count() or 1)
 
 
-def run_trials(bench: Bench, run: Run, matrix: Matrix) -> None:
+def run_trials(bench: Bench, run: Run, matrix: Matrix, *, verbose: bool) -> None:
     """Every block that is still worth its time; each trial is on disk before its lane begins the next one."""
     from headwind.cli.progress import Reporter, console
     from headwind.model import Result
@@ -104,7 +105,7 @@ def run_trials(bench: Bench, run: Run, matrix: Matrix) -> None:
     scheduler = Scheduler(matrix, run.results(), left_s, bench.lanes.most, bench.cores)
     scheduler.repeat(scheduler.begun_elsewhere(bench.host))
     redraw = redrawing(run, scheduler.judge)
-    with Reporter(console(), scheduler).showing() as show:
+    with Reporter(console(), scheduler, verbose=verbose).showing() as show:
         for event in bench.lanes.run(scheduler, run):
             match event:
                 case Begun(lane, trial):
@@ -125,7 +126,8 @@ def command_run(options: argparse.Namespace) -> int:
     matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(commands.matrix_path(options))
     matrix = commands.with_options(matrix, options)
     reports = commands.reports_folder(options)
-    return run_matrix(matrix, reports, options.engine, resume, options.cluster, junit=options.junit, full=options.full)
+    wanted = {name: getattr(options, name) for name in ("verbose", "junit", "full")}
+    return run_matrix(matrix, reports, options.engine, resume, options.cluster, **wanted)
 
 
 COMMANDS = {"run": command_run, **commands.COMMANDS}

@@ -231,6 +231,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     commands.choices["worker"].add_argument("address", metavar="ADDRESS", help="of a dask scheduler (`dask scheduler`)")
     commands.choices["worker"].add_argument("--name", help="what reports call this machine (default: its own name)")
+    commands.choices["run"].add_argument("-v", "--verbose", action="store_true", help="a line for each trial, too")
     commands.choices["compare"].add_argument("earlier", metavar="RUN_A", help="a run folder")
     commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
     commands.choices["compare"].add_argument(

@@ -1,19 +1,23 @@
-"""Progress of a run: a bar with the time left on a terminal, else one plain line per trial."""
+"""Progress of a run: a line for each block, and on a terminal a bar with what each lane does and the time left."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from headwind.format import about
-from headwind.model import Result, Trial
+from headwind.arm import Arm
+from headwind.format import about, observed_text
+from headwind.model import Block, Matrix, Outcome, Result, Trial
+from headwind.observed import figure
 from headwind.plan.forecast import short_of_time
 from headwind.plan.scheduler import Scheduler
+from headwind.report.answer import name_of
+from headwind.report.standing import first_in
 
 
 def console() -> Console:
@@ -30,12 +34,31 @@ def line_of(result: Result, number: int, total: int) -> str:
     return f"[{number:>4}/{total}] {name:<32} {result.outcome.value:<8} {figures}{reason}"
 
 
-class Reporter:
-    """Told of every trial's start and end; it asks the scheduler how far the run is, and tells it nothing."""
+def block_line(block: Block, row: Mapping[Arm, Result], matrix: Matrix) -> str:
+    """`delay #49  h1 590 ms  h2 650 ms  h3 600 ms  h1 first`: the latest attempt of every arm that ran."""
+    metric = block.condition.workload.primary()
+    told = [f"{name_of(block.condition, matrix.conditions)} #{block.index}"]
+    for arm in matrix.arms_in(block.condition):
+        if result := row.get(arm):
+            is_time = result.outcome in (Outcome.OK, Outcome.TIMEOUT)
+            told.append(
+                f"{arm} {observed_text(metric.key, figure(result, metric)) if is_time else result.outcome.value}"
+            )
+    firsts, _ = first_in({block.index: row}, matrix.arms) if row else ({}, 0)
+    return "  ".join([*told, *(f"{arm} first" for arm in firsts)])
 
-    def __init__(self, out: Console, scheduler: Scheduler) -> None:
-        self._out, self._scheduler = out, scheduler
+
+class Reporter:
+    """Told of every trial's start and end; it asks the scheduler how far the run is, and tells it nothing.
+
+    Trials have lines of their own where that is asked for (`verbose`), and where they did not go well.
+    """
+
+    def __init__(self, out: Console, scheduler: Scheduler, *, verbose: bool = False) -> None:
+        self._out, self._scheduler, self._verbose = out, scheduler, verbose
         self._lanes: dict[int, str] = {}  # what runs in each
+        self._blocks: dict[int, Block] = {}  # of which block that is
+        self._rows: dict[str, dict[Arm, Result]] = {}  # what came of it so far, by the block's id
         self._settled: list[str] = []
         self._said = ""  # how far the run is: `settled 9 of 24, 6 min left`
         self._bar: Progress | None = None
@@ -50,19 +73,25 @@ class Reporter:
 
     def begun(self, lane: int, trial: Trial) -> None:
         """Show what runs now."""
-        self._lanes[lane] = f"{trial.block.id} {trial.arm.name}"
+        self._lanes[lane], self._blocks[lane] = f"{trial.block.id} {trial.arm.name}", trial.block
         self._show()
 
     def finished(self, result: Result) -> None:
-        """One line per trial, of which the scheduler was told before; it scrolls above the bar on a terminal."""
-        self._out.print(escape(line_of(result, *self._scheduler.counts)), highlight=False)
+        """A trial has ended, of which the scheduler was told before; its line scrolls above the bar on a terminal."""
+        self._rows.setdefault(result.trial.block.id, {})[result.trial.arm] = result
+        if self._verbose or result.outcome is not Outcome.OK:
+            self._out.print(escape(line_of(result, *self._scheduler.counts)), highlight=False)
         self._show()
 
     def ended(self, lane: int) -> None:
         """A block has ended: what it settled, how far the run is, and how long it should take yet."""
+        matrix = self._scheduler.matrix
         words = f"{about(self._scheduler.expected_s(len(self._lanes)))} left"
+        words += f" of {about(matrix.repeat.budget_s)}" if matrix.repeat.budget_s else ""
         self._lanes.pop(lane, None)
-        if self._scheduler.matrix.repeat.is_adaptive:
+        block = self._blocks.pop(lane, None)
+        line = block_line(block, self._rows.pop(block.id, {}), matrix) if block else ""
+        if matrix.repeat.is_adaptive:
             settled = self._scheduler.settled()
             for verdict in settled:
                 if verdict not in self._settled:
@@ -70,7 +99,9 @@ class Reporter:
             self._settled = settled
             words = f"settled {len(settled)} of {self._scheduler.comparisons}, {words}"
         if self._bar is None and words != self._said:
-            self._out.print(words, highlight=False)
+            line = f"{line}  ({words})" if line else words
+        if line:
+            self._out.print(escape(line), highlight=False)
         self._said = words
         self._show()
 

@@ -26,12 +26,18 @@ class Shown:
     """A scheduler and what is shown of it: told of a result in the order in which the lab does it."""
 
     def __init__(
-        self, *, terminal: bool, matrix: Matrix = MATRIX, results: Sequence[Result] = (), left_s: float = math.inf
+        self,
+        *,
+        terminal: bool,
+        matrix: Matrix = MATRIX,
+        results: Sequence[Result] = (),
+        left_s: float = math.inf,
+        verbose: bool = True,
     ) -> None:
         self.out = io.StringIO()
         self.scheduler = Scheduler(matrix, results, lambda: left_s)
         screen = Console(file=self.out, width=140, force_terminal=terminal, color_system=None)
-        self.reporter = Reporter(screen, self.scheduler)
+        self.reporter = Reporter(screen, self.scheduler, verbose=verbose)
 
     def finished(self, result: Result) -> None:
         """A trial ended."""
@@ -58,7 +64,7 @@ def test_a_trial_without_a_time_shows_none_and_says_why_in_one_line() -> None:
     assert "stopped after 60.0 s" in line_of(fake.timeout(FIRST), 1, 3)
 
 
-def test_without_a_terminal_every_trial_is_one_plain_line() -> None:
+def test_where_it_is_asked_for_every_trial_is_one_plain_line() -> None:
     shown = Shown(terminal=False)
     with shown.reporter.showing():
         for trial in (FIRST, SECOND, THIRD):
@@ -125,6 +131,58 @@ def test_with_several_lanes_the_bar_says_what_runs_in_each() -> None:
         assert f"clean [b]/article#0 {trial.arm.name}" in shown.out.getvalue()
 
 
+def run_block(shown: Shown, *results: Result) -> list[str]:
+    """The lines of a block with these results, on lane 1."""
+    for result in results:
+        shown.reporter.begun(1, result.trial)
+        shown.finished(result)
+    shown.reporter.ended(1)
+    return shown.out.getvalue().splitlines()
+
+
+def test_a_block_is_a_line_with_every_time_and_who_was_first() -> None:
+    shown = Shown(terminal=False, verbose=False)
+    took_s = {"h1": 0.59, "h2": 0.65, "h3": 0.6}
+    (line,) = run_block(shown, *(fake.ok(trial, took_s[trial.arm.name]) for trial in BLOCK.trials()))
+    assert line.startswith("clean [b] #0  h1 590 ms  h2 650 ms  h3 600 ms  h1 first  (0 s left")
+    assert len(line) <= 100
+
+
+def test_a_trial_that_did_not_go_well_has_its_line_and_its_word_in_the_blocks() -> None:
+    shown = Shown(terminal=False, verbose=False)
+    timed_out, failed, went_well = sorted(BLOCK.trials(), key=lambda trial: trial.arm.name)
+    results = {
+        "h1": fake.timeout(timed_out), "h2": fake.failed(failed, 2.0, 990), "h3": fake.ok(went_well, 2.0),
+    }  # fmt: skip
+    *lines, last = run_block(shown, *(results[trial.arm.name] for trial in BLOCK.trials()))
+    assert sorted(line.split("#0 ")[1].split()[1] for line in lines) == ["failed", "timeout"]
+    assert last.startswith("clean [b] #0  h1 > 60 s  h2 failed  h3 2.00 s  h3 first")
+
+
+def test_of_an_attempt_that_was_made_again_the_last_one_counts() -> None:
+    shown = Shown(terminal=False, verbose=False)
+    again = [fake.ok(trial, 1.0 if trial == FIRST else 2.0, attempt=1) for trial in BLOCK.trials()]
+    last = run_block(shown, fake.lab_error(FIRST), *again)[-1]
+    assert f"{FIRST.arm} 1.00 s" in last
+    assert f"{FIRST.arm} first" in last
+
+
+def test_two_lanes_keep_their_blocks_apart() -> None:
+    matrix = replace(MATRIX, repeat=Repetition.fixed(2))
+    one, other = (plan_block(matrix, matrix.conditions[0], index) for index in range(2))
+    shown = Shown(terminal=False, matrix=matrix, verbose=False)
+    for trial, beside in zip(one.trials(), other.trials(), strict=True):
+        shown.reporter.begun(1, trial)
+        shown.reporter.begun(2, beside)
+        shown.finished(fake.ok(trial, 1.0))
+        shown.finished(fake.ok(beside, 3.0))
+    shown.reporter.ended(2)
+    shown.reporter.ended(1)
+    first, second = shown.out.getvalue().splitlines()
+    assert first.startswith("clean [b] #1  h1 3.00 s  h2 3.00 s  h3 3.00 s")
+    assert second.startswith("clean [b] #0  h1 1.00 s  h2 1.00 s  h3 1.00 s")
+
+
 @pytest.mark.parametrize(("left_s", "words"), [(360.0, "6 min left"), (45.0, "45 s left")])
 def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_left(left_s: float, words: str) -> None:
     matrix = replace(MATRIX, repeat=Repetition(1, 60))
@@ -134,7 +192,9 @@ def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_le
         shown.finished(fake.timeout(trial, 60.0))
     shown.reporter.ended(1)
     shown.reporter.ended(1)
-    assert shown.out.getvalue().splitlines()[3:] == [f"settled 0 of 3, {words}"]
+    assert shown.out.getvalue().splitlines()[3:] == [
+        f"clean [b] #0  h1 > 60 s  h2 > 60 s  h3 > 60 s  (settled 0 of 3, {words} of 15 min)"
+    ]
 
 
 def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:

@@ -43,7 +43,7 @@ def run_lab(suite: str, matrix: Path, reports: Path) -> int:
     """`lab.py run` with the kernel of `suite` in the router; the exit code."""
     prepared = with_kernel(images.ensure_images(print), suite)
     with patch.object(images, "ensure_images", lambda _: prepared):
-        return lab.run_matrix(load_matrix(matrix), reports, "uml", None, junit=False)
+        return lab.run_matrix(load_matrix(matrix), reports, "uml", None, verbose=True, junit=False)
 
 
 def main() -> int:

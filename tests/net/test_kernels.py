@@ -41,7 +41,8 @@ def run(suite: str, text: str, folder: Path) -> list[Result]:
     except DockerError as error:
         pytest.skip(f"no kernel of {suite} to be had: {error}")
     with patch.object(images, "ensure_images", lambda _: prepared):
-        code = lab.run_matrix(load_matrix(folder / "matrix.yaml"), folder / "reports", "uml", None, junit=False)
+        matrix, reports = load_matrix(folder / "matrix.yaml"), folder / "reports"
+        code = lab.run_matrix(matrix, reports, "uml", None, verbose=True, junit=False)
     (made,) = (folder / "reports").iterdir()
     results = results_in(made)
     assert code == 0, [result.reason for result in results]

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from headwind.arm import H2, Arm, Protocol, Role
 from headwind.format import clean
 from headwind.model import Repetition
+from headwind.report.answer import trust
 from headwind.report.formats.markdown import code, summary_md, text
 from headwind.run.data import RunData
 from tests.fake import PROFILES, checked_matrix, example_matrix, ok, trials_of
@@ -128,6 +129,15 @@ def test_a_self_check_that_failed_comes_before_everything_and_cannot_be_overlook
     assert list(shown).index(alarm) == 1, "after the heading"
     assert words(alarm).count("self-check FAILED") == 3
     assert not [item for item in shown.iter("li") if "FAILED" in words(item)]
+
+
+@pytest.mark.parametrize("name", ["mixed", "checked", "in-progress"])
+def test_the_page_of_a_job_says_what_to_trust_as_the_report_does(name: str) -> None:
+    data = RUNS[name]().data(name)
+    shown = words(page(summary(data)))
+    assert trust(data)
+    for item in trust(data):
+        assert f"{item.mark} {plain(item.text)}" in shown
 
 
 def test_what_is_open_has_a_price() -> None:

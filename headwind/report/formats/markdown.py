@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from headwind.format import arm_name, clean, counted, moment, override_texts, setting
 from headwind.report import verdicts as describe
 from headwind.report import words
-from headwind.report.answer import headline, seen, workloads
+from headwind.report.answer import headline, otherwise, seen, trust, workloads
 from headwind.report.standing import standings
 from headwind.report.summary import notices
 from headwind.run.data import RunData
@@ -38,7 +38,8 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
         f"## {text(data.matrix.title) or 'Headwind'}",
         "\n>\n".join(f"> **⚠ {text(describe.check_text(check))}**" for check in failed),
         f"**{text(headline(data))}** {text(seen(data, standings(data)))}",
-        text(" ".join([*workloads(data), words.headline(data)])),
+        text(" ".join([*otherwise(data), *workloads(data), words.headline(data)])),
+        text(" · ".join(f"{item.mark} {item.text}" for item in trust(data))),
         _list(f"⚠ {counted(len(notice.trials), 'trial')}: {text(notice.text)}" for notice in notices(data)),
         "\n".join(_table(verdicts)),
         _legend(verdicts.rule) if verdicts.compared else "",
