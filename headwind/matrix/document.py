@@ -13,7 +13,7 @@ from pydantic import ConfigDict, ValidationError, ValidationInfo, field_validato
 from pydantic.json_schema import GenerateJsonSchema
 
 from headwind.arm import Congestion, Protocol, arm_named
-from headwind.matrix import values
+from headwind.matrix import sweep, values
 from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_slips
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any
@@ -273,6 +273,18 @@ class MatrixKeys(Keys):
 
 def parse(tree: dict[str, Any]) -> MatrixKeys:
     """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong."""
+    expanded = sweep.expand(tree)
+    try:
+        found = _parse(expanded.tree)
+    except Slips as error:
+        raise Slips(
+            expanded.slips + [Slip(expanded.home(slip.path), slip.mistake, slip.at_key) for slip in error.slips]
+        ) from None
+    raise_any(expanded.slips)
+    return found
+
+
+def _parse(tree: dict[str, Any]) -> MatrixKeys:
     names = {
         field: list(tree[field]) if isinstance(tree.get(field), dict) else [] for field in ("profiles", "workloads")
     }
@@ -306,4 +318,6 @@ class _Schema(GenerateJsonSchema):
 def schema() -> dict[str, Any]:
     """The JSON schema (2020-12) of matrix.yaml, for editors."""
     dialect = {"$schema": GenerateJsonSchema.schema_dialect}
-    return dialect | MatrixKeys.model_json_schema(schema_generator=_Schema)
+    found = dialect | MatrixKeys.model_json_schema(schema_generator=_Schema)
+    sweep.as_written(found["$defs"]["DirectionKeys"]["properties"])
+    return found

@@ -21,6 +21,7 @@ import yaml
 from headwind.matrix.complaint import Complaint, MatrixError
 from headwind.matrix.document import MatrixKeys, parse, schema
 from headwind.matrix.mistakes import Slips
+from headwind.matrix.sweep import expand
 from headwind.matrix.units import harmless, nearest, quoted
 from headwind.model import Matrix
 
@@ -134,9 +135,9 @@ class _Document:
 
     def about(self, messages: Mapping[Keys, str], hint: str) -> tuple[Complaint, ...]:
         """Complaints about keys of a matrix that is valid."""
-        self._tree()
+        expanded = expand(self._tree())
         for path, message in messages.items():
-            self._complain(self._at(path, at_key=True), message, hint)
+            self._complain(self._at(expanded.home(path), at_key=True), message, hint)
         return tuple(sorted(self._complaints))
 
     def _complain(self, place: Place, message: str, hint: str = "") -> None:

@@ -1,0 +1,186 @@
+"""Sweeps in a matrix: a profile of which one key has several values becomes a profile for each of them.
+
+`loss: [0%, 1%, 5%]` names the values, `delay: {from: 0ms, to: 200ms, steps: 5}` spaces them evenly. This works on the
+text as it was read, so that the keys of a profile know nothing of it; what is found wrong later is led back to its
+place by `Expanded.home`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from headwind.matrix.mistakes import Slip, Slips
+from headwind.matrix.units import RATE, RATIO, TIME, Mistake, Unit, quoted, whole
+
+SWEPT: Mapping[str, Unit] = {
+    "delay": TIME, "jitter": TIME, "loss": RATIO, "duplicate": RATIO, "corrupt": RATIO, "reorder": RATIO, "rate": RATE,
+}  # fmt: skip
+DIRECTIONS = ("uplink", "downlink", "both")
+MOST_STEPS = 50
+RANGE = frozenset({"from", "to", "steps"})
+_DIGITS = Decimal("0.000001")  # of a value in its unit: enough for any step, and short to read
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class Expanded:
+    """A matrix in which every profile is one network."""
+
+    tree: dict[str, Any]
+    slips: list[Slip] = field(default_factory=list)  # what is wrong with the sweeps themselves
+    names: dict[str, list[str]] = field(default_factory=dict)  # by the name of a sweep: those of its profiles
+    places: dict[str, tuple[str, Path, Path]] = field(default_factory=dict)  # by profile: sweep, its key, its value
+    origins: dict[Path, list[int]] = field(default_factory=dict)  # by list of names: where each stood in the file
+
+    def home(self, path: Path) -> Path:
+        """Where in the file that is which lies here in the tree."""
+        if path[:1] == ("profiles",) and len(path) > 1 and path[1] in self.places:
+            sweep, at, value = self.places[str(path[1])]
+            rest = path[2:]
+            return ("profiles", sweep, *(value if rest[: len(at)] == at else rest))
+        for place, origins in self.origins.items():
+            if path[: len(place)] == place and len(path) > len(place) and isinstance(index := path[len(place)], int):
+                return (*place, origins[index], *path[len(place) + 1 :])
+        return path
+
+
+def expand(tree: Mapping[str, Any]) -> Expanded:
+    """The matrix with a profile for each value of each sweep, and their names where a sweep is named."""
+    found = Expanded(dict(tree))
+    if isinstance(profiles := tree.get("profiles"), dict):
+        found.tree["profiles"] = dict(_profiles(profiles, found))
+    if found.names:
+        _name(found)
+    return found
+
+
+def _profiles(profiles: Mapping[str, Any], found: Expanded) -> Iterator[tuple[str, Any]]:
+    for name, profile in profiles.items():
+        swept = list(_swept(profile))
+        if not swept:
+            yield name, profile
+            continue
+        if len(swept) > 1:
+            message = f"{quoted(name)} has several values in {' and in '.join(quoted('.'.join(at)) for at in swept)}"
+            found.slips.append(Slip(("profiles", name, *swept[1]), Mistake(message, "one key of a profile may")))
+        (direction, key), *_ = swept
+        try:
+            values = _values(key, profile[direction][key])
+        except Slips as error:
+            found.slips += [
+                Slip(("profiles", name, direction, key, *each.path), each.mistake, each.at_key) for each in error.slips
+            ]
+            yield (
+                name,
+                {**profile, direction: {each: profile[direction][each] for each in profile[direction] if each != key}},
+            )
+            continue
+        found.names[name] = []
+        for index, text in values:
+            one = f"{name} {text}"
+            if one in profiles:
+                taken = Mistake(f"the sweep makes a profile {quoted(one)}, which is there already", "rename one")
+                found.slips.append(Slip(("profiles", name), taken, at_key=True))
+            found.names[name].append(one)
+            value: Path = (direction, key) if index is None else (direction, key, index)
+            found.places[one] = (name, (direction, key), value)
+            yield one, {**profile, direction: {**profile[direction], key: text}}
+
+
+def _swept(profile: Any) -> Iterator[tuple[str, str]]:
+    """Direction and key of everything in a profile that has several values."""
+    for direction in DIRECTIONS:
+        keys = profile.get(direction) if isinstance(profile, dict) else None
+        for key, value in keys.items() if isinstance(keys, dict) else ():
+            if key in SWEPT and (
+                isinstance(value, list) or (isinstance(value, dict) and value.keys() & {"from", "to"})
+            ):
+                yield direction, key
+
+
+def _without(keys: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in keys.items() if name != key}
+
+
+def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
+    """The texts of a sweep's values, and the place of each in its list. Raises Slips."""
+    if isinstance(written, dict):
+        return [(None, text) for text in _spaced(SWEPT[key], written)]
+    if not 2 <= len(written) <= MOST_STEPS:
+        hint = "a single one needs no list" if len(written) == 1 else f"a sweep has 2 to {MOST_STEPS}"
+        raise Slips([Slip((), Mistake(f"this list has {len(written)} values", hint))])
+    slips, seen = [], set[Decimal]()
+    for index, text in enumerate(written):
+        try:
+            value = SWEPT[key].parse(text)
+        except Mistake as mistake:
+            slips.append(Slip((index,), mistake))
+            continue
+        if value in seen:
+            slips.append(Slip((index,), Mistake(f"{quoted(text)} is there twice", "each value is one network")))
+        seen.add(value)
+    if slips:
+        raise Slips(slips)
+    return list(enumerate(written))
+
+
+def _spaced(unit: Unit, written: Mapping[str, Any]) -> list[str]:
+    """Evenly spaced values, in the unit in which the end is written. Raises Slips."""
+    slips = [Slip((name,), Mistake(f"unknown key {quoted(name)}", "a range has from, to and steps"), at_key=True)
+             for name in written if name not in RANGE]  # fmt: skip
+    slips += [Slip((), Mistake(f"`{name}` is missing", "such as {from: 0%, to: 10%, steps: 5}"))
+              for name in sorted(RANGE - written.keys())]  # fmt: skip
+    parsed: dict[str, Any] = {}
+    for name in RANGE & written.keys():
+        try:
+            parsed[name] = whole(written[name], 2, MOST_STEPS) if name == "steps" else unit.parse(written[name])
+        except Mistake as mistake:
+            slips.append(Slip((name,), mistake))
+    if not slips and parsed["from"] >= parsed["to"]:
+        slips.append(Slip(("to",), Mistake(f"{quoted(written['to'])} is not above {quoted(written['from'])}")))
+    if slips:
+        raise Slips(slips)
+    suffix = written["to"].lstrip("0123456789.")
+    first, last, steps = parsed["from"] / unit.factors[suffix], parsed["to"] / unit.factors[suffix], parsed["steps"]
+    between = [first + (last - first) * step / (steps - 1) for step in range(steps)]
+    return [f"{value.quantize(_DIGITS).normalize():f}{suffix}" for value in between]
+
+
+def _name(found: Expanded) -> None:
+    """Put the names of its profiles where a sweep is named: in `conditions` and in `selfcheck`."""
+    conditions, check = found.tree.get("conditions"), found.tree.get("selfcheck")
+    if isinstance(conditions, list):
+        found.tree["conditions"] = [
+            _named(entry, ("profiles",), ("conditions", index), found) for index, entry in enumerate(conditions)
+        ]
+    found.tree.update({"selfcheck": _named(check, ("again", "slower"), ("selfcheck",), found)} if check else {})
+
+
+def _named(entry: Any, lists: Sequence[str], place: Path, found: Expanded) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    entry = dict(entry)
+    for name in lists:
+        if isinstance(entry.get(name), list):
+            pairs = [(index, one) for index, each in enumerate(entry[name])
+                     for one in (found.names.get(each, [each]) if isinstance(each, str) else [each])]  # fmt: skip
+            entry[name] = [one for _, one in pairs]
+            found.origins[*place, name] = [index for index, _ in pairs]
+    return entry
+
+
+def as_written(properties: dict[str, Any]) -> None:
+    """Let the JSON schema of a direction take the values of a sweep, too."""
+    for name, unit in SWEPT.items():
+        value = {"type": "string", "pattern": unit.pattern}
+        several = {"type": "array", "items": value, "minItems": 2, "maxItems": MOST_STEPS, "uniqueItems": True}
+        steps = {"type": "integer", "minimum": 2, "maximum": MOST_STEPS}
+        spaced = {"type": "object", "properties": {"from": value, "to": value, "steps": steps},
+                  "required": sorted(RANGE), "additionalProperties": False}  # fmt: skip
+        own = properties[name]
+        said = {"description": own.pop("description")}
+        properties[name] = said | {"anyOf": [*own.pop("anyOf", [own] if own else []), several, spaced]}
