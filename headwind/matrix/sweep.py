@@ -74,10 +74,7 @@ def _profiles(profiles: Mapping[str, Any], found: Expanded) -> Iterator[tuple[st
             found.slips += [
                 Slip(("profiles", name, direction, key, *each.path), each.mistake, each.at_key) for each in error.slips
             ]
-            yield (
-                name,
-                {**profile, direction: {each: profile[direction][each] for each in profile[direction] if each != key}},
-            )
+            yield name, {**profile, direction: _without(profile[direction], key)}
             continue
         found.names[name] = []
         for index, text in values:

@@ -79,7 +79,7 @@ def test_an_editor_accepts_it() -> None:
         ("20ms, loss", "[20ms, 30ms], loss", ["several values in `downlink.delay` and in `downlink.loss`"]),
         ("from: 0ms, ", "", ["6:23: `from` is missing"]),
         ("steps: 5", "steps: 1", ["6:53: "]),
-        ("steps: 5", "step: 5", ["6:47: unknown key `step`", "`steps` is missing"]),
+        ("steps: 5", "step: 5", ["6:46: unknown key `step`", "`steps` is missing"]),
         ("to: 200ms", "to: 200", ["6:39: `200` has no unit"]),
         ("to: 200ms", "to: 0ms", ["6:39: `0ms` is not above `0ms`"]),
         ("slower: [lossy]", "slower: [lossy, far]", ["12:59: `far 0ms` has no delay that could be longer"]),
