@@ -59,7 +59,7 @@ def headline(data: RunData) -> str:
 
 def _share(count: int, total: int, place: str) -> str:
     if count == total:
-        return f"the {place}" if total == 1 else f"all {counted(total, place)}"
+        return {1: f"the {place}", 2: f"both {place}s"}.get(total, f"all {counted(total, place)}")
     return f"{count} of {counted(total, place)}"
 
 

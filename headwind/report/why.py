@@ -8,6 +8,7 @@ the slowest handshake it is, since nothing is done on a connection before its ha
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -203,7 +204,7 @@ def _last_tenth(condition: Condition) -> Seconds:
 
 
 def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
-    """Whose total is little else than its slowest handshake: each trial by itself, then the median."""
+    """Whose total is little else than its slowest handshake: each trial by itself, then the median, rounded down."""
     workload, shares = standing.condition.workload, dict[Arm, float]()
     for arm in arms if workload.handshake else ():
         finished = [row[arm].metrics for row in standing.rows.values() if arm in row and row[arm].outcome is Outcome.OK]
@@ -213,14 +214,12 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
             shares[arm] = min(statistics.median(parts), 1.0)
     if len(shares) > MOST_NAMED:
         least = 100 * min(shares.values())
-        yield f"The slowest handshake is {least:.0f} % or more of the total for {len(shares)} arms."
+        yield f"The slowest handshake is {math.floor(least)} % or more of the total for {len(shares)} arms."
     elif len(shares) > 1:
-        told = (f"{100 * share:.0f} % ({arm})" for arm, share in shares.items())
+        told = (f"{math.floor(100 * share)} % ({arm})" for arm, share in shares.items())
         yield f"The slowest handshake is {enumerated(told)} of the total."
-    else:
-        yield from (
-            f"{arm_name(arm)}'s total is {100 * share:.0f} % its slowest handshake." for arm, share in shares.items()
-        )
+    for arm, share in shares.items() if len(shares) == 1 else ():
+        yield f"{arm_name(arm)}'s total is {math.floor(100 * share)} % its slowest handshake."
 
 
 def _early(tracks: Sequence[Track]) -> Iterator[str]:

@@ -48,15 +48,15 @@ def raced(speeds: dict[Arm, float], *profiles: Profile, repeat: int = 12) -> Run
 @pytest.mark.parametrize(
     ("speeds", "said"),
     [
-        ((1, 1, 2), "HTTP/3 beats HTTP/1.1 and HTTP/2 in all 2 networks; HTTP/2 and HTTP/1.1 tie in 2."),
-        ((3, 1, 2), "HTTP/1.1 beats HTTP/2 and HTTP/3 in all 2 networks; HTTP/3 beats HTTP/2 in 2."),
+        ((1, 1, 2), "HTTP/3 beats HTTP/1.1 and HTTP/2 in both networks; HTTP/2 and HTTP/1.1 tie in 2."),
+        ((3, 1, 2), "HTTP/1.1 beats HTTP/2 and HTTP/3 in both networks; HTTP/3 beats HTTP/2 in 2."),
         (
             (1, 1, 1.052),
-            "HTTP/2 and HTTP/1.1 tie in all 2 networks. HTTP/3 against HTTP/1.1 and HTTP/3 against HTTP/2 are open.",
+            "HTTP/2 and HTTP/1.1 tie in both networks. HTTP/3 against HTTP/1.1 and HTTP/3 against HTTP/2 are open.",
         ),
         (
             (1, 1, 1),
-            "All tie in all 2 networks.",
+            "All tie in both networks.",
         ),
     ],
 )

@@ -198,7 +198,7 @@ def test_larger_trials_weigh_more_and_unknown_weights_weigh_the_same() -> None:
 def test_a_network_that_was_not_the_requested_one_is_marked() -> None:
     data = RUNS["mixed"]().data("mixed")
     rows = [row for row in table(section(parse(page_of("mixed")), "truth")) if "✗" in row[-1]]
-    assert [(row[0], row[2], row[-1][:8]) for row in rows] == [("loss article", "loss", "✗ 8 of 9")]
+    assert [(row[0], row[2], row[-1][:8]) for row in rows] == [("loss", "loss", "✗ 8 of 9")]
     condition = next(item for item in data.matrix.conditions if item.profile.name == "loss")
     (truth,) = [item for item in truth_table(data, condition) if item.passed < item.trials]
     assert truth.lowest is not None
