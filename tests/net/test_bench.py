@@ -13,7 +13,7 @@ BENCHES = {
     "clean_path.py": "--pairs 1 --requests 50 --connections 5 --streams 2",
     "overhead.py": "--trials 1",
     "noise.py": "repeat --runs 1 --profile clean --most 9 --budget 5s",
-    "lanes.py": "--profiles delay,loss --blocks 1 --requests 100 --lanes 2",
+    "lanes.py": "--profiles clean,delay --blocks 1 --requests 100 --lanes 2",
     "report.py": "--trials 120 --times 1",
     "judging.py": "--trials 60 --times 1",
 }
@@ -21,7 +21,7 @@ PRINTED = {
     "clean_path.py": ["h1: uml", "h2: uml", "h3: uml", "n=1"],
     "overhead.py": ["clean, with the probe train: 1 trials", "delay, without the probe train: 1 trials"],
     "noise.py": ["| 1 | clean/article | h2-again against h2", "| finding | runs |"],
-    "lanes.py": ["one lane: ", "--lanes 2: ", "x the time", "| loss/article | h3 |"],
+    "lanes.py": ["one lane: ", "--lanes 2: ", "x the time", "| delay/article | h3 |"],
     "report.py": ["| large | 120 |"],
     "judging.py": ["| 40 | 120 |", "| 360 |"],
 }
