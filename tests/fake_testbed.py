@@ -316,7 +316,7 @@ class FakeClient(FakeAgent):
                 "total_s": total_s, "mean_done_s": 0.4 * total_s, "requests_per_s": asked["requests"] / total_s,
                 "request_p50_s": total_s / 10,
                 "request_p95_s": total_s / 2, "requests_succeeded": succeeded, "requests_failed": broken.failed,
-                "bytes_body": body_bytes,
+                "bytes_body": body_bytes, "goodput_bps": 8 * body_bytes / total_s,
             },
             "samples": {
                 "request_start_s": [0.0] * succeeded, "request_status": [200] * succeeded,

@@ -9,15 +9,19 @@ import pytest
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
 from headwind.metric import Use
-from headwind.model import Block, Condition, Outcome, Trial
+from headwind.model import Block, Condition, Outcome, Repetition, Trial
 from headwind.plan.forecast import guess_s
+from headwind.plan.schedule import plan_blocks
+from headwind.report.files import write_files
 from headwind.run.codec import matrix_from_json, matrix_to_json
+from headwind.run.frames import open_run
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import DONE, TOTAL
 from headwind.workloads.objects import Objects
 from headwind.workloads.transfer import FIRST_BYTE, GOODPUT, HANDSHAKE, Transfer
 from impair.profile import Delay, Direction, Link, Profile
 from nginx import objects
+from tests.fake import recorded
 from tests.fake_testbed import Sabotage, World, fake_testbed
 from tests.matrix_files import MINIMAL, load, refusal
 
@@ -133,6 +137,26 @@ def test_a_transfer_that_was_stopped_is_a_bound() -> None:
         result = run_trial(testbed, trial_of(LARGE), 60.0)
     assert result.outcome is Outcome.TIMEOUT
     assert result.metrics["timeout_s"] == 60.0
+
+
+def test_a_whole_run_of_both_is_judged_by_their_metrics_and_drawn(tmp_path: Path) -> None:
+    conditions = tuple(Condition(Profile("clean"), workload) for workload in (PICTURES, LARGE))
+    matrix = replace(load(MINIMAL, tmp_path), arms=PLAIN, conditions=conditions, repeat=Repetition.fixed(12))
+    world = World(noise_ratio=0.01)
+    with fake_testbed(world) as testbed:
+        results = [run_trial(testbed, trial, 60.0) for block in plan_blocks(matrix) for trial in block.trials()]
+    with recorded(tmp_path, matrix, results) as run:
+        page, frames = write_files(run).read_text(), open_run(run.folder)
+    assert {result.outcome for result in results} == {Outcome.OK}
+    for told in ("60 objects of 10,000 bytes over 6 new connections of HTTP/1.1 and 1 of HTTP/2 and HTTP/3",
+                 "one object of 1,000,000 bytes over a new connection", "The total time of a transfer is"):  # fmt: skip
+        assert told in page
+    judged = frames.verdicts[frames.verdicts["judged"]].groupby("workload", observed=True)["metric"].unique()
+    assert list(judged["pictures"]) == [TOTAL.key, DONE.key]
+    assert list(judged["large"]) == [TOTAL.key, FIRST_BYTE.key]
+    row = frames.verdicts.query("workload == 'large' and candidate == 'h3' and baseline == 'h1'").set_index("metric")
+    assert row.loc[FIRST_BYTE.key, "verdict"] == "faster", "the fake's h3 is faster"
+    assert row.loc[GOODPUT.key, "ratio"] == pytest.approx(row.loc[TOTAL.key, "ratio"]), "more of it is better"
 
 
 def test_other_bytes_are_found_out() -> None:
