@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from headwind.errors import HeadwindError
 from headwind.model import Outcome, Result
 from headwind.run.codec import State
 from headwind.run.journal import Run
@@ -31,12 +32,12 @@ workloads:
   small: {requests: 300, connections: 5, streams: 5}
 """
 TRIALS = 24
-PATIENCE_S = 6  # of the run, for a host that does not answer
-LAB = f"""
+PATIENT_S, HASTY_S = 60, 10  # of the run, for a host that does not answer
+LAB = """
 import lab, sys
 from headwind.cluster import link
-link.PATIENCE_S = {PATIENCE_S}
-sys.exit(lab.main(sys.argv[1:]))
+link.PATIENCE_S = float(sys.argv[1])
+sys.exit(lab.main(sys.argv[2:]))
 """
 START_S = 60.0  # what a process may take to be there, on a busy machine
 
@@ -88,17 +89,24 @@ class Cluster:
         self.await_words(name, f"{name} serves")
         return process
 
-    def run(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def run(self, *arguments: str, patience_s: float = PATIENT_S) -> subprocess.Popen[bytes]:
         return self.start(
-            "run", "-c", LAB, "run", str(self.folder / "matrix.yaml"), "--reports", str(self.folder / "reports"),
-            "--cluster", self.address, *arguments,
+            "run", "-c", LAB, str(patience_s), "run", str(self.folder / "matrix.yaml"), "--cluster", self.address,
+            "--reports", str(self.folder / "reports"), *arguments,
         )  # fmt: skip
 
     def await_trials(self, count: int) -> None:
         end = time.monotonic() + START_S
-        while self.said("run").count("  ok  ") < count:
+        while not any((self.folder / "reports").glob("*/matrix.json")) or self.finished() < count:
             assert time.monotonic() < end, self.said("run")
-            time.sleep(0.05)
+            time.sleep(0.1)
+
+    def finished(self) -> int:
+        """How many trials are on record as done; none while the folder is being made."""
+        try:
+            return sum(result.outcome is Outcome.OK for result in self.results())
+        except HeadwindError:
+            return 0
 
     @property
     def journal(self) -> Path:
@@ -162,7 +170,7 @@ def test_two_workers_run_whole_blocks_of_one_run(cluster: Cluster) -> None:
 def test_a_worker_that_is_killed_loses_no_finished_trial_and_its_blocks_run_again_elsewhere(cluster: Cluster) -> None:
     cluster.worker("alpha", "trial_s=0.3")
     doomed = cluster.worker("beta", "trial_s=0.3")
-    run = cluster.run()
+    run = cluster.run(patience_s=HASTY_S)
     cluster.await_trials(6)
     doomed.kill()
     assert run.wait() == 0, cluster.said("run")
@@ -194,7 +202,7 @@ def test_a_scheduler_that_comes_back_interrupts_nothing(cluster: Cluster) -> Non
 
 def test_a_scheduler_that_stays_away_ends_the_run_and_resume_does_the_rest(cluster: Cluster) -> None:
     cluster.worker("alpha", "trial_s=0.3")
-    run = cluster.run()
+    run = cluster.run(patience_s=HASTY_S)
     cluster.await_trials(4)
     cluster.scheduler.kill()
     cluster.scheduler.wait()
