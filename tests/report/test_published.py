@@ -16,6 +16,7 @@ from headwind.arm import H1, H2, H3, Arm, Protocol
 from headwind.model import Matrix, Published, PublishedRow, Result
 from headwind.report.compare.terminal import warnings
 from headwind.report.html.page import render
+from headwind.report.html.panels import published_pictures
 from headwind.report.published import Row, published_rows, published_verdict, word_for
 from headwind.run.codec import State, Status, matrix_from_json, matrix_to_json
 from headwind.run.data import RunData
@@ -182,6 +183,21 @@ def test_an_article_of_which_nothing_is_compared_stays_with_the_reason() -> None
 def test_without_articles_there_is_nothing_to_show() -> None:
     data = run_data(NETWORKS, [])
     assert published_rows(data, data.judgement) == []
+
+
+def test_the_picture_has_a_cross_for_each_published_ratio_and_an_interval_where_there_are_blocks_enough() -> None:
+    def drawn(blocks: int) -> list[str]:
+        matrix = replace(NETWORKS, published=(ARTICLE,))
+        trials = [trial for trial in trials_of(matrix) if trial.block.index < blocks]
+        data = run_data(matrix, [ok(trial, 1.0 + 0.2 * (trial.arm is H1)) for trial in trials])
+        (picture,) = published_pictures(published_rows(data, data.judgement), data.judgement.rule)
+        assert "first is ahead" in picture.labels
+        return [str(row) for row in picture.rows]
+
+    for blocks, marks in ((12, 1), (2, 1), (0, 0)):
+        clean, delay, loss = drawn(blocks)
+        assert [row.count("published stroke") for row in (clean, delay, loss)] == [1, 1, 0], "one gave no result"
+        assert clean.count("open hollow") == marks
 
 
 # Verdicts and words

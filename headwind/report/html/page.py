@@ -23,7 +23,7 @@ from headwind.report.drift import drift_text, usual_times
 from headwind.report.html import templating
 from headwind.report.html.colours import arm_style
 from headwind.report.html.embedded import embedded
-from headwind.report.html.panels import panels
+from headwind.report.html.panels import panels, published_pictures
 from headwind.report.html.pictures import (
     arm_key,
     condition_pictures,
@@ -162,7 +162,8 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         },
         "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule) for view in views],
         "sweeps": sweep_pictures(matrix, verdicts),
-        "published": published_rows(data, verdicts),
+        "published": (published := published_rows(data, verdicts)),
+        "published_pictures": published_pictures(published, verdicts.rule),
         "profiles": list(dict.fromkeys(item.profile.name for item in matrix.conditions)),
         "workloads": list(dict.fromkeys(item.workload.name for item in matrix.conditions)),
         "both_ways": both_ways,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import log
 
 from markupsafe import Markup
 
@@ -14,6 +15,8 @@ from headwind.model import Condition
 from headwind.report import verdicts as describe
 from headwind.report.html import charts
 from headwind.report.html.charts.forest import ForestAxis
+from headwind.report.published import Row as PublishedRow
+from headwind.report.published import Source
 from headwind.report.standing import first_in
 from headwind.report.verdicts import Word
 from headwind.run.data import RunData
@@ -113,6 +116,41 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
         _firsts(line.pair, rows) if word is Word.FEW else describe.lead_text(finding),
         f"{line.blocks} of {counted(fewest, 'block')}" if word is Word.FEW else counted(line.blocks, "block"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPicture:
+    """The rows of an article: what it published and what was measured, as two marks on one axis."""
+
+    labels: Markup
+    rows: tuple[Markup, ...]
+
+
+def published_pictures(sources: Sequence[Source], rule: Rule) -> list[PublishedPicture]:
+    """One for each article; ratios above 1: the candidate, which a row names first, is ahead."""
+    return [_published(f"published-{number}", source.rows, rule) for number, source in enumerate(sources, 1)]
+
+
+def _published(name: str, rows: Sequence[PublishedRow], rule: Rule) -> PublishedPicture:
+    measured = [_measured(row, rule) for row in rows]
+    printed = [Interval(log(row.published_ratio), log(row.published_ratio), None, 0)
+               for row in rows if row.published_ratio]  # fmt: skip
+    axis = charts.forest_axis(f"{name}-axis", [*filter(None, measured), *printed], rule.margin_ratio)
+    marks = (
+        charts.forest_row(axis, interval, pale=row.word == "no verdict", published=row.published_ratio)
+        for row, interval in zip(rows, measured, strict=True)
+    )
+    return PublishedPicture(charts.forest_labels(axis), tuple(marks))
+
+
+def _measured(row: PublishedRow, rule: Rule) -> Interval | None:
+    """What was measured; below the fewest blocks the median alone, if there is one."""
+    if row.finding is None:
+        return None
+    found = row.finding.comparison.interval
+    if found.n >= fewest_blocks(rule.confidence, rule.anytime):
+        return found
+    return None if found.estimate is None else Interval(found.estimate, found.estimate, found.estimate, found.n)
 
 
 def _firsts(pair: Pair, rows: Rows) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from headwind.report.html.charts.axes import Scale, ticks
-from headwind.report.html.charts.marks import stamp
+from headwind.report.html.charts.marks import crosses, stamp
 from headwind.report.html.charts.ratios import tick_text
 from headwind.report.html.charts.svg import SHARED, chart, element, joined, number, path, text, text_width
 from headwind.verdicts.stats import Interval
@@ -76,27 +76,34 @@ def forest_labels(axis: ForestAxis) -> Markup:
     )  # fmt: skip
 
 
-def forest_row(axis: ForestAxis, interval: Interval, arm: str = "", *, pale: bool = False) -> Markup:
-    """One interval in the colour of `arm` (none: neutral), hollow where pale.
+def forest_row(
+    axis: ForestAxis, interval: Interval | None, arm: str = "", *, pale: bool = False, published: float | None = None
+) -> Markup:
+    """One interval in the colour of `arm` (none: neutral), hollow where pale; and a published ratio as a cross.
 
     The figures stand beside it in the table, so nobody hears it read. An end beyond the axis is an arrow head.
     """
-    estimate, low, high = interval.ratios
-    x = axis.x
-    caps = "".join(f"M{joined((x(end), _MIDDLE - 3))}v6" for end in (low, high) if x.holds(end))
-    heads = ((low < x.low, 0.0, _ARROW), (high > x.high, _WIDTH, -_ARROW))
-    cut = "".join(f"M{number(at)} {number(_MIDDLE)}l{joined((by, -3.5))}v7z" for is_cut, at, by in heads if is_cut)
-    name = arm or "open"
-    mark = Markup()
-    if estimate is not None and x.holds(estimate):
-        mark = stamp(name, [(x(estimate), _MIDDLE)], 4.5, hollow=pale or not arm)
+    parts = [element("use", href=f"#{axis.id}-b")]
+    if interval:
+        parts += _interval(axis, interval, arm, hollow=pale or not arm)
+    if published and axis.x.holds(published):
+        parts.append(crosses("published", [(axis.x(published), _MIDDLE)], 4))
     return element(
         "svg",
-        element("use", href=f"#{axis.id}-b"),
-        path(f"{name} stroke", f"M{joined((x(low), _MIDDLE))}H{number(x(high))}{caps}"),
-        path(f"{name} solid", cut),
-        mark,
+        *parts,
         class_=f"chart forest{' pale' if pale else ''}",
         aria_hidden="true",
         viewBox=f"0 0 {number(_WIDTH)} {number(_ROW)}",
     )
+
+
+def _interval(axis: ForestAxis, interval: Interval, arm: str, *, hollow: bool) -> Iterator[Markup]:
+    estimate, low, high = interval.ratios
+    x, name = axis.x, arm or "open"
+    caps = "".join(f"M{joined((x(end), _MIDDLE - 3))}v6" for end in (low, high) if x.holds(end))
+    heads = ((low < x.low, 0.0, _ARROW), (high > x.high, _WIDTH, -_ARROW))
+    cut = "".join(f"M{number(at)} {number(_MIDDLE)}l{joined((by, -3.5))}v7z" for is_cut, at, by in heads if is_cut)
+    yield path(f"{name} stroke", f"M{joined((x(low), _MIDDLE))}H{number(x(high))}{caps}")
+    yield path(f"{name} solid", cut)
+    if estimate is not None and x.holds(estimate):
+        yield stamp(name, [(x(estimate), _MIDDLE)], 4.5, hollow=hollow)
