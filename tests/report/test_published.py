@@ -165,7 +165,7 @@ def page(*sources: Published) -> str:
 def test_the_page_tells_below_each_article_what_is_not_compared_and_why() -> None:
     rows = (GONE, replace(ARTICLE.rows[0], gap="another network"), replace(GONE, condition_id="<b>"), *ARTICLE.rows[1:])
     shown = page(ARTICLE, replace(ARTICLE, rows=rows))
-    assert shown.count("<table>") == 2
+    assert shown.count("<table ") == 2
     assert shown.count("Not compared") == 1
     assert shown.endswith(
         '<p class="quiet">Not compared: <bdi>gone</bdi>, <bdi>&lt;b&gt;</bdi> '
@@ -177,7 +177,7 @@ def test_an_article_of_which_nothing_is_compared_stays_with_the_reason() -> None
     shown = page(replace(ARTICLE, rows=(GONE,)))
     assert ARTICLE.title in shown
     assert "<bdi>gone</bdi> (there is no such condition)." in shown
-    assert "<table>" not in shown
+    assert "<table" not in shown
 
 
 def test_without_articles_there_is_nothing_to_show() -> None:
