@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import json
 import os
 import random
@@ -34,6 +35,8 @@ T = TypeVar("T")
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
 HERE = "this host"
+UML = "impair.router.uml"
+TURNS = itertools.count(os.getpid())  # of the processors, so that the routers of several lanes lie evenly on all
 # RFC 1918, the least used first; then what RFC 2544 sets aside for measuring networks, where a VPN has all the others.
 POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15")
 POOL_TRIES = 1000
@@ -293,16 +296,17 @@ def _start_agents(
     subnets = ("--client-subnet", addresses.client_subnet, "--server-subnet", addresses.server_subnet)
 
     def start_router(module: str) -> Agent:
-        return start("router", "impair", module, *subnets)
+        turn = ("--turn", str(next(TURNS))) if module == UML else ()
+        return start("router", "impair", module, *subnets, *turn)
 
     client = start("client", "client", "client.agent")
     server = start("server", "server", "nginx.agent")
-    router = start_router("impair.router.uml" if engine == "uml" else "impair.router.agent")
+    router = start_router(UML if engine == "uml" else "impair.router.agent")
     for agent in (client, server, router):
         agent.wait_ready(START_TIMEOUT_S)
     choice = Choice(engine, f"engine {engine}, as asked")
     if engine in ("auto", "kernel"):
-        router, choice = _choose(engine, router, lambda: start_router("impair.router.uml"), profiles)
+        router, choice = _choose(engine, router, lambda: start_router(UML), profiles)
         if not choice.is_plain:
             say(choice.reason)
     outside = start(OUTSIDE, "impair", "impair.router.outside", *subnets) if choice.engine == "uml" else None

@@ -16,7 +16,6 @@ import json
 import mmap
 import os
 import platform
-import random
 import shutil
 import socket
 import struct
@@ -125,11 +124,11 @@ def kernel_arguments(descriptors: dict[str, int], command: list[str]) -> list[st
     ]  # fmt: skip
 
 
-def run(interfaces: dict[str, str], command: list[str]) -> None:
+def run(interfaces: dict[str, str], command: list[str], turn: int = 0) -> None:
     """Run `command` in a user-mode kernel that owns `interfaces` {side: name}, until our standard input ends.
 
-    The command gets `--mailbox DIRECTORY` added, where its requests are (mailbox.py). Raises BootError, also when the
-    kernel ends by itself, and InterfaceError.
+    The command gets `--mailbox DIRECTORY` added, where its requests are (mailbox.py); `turn` is that of its processor.
+    Raises BootError, also when the kernel ends by itself, and InterfaceError.
     """
     kernel = check_host()
     for name in interfaces.values():
@@ -137,7 +136,7 @@ def run(interfaces: dict[str, str], command: list[str]) -> None:
     sockets = {side: open_interface(name) for side, name in interfaces.items()}
     descriptors = {side: packets.fileno() for side, packets in sockets.items()}
     with tempfile.TemporaryDirectory(dir=WORKPLACE) as box:
-        with _one_processor():
+        with _one_processor(turn):
             guest = subprocess.Popen(
                 kernel_arguments(descriptors, [*command, "--mailbox", box]), executable=kernel, stdin=subprocess.PIPE,
                 pass_fds=descriptors.values(), env={**os.environ, "TMPDIR": str(WORKPLACE)},
@@ -151,14 +150,15 @@ def run(interfaces: dict[str, str], command: list[str]) -> None:
 
 
 @contextmanager
-def _one_processor() -> Iterator[None]:
-    """What is started inside stays on one processor, any of those that we may use.
+def _one_processor(turn: int) -> Iterator[None]:
+    """What is started inside stays on one processor: of those that we may use the one whose turn it is.
 
-    A user-mode kernel and its programs are processes that wake each other at every system call: on two processors each
-    call costs twice as much (what a trial asks of the router: 12 ms instead of 4), and frames pass no faster.
+    So the guests of several testbeds lie evenly on all. A user-mode kernel and its programs are processes that wake each
+    other at every system call: on two processors each call costs twice as much (what a trial asks of the router: 12 ms
+    instead of 4), and frames pass no faster.
     """
     allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {random.choice(sorted(allowed))})
+    os.sched_setaffinity(0, {sorted(allowed)[turn % len(allowed)]})
     try:
         yield
     finally:
@@ -197,13 +197,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--client-subnet", metavar="CIDR", required=True)
     parser.add_argument("--server-subnet", metavar="CIDR", required=True)
+    parser.add_argument("--turn", metavar="N", type=int, default=0, help="which processor, counted round and round")
     given = parser.parse_args()
     subnets = {"client": given.client_subnet, "server": given.server_subnet}
     agent = ["python3", "-m", "impair.router.agent", "--engine", "uml"]
     for side, device in DEVICES.items():
         agent += [f"--{side}-port", device]
     try:
-        run({side: interface.interface_in(subnet) for side, subnet in subnets.items()}, agent)
+        run({side: interface.interface_in(subnet) for side, subnet in subnets.items()}, agent, given.turn)
     except (BootError, interface.InterfaceError) as error:
         print(json.dumps({"error": str(error)}), flush=True)  # noqa: T201 - the wire
         raise SystemExit(1) from error

@@ -87,6 +87,16 @@ def test_a_small_buffer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         uml.open_interface("lo")
 
 
+def test_the_guests_of_several_testbeds_lie_evenly_on_the_processors() -> None:
+    allowed = os.sched_getaffinity(0)
+    pinned = []
+    for turn in range(7, 7 + 2 * len(allowed)):
+        with uml._one_processor(turn):
+            pinned += os.sched_getaffinity(0)
+    assert sorted(pinned) == sorted([*allowed, *allowed])
+    assert os.sched_getaffinity(0) == allowed
+
+
 def test_the_kernel_is_told_its_interfaces_and_its_program() -> None:
     words = kernel_arguments({"client": 4, "server": 5}, ["python3", "-m", "impair.router.agent"])
     assert f"vec0:transport=fd,fd=4,depth=128,mac=02:48:57:00:00:01,mtu={MTU_BYTES}" in words
