@@ -12,7 +12,7 @@ from headwind.trial.crowding import lacked_processors
 
 HEADROOM = 0.6  # of the processors may be busy on average: two of them then make something wait a quarter of the time
 UNKNOWN_NEED = 1.0  # processors: what a client that does not wait keeps busy at least
-LANES_PER_CORE = 4  # trials that wait for timers need a tenth of a processor and less
+LANES_PER_CORE = 3  # trials that wait for timers need a tenth of a processor and less
 LANE_BYTES = 600 << 20  # a user-mode kernel of 384 MB, nginx, a client and the agents of three containers
 BOUND_SHARE = 0.5  # of the trials of a condition: where processors limited so many, its blocks run alone
 ALONE_SHARE = 0.4  # of the processors: a block that needs more is soon bound by them, and runs alone

@@ -210,8 +210,7 @@ class Scheduler:
     def _one_beside(self, running: Sequence[Block], waiting: Sequence[Block]) -> Block | None:
         """The block to start beside those that run; None where there is no room, or others should have their turn."""
         alone = self._due_alone(waiting)
-        turn = self.lanes if any(block.id in self._due for block in alone) else TURN_BESIDE * self.lanes
-        if alone and self._beside >= turn:
+        if alone and self._beside >= TURN_BESIDE * self.lanes:
             return None
         busy = [block.condition for block in running]
         for block in waiting:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
 from headwind.trial.crowding import with_neighbours
 from headwind.trial.lane import AnyLane, HostLost, Stopped
+
+APART_S = 0.3  # blocks that could start at once: a trial needs the processors most when its connections begin
 
 
 class Plan(Protocol):
@@ -49,7 +52,6 @@ class Ended:
     lane: int
     again: tuple[Block, ...] = ()  # blocks that must run again
     error: Exception | None = None
-    came_up: bool = True
 
 
 Event = Begun | Result | Ended
@@ -114,8 +116,8 @@ class _Site:
     def __init__(self, first: AnyLane, most: int) -> None:
         self.lanes, self.most = [first], most
         self.company = _Company()
-        self.coming_up = 0  # number of the lane that does; one at a time, because to start containers is work
         self.running: dict[int, Task] = {}  # by the lane's number
+        self.waiting: list[Task] = []  # given, but not begun: for lanes that are not up
         self.lost = False
 
     @property
@@ -124,14 +126,25 @@ class _Site:
         return [lane for lane in self.lanes if lane.number not in self.running]
 
     @property
+    def tasks(self) -> list[Task]:
+        """Given, whether begun or not."""
+        return [*self.running.values(), *self.waiting]
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether further lanes are wanted, which come up once nothing runs."""
+        return len(self.waiting) > len(self.idle) and len(self.lanes) < self.most
+
+    @property
     def is_full(self) -> bool:
-        """Whether no lane can take a block now."""
-        return self.lost or (not self.idle and (self.coming_up > 0 or len(self.lanes) >= self.most))
+        """Whether it can take no further block now."""
+        return self.lost or len(self.tasks) >= self.most or (self.is_growing and bool(self.running))
 
 
 class Lanes:
-    """`with Lanes(first) as lanes`: the first one is up inside, others come up when there is a block for them.
+    """`with Lanes(first) as lanes`: the first one is up inside; all others of a host once it has a block for one.
 
+    To bring a testbed up is work that disturbs trials: further lanes come up together, and nothing runs meanwhile.
     `elsewhere` are the first lanes of further hosts, each with the number that there may be; numbers of lanes are
     unique. A lane that does not come up is done without, and `say` is told, and so is a host that is lost while others
     are left: its blocks run again, whole, elsewhere. Afterwards all lanes are down.
@@ -188,61 +201,72 @@ class Lanes:
             event = self._events.get()
             if isinstance(event, Result):
                 plan.tell([event])
-            else:
-                site = self._site_of(event.lane)
-                if event.lane == site.coming_up:
-                    site.coming_up = 0
-                if isinstance(event, Ended):
-                    self._end(site, event, plan)
+            elif isinstance(event, Ended):
+                self._end(self._site_of(event.lane), event, plan)
             yield event
 
     def _site_of(self, lane: int) -> _Site:
         return next(site for site in self._sites if lane in site.running)
 
     def _hand_out(self, plan: Plan, record: Record) -> None:
-        """A block for each lane that has none, and for as many new ones as may be; hosts take turns."""
-        waiting = list(self._sites)
-        while waiting:
-            waiting = [site for site in waiting if not site.is_full and self._hand_out_to(site, plan, record)]
+        """As many blocks as may run now; hosts take turns."""
+        asking = list(self._sites)
+        while asking:
+            asking = [site for site in asking if not site.is_full and self._ask(site, plan)]
+        for site in self._sites:
+            if site.is_growing and not site.running:
+                self._grow(site)
+            for place in count():
+                if not site.waiting or not site.idle or site.is_growing:
+                    break
+                self._start(site, site.idle[0], site.waiting.pop(0), record, place * APART_S)
 
-    def _hand_out_to(self, site: _Site, plan: Plan, record: Record) -> bool:
-        """Whether there was a block for this host."""
-        others = [task for other in self._sites if other is not site for task in other.running.values()]
-        task = plan.next(site.running.values(), others)
-        if task is None:
-            return False
-        if site.idle:
-            lane = site.idle[0]
-        else:
-            lane = site.lanes[0].another(next(self._numbers))
-            site.coming_up = lane.number
-            site.lanes.append(lane)
-        self._start(site, lane, task, record)
-        return True
+    def _ask(self, site: _Site, plan: Plan) -> bool:
+        """Whether there is a further block for this host."""
+        others = [task for other in self._sites if other is not site for task in other.tasks]
+        if task := plan.next(site.tasks, others):
+            site.waiting.append(task)
+        return task is not None
 
-    def _start(self, site: _Site, lane: AnyLane, task: Task, record: Record) -> None:
+    def _grow(self, site: _Site) -> None:
+        """Bring up all lanes that there may be. Those that do not come up are done without."""
+        further = [site.lanes[0].another(next(self._numbers)) for _ in range(site.most - len(site.lanes))]
+        site.lanes += further
+        with ThreadPoolExecutor(len(further)) as pool:
+            opened = [(lane, pool.submit(lane.open)) for lane in further]
+        for lane, done in opened:
+            error = done.exception()
+            if error and not isinstance(error, HeadwindError):
+                raise error
+            if error:
+                site.lanes.remove(lane)
+        if len(site.lanes) < site.most:
+            site.most = len(site.lanes)
+            why = next(error for _, done in opened if (error := done.exception()))
+            self._say(f"no more than {self.most} lanes: others did not come up: {why}")
+
+    def _start(self, site: _Site, lane: AnyLane, task: Task, record: Record, wait_s: float) -> None:
         notes = _Notes(lane, record, site.company, self._events.put)
         site.company.starts(lane.number, task.block.id)
-        thread = threading.Thread(target=self._work, args=(lane, task, notes), name=f"lane {lane.number}", daemon=True)
+        thread = threading.Thread(
+            target=self._work, args=(lane, task, notes, wait_s), name=f"lane {lane.number}", daemon=True
+        )
         site.running[lane.number], self._threads[lane.number] = task, thread
         thread.start()
 
-    def _work(self, lane: AnyLane, task: Task, notes: _Notes) -> None:
+    def _work(self, lane: AnyLane, task: Task, notes: _Notes, wait_s: float) -> None:
         """What a lane's thread does. However it ends is told, but for a stop: then nobody listens any more."""
-        came_up = bool(lane.lives)
+        time.sleep(wait_s)
         try:
-            if not came_up:
-                lane.open()
-            came_up = True
             ended = Ended(lane.number, lane.run(task, notes))
         except Stopped:
             return
         except Exception as error:  # noqa: BLE001 - it is raised again where all lanes come together
-            ended = Ended(lane.number, error=error, came_up=came_up)
+            ended = Ended(lane.number, error=error)
         self._events.put(ended)
 
     def _end(self, site: _Site, ended: Ended, plan: Plan) -> None:
-        """A lane's block is over. Raises its error, unless others can do without the lane."""
+        """A lane's block is over. Raises its error, unless others can do without the host."""
         task = site.running.pop(ended.lane)
         site.company.ends(ended.lane)
         plan.repeat(ended.again)
@@ -251,17 +275,14 @@ class Lanes:
         if isinstance(ended.error, HostLost):
             self._lose(site, ended.error)
             plan.repeat([task.block])  # a block never spans hosts
-        elif ended.came_up or not isinstance(ended.error, HeadwindError):
-            raise ended.error
         else:
-            site.lanes = [lane for lane in site.lanes if lane.number != ended.lane]
-            site.most = len(site.lanes)
-            self._say(f"no more than {self.most} lanes: another one did not come up: {ended.error}")
+            raise ended.error
 
     def _lose(self, site: _Site, error: HostLost) -> None:
         """Do without a host. Raises the error where none is left."""
         if not site.lost:
             site.lost = True
+            site.waiting.clear()
             self._say(f"going on without a host: {error}")
         if all(each.lost for each in self._sites):
             raise error
