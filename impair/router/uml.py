@@ -153,9 +153,9 @@ def run(interfaces: dict[str, str], command: list[str], turn: int = 0) -> None:
 def _one_processor(turn: int) -> Iterator[None]:
     """What is started inside stays on one processor: of those that we may use the one whose turn it is.
 
-    So the guests of several testbeds lie evenly on all. A user-mode kernel and its programs are processes that wake each
-    other at every system call: on two processors each call costs twice as much (what a trial asks of the router: 12 ms
-    instead of 4), and frames pass no faster.
+    So the guests of several testbeds lie evenly on all. A user-mode kernel and its programs are processes that wake
+    each other at every system call: on two processors each call costs twice as much (what a trial asks of the router:
+    12 ms instead of 4), and frames pass no faster.
     """
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {sorted(allowed)[turn % len(allowed)]})
