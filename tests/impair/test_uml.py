@@ -89,7 +89,7 @@ def test_a_small_buffer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_guests_of_several_testbeds_lie_evenly_on_the_processors() -> None:
     allowed = os.sched_getaffinity(0)
-    pinned = []
+    pinned: list[int] = []
     for turn in range(7, 7 + 2 * len(allowed)):
         with uml._one_processor(turn):
             pinned += os.sched_getaffinity(0)
