@@ -8,9 +8,11 @@ the row of the host.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from headwind.errors import HeadwindError
 from headwind.proof.uncounted import shows_reordering
@@ -20,6 +22,9 @@ from impair.profile import Delay, Direction, Link, Loss, Profile, Reorder
 NO_SEEDS = "no seeds (they came with 6.6): a run cannot be repeated packet by packet"
 NO_COUNTERS = "no counter of reordering (it came with 7.2), and probes cannot show one this rare or this short"
 MODPROBE = "`modprobe sch_netem` helps where the kernel has it as a module"
+
+UML = "impair.router.uml"  # the router's program for the user-mode kernel
+TURNS = count(os.getpid())  # of the processors, so that the user-mode kernels of several lanes lie evenly on all
 
 
 class EngineError(HeadwindError):

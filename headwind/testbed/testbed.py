@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import itertools
 import json
 import os
 import random
@@ -22,7 +21,7 @@ from headwind.proof.evidence import OUTSIDE, Fingerprint
 from headwind.testbed.addresses import Addresses
 from headwind.testbed.agent import Agent, AgentDied, AgentError, Request
 from headwind.testbed.docker import DockerError, Say, compose, docker, python_in
-from headwind.testbed.engine import Choice, chosen, wants_uml
+from headwind.testbed.engine import TURNS, UML, Choice, chosen, wants_uml
 from headwind.testbed.far_ends import on_this_host
 from headwind.testbed.operations import FAR_ENDS, FINGERPRINT, HELLO, PROBE, SETUP, Operation
 from impair.fingerprint import interfaces
@@ -35,8 +34,6 @@ T = TypeVar("T")
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
 HERE = "this host"
-UML = "impair.router.uml"
-TURNS = itertools.count(os.getpid())  # of the processors, so that the routers of several lanes lie evenly on all
 # RFC 1918, the least used first; then what RFC 2544 sets aside for measuring networks, where a VPN has all the others.
 POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15")
 POOL_TRIES = 1000
@@ -296,8 +293,7 @@ def _start_agents(
     subnets = ("--client-subnet", addresses.client_subnet, "--server-subnet", addresses.server_subnet)
 
     def start_router(module: str) -> Agent:
-        turn = ("--turn", str(next(TURNS))) if module == UML else ()
-        return start("router", "impair", module, *subnets, *turn)
+        return start("router", "impair", module, *subnets, *(("--turn", str(next(TURNS))) if module == UML else ()))
 
     client = start("client", "client", "client.agent")
     server = start("server", "server", "nginx.agent")
