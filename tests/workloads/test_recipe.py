@@ -80,7 +80,7 @@ def lab(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def run(tree: Path) -> Path:
     """The folder of a whole run."""
     (tree / "matrix.yaml").write_text(MATRIX.replace("arms: {h3-long: {protocol: h3, pages: 20}}\n", ""))
-    done = lab(tree, "run", "matrix.yaml", "--reports", "reports")
+    done = lab(tree, "run", "matrix.yaml", "-v", "--reports", "reports")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "pages/s" in done.stdout
     (folder,) = (tree / "reports").glob("*/")
