@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import socket
+from pathlib import Path
 
 # asm-generic/socket.h: with and beyond net.core.rmem_max and wmem_max
 _RECEIVE, _SEND = (socket.SO_RCVBUF, 33), (socket.SO_SNDBUF, 32)
+CAP_NET_ADMIN = 12  # linux/capability.h
 LEAST_BUFFER_BYTES = 4 << 20  # holds what arrives at 1 Gbit/s while this process is kept waiting for 30 ms
 
 
@@ -15,8 +17,8 @@ def enlarge(sock: socket.socket, wanted_bytes: int, *, send: bool = False) -> in
 
     Beyond the host's net.core.rmem_max and wmem_max the kernel grants it only to CAP_NET_ADMIN of the first user
     namespace, which a rootless Docker does not have (sock_setsockopt in net/core/sock.c): then it is as much as they
-    allow. Bytes as they are asked for: the kernel's accounting shows twice as many. Raises OSError, which says what to
-    do, below LEAST_BUFFER_BYTES.
+    allow. Bytes as they are asked for: the kernel's accounting shows twice as many. Raises PermissionError without
+    CAP_NET_ADMIN of any namespace, and OSError, which says what to do, below LEAST_BUFFER_BYTES.
     """
     granted = min(_enlarge(sock, wanted_bytes, *options) for options in ((_RECEIVE, _SEND) if send else (_RECEIVE,)))
     if granted < min(wanted_bytes, LEAST_BUFFER_BYTES):
@@ -33,5 +35,13 @@ def _enlarge(sock: socket.socket, wanted_bytes: int, plain: int, forced: int) ->
     try:
         sock.setsockopt(socket.SOL_SOCKET, forced, wanted_bytes)
     except PermissionError:
+        if not _is_admin():
+            raise
         sock.setsockopt(socket.SOL_SOCKET, plain, wanted_bytes)
     return sock.getsockopt(socket.SOL_SOCKET, plain) // 2
+
+
+def _is_admin() -> bool:
+    """Whether this process has CAP_NET_ADMIN, in whatever user namespace (capabilities(7), proc(5): CapEff)."""
+    _, _, capabilities = Path("/proc/self/status").read_text().partition("CapEff:")
+    return bool(int(capabilities.split()[0], 16) >> CAP_NET_ADMIN & 1)

@@ -54,7 +54,7 @@ def headline(data: RunData) -> str:
     if len(said) > MOST_SAID:
         clauses.append(f"and {len(said) - MOST_SAID} more")
     told = "; ".join(clauses)
-    return " ".join([f"{told[0].upper()}{told[1:]}.", *_open_everywhere(data)])
+    return " ".join([f"{told[0].upper()}{told[1:]}.", *_open_everywhere(data), *_open_conditions(data)])
 
 
 def _share(count: int, total: int, place: str) -> str:
@@ -125,6 +125,17 @@ def _open_everywhere(data: RunData) -> Iterator[str]:
     elif left:
         names = enumerated(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in left)
         yield f"{names} {'is' if len(left) == 1 else 'are'} open."
+
+
+def _open_conditions(data: RunData) -> Iterator[str]:
+    """Conditions in which nothing is settled: by name where they are few."""
+    conditions = data.matrix.conditions
+    settled = {line.condition.id for line in data.judgement.compared if line.primary.survives}
+    left = [name_of(condition, conditions) for condition in conditions if condition.id not in settled]
+    if 0 < len(left) <= MOST_SAID:
+        yield f"Nothing is settled in {enumerated(left)}."
+    elif left:
+        yield f"Nothing is settled in {_share(len(left), len(conditions), place_of(conditions))}."
 
 
 def seen(data: RunData, found: Sequence[Standing]) -> str:

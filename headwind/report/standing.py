@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import Arm
-from headwind.format import arm_name, counted, measured
+from headwind.format import arm_name, counted, enumerated, measured
 from headwind.model import Condition
 from headwind.observed import Observed, figure, from_best, median, observed
 from headwind.report.verdicts import Word, claim_text, lead_text, sides, word_of
@@ -187,11 +187,17 @@ def first_in(rows: Rows, arms: Sequence[Arm]) -> tuple[Counter[Arm], int]:
 def _below_floor(judgement: Judgement, lines: Sequence[Line], rule: Rule) -> Iterator[str]:
     """Where as large a difference could be of the lab's own making."""
     floor = noise_floor(judgement.checks, lines[0].condition)
-    perhaps = [
-        line.primary.comparison.interval.estimate for line in lines if word_of(line.primary, rule) is Word.PERHAPS
-    ]
-    if floor is not None and any(estimate is not None and abs(estimate) < math.log1p(floor) for estimate in perhaps):
-        yield f"below the noise floor, {measured('floor_ratio', floor)}"
+    perhaps = {
+        line.pair: line.primary.comparison.interval.estimate
+        for line in lines
+        if word_of(line.primary, rule) is Word.PERHAPS
+    }
+    if floor is None:
+        return
+    below = [pair for pair, estimate in perhaps.items() if estimate is not None and abs(estimate) < math.log1p(floor)]
+    if below:
+        who = enumerated(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in below)
+        yield f"{who + ': ' if len(perhaps) > 1 else ''}below the noise floor, {measured('floor_ratio', floor)}"
 
 
 def noise_floor(checks: Sequence[SelfCheckFinding], condition: Condition) -> float | None:

@@ -30,6 +30,18 @@ class NearlyNothing(Unprivileged):
     limit = 212992
 
 
+@pytest.fixture(autouse=True)
+def rootless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With CAP_NET_ADMIN, but of another user namespace than the first."""
+    monkeypatch.setattr(sockets, "_is_admin", lambda: True)
+
+
+def test_without_the_capability_of_any_namespace_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "_is_admin", lambda: False)
+    with Unprivileged(socket.AF_INET, socket.SOCK_DGRAM) as sock, pytest.raises(PermissionError):
+        sockets.enlarge(sock, 64 << 20)
+
+
 def test_without_the_right_to_more_a_socket_has_what_the_host_allows() -> None:
     allowed = min(int(Path("/proc/sys/net/core", name).read_text()) for name in ("rmem_max", "wmem_max"))
     if allowed < sockets.LEAST_BUFFER_BYTES:

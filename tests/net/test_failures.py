@@ -55,7 +55,7 @@ class LiveLab:
         matrix.write_text(MATRIX.format(trials=trials))
         self.reports = folder / "reports"
         self.process = subprocess.Popen(
-            [sys.executable, "-u", ROOT / "lab.py", "run", matrix, "--reports", self.reports, *more],
+            [sys.executable, "-u", ROOT / "lab.py", "run", matrix, "-v", "--reports", self.reports, *more],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         self.said: list[str] = []
