@@ -66,7 +66,8 @@ def test_the_headline_names_the_winner_first(speeds: tuple[float, float, float],
 
 def test_what_is_settled_nowhere_is_open() -> None:
     assert headline(data_of("published")) == (
-        "HTTP/1.1 beats HTTP/3 in 2 of 3 networks; HTTP/2 beats HTTP/3 in 2; HTTP/2 and HTTP/1.1 tie in 1. Nothing is settled in loss."
+        "HTTP/1.1 beats HTTP/3 in 2 of 3 networks; HTTP/2 beats HTTP/3 in 2; HTTP/2 and HTTP/1.1 tie in 1. "
+        "Nothing is settled in loss."
     )
     data = raced({H1: 1, H2: 1, H3: 1.05}, PROFILES[0])
     assert headline(data).endswith("HTTP/3 against HTTP/1.1 and HTTP/3 against HTTP/2 are open.")
