@@ -216,10 +216,10 @@ class Lanes:
         for site in self._sites:
             if site.is_growing and not site.running:
                 self._grow(site)
-            for place in count():
-                if not site.waiting or not site.idle or site.is_growing:
-                    break
-                self._start(site, site.idle[0], site.waiting.pop(0), record, place * APART_S)
+            begun = [] if site.is_growing else list(zip(site.idle, site.waiting, strict=False))
+            del site.waiting[: len(begun)]
+            for place, (lane, task) in enumerate(begun):
+                self._start(site, lane, task, record, place * APART_S)
 
     def _ask(self, site: _Site, plan: Plan) -> bool:
         """Whether there is a further block for this host."""
