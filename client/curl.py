@@ -1,13 +1,76 @@
-"""libcurl: one object over one protocol, counted and hashed; for what was delivered, never for how fast."""
+"""libcurl: one object, for what was delivered (`fetch`), or for how soon it came over which kind of session (`Fetch`).
+
+`python3 -m client.curl PROTOCOL SESSION ORIGIN PATH` opens two connections, one after the other, whatever the session:
+the first fetches TICKET and leaves a session, the second fetches the object and is what is measured. So a process, its
+libraries and both ends' kernels are as warm for a new session as for a resumed one. It prints a line of JSON after
+each.
+
+Nothing here ends by the clock: libcurl would give up a handshake of QUIC after 10 s, and is told to wait.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from impair.messages import Fetched
 
 HTTP_VERSION = {"h1": 2, "h2": 4, "h3": 31}  # CURL_HTTP_VERSION_1_1, _2TLS and _3ONLY of curl.h: what is offered
 SPOKEN = {2: "http/1.1", 3: "h2", 30: "h3"}  # CURL_HTTP_VERSION_1_1, _2_0 and _3: what CURLINFO_HTTP_VERSION answers
+EARLY_DATA = 1 << 6  # CURLSSLOPT_EARLYDATA: sent wherever the session allows it
+EARLY_BYTES = 0x600000 + 68  # CURLINFO_EARLYDATA_SENT_T: how many were accepted; minus that many were refused
+SESSIONS = ("new", "resumed", "early")
+TICKET = "/ticket"  # of nginx/sessions.conf
+LONGEST_S = 7 * 86_400  # a trial's own timeout comes before
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """An object over a connection whose session is `new`, `resumed`, or resumed with the request as `early` data."""
+
+    protocol: str
+    host: str
+    port: int
+    path: str
+    session: str
+    settings: str = "unbound"  # libcurl has no windows to be set, so that both are the same
+
+    def __post_init__(self) -> None:
+        if self.protocol not in HTTP_VERSION or self.session not in SESSIONS:
+            raise ValueError(f"protocol {self.protocol!r} or session {self.session!r} is none of libcurl's")
+
+    def command(self) -> list[str]:
+        """The command line of this file's program."""
+        origin = f"https://{self.host}:{self.port}"
+        return ["python3", "-m", "client.curl", self.protocol, self.session, origin, self.path]
+
+    def windows(self) -> dict[str, int]:
+        """libcurl does not say."""
+        return {}
+
+    def answer(self, directory: Path, started_at: float) -> dict[str, Any]:
+        """What the program printed: "prepared" and "measured" as `perform` tells, as far as it came.
+
+        "began_s" is when the measured connection began, from the start of the program.
+        """
+        lines = [json.loads(line) for line in (directory / "stdout").read_text().splitlines()]
+        told: dict[str, Any] = {name: value for line in lines for name, value in line.items()}
+        measured, began_at = told.get("measured", {}), told.pop("began_at", None)
+        whole = measured and not measured["error"]
+        names = {"ttfb_s": "ttfb_s", "total_s": "total_s", "handshake_s": "handshake_s", "bytes_body": "bytes",
+                 "early_bytes": "early_bytes"}  # fmt: skip
+        return {
+            **told,
+            "negotiated": {"alpn": measured.get("alpn")},
+            "metrics": {name: measured[key] for name, key in names.items()} if whole else {},
+            **({} if began_at is None else {"began_s": round(began_at - started_at, 6)}),
+        }
 
 
 def fetch(
@@ -19,28 +82,88 @@ def fetch(
     """
     import pycurl  # in the image; the tests of the host do without it
 
-    digest, count = hashlib.sha256(), 0
+    digest, handle = hashlib.sha256(), _handle(protocol)
+    stretch = f"{first_byte}-{first_byte + bytes_wanted - 1}"
+    try:
+        handle.setopt(pycurl.RANGE, stretch)
+        handle.setopt(pycurl.TIMEOUT_MS, int(timeout_s * 1000))
+        told = perform(handle, f"https://{host}:{port}{path}", digest.update)
+    finally:
+        handle.close()
+    return Fetched(told["status"], told["alpn"], told["bytes"], digest.hexdigest(), told["error"])
 
-    def take(data: bytes) -> None:
+
+def _handle(protocol: str) -> Any:
+    """One of libcurl's, with nothing of the environment's in it."""
+    import pycurl
+
+    handle = pycurl.Curl()
+    for option, value in {
+        pycurl.HTTP_VERSION: HTTP_VERSION[protocol], pycurl.SSL_VERIFYPEER: 0, pycurl.SSL_VERIFYHOST: 0,
+        pycurl.NOPROXY: "*", pycurl.NOSIGNAL: 1,
+    }.items():  # fmt: skip
+        handle.setopt(option, value)
+    return handle
+
+
+def perform(handle: Any, url: str, take: Any = lambda _: None) -> dict[str, Any]:
+    """Fetch `url`, handing its bytes to `take`: status, alpn, bytes, early_bytes, error, and times in seconds.
+
+    `ttfb_s` is when the first line of the answer was there, `total_s` when its last byte was, both from the call on;
+    `handshake_s` is when libcurl had a connection to send the request on. `error` is empty where all went well.
+    """
+    import pycurl
+
+    first_s: list[float] = []
+    count, error = 0, ""
+
+    def begin(_: bytes) -> None:
+        if not first_s:
+            first_s.append(time.perf_counter() - start)
+
+    def receive(data: bytes) -> None:
         nonlocal count
-        digest.update(data)
+        take(data)
         count += len(data)
 
-    handle, error = pycurl.Curl(), ""
-    options = {
-        pycurl.URL: f"https://{host}:{port}{path}", pycurl.HTTP_VERSION: HTTP_VERSION[protocol],
-        pycurl.RANGE: f"{first_byte}-{first_byte + bytes_wanted - 1}", pycurl.WRITEFUNCTION: take,
-        pycurl.SSL_VERIFYPEER: 0, pycurl.SSL_VERIFYHOST: 0, pycurl.TIMEOUT_MS: int(timeout_s * 1000),
-        pycurl.NOPROXY: "*", pycurl.NOSIGNAL: 1,
-    }  # fmt: skip
+    handle.setopt(pycurl.URL, url)
+    handle.setopt(pycurl.HEADERFUNCTION, begin)
+    handle.setopt(pycurl.WRITEFUNCTION, receive)
+    start = time.perf_counter()
     try:
-        for option, value in options.items():
-            handle.setopt(option, value)
         handle.perform()
     except pycurl.error as failure:
         error = str(failure.args[-1])
-    try:
-        status, version = handle.getinfo(pycurl.RESPONSE_CODE), handle.getinfo(pycurl.INFO_HTTP_VERSION)
-    finally:
-        handle.close()
-    return Fetched(status, SPOKEN.get(version), count, digest.hexdigest(), error)
+    total_s = time.perf_counter() - start
+    return {
+        "status": handle.getinfo(pycurl.RESPONSE_CODE), "alpn": SPOKEN.get(handle.getinfo(pycurl.INFO_HTTP_VERSION)),
+        "bytes": count, "early_bytes": handle.getinfo(EARLY_BYTES), "error": error,
+        "ttfb_s": round(first_s[0], 6) if first_s else None, "total_s": round(total_s, 6),
+        "handshake_s": handle.getinfo(pycurl.APPCONNECT_TIME),
+    }  # fmt: skip
+
+
+def main(protocol: str, session: str, origin: str, path: str) -> None:
+    """The program: a connection that leaves a session, then the one that is measured."""
+    import pycurl
+
+    handle = _handle(protocol)
+    for option, value in {
+        pycurl.FRESH_CONNECT: 1, pycurl.FORBID_REUSE: 1, pycurl.CONNECTTIMEOUT: LONGEST_S,
+        pycurl.SSL_OPTIONS: EARLY_DATA if session == "early" else 0,
+    }.items():  # fmt: skip
+        handle.setopt(option, value)
+    prepared = perform(handle, f"{origin}{TICKET}")
+    _say({"prepared": prepared, "began_at": time.time()})
+    if not prepared["error"]:
+        handle.setopt(pycurl.SSL_SESSIONID_CACHE, int(session != "new"))
+        _say({"measured": perform(handle, f"{origin}{path}")})
+
+
+def _say(told: Mapping[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(told)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -95,8 +95,10 @@ class Arm:
         """Windows and buffers of both ends, where the matrix asks for `usual`."""
         return Settings(self.overrides.server or usual.server, self.overrides.client or usual.client)
 
-    def congestion(self, usual: Congestion) -> Congestion:
-        """Congestion control, where the matrix asks for `usual`."""
+    def congestion(self, usual: Congestion, workload: Workload | None = None) -> Congestion:
+        """Congestion control, where the matrix asks for `usual`, and the condition for that of its workload."""
+        if workload:
+            usual = Congestion(workload.tcp_congestion or usual.tcp, workload.quic_congestion or usual.quic)
         own = self.overrides.congestion
         if own is None:
             return usual

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from headwind.arm import Arm, Protocol
+from headwind.metric import Workload
 from headwind.model import Repetition
 from headwind.observed import Kind, Observed
 from impair.profile import GilbertElliott, Link, Loss, LossModel
@@ -154,6 +155,19 @@ def override_settings(arm: Arm) -> dict[str, str]:
     if own.server and own.server is own.client:
         return {**found, "settings": own.server.value}
     return {**found, **{f"settings.{end}": size.value for end, size in windows.items() if size}}
+
+
+def served_text(workload: Workload) -> str:
+    """What a workload asks of the server, beside its objects, to be put behind a sentence; empty where nothing."""
+    told = []
+    if workload.server_delay_s:
+        told.append(f"The server waits {setting('delay_s', workload.server_delay_s)} with each answer.")
+    if workload.workers != 1:
+        told.append(f"It has {workload.workers} workers." if told else f"The server has {workload.workers} workers.")
+    own = {"TCP": workload.tcp_congestion, "QUIC": workload.quic_congestion}
+    if names := [f"{name} of {transport}" for transport, name in own.items() if name]:
+        told.append(f"Congestion control here: {' and '.join(names)}.")
+    return "".join(f" {text}" for text in told)
 
 
 def override_texts(arms: Iterable[Arm]) -> list[str]:

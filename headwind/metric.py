@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
@@ -114,8 +114,18 @@ class Workload(ABC):
     handshake: ClassVar[tuple[Metric, ...]] = ()  # in s: the median and the slowest of a trial, if it has any
     given_up: ClassVar[Metric | None] = None  # packets that a client took for lost, where the kernel knows of none
     payload: ClassVar[Metric | None] = None  # the bytes that it is about
+    resumes: ClassVar[bool] = False  # whether its connections may resume sessions
 
     name: str
+    server_delay_s: float = field(default=0.0, kw_only=True)  # between a request's arrival and its answer's beginning
+    workers: int = field(default=1, kw_only=True)  # of the server
+    tcp_congestion: str = field(default="", kw_only=True)  # of both ends; empty: as the matrix says
+    quic_congestion: str = field(default="", kw_only=True)
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether the server keeps a log of its answers (impair/messages.py, Answers)."""
+        return self.resumes or self.server_delay_s > 0
 
     @classmethod
     def with_use(cls, *uses: Use) -> tuple[Metric, ...]:
@@ -158,9 +168,22 @@ class Workload(ABC):
     def shortfall(self, answer: Mapping[str, Any]) -> str:
         """What a client that ended in time left undone, from its answer: the trial failed. Empty: nothing."""
 
+    def wrong_session(self, answer: Mapping[str, Any], *, orderly: bool) -> str:
+        """How the session that both ends saw is not the asked one, for kinds that resume any; empty where it is.
+
+        `orderly`: what the client sends arrives whole, once, and in order.
+        """
+        del answer, orderly
+        return ""
+
     @abstractmethod
     def contradiction(self, answer: Mapping[str, Any]) -> str:
         """What in a client's answer does not add up: then the lab cannot trust it. Empty when all does."""
+
+    def answered(self, answer: Mapping[str, Any]) -> int:
+        """How many answers the client counted, of those that the server logs. For kinds that can be logged."""
+        del answer
+        return 0
 
     @abstractmethod
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:

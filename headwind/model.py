@@ -17,6 +17,7 @@ from impair.profile import Delay, Direction, Profile
 
 PROCESSOR_BOUND = "processor-bound"  # how a trial's warning begins that names a processor as its limit
 AUTO = 0  # of Matrix.lanes
+STEPS_WITHIN = 2  # steps of a search in an answer that is narrow enough: a middle too close to call may stay open
 CONTROL_RATIO = 0.10  # how much longer every delay is in the arm of the positive control
 
 
@@ -73,11 +74,18 @@ class SelfCheck:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """What an article published about one condition."""
+    """What an article published about one metric in one condition."""
 
     condition_id: str  # as written where that names no condition of the matrix
-    times_s: Mapping[Protocol, float | None]  # of at least two protocols; None: it gave no result
+    values: Mapping[str, float | None]  # in the metric's unit, by arm; None: it gave no result
     gap: str = ""  # why nothing in the matrix can be set beside it
+    metric: str = ""  # its key; empty: the primary one
+    statistic: str = ""  # `mean`, `median`, `p90` or `p99` of the article's runs; empty: a single figure
+
+    @property
+    def name(self) -> str:
+        """The condition, with the metric where one was named: `far/page/ttfb_s`."""
+        return f"{self.condition_id}/{self.metric}" if self.metric else self.condition_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +95,32 @@ class Published:
     name: str
     title: str
     rows: tuple[PublishedRow, ...]
-    note: str = ""  # what differs from the experiment here
+    note: str = ""  # what differs from the experiment here, and what was found
+    source: str = ""  # where it can be read
 
     @property
     def gaps(self) -> dict[str, list[str]]:
-        """The condition ids of rows that nothing in the matrix can be set beside, by the reason."""
-        found: dict[str, list[str]] = {}
+        """The names of rows that nothing in the matrix can be set beside, by the reason."""
+        found: dict[str, dict[str, None]] = {}
         for row in self.rows:
             if row.gap:
-                found.setdefault(row.gap, []).append(row.condition_id)
-        return found
+                found.setdefault(row.gap, {})[row.name] = None
+        return {reason: list(names) for reason, names in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a matrix searches: the value along a number of the network at which candidate and baseline change places."""
+
+    new: Arm
+    base: Arm
+    along: str  # as written: `downlink.loss`
+    points: tuple[tuple[float, str], ...]  # values in SI units, rising and evenly spaced, each with its condition's id
+
+    @property
+    def step(self) -> float:
+        """From one value to the next."""
+        return self.points[1][0] - self.points[0][0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +141,33 @@ class Matrix:
     selfcheck: SelfCheck | None = None
     published: tuple[Published, ...] = ()
     judge: tuple[str, ...] | None = None  # keys of the metrics that have a verdict; None: those that usually have
-
     compare: tuple[tuple[Arm, Arm], ...] = ()  # candidate and baseline; empty: every arm with every other
+    smoke: tuple[str, ...] = field(default=(), compare=False)  # ids of the conditions that a quick look takes
+    find: Search | None = None  # then its conditions are values, of which few are measured
+
+    def in_short(self) -> Matrix:
+        """A quick look at the same experiment: one block of each condition that it names for that, else of all."""
+        ends = {self.conditions[0].id, self.conditions[-1].id} if self.find else set(self.smoke)
+        conditions = tuple(each for each in self.conditions if not ends or each.id in ends)
+        return replace(self, conditions=conditions, repeat=Repetition.fixed(1), find=None)
 
     def judged(self, condition: Condition) -> tuple[Metric, ...]:
         """The metrics that have a verdict in a condition, the primary one first."""
         return condition.workload.judged(self.judge)
+
+    @property
+    def place(self) -> str:
+        """What people call a condition: with one workload, networks tell them apart."""
+        return "condition" if len({condition.workload.name for condition in self.conditions}) > 1 else "network"
+
+    def name_of(self, condition: Condition) -> str:
+        """A condition's name for people: without its workload where there is only one."""
+        return condition.profile.name if self.place == "network" else condition.id
+
+    @property
+    def newest(self) -> Arm:
+        """The arm of the newest protocol, the plain one if there is one: whether to turn it on is what readers ask."""
+        return max(self.arms, key=lambda arm: (list(Protocol).index(arm.protocol), arm in PLAIN))
 
     @property
     def arms_word(self) -> str:
@@ -201,12 +246,13 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"  # the client was stopped at timeout_s: its time is above it
     WRONG_PROTOCOL = "wrong-protocol"  # another protocol than the asked one was negotiated
     WRONG_CONTENT = "wrong-content"  # other bytes than the workload asks for were delivered
+    WRONG_SESSION = "wrong-session"  # a session was not resumed, or early data not accepted, as the workload asks
     INVALID = "invalid"  # the impairment was not proven
     LAB_ERROR = "lab-error"  # the lab failed; retried and counted
     SKIPPED = "skipped"  # never started
 
 
-DATA_OUTCOMES = frozenset({Outcome.OK, Outcome.FAILED, Outcome.TIMEOUT, Outcome.WRONG_PROTOCOL, Outcome.WRONG_CONTENT})
+DATA_OUTCOMES = frozenset(Outcome) - {Outcome.INVALID, Outcome.LAB_ERROR, Outcome.SKIPPED}
 
 
 @dataclass(frozen=True, slots=True)

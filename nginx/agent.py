@@ -20,11 +20,14 @@ from impair.endpoint import agent
 from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
 from impair.messages import Health
 from impair.wire import Operation, serve
+from nginx import answers
 from nginx.objects import make
 
 CONFIGURATION = Path(__file__).with_name("nginx.conf")
+INCLUDED = ("delayed.conf", "sessions.conf", "delay.js")
 SITE = Path("/srv/headwind")
 PID_FILE = Path("/run/nginx.pid")
+WORKERS_FILE = Path("/run/headwind/workers.conf")
 PORT = 443
 FRESH_STREAM_BUFFER_BYTES = 64 << 10  # http3_stream_buffer_size of a server that does not set it
 PACKAGES = ("nginx", "libssl3t64", "libc6")
@@ -49,20 +52,33 @@ def health() -> Health:
     return Health(master, _workers(master), _stat(master)[1])
 
 
-def restart_workers() -> dict[str, Any]:
+def restart_workers(workers: int | None = None) -> dict[str, Any]:
     """End all workers, and with them every connection, and return when the new ones answer over TCP and QUIC.
 
-    The listening sockets are the master's and stay bound throughout. Returns {"workers": [pids], "took_s": float};
-    raises NginxIsGone.
+    There are so many `workers` then; without it as many as before. The listening sockets are the master's and stay
+    bound throughout; the log of answers is empty then. Returns {"workers": [pids], "took_s": float}; raises
+    NginxIsGone.
     """
     start, master = time.monotonic(), _master()
     old = _workers(master)
     for worker in old:
         os.kill(worker, signal.SIGKILL)
-    new = _await_workers(master, old)
+    new = _await_workers(master, old, max(1, len(old)))
+    if workers and len(new) != workers:
+        new = _reconfigure(master, new, workers)
     _prove_tcp()
     _prove_quic(PROBES_PER_WORKER * len(new) if len(new) > 1 else 1)
+    answers.forget()
     return {"workers": new, "took_s": time.monotonic() - start}
+
+
+def _reconfigure(master: int, old: list[int], workers: int) -> list[int]:
+    """Have the master read how many workers there are to be; those of before have no connection, and end at once."""
+    WORKERS_FILE.write_text(f"worker_processes {workers};\n")
+    os.kill(master, signal.SIGHUP)
+    new = _await_workers(master, old, workers)
+    _prove_sockets(workers)
+    return new
 
 
 def provide(path: str) -> dict[str, Any]:
@@ -89,13 +105,18 @@ def info() -> dict[str, Any]:
         "configure_arguments": _find(r"configure arguments: (.*)", told),
         "packages": dict(line.split() for line in listing.splitlines()),
         "kernel": platform.release(),
-        "configuration_sha256": hashlib.sha256(CONFIGURATION.read_bytes()).hexdigest(),
+        "configuration_sha256": _configuration_sha256(),
         "workers": len(_workers(_master())),
         "quic_congestion": "cubic" if cubic else "newreno",
         "quic_rcvbuf_wanted_bytes": _wanted_rcvbuf_bytes(CONFIGURATION.read_text()),
         "quic_rcvbuf_bytes": _rcvbuf_bytes(),
         "windows": {str(port): windows(port) for port in _stream_buffers(CONFIGURATION.read_text())},
     }
+
+
+def _configuration_sha256() -> str:
+    files = [CONFIGURATION, *map(CONFIGURATION.with_name, INCLUDED)]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def windows(port: int) -> dict[str, int | None]:
@@ -164,14 +185,21 @@ def _workers(master: int) -> list[int]:
     return sorted(found)
 
 
-def _await_workers(master: int, old: list[int]) -> list[int]:
+def _await_workers(master: int, old: list[int], count: int) -> list[int]:
     deadline = time.monotonic() + RESTART_TIMEOUT_S
     while time.monotonic() < deadline:
         new = _workers(master)
-        if len(new) >= max(1, len(old)) and not set(new) & set(old):
+        if len(new) == count and not set(new) & set(old):
             return new
         time.sleep(LOOK_EVERY_S)
     raise NginxIsGone(f"nginx (master {master}) started no new workers within {RESTART_TIMEOUT_S:g} s")
+
+
+def _prove_sockets(workers: int) -> None:
+    """Each worker has a QUIC socket of its own, where the kernel tells: of more, some would be read by nobody."""
+    sockets = sum(each.port == PORT for each in udp_sockets())
+    if sockets not in (0, workers):
+        raise NginxIsGone(f"nginx has {sockets} QUIC sockets on port {PORT} for {workers} workers")
 
 
 def _prove_tcp() -> None:
@@ -235,6 +263,7 @@ def _find(pattern: str, text: str) -> str:
 
 OPERATIONS: dict[str, Operation] = {
     **agent.OPERATIONS,
+    "answers": answers.read,
     "examine": examine,
     "info": info,
     "provide": provide,

@@ -7,5 +7,5 @@ mkdir -p /run/headwind
 openssl req -quiet -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -days 30 -subj /CN=server \
     -addext "subjectAltName=DNS:server,IP:$(hostname -i | cut -d ' ' -f 1)" \
     -keyout /run/headwind/key.pem -out /run/headwind/certificate.pem
-exec nginx -c /opt/headwind/nginx/nginx.conf \
-    -g "daemon off; worker_processes 1;"
+echo "worker_processes 1;" >/run/headwind/workers.conf
+exec nginx -c /opt/headwind/nginx/nginx.conf -g "daemon off;"

@@ -19,6 +19,7 @@ SIZES_BYTES = {
 }
 LARGEST_BYTES = 64 << 20  # of what is made on demand
 _ON_DEMAND = re.compile(r"bytes/([1-9][0-9]{0,8})")
+_AFTER = re.compile(r"^/after/[0-9]{1,5}ms(?=/)")
 _HEAD = """\
 <!doctype html>
 <html lang="en">
@@ -64,8 +65,16 @@ def is_on_demand(path: str) -> bool:
     return size_of(path) is not None and _ON_DEMAND.fullmatch(_name(path)) is not None
 
 
+def after(delay_s: float, path: str) -> str:
+    """Where the object of a path is after a delay, in whole milliseconds: `/after/30ms/bytes/15000`; without one there.
+
+    nginx/delay.js waits.
+    """
+    return f"/after/{round(delay_s * 1000)}ms{path}" if delay_s else path
+
+
 def _name(path: str) -> str:
-    return path.partition("?")[0].removeprefix("/")
+    return _AFTER.sub("", path.partition("?")[0], count=1).removeprefix("/")
 
 
 @cache

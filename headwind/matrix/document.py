@@ -6,17 +6,21 @@ field is in SI units. docs/matrix.schema.json is made from the same models.
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Sequence
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
-from headwind.arm import Congestion, Protocol, arm_named
+from headwind.arm import Protocol, arm_named
 from headwind.matrix import sweep, values
 from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_slips
+from headwind.matrix.congestion import CongestionKeys, OneOrBoth
 from headwind.matrix.direction import Keys, key
+from headwind.matrix.find import WantedKey, expand, searched_slips
 from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any
+from headwind.matrix.pairs import PairsKeys
 from headwind.matrix.profile import ProfileKeys
 from headwind.matrix.published import Conditions, SourceKeys, published_slips
 from headwind.matrix.repeat import OrCount, RepeatKeys, SelfCheckKeys
@@ -45,41 +49,11 @@ MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of t
 LARGEST_SEED = 2**63 - 1  # what SQLite keeps as an integer
 
 
-class CongestionKeys(Keys):
-    """Congestion control of TCP and of QUIC, on both endpoints."""
-
-    tcp: values.TcpCongestion = key("the kernel's, for h1 and h2", "cubic")
-    quic: values.QuicCongestion = key("nginx's, for h3", "cubic")
-
-
 class SettingsKeys(Keys):
     """Windows and buffers of the programs at both ends: `unbound`, or `as-shipped`; docs/windows.md lists them."""
 
     server: values.Windows = key("nginx's", Windows.UNBOUND, "unbound")
     client: values.Windows = key("h2load's, and whether it pads QUIC packets", Windows.UNBOUND, "unbound")
-
-
-class PairsKeys(Keys):
-    """Some profiles, each with some workloads. A key that is left out stands for all of them."""
-
-    profiles: list[values.NameUsed] | None = key("names from `profiles` of this file", None, minItems=1)
-    workloads: list[values.NameUsed] | None = key("names from `workloads` of this file", None, minItems=1)
-
-    @field_validator("profiles", "workloads")
-    @classmethod
-    def _known(cls, names: list[str], info: ValidationInfo) -> list[str]:
-        """`context` holds the names that the file defines, so that a misspelt one is found beside other mistakes."""
-        if not names:
-            raise Mistake("the list is empty", "leave the key out to mean all of them")
-        slips = []
-        defined: list[str] = (info.context or {}).get(info.field_name, [])
-        for index, name in enumerate(names):
-            try:
-                choose(name, defined, f"one of the {info.field_name} of this file")
-            except Mistake as mistake:
-                slips.append(Slip((index,), mistake))
-        raise_any(slips)
-        return names
 
 
 class MatrixKeys(Keys):
@@ -98,7 +72,7 @@ class MatrixKeys(Keys):
     compare: list[list[values.NameUsed]] | None = key(
         "who is compared with whom, as [candidate, baseline]; without it all with all", None, minItems=1
     )
-    congestion: Annotated[CongestionKeys, Short(("tcp", "quic"))] = key("congestion control", CongestionKeys(), "cubic")
+    congestion: OneOrBoth = key("congestion control", CongestionKeys(), "cubic")
     settings: Annotated[SettingsKeys, Short(("server", "client"))] = key(
         "windows and buffers of nginx and h2load: none that limits a transfer, or what they are shipped with",
         SettingsKeys(), "unbound",
@@ -117,6 +91,10 @@ class MatrixKeys(Keys):
     conditions: list[PairsKeys] | None = key(
         "which profiles meet which workloads; without it all meet all", None, minItems=1
     )
+    smoke: list[PairsKeys] | None = key(
+        "the conditions of which `--smoke` runs one block each, to see that the experiment works; without it all",
+        None, minItems=1,
+    )  # fmt: skip
     judge: list[Judged] | None = key(
         "metrics that have a verdict, by their names in files; without it those usual for the workload's kind: "
         f"for {PLAIN} {', '.join(USUALLY_JUDGED)}",
@@ -124,12 +102,15 @@ class MatrixKeys(Keys):
     )  # fmt: skip
 
     selfcheck: SelfCheckKeys | None = key("how the lab checks itself; without it, it does not", None)
+    find: WantedKey = key("a search for the value of a network's number at which the winner changes", None)
     published: dict[values.Name, SourceKeys] | None = key(
         "what earlier articles found over these networks, by a short name; the report sets it beside what is measured",
         None, minProperties=1, additionalProperties=False,
     )  # fmt: skip
 
-    @field_validator("protocols", "arms", "compare", "profiles", "workloads", "conditions", "judge", "published")
+    @field_validator(
+        "protocols", "arms", "compare", "profiles", "workloads", "conditions", "smoke", "judge", "published"
+    )
     @classmethod
     def _some(cls, value: Any, info: ValidationInfo) -> Any:
         if not value:
@@ -173,10 +154,15 @@ class MatrixKeys(Keys):
                 message = f"the condition {quoted('/'.join(condition))} is there twice"
                 slips.append(Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`")))
             seen.add(tuple(condition))
+        for entry, *condition in self._pairs(self.smoke or []):
+            if tuple(condition) not in seen:
+                mistake = Mistake(f"there is no condition {quoted('/'.join(condition))}", "`conditions` leaves it out")
+                slips.append(Slip(("smoke", entry), mistake))
         slips += published_slips(self.published or {}, Conditions(self._conditions()))
         slips += arm_slips(self.protocols, self.arms, self.workloads)
         slips += pair_slips(self.compare, self._arm_names, "arms" if self.arms else "protocols")
-        raise_any(slips + self._selfcheck_slips() + self._window_slips() + self._judge_slips())
+        slips += searched_slips(self.find, self._arm_names, self.compare)
+        raise_any(slips + self._selfcheck_slips() + self._window_slips() + self._judge_slips() + self._delay_slips())
         return self
 
     def _judge_slips(self) -> list[Slip]:
@@ -196,7 +182,16 @@ class MatrixKeys(Keys):
         return twice + without
 
     def _loads(self) -> dict[str, Workload]:
-        return {name: written.to_model(name) for name, written in self.workloads.items()}
+        return {name: written.workload(name) for name, written in self.workloads.items()}
+
+    def _delay_slips(self) -> list[Slip]:
+        """Answers for which no trial would wait."""
+        hint = f"a trial is stopped after the `timeout`, {self.timeout:g}s"
+        return [
+            Slip(("workloads", name, "server_delay"), Mistake("the server would answer when the trial is over", hint))
+            for name, load in self._loads().items()
+            if load.server_delay_s >= self.timeout
+        ]
 
     def _window_slips(self) -> list[Slip]:
         """Networks over which a window would be what is measured."""
@@ -231,11 +226,11 @@ class MatrixKeys(Keys):
                 slips.append(Slip(("selfcheck", "slower", index), Mistake(message, "choose a profile with a delay")))
         return slips
 
-    def _pairs(self) -> list[tuple[int, str, str]]:
-        """Entry of `conditions`, profile and workload of every condition, in the order of the file."""
+    def _pairs(self, entries: Sequence[PairsKeys] | None = None) -> list[tuple[int, str, str]]:
+        """Entry, profile and workload of every pair in `conditions`, or in other entries, in the order of the file."""
         return [
             (entry, profile, workload)
-            for entry, pairs in enumerate(self.conditions or [PairsKeys()])
+            for entry, pairs in enumerate(self.conditions or [PairsKeys()] if entries is None else entries)
             for profile, workload in product(pairs.profiles or self.profiles, pairs.workloads or self.workloads)
         ]
 
@@ -250,13 +245,15 @@ class MatrixKeys(Keys):
         called = Conditions(conditions)
         arms = {name.value: arm_named(name) for name in self.protocols}
         arms |= {name: written.to_model(name) for name, written in self.arms.items()}
+        compare = compared(self.compare, tuple(arms.values()))
+        pairs = [frozenset(map(str, pair)) for pair in compare or combinations(arms, 2)]
         return Matrix(
             arms=tuple(arms.values()),
             conditions=conditions,
             repeat=self.repeat.to_model(),
             timeout_s=self.timeout,
             seed=self.seed,
-            congestion=Congestion(self.congestion.tcp, self.congestion.quic),
+            congestion=self.congestion.to_model(),
             settings=Settings(self.settings.server, self.settings.client),
             lanes=self.lanes,
             title=self.title,
@@ -265,15 +262,17 @@ class MatrixKeys(Keys):
             selfcheck=self.selfcheck.to_model(arms) if self.selfcheck else None,
             judge=None if self.judge is None else tuple(self.judge),
             published=tuple(
-                written.to_model(name, called, list(arms)) for name, written in (self.published or {}).items()
+                written.to_model(name, called, list(arms), pairs) for name, written in (self.published or {}).items()
             ),
-            compare=compared(self.compare, tuple(arms.values())),
+            compare=compare,
+            find=self.find.to_model(arms, conditions) if self.find else None,
+            smoke=tuple(f"{profile}/{workload}" for _, profile, workload in self._pairs(self.smoke or [])),
         )
 
 
 def parse(tree: dict[str, Any]) -> MatrixKeys:
     """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong."""
-    expanded = sweep.expand(tree)
+    expanded = expand(tree)
     try:
         found = _parse(expanded.tree)
     except Slips as error:
@@ -288,6 +287,7 @@ def _parse(tree: dict[str, Any]) -> MatrixKeys:
     names = {
         field: list(tree[field]) if isinstance(tree.get(field), dict) else [] for field in ("profiles", "workloads")
     }
+    names["metrics"] = JUDGEABLE
     hint = "protocols: which are compared; or `arms`, each with settings of its own"
     missing = (
         [] if tree.keys() & {"protocols", "arms"} else [Slip(("protocols",), Mistake("`protocols` is missing", hint))]

@@ -56,7 +56,7 @@ def from_pydantic(error: ValidationError, root: type[BaseModel]) -> list[Slip]:
             at_key = path[-1] == "[key]"  # pydantic's mark for the name of an entry
             slips.append(Slip(path[:-1] if at_key else path, cause, at_key))
         elif found["type"] == "extra_forbidden":
-            slips.append(Slip(path, _unknown(str(path[-1]), _keys_of(root, path[:-1])), at_key=True))
+            slips.append(Slip(path, unknown(str(path[-1]), _keys_of(root, path[:-1])), at_key=True))
         elif found["type"] == "missing":
             slips.append(
                 Slip(
@@ -68,7 +68,8 @@ def from_pydantic(error: ValidationError, root: type[BaseModel]) -> list[Slip]:
     return slips
 
 
-def _unknown(key: str, allowed: list[str]) -> Mistake:
+def unknown(key: str, allowed: list[str]) -> Mistake:
+    """The mistake of a key that is none of those that are allowed."""
     if "correlation" in key:
         return Mistake(f"{quoted(key)} is refused", CORRELATION_HINT)
     near = nearest(key, allowed)

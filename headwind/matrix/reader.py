@@ -20,8 +20,8 @@ import yaml
 
 from headwind.matrix.complaint import Complaint, MatrixError
 from headwind.matrix.document import MatrixKeys, parse, schema
+from headwind.matrix.find import expand
 from headwind.matrix.mistakes import Slips
-from headwind.matrix.sweep import expand
 from headwind.matrix.units import harmless, nearest, quoted
 from headwind.model import Matrix
 
@@ -46,9 +46,10 @@ def profiles_refused(matrix: Matrix, reasons: Mapping[str, str], hint: str) -> M
     return _refused(matrix, "profile", {("profiles", name): reason for name, reason in reasons.items()}, hint)
 
 
-def arms_refused(matrix: Matrix, reasons: Mapping[str, str], hint: str) -> MatrixError:
-    """The error about arms, by name, whose congestion control cannot be had; each is shown where it was written."""
-    return _refused(matrix, "arm", {("arms", name, "congestion"): reason for name, reason in reasons.items()}, hint)
+def congestion_refused(matrix: Matrix, reasons: Mapping[tuple[str, str], str], hint: str) -> MatrixError:
+    """The error about arms and workloads, by group and name, without their congestion control, at their places."""
+    places: dict[Keys, str] = {(*place, "congestion"): reason for place, reason in reasons.items()}
+    return _refused(matrix, "congestion control", places, hint)
 
 
 def _refused(matrix: Matrix, what: str, reasons: Mapping[Keys, str], hint: str) -> MatrixError:

@@ -148,12 +148,11 @@ def _spaced(unit: Unit, written: Mapping[str, Any]) -> list[str]:
 
 
 def _name(found: Expanded) -> None:
-    """Put the names of its profiles where a sweep is named: in `conditions` and in `selfcheck`."""
-    conditions, check = found.tree.get("conditions"), found.tree.get("selfcheck")
-    if isinstance(conditions, list):
-        found.tree["conditions"] = [
-            _named(entry, ("profiles",), ("conditions", index), found) for index, entry in enumerate(conditions)
-        ]
+    """Put the names of its profiles where a sweep is named: in `conditions`, in `smoke` and in `selfcheck`."""
+    for key in ("conditions", "smoke"):
+        if isinstance(entries := found.tree.get(key), list):
+            found.tree[key] = [_named(entry, ("profiles",), (key, index), found) for index, entry in enumerate(entries)]
+    check = found.tree.get("selfcheck")
     found.tree.update({"selfcheck": _named(check, ("again", "slower"), ("selfcheck",), found)} if check else {})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,10 +25,10 @@ LONGEST_TITLE = 200
 LONGEST_PATH = 2000
 TIMEOUT_S = (0.1, 86_400.0)
 BUDGET_S = (1.0, 7 * 86_400.0)
-LONGEST_NOTE = 500
+LONGEST_NOTE = 2_000
 MOST_LANES = 64
-UNFINISHED = "unfinished"  # in the place of a published time
-PUBLISHED_S = (1e-6, 7 * 86_400.0)
+SERVER_DELAY_S = (0.001, 5.0)
+_METRIC = re.compile(r"[a-z0-9_]+_(s|bps)")
 MARGIN = (0.001, 0.5)
 CONFIDENCE = (0.5, 0.9999)
 QUIC_CONGESTION = ["cubic"]  # all that nginx's QUIC has since 1.27.5; there is no directive to choose
@@ -110,10 +111,13 @@ def _name(value: Any) -> str:
     return text
 
 
-def _condition_name(value: Any) -> str:
+def _row_name(value: Any) -> str:
     text = scalar(value, "`clean/page`")
-    for part in text.split("/", 1):
+    parts = text.split("/", 2)
+    for part in parts:
         _name(part)
+    if parts[2:] and not _METRIC.fullmatch(parts[2]):
+        raise Mistake(f"{quoted(parts[2])} is no metric", "profile/workload/metric, such as `clean/page/ttfb_s`")
     return text
 
 
@@ -152,38 +156,34 @@ def lanes(value: Any) -> int:
 
 def budget_s(value: Any) -> float:
     """`15min` -> 900.0. Raises Mistake."""
-    return _between(units.duration_s(value), BUDGET_S, value, "a budget is from 1s to 168h")
+    return between(units.duration_s(value), BUDGET_S, value, "a budget is from 1s to 168h")
 
 
 def _object_bytes(value: Any) -> int:
     hint = f"an object has 1B to {LARGEST_BYTES >> 20}MiB"
-    return int(_between(units.size_bytes(value), (1, LARGEST_BYTES), value, hint))
+    return int(between(units.size_bytes(value), (1, LARGEST_BYTES), value, hint))
 
 
-def _published_s(value: Any) -> float | None:
-    """The time, or None for one that was not reached."""
-    if value == UNFINISHED:
-        return None
-    otherwise = f"(`{UNFINISHED}` where there was no result)"
-    try:
-        time_s = units.seconds(value)
-    except Mistake as mistake:
-        raise Mistake(str(mistake), f"{mistake.hint} {otherwise}") from None
-    return _between(time_s, PUBLISHED_S, value, f"a published time is from 1us to 604800s {otherwise}")
+def _server_delay(value: Any) -> float:
+    seconds = between(units.seconds(value), SERVER_DELAY_S, value, "a server's delay is from 1ms to 5s")
+    if units.TIME.parse(value) * 1000 % 1:
+        raise Mistake(f"{quoted(value)} is not a whole number of milliseconds", "nginx's timers have no others")
+    return seconds
 
 
-def _between(number: float, bounds: tuple[float, float], value: Any, hint: str) -> float:
+def between(number: float, bounds: tuple[float, float], value: Any, hint: str) -> float:
+    """The number, if it lies within the bounds. Raises Mistake about `value`, which it was written as."""
     if not bounds[0] <= number <= bounds[1]:
         raise Mistake(f"{quoted(value)} is out of range", hint)
     return number
 
 
 def _margin(value: Any) -> float:
-    return _between(units.ratio(value), MARGIN, value, "a margin is from 0.1% to 50%")
+    return between(units.ratio(value), MARGIN, value, "a margin is from 0.1% to 50%")
 
 
 def _confidence(value: Any) -> float:
-    return _between(units.ratio(value), CONFIDENCE, value, "a confidence is from 50% to 99.99%")
+    return between(units.ratio(value), CONFIDENCE, value, "a confidence is from 50% to 99.99%")
 
 
 def quic_congestion(value: Any) -> str:
@@ -216,26 +216,21 @@ Margin = Annotated[float, _quantity(_margin, units.RATIO)]
 Confidence = Annotated[float, _quantity(_confidence, units.RATIO)]
 Ratio = Annotated[float, _quantity(units.ratio, units.RATIO)]
 BitsPerSecond = Annotated[int, _quantity(units.bits_per_second, units.RATE)]
+ServerDelay = Annotated[float, _quantity(_server_delay, units.TIME)]
 ObjectBytes = Annotated[int, _quantity(_object_bytes, units.SIZE)]
 Truth = Annotated[bool, Written(units.truth, {"type": "boolean"})]
 Name = Annotated[
     str, Written(_name, {"type": "string", "pattern": r"^[^/#]+$", "minLength": 1, "maxLength": LONGEST_NAME})
 ]
 NameUsed = Annotated[str, Written(lambda value: scalar(value, "`clean`"), {"type": "string"})]
-ConditionName = Annotated[
+RowName = Annotated[
     str,
     Written(
-        _condition_name,
-        {"type": "string", "pattern": r"^[^/#]+(/[^/#]+)?$", "minLength": 1, "maxLength": 2 * LONGEST_NAME + 1},
+        _row_name,
+        {"type": "string", "pattern": rf"^[^/#]+(/[^/#]+(/{_METRIC.pattern})?)?$", "minLength": 1,
+         "maxLength": 3 * LONGEST_NAME + 2},
     ),
-]
-PublishedTime = Annotated[
-    float | None,
-    Written(
-        _published_s,
-        {"type": "string", "pattern": f"{units.TIME.pattern}|^{UNFINISHED}$", "examples": ["406ms", UNFINISHED]},
-    ),
-]
+]  # fmt: skip
 Heading = Annotated[
     str,
     Written(

@@ -7,30 +7,40 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headwind.arm import Arm
-from headwind.format import NOTHING
+from headwind.format import NOTHING, measured
+from headwind.metric import Better, Metric, Use
 from headwind.model import Condition, Published, PublishedRow
+from headwind.observed import Observed, mean
+from headwind.report import verdicts as describe
 from headwind.run.data import RunData
-from headwind.verdicts.findings import Finding, Pair, pairs_of
-from headwind.verdicts.judgement import Judgement
-from headwind.verdicts.verdict import Rule, Verdict
+from headwind.verdicts.findings import Finding, Pair, columns_of, pairs_of
+from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.percentiles import percentile_interval
+from headwind.verdicts.stats import Interval
+from headwind.verdicts.verdict import Rule, Verdict, judge
 
 Word = Literal["reproduced", "contradicted", "no verdict"]
 SLIGHT = (Verdict.SLIGHTLY_FASTER, Verdict.SLIGHTLY_SLOWER)
 OPEN = (Verdict.INCONCLUSIVE, Verdict.UNDECIDED)
+PERCENTILES = {"p90": 0.9, "p99": 0.99}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One comparison in one condition, as published and as measured by the primary metric."""
+    """One comparison in one condition, as published and as measured."""
 
     condition_id: str
+    metric: Metric
+    metric_key: str  # as the article's row names it; empty: the primary one
+    statistic: str  # of the article's runs; empty: a single figure
     base: Arm
     new: Arm
-    published_base_s: float | None  # None: it gave no result
-    published_new_s: float | None
-    published_ratio: float | None  # base / new, above 1: new is faster; None where one gave no result
+    published_base: float | None  # in the metric's unit; None: it gave no result
+    published_new: float | None
+    published_ratio: float | None  # above 1: new is ahead; None where one gave no result
     published_verdict: Verdict  # FASTER, SLOWER, TIE, COMPLETES_MORE, COMPLETES_LESS; INCONCLUSIVE: both gave none
-    finding: Finding | None  # None where nothing was compared
+    interval: Interval | None  # of what was measured; None where nothing was compared
+    finding: Finding | None  # of which it is; None of a percentile, and of a metric that the matrix does not judge
     word: Word
 
     @property
@@ -43,9 +53,26 @@ class Row:
         return f"{ahead.name if self.published_verdict.favours else 'tie'} {ratio:.2f}x"
 
     @property
+    def figures(self) -> list[str]:
+        """What was published about the candidate and the baseline."""
+        return [
+            figure_text(f"published_{self.metric.unit}", each) for each in (self.published_new, self.published_base)
+        ]
+
+    @property
+    def blocks(self) -> int:
+        """Of which the measured interval is made."""
+        return self.interval.n if self.interval else 0
+
+    @property
+    def what(self) -> str:
+        """The metric, with the statistic of the article: `mean total time`."""
+        return f"{self.statistic} {self.metric.label}".strip()
+
+    @property
     def side(self) -> str:
         """Where there is no verdict: whether what was seen is on the side of what was published. It proves nothing."""
-        estimate = self.finding.comparison.interval.estimate if self.finding else None
+        estimate = self.interval.estimate if self.interval else None
         if self.word != "no verdict" or not estimate or not self.published_verdict.favours:
             return ""
         return "same side" if estimate * self.published_verdict.favours > 0 else "other side"
@@ -55,10 +82,12 @@ class Row:
 class Source:
     """One article."""
 
+    name: str
     title: str
+    source: str
     note: str
     rows: tuple[Row, ...]
-    gaps: Mapping[str, Sequence[str]]  # condition ids of what has no counterpart here, by the reason
+    gaps: Mapping[str, Sequence[str]]  # names of rows that have no counterpart here, by the reason
 
 
 def published_rows(data: RunData, verdicts: Judgement) -> list[Source]:
@@ -67,56 +96,137 @@ def published_rows(data: RunData, verdicts: Judgement) -> list[Source]:
     An article of which nothing has a counterpart stays, with its gaps alone: the reader learns why nothing is compared.
     """
     conditions = {condition.id: condition for condition in data.matrix.conditions}
-    findings = {
-        (line.condition.id, line.pair): line.findings.get(line.condition.workload.primary())
-        for line in verdicts.compared
-    }
+    lines = {(line.condition.id, line.pair): line for line in verdicts.compared}
+    percentiles = sum(row.statistic in PERCENTILES for source in data.matrix.published for row in source.rows)
+    seen = _Seen(data, verdicts.rule, percentiles)
 
     def rows(source: Published) -> Iterator[Row]:
         for row in source.rows:
             condition = conditions.get(row.condition_id)
-            for pair in _pairs(data, condition, row) if condition and not row.gap else ():
-                yield _compared(row, pair, findings.get((row.condition_id, pair)), verdicts.rule)
+            if condition is None or row.gap:
+                continue
+            for pair in _pairs(data, condition, row):
+                yield _compared(row, pair, _metric(condition, row), lines[row.condition_id, pair], seen)
 
-    return [Source(source.title, source.note, tuple(rows(source)), source.gaps) for source in data.matrix.published]
+    return [
+        Source(source.name, source.title, source.source, source.note, tuple(rows(source)), source.gaps)
+        for source in data.matrix.published
+    ]
+
+
+def _metric(condition: Condition, row: PublishedRow) -> Metric:
+    every = condition.workload.with_use(Use.JUDGED, Use.COMPARED)
+    return next((metric for metric in every if metric.key == row.metric), condition.workload.primary())
 
 
 def _pairs(data: RunData, condition: Condition, row: PublishedRow) -> Iterator[Pair]:
     """The comparisons for which the article has both sides; the candidate is the later one in the matrix."""
     for pair in pairs_of(data.matrix, condition):
-        if {pair.base.name, pair.new.name} <= row.times_s.keys():
+        if {pair.base.name, pair.new.name} <= row.values.keys():
             yield pair
 
 
-def _compared(row: PublishedRow, pair: Pair, finding: Finding | None, rule: Rule) -> Row:
-    base_s, new_s = row.times_s[pair.base.protocol], row.times_s[pair.new.protocol]
-    verdict = published_verdict(base_s, new_s, rule.margin_ratio)
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a run knows beyond its verdicts."""
+
+    data: RunData
+    rule: Rule
+    percentiles: int  # rows about one: they share the chance of an error
+
+    def sides(self, line: Line, metric: Metric) -> tuple[Sequence[Observed], Sequence[Observed]]:
+        """The values of baseline and candidate in the blocks of a comparison."""
+        columns = columns_of(self.data.rows.get(line.condition.id, {}), line.pair, metric)
+        return columns.base, columns.new
+
+    def percentile(self, line: Line, metric: Metric, share: float) -> Interval:
+        """The ratio of a percentile over all trials of each arm."""
+        confidence = 1 - (1 - self.rule.confidence) / max(1, self.percentiles)
+        return percentile_interval(*self.sides(line, metric), share, confidence, metric.better)
+
+    def mean_favours(self, line: Line, metric: Metric) -> int:
+        """Which side the plain means are on: 1 the candidate's, -1 the baseline's, 0 neither, or not known."""
+        base, new = self.sides(line, metric)
+        if not base or not all(value.is_finished for value in (*base, *new)):
+            return 0
+        difference = mean(base).low - mean(new).low
+        return ((difference > 0) - (difference < 0)) * (1 if metric.better is Better.LESS else -1)
+
+
+def _compared(row: PublishedRow, pair: Pair, metric: Metric, line: Line, seen: _Seen) -> Row:
+    base, new = row.values[pair.base.name], row.values[pair.new.name]
+    verdict = published_verdict(base, new, seen.rule.margin_ratio, metric.better)
+    interval, finding, found = _measured(row, metric, line, seen)
     return Row(
         condition_id=row.condition_id,
+        metric=metric,
+        metric_key=row.metric,
+        statistic=row.statistic,
         base=pair.base,
         new=pair.new,
-        published_base_s=base_s,
-        published_new_s=new_s,
-        published_ratio=None if base_s is None or new_s is None else base_s / new_s,
+        published_base=base,
+        published_new=new,
+        published_ratio=_ratio(base, new, metric.better),
         published_verdict=verdict,
+        interval=interval,
         finding=finding,
-        word=word_for(verdict, finding.counted if finding else Verdict.UNDECIDED),
+        word=word_for(verdict, found),
     )
 
 
-def published_verdict(base_s: float | None, new_s: float | None, margin_ratio: float) -> Verdict:
-    """What two published times say of the candidate by the rule of this run; None is a side that gave no result.
+def _measured(row: PublishedRow, metric: Metric, line: Line, seen: _Seen) -> tuple[Interval, Finding | None, Verdict]:
+    """The interval to set beside a row, the finding that it belongs to, and the verdict as far as it counts.
 
-    Articles rarely tell how sure a figure is, so the bare times are taken at their word: closer than the margin is a
+    A percentile is compared with the percentile over all trials. Everything else is compared with the median of what
+    the two differ by inside a block; but where an article's mean is on one side and the mean of all trials on the other
+    side of that median, tails decide, and there is no verdict.
+    """
+    if row.statistic in PERCENTILES:
+        interval = seen.percentile(line, metric, PERCENTILES[row.statistic])
+        return interval, None, judge(interval, seen.rule.margin, exhausted=True)
+    finding = line.findings.get(metric)
+    if finding is None:
+        return line.intervals[metric], None, Verdict.INCONCLUSIVE
+    found = finding.counted
+    if row.statistic == "mean" and found.favours * seen.mean_favours(line, metric) < 0:
+        found = Verdict.INCONCLUSIVE
+    return finding.comparison.interval, finding, found
+
+
+def figure_text(quantity: str, value: float | None) -> str:
+    """A published figure in its unit, or that there is none."""
+    return "no result" if value is None else measured(quantity, value)
+
+
+def measured_text(row: Row, rule: Rule) -> str:
+    """What was measured, as a cell has it: who is ahead and how far."""
+    if row.finding:
+        return describe.finding_text(row.finding, rule)
+    return describe.pair_text(Pair(row.base, row.new), row.interval, rule) if row.interval else NOTHING
+
+
+def _ratio(base: float | None, new: float | None, better: Better) -> float | None:
+    if base is None or new is None:
+        return None
+    return base / new if better is Better.LESS else new / base
+
+
+def published_verdict(
+    base: float | None, new: float | None, margin_ratio: float, better: Better = Better.LESS
+) -> Verdict:
+    """What two published figures say of the candidate by the rule of this run; None is a side that gave no result.
+
+    Articles rarely tell how sure a figure is, so the bare figures are taken at their word: closer than the margin is a
     tie. A side that alone gave a result completes more often. If neither did, the article says nothing.
     """
-    if base_s is None or new_s is None:
-        if base_s is new_s:
+    if base is None or new is None:
+        if base is new:
             return Verdict.INCONCLUSIVE
-        return Verdict.COMPLETES_MORE if base_s is None else Verdict.COMPLETES_LESS
-    if base_s > new_s * (1 + margin_ratio):
+        return Verdict.COMPLETES_MORE if base is None else Verdict.COMPLETES_LESS
+    worse, other = (base, new) if better is Better.LESS else (new, base)
+    if worse > other * (1 + margin_ratio):
         return Verdict.FASTER
-    return Verdict.SLOWER if new_s > base_s * (1 + margin_ratio) else Verdict.TIE
+    return Verdict.SLOWER if other > worse * (1 + margin_ratio) else Verdict.TIE
 
 
 def word_for(published: Verdict, measured: Verdict) -> Word:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from json import dumps, loads
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
+from pydantic import AliasChoices, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 
 from headwind.arm import Arm, Congestion, Overrides, Protocol, Role, arm_named
 from headwind.model import (
@@ -29,6 +29,7 @@ from headwind.model import (
     PublishedRow,
     Repetition,
     Result,
+    Search,
     SelfCheck,
     Trial,
 )
@@ -110,8 +111,12 @@ class StoredRow:
     """A PublishedRow in matrix.json."""
 
     condition: str
-    times_s: dict[Protocol, float | None]
+    values: Annotated[  # runs from before there were rates have `times_s`
+        dict[str, float | None], Field(validation_alias=AliasChoices("values", "times_s"))
+    ]
     gap: Annotated[str, Field(exclude_if=lambda gap: not gap)] = ""
+    metric: Annotated[str, Field(exclude_if=lambda metric: not metric)] = ""
+    statistic: Annotated[str, Field(exclude_if=lambda statistic: not statistic)] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +127,7 @@ class StoredPublished:
     title: str
     note: str
     rows: tuple[StoredRow, ...]
+    source: Annotated[str, Field(exclude_if=lambda source: not source)] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,16 @@ class StoredSelfCheck:
     protocol: StoredArm
     again: tuple[str, ...]
     slower: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSearch:
+    """A Search in matrix.json."""
+
+    new: str
+    base: str
+    along: str
+    points: tuple[tuple[float, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +166,7 @@ class StoredMatrix:
     published: Annotated[tuple[StoredPublished, ...], Field(exclude_if=lambda published: not published)] = ()
     judge: Annotated[tuple[str, ...] | None, Field(exclude_if=lambda judge: judge == JUDGED_BEFORE)] = JUDGED_BEFORE
     compare: Annotated[tuple[tuple[str, str], ...], Field(exclude_if=lambda compare: not compare)] = ()  # arms by name
+    find: Annotated[StoredSearch | None, Field(exclude_if=lambda find: find is None)] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,19 +211,23 @@ def _read(adapter: TypeAdapter[T], data: Mapping[str, Any]) -> T:
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
+def _stored_row(row: PublishedRow) -> StoredRow:
+    return StoredRow(row.condition_id, dict(row.values), row.gap, row.metric, row.statistic)
+
+
 def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
     """The matrix as resolved, in SI units; `source` and `path` stay out of it: matrix.yaml is kept beside it."""
     published = (
-        StoredPublished(each.name, each.title, each.note,
-                        tuple(StoredRow(row.condition_id, dict(row.times_s), row.gap) for row in each.rows))
+        StoredPublished(each.name, each.title, each.note, tuple(map(_stored_row, each.rows)), each.source)
         for each in matrix.published
-    )  # fmt: skip
-    check = matrix.selfcheck
+    )
+    check, find = matrix.selfcheck, matrix.find
     stored = StoredMatrix(
         matrix.title, matrix.arms, matrix.conditions, _repetition_to_json(matrix.repeat), matrix.timeout_s,
         matrix.seed, matrix.congestion, matrix.settings,
         StoredSelfCheck(check.arm, check.again, check.slower) if check else None, matrix.lanes, tuple(published),
         matrix.judge, tuple((new.name, base.name) for new, base in matrix.compare),
+        StoredSearch(find.new.name, find.base.name, find.along, find.points) if find else None,
     )  # fmt: skip
     written: dict[str, Any] = _MATRIX.dump_python(stored, mode="json")
     return written
@@ -216,10 +237,14 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
     """What `matrix_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
     stored = _read(_MATRIX, data)
     published = (
-        Published(each.name, each.title,
-                  tuple(PublishedRow(row.condition, row.times_s, row.gap) for row in each.rows), each.note)
+        Published(
+            each.name, each.title,
+            tuple(PublishedRow(row.condition, row.values, row.gap, row.metric, row.statistic) for row in each.rows),
+            each.note, each.source,
+        )
         for each in stored.published
     )  # fmt: skip
+    find = stored.find
     check, arms = stored.selfcheck, {arm.name: arm for arm in stored.protocols}
     return Matrix(
         stored.protocols, stored.conditions,
@@ -227,11 +252,14 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
         stored.timeout_s, stored.seed, stored.congestion, stored.settings, stored.lanes, stored.title, source, path,
         SelfCheck(check.protocol, check.again, check.slower) if check else None, tuple(published), stored.judge,
         tuple((arms[new], arms[base]) for new, base in stored.compare),
+        find=Search(arms[find.new], arms[find.base], find.along, find.points) if find else None,
     )  # fmt: skip
 
 
 def planned_trials(matrix: Matrix) -> int:
     """How many trials the matrix asks for at least."""
+    if matrix.find:
+        return 1  # what is seen decides all others
     return sum(len(matrix.arms_in(condition)) for condition in matrix.conditions) * matrix.repeat.least
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +34,14 @@ class RunData:
     environment: Mapping[str, Any]
     status: Status
     judge: Judge | None = field(default=None, compare=False, repr=False)
+    searched: Matrix | None = None  # of a search: with all its values, where `matrix` has those that were measured
 
     @classmethod
     def of(cls, run: Run, judge: Judge | None = None) -> RunData:
         """Read the run folder once; a judge that was told all of it already saves time. Raises as `Run` does."""
-        return cls(run.id, run.matrix, tuple(run.results()), run.environment, run.status, judge)
+        results = tuple(run.results())
+        matrix, searched = measured_of(run.matrix, results)
+        return cls(run.id, matrix, results, run.environment, run.status, judge, searched)
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -46,17 +49,21 @@ class RunData:
 
         While it runs, what is open is undecided; afterwards it is inconclusive.
         """
-        judge = self.judge
-        if judge is None or judge.matrix != self.matrix or judge.told != len(self.results):
-            judge = Judge(self.matrix, self.results)
+        judge, whole = self.judge, self.searched or self.matrix
+        if judge is None or judge.matrix != whole or judge.told != len(self.results):
+            judge = Judge(whole, self.results)
         costs = block_seconds(self.matrix, Forecast(self.matrix.timeout_s, self.latest))
         state = self.status.state
-        return judge.judgement(
+        found = judge.judgement(
             costs,
             complete=state is State.FINISHED,
             exhausted=state is not State.RUNNING,
             doubts=self.network_doubts,
         )
+        if self.searched is None:
+            return found
+        measured = {condition.id for condition in self.matrix.conditions}
+        return replace(found, lines=tuple(line for line in found.lines if line.condition.id in measured), open=())
 
     @property
     def network_doubts(self) -> dict[str, list[str]]:
@@ -119,6 +126,18 @@ class RunData:
         """The rows of `trials` of one condition and arm."""
         names = (condition.profile.name, condition.workload.name, arm.name)
         return self._cells.get(names, self.trials[:0])
+
+
+def measured_of(matrix: Matrix, results: Iterable[Result]) -> tuple[Matrix, Matrix | None]:
+    """Of a search: the matrix with the values that were measured alone, and the whole; else the matrix, and None.
+
+    Verdicts stand among the comparisons of the whole; what was never measured has nothing to show.
+    """
+    if matrix.find is None:
+        return matrix, None
+    seen = {result.trial.block.condition.id for result in results}
+    measured = tuple(condition for condition in matrix.conditions if condition.id in seen)
+    return replace(matrix, conditions=measured or matrix.conditions[:1], find=None), matrix
 
 
 def latest_of(results: Iterable[Result]) -> list[Result]:

@@ -7,19 +7,22 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from headwind.stops import held_back
+
 LOCK_TRIES, LOCK_PAUSE_S = 5, 0.05  # a reader that asks whether the writer lives holds the lock for an instant
 
 
-def new_folder(parent: Path) -> Path:
+def new_folder(parent: Path, draw: Callable[[int], str] = secrets.token_hex) -> Path:
     """A folder that nobody else has, named after the minute (UTC) and four random hex digits. Raises OSError."""
     parent.mkdir(parents=True, exist_ok=True)
     while True:
-        folder = parent / f"{datetime.now(UTC):%Y%m%d-%H%M}-{secrets.token_hex(2)}"
+        folder = parent / f"{datetime.now(UTC):%Y%m%d-%H%M}-{draw(2)}"
         try:
             folder.mkdir()
         except FileExistsError:
@@ -28,15 +31,24 @@ def new_folder(parent: Path) -> Path:
 
 
 def write_whole(path: Path, content: str | bytes) -> Path:
-    """Write a file so that a reader sees the old one or the new one, never a part. Returns `path`; raises OSError."""
+    """Write a file so that a reader sees the old one or the new one, never a part. Returns `path`; raises OSError.
+
+    A Ctrl-C waits for the end of it: one that comes while the file is opened would leave it open, and its draft behind.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("wb") as file:
-        # Half of a surrogate pair (an undecodable byte of some message) becomes \udc80, which JSON reads back.
-        file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    sync_folder(path.parent)
+    with held_back():
+        try:
+            with draft.open("wb") as file:
+                # Half of a surrogate pair (an undecodable byte of some message) becomes \udc80, which JSON reads back.
+                file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
     return path
 
 

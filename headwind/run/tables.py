@@ -200,7 +200,7 @@ def requests_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
     """A row for each finished request of each result, as in requests.parquet. Raises as `requests_parquet` does."""
     import pyarrow as pa
 
-    groups = [_schema().empty_table(), *map(_request_rows, _groups(results))]
+    groups = [_schema().empty_table(), *map(_request_rows, _groups(results, GROUP_ROWS))]
     frame: pd.DataFrame = pa.concat_tables(groups).unify_dictionaries().to_pandas()
     for name, names in _categories(matrix).items():
         if name in frame:
@@ -208,7 +208,7 @@ def requests_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
     return frame
 
 
-def requests_parquet(results: Iterable[Result], about: Mapping[str, str]) -> bytes:
+def requests_parquet(results: Iterable[Result], about: Mapping[str, str], group_rows: int = GROUP_ROWS) -> bytes:
     """A Parquet file with one row for each finished request of each result, in the order in which they finished.
 
     `results` come with their samples and are read once; `about` becomes the file's metadata, each key with `headwind.`
@@ -221,7 +221,7 @@ def requests_parquet(results: Iterable[Result], about: Mapping[str, str]) -> byt
     file = BytesIO()
     # A time of seven digits hardly ever comes twice: splitting its bytes saves more than a dictionary does.
     with parquet.ParquetWriter(file, schema, use_dictionary=list(NAMES), use_byte_stream_split=list(TIMES)) as writer:
-        for group in _groups(results):
+        for group in _groups(results, group_rows):
             writer.write_table(_request_rows(group).replace_schema_metadata(schema.metadata))
     return file.getvalue()
 
@@ -257,7 +257,7 @@ class _Requests:
         self.count = lengths.pop()
 
 
-def _groups(results: Iterable[Result]) -> Iterator[list[_Requests]]:
+def _groups(results: Iterable[Result], group_rows: int) -> Iterator[list[_Requests]]:
     """Attempts that had requests, as many together as make a row group."""
     group: list[_Requests] = []
     rows = 0
@@ -266,7 +266,7 @@ def _groups(results: Iterable[Result]) -> Iterator[list[_Requests]]:
         rows += requests.count
         if requests.count:
             group.append(requests)
-        if rows >= GROUP_ROWS:
+        if rows >= group_rows:
             yield group
             group, rows = [], 0
     if group:

@@ -16,6 +16,7 @@ from headwind.errors import HeadwindError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Say = Callable[[str], None]
+Docker = Callable[..., str]  # `docker` or `compose`, or what a test has instead
 
 
 class DockerError(HeadwindError):

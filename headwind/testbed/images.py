@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from headwind.errors import HeadwindError
-from headwind.testbed.docker import ROOT, DockerError, docker
+from headwind.testbed.docker import ROOT, Docker, DockerError, docker
 
 DOCKERFILES = {"server": "nginx/Dockerfile", "client": "client/Dockerfile", "impair": "impair/Dockerfile"}
 # Two lanes side by side: compiling h2load takes as long as all the rest. The first layers are shared, so the other
@@ -35,7 +35,6 @@ BASE = "debian:forky-slim"
 BASE_LABEL = "headwind.base"  # set on a base that was made here, and inherited by the images
 SUITE = "forky"
 PULL_SILENCE_S = 20.0  # without a line from docker, the registry is out of reach
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 # What Debian's own slim images do, too: no caches, no manuals, no waiting for the disk.
 APT_OPTIONS = ('Acquire::Check-Valid-Until "false"', 'Acquire::Languages "none"')  # a mirror of testing can lag behind
@@ -69,43 +68,6 @@ class Images:
     seconds: float  # that it took to make sure
 
 
-def ensure_images(say: Say) -> Images:
-    """The images of this source tree, built where they are missing; every step is told to `say`.
-
-    Raises ImageError, or DockerError with the last lines of a build that failed.
-    """
-    start, tag = time.monotonic(), content_tag(ROOT)
-    found = _find(tag)
-    if found:
-        return Images(tag, *found, built=False, seconds=time.monotonic() - start)
-    say(f"building the images {tag} (first time: a minute or two)")
-    ensure_base(BASE, say)
-    copy_distfiles(os.environ.get("HEADWIND_DISTFILES"), ROOT / DISTFILES, say)
-    _build_all(tag, say)
-    if content_tag(ROOT) != tag:
-        say("files that go into the images changed meanwhile: once more")
-        docker("image", "rm", *_names(tag), check=False)  # the tag would lie
-        return ensure_images(say)
-    found = _find(tag)
-    if not found:
-        raise ImageError(
-            f"docker built the images {tag} without complaint, but does not have them; "
-            "where buildx uses a builder of its own, `docker buildx use default` goes back to Docker's"
-        )
-    say(f"the images are built ({time.monotonic() - start:.0f} s)")
-    return Images(tag, *found, built=True, seconds=time.monotonic() - start)
-
-
-def router_image() -> str | None:
-    """The name of this source tree's router image, or None when it is not built."""
-    tag = content_tag(ROOT)
-    return f"headwind-impair:{tag}" if _find(tag) else None
-
-
-def _names(tag: str) -> list[str]:
-    return [f"headwind-{name}:{tag}" for name in DOCKERFILES]
-
-
 def content_tag(root: Path) -> str:
     """12 hex digits that change with the name, the mode or a byte of any file that goes into an image.
 
@@ -127,7 +89,72 @@ def _context_files(root: Path) -> Iterator[Path]:
                 yield file
 
 
-def _find(tag: str) -> tuple[dict[str, str], str] | None:
+def _command(*command: str) -> str:
+    """The standard output of a command; raises ImageError with its last words when it fails."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    except FileNotFoundError as error:
+        raise ImageError(f"{command[0]} is not installed") from error
+    if done.returncode:
+        tail = "\n".join(f"  {line}" for line in (done.stderr or done.stdout).splitlines()[-8:])
+        raise ImageError(f"{command[0]} failed with status {done.returncode}:\n{tail}")
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What images are made with: this machine's programs, unless somebody brings others."""
+
+    docker: Docker = docker
+    command: Callable[..., str] = _command  # any other program
+    which: Callable[[str], str | None] = shutil.which
+    is_root: Callable[[], bool] = lambda: os.geteuid() == 0
+    tag: Callable[[Path], str] = content_tag
+    keyring: Path = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+
+HOST = Host()
+
+
+def ensure_images(say: Say, host: Host = HOST) -> Images:
+    """The images of this source tree, built where they are missing; every step is told to `say`.
+
+    Raises ImageError, or DockerError with the last lines of a build that failed.
+    """
+    start, tag = time.monotonic(), host.tag(ROOT)
+    found = _find(tag, host.docker)
+    if found:
+        return Images(tag, *found, built=False, seconds=time.monotonic() - start)
+    say(f"building the images {tag} (first time: a minute or two)")
+    ensure_base(BASE, say, host)
+    copy_distfiles(os.environ.get("HEADWIND_DISTFILES"), ROOT / DISTFILES, say)
+    _build_all(tag, say, host.docker)
+    if host.tag(ROOT) != tag:
+        say("files that go into the images changed meanwhile: once more")
+        host.docker("image", "rm", *_names(tag), check=False)  # the tag would lie
+        return ensure_images(say, host)
+    found = _find(tag, host.docker)
+    if not found:
+        raise ImageError(
+            f"docker built the images {tag} without complaint, but does not have them; "
+            "where buildx uses a builder of its own, `docker buildx use default` goes back to Docker's"
+        )
+    say(f"the images are built ({time.monotonic() - start:.0f} s)")
+    return Images(tag, *found, built=True, seconds=time.monotonic() - start)
+
+
+def router_image(docker: Docker = docker) -> str | None:
+    """The name of this source tree's router image, or None when it is not built."""
+    tag = content_tag(ROOT)
+    return f"headwind-impair:{tag}" if _find(tag, docker) else None
+
+
+def _names(tag: str) -> list[str]:
+    return [f"headwind-{name}:{tag}" for name in DOCKERFILES]
+
+
+def _find(tag: str, docker: Docker) -> tuple[dict[str, str], str] | None:
     """({name: image id}, base) when all three exist, else None."""
     told = docker("image", "inspect", "--format", "{{.Id}} {{json .Config.Labels}}", *_names(tag), check=False)
     lines = re.findall(r"^(sha256:[0-9a-f]+) (.*)$", told, re.MULTILINE)
@@ -137,7 +164,7 @@ def _find(tag: str) -> tuple[dict[str, str], str] | None:
     return {name: identity for name, (identity, _) in zip(DOCKERFILES, lines, strict=True)}, base or "docker"
 
 
-def _build_all(tag: str, say: Say) -> None:
+def _build_all(tag: str, say: Say, docker: Docker) -> None:
     """Build the lanes side by side. When one fails, or on Ctrl-C, the other ends with its next line of output."""
     stop, lock = threading.Event(), threading.Lock()
 
@@ -187,63 +214,50 @@ def copy_distfiles(source: str | None, target: Path, say: Say) -> None:
         shutil.copyfile(tarball, target / tarball.name)
 
 
-def ensure_base(base: str, say: Say) -> None:
+def ensure_base(base: str, say: Say, host: Host = HOST) -> None:
     """Make sure that Docker has the image `base`: as it is, pulled, or made from the Debian mirror.
 
     Raises ImageError when none of it works.
     """
-    if docker("image", "inspect", "--format", "{{.Id}}", base, check=False).startswith("sha256:"):
+    if host.docker("image", "inspect", "--format", "{{.Id}}", base, check=False).startswith("sha256:"):
         return
     try:
         say(f"pulling {base}")
-        docker("pull", base, silence_s=PULL_SILENCE_S)
+        host.docker("pull", base, silence_s=PULL_SILENCE_S)
     except DockerError as error:
         reason = str(error).splitlines()[-1].strip()
         say(f"no registry has {base} for us ({reason}); making it from the Debian mirror with mmdebstrap, about 15 s")
-        make_base(base, say)
+        make_base(base, say, host)
 
 
-def make_base(base: str, say: Say) -> None:
+def make_base(base: str, say: Say, host: Host = HOST) -> None:
     """Make Debian's minimal system and import it as `base`. Raises ImageError, DockerError."""
-    if not shutil.which("mmdebstrap") or not Path(KEYRING).exists():
-        _install_mmdebstrap(base, say)
+    if not host.which("mmdebstrap") or not host.keyring.exists():
+        _install_mmdebstrap(base, say, host)
     with tempfile.TemporaryDirectory(prefix="headwind-base-") as directory:
         tarball = Path(directory) / "base.tar"
         options = [f"--aptopt={option}" for option in APT_OPTIONS] + [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
-        _command(
+        host.command(
             "mmdebstrap", "--quiet", "--variant=minbase", *options, f"--customize-hook={NO_CACHE_HOOK}",
-            f"--keyring={KEYRING}", SUITE, str(tarball), *debian_mirror(),
+            f"--keyring={host.keyring}", SUITE, str(tarball), *debian_mirror(host.command),
         )  # fmt: skip
-        docker("import", "--change", f"LABEL {BASE_LABEL}=mmdebstrap", str(tarball), base)
+        host.docker("import", "--change", f"LABEL {BASE_LABEL}=mmdebstrap", str(tarball), base)
 
 
-def debian_mirror() -> list[str]:
+def debian_mirror(command: Callable[..., str] = _command) -> list[str]:
     """The URI of the Debian mirror that apt is configured with; empty where there is none: mmdebstrap has a default."""
-    told = _command("apt-get", "indextargets", "--format", "$(LABEL) $(SITE)", "Created-By: Packages")
+    told = command("apt-get", "indextargets", "--format", "$(LABEL) $(SITE)", "Created-By: Packages")
     return [line.partition(" ")[2] for line in told.splitlines() if line.startswith("Debian ")][:1]
 
 
-def _install_mmdebstrap(base: str, say: Say) -> None:
+def _install_mmdebstrap(base: str, say: Say, host: Host) -> None:
     wanted = ("mmdebstrap", "debian-archive-keyring")
-    if not shutil.which("apt-get") or os.geteuid() != 0:
+    if not host.which("apt-get") or not host.is_root():
         raise ImageError(
             f"Docker cannot pull {base}, and what makes it from a Debian mirror is not installed.\n"
             f"Either let Docker reach a registry (`docker pull {base}` must work), or run as root:\n"
             f"  apt-get install {' '.join(wanted)}"
         )
     say(f"installing {' and '.join(wanted)}")
-    _command("apt-get", "update")
-    _command("apt-get", "install", "--yes", "--no-install-recommends", *wanted)
-
-
-def _command(*command: str) -> str:
-    """The standard output of a command; raises ImageError with its last words when it fails."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    except FileNotFoundError as error:
-        raise ImageError(f"{command[0]} is not installed") from error
-    if done.returncode:
-        tail = "\n".join(f"  {line}" for line in (done.stderr or done.stdout).splitlines()[-8:])
-        raise ImageError(f"{command[0]} failed with status {done.returncode}:\n{tail}")
-    return done.stdout
+    host.command("apt-get", "update")
+    host.command("apt-get", "install", "--yes", "--no-install-recommends", *wanted)

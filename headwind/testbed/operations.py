@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from headwind.proof.evidence import Fingerprint, WindowSizes
 from impair.ability import Ability
 from impair.messages import (
+    Answers,
     ClientRun,
     ContainerCounters,
     EndpointCounters,
@@ -66,6 +67,7 @@ RUN = Operation("run", TypeAdapter(ClientRun))  # and what its kind of workload 
 FETCH = Operation("fetch", TypeAdapter(Fetched))
 HEALTH = Operation("health", TypeAdapter(Health))
 WINDOWS = Operation("windows", TypeAdapter(WindowSizes))
+ANSWERS = Operation("answers", TypeAdapter(Answers))
 # Of the router
 PROBE = Operation("probe", TypeAdapter(Ability))
 SETUP = Operation("setup", TypeAdapter(RouterHello))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import random
@@ -16,11 +15,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headwind.arm import CUBIC, Congestion
-from headwind.errors import HeadwindError
+from headwind.clock import CLOCK, Clock
 from headwind.proof.evidence import OUTSIDE, Fingerprint
-from headwind.testbed.addresses import Addresses
+from headwind.testbed.addresses import Addresses, pick_addresses
 from headwind.testbed.agent import Agent, AgentDied, AgentError, Request
-from headwind.testbed.docker import DockerError, Say, compose, docker, python_in
+from headwind.testbed.docker import Docker, DockerError, Say, compose, docker, python_in
 from headwind.testbed.engine import TURNS, UML, Choice, chosen, wants_uml
 from headwind.testbed.far_ends import on_this_host
 from headwind.testbed.operations import FAR_ENDS, FINGERPRINT, HELLO, PROBE, SETUP, Operation
@@ -34,9 +33,6 @@ T = TypeVar("T")
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
 HERE = "this host"
-# RFC 1918, the least used first; then what RFC 2544 sets aside for measuring networks, where a VPN has all the others.
-POOLS = ("10.64.0.0/10", "10.128.0.0/9", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15")
-POOL_TRIES = 1000
 START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
 
 
@@ -52,13 +48,13 @@ def _start_time(pid: int) -> str:
         return ""
 
 
-def _is_alive(owner: str) -> bool:
+def _is_alive(owner: str, kill: Callable[[int, int], None] = os.kill) -> bool:
     host, _, rest = owner.partition(":")
     pid, _, start = rest.partition(":")
     if host != os.uname().nodename or not pid.isdigit():
         return host != os.uname().nodename and bool(owner)  # another host's lab on the same daemon: leave it alone
     try:
-        os.kill(int(pid), 0)
+        kill(int(pid), 0)
     except ProcessLookupError:
         return False
     except PermissionError:
@@ -66,7 +62,7 @@ def _is_alive(owner: str) -> bool:
     return not start or _start_time(int(pid)) in (start, "")
 
 
-def _labelled(kind: str) -> list[tuple[str, str, str]]:
+def _labelled(kind: str, docker: Docker) -> list[tuple[str, str, str]]:
     """(id, project, owner) of every container or network that a lab made."""
     listing = ("ps", "-aq") if kind == "container" else ("network", "ls", "-q")
     identities = docker(*listing, "--filter", f"label={LABEL}").split()
@@ -77,54 +73,33 @@ def _labelled(kind: str) -> list[tuple[str, str, str]]:
     return [(item["Id"], label.get(LABEL, ""), label.get(OWNER_LABEL, "")) for item, label in labels]
 
 
-def remove_project(project: str) -> None:
+def remove_project(project: str, docker: Docker = docker) -> None:
     """Remove every container and network of one testbed, at once and whatever state they are in."""
     for kind, remove in (("container", ("rm", "-f", "-v")), ("network", ("network", "rm"))):
-        ours = [identity for identity, name, _ in _labelled(kind) if name == project]
+        ours = [identity for identity, name, _ in _labelled(kind, docker) if name == project]
         if ours:
             docker(*remove, *ours, check=False)
 
 
-def projects() -> dict[str, bool]:
+def projects(docker: Docker = docker) -> dict[str, bool]:
     """Every testbed that exists, and whether its lab still runs."""
-    return {project: _is_alive(owner) for kind in ("container", "network") for _, project, owner in _labelled(kind)}
+    kinds = ("container", "network")
+    return {project: _is_alive(owner) for kind in kinds for _, project, owner in _labelled(kind, docker)}
 
 
-def sweep(say: Say, include_living: bool = False) -> int:
+def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> int:
     """Remove the testbeds whose lab no longer runs (all of them with `include_living`); returns how many went."""
-    found = projects()
+    found = projects(docker)
     gone = [project for project, alive in found.items() if include_living or not alive]
     for project in gone:
         say(f"removing {project}, left by an earlier run")
-        remove_project(project)
+        remove_project(project, docker)
     for project in found.keys() - set(gone):
         say(f"leaving {project} alone: its lab is still running")
     return len(gone)
 
 
-def pick_addresses(rng: random.Random, taken: list[str]) -> Addresses:
-    """Two free private /24 networks that overlap none of `taken` (CIDR texts). Raises HeadwindError when all are taken.
-
-    A route as wide as half the Internet is a VPN's way to be the default route, and takes nothing.
-    """
-    used = [net for net in (ipaddress.ip_network(text, strict=False) for text in taken) if net.prefixlen >= 8]
-    free: list[str] = []
-    for pool in map(ipaddress.IPv4Network, POOLS):
-        for _ in range(POOL_TRIES):
-            candidate = ipaddress.ip_network((rng.randrange(int(pool[0]), int(pool[-1])) & ~0xFF, 24))
-            if str(candidate) not in free and not any(candidate.overlaps(net) for net in used if net.version == 4):
-                free.append(str(candidate))
-            if len(free) == 2:
-                return Addresses(*free)
-    widest = sorted({net for net in used if net.version == 4}, key=lambda net: net.prefixlen)[:6]
-    raise HeadwindError(
-        f"no two free /24 networks in {', '.join(POOLS)}: the host's routes and Docker's networks take them all, the "
-        f"widest are {', '.join(map(str, widest))}. Where `ip route` shows them as a VPN's, disconnect it while the "
-        "lab runs, or let it route less; `docker network prune` frees networks that nobody uses"
-    )
-
-
-def taken_subnets() -> list[str]:
+def taken_subnets(docker: Docker = docker) -> list[str]:
     """Every subnet that Docker or the host's routing table uses."""
     identities = docker("network", "ls", "-q").split()
     networks = json.loads(docker("network", "inspect", *identities, check=False) or "[]")
@@ -152,6 +127,7 @@ class Testbed:
     outside: Agent | None = None  # in the router's container, where the router is a kernel of its own inside it
     congestion: Congestion = CUBIC  # of every arm that asks for no other
     tcp: str = CUBIC.tcp  # the congestion control that both endpoints' routes have now
+    clock: Clock = CLOCK  # by which its trials are timed
 
     @property
     def agents(self) -> tuple[Agent, Agent, Agent]:
@@ -198,8 +174,9 @@ class Testbed:
     @classmethod
     @contextmanager
     def up(
-        cls, tag: str, congestion: Congestion, engine: str, say: Say = print, profiles: Collection[Profile] = ()
-    ) -> Iterator[Testbed]:
+        cls, tag: str, congestion: Congestion, engine: str, say: Say = print, profiles: Collection[Profile] = (),
+        docker: Docker = docker, compose: Docker = compose,
+    ) -> Iterator[Testbed]:  # fmt: skip
         """Start the containers of images `tag`, join them through `engine` (auto, kernel, uml or plain), take all down.
 
         `profiles` are the networks that the engine must be able to make. `plain` forwards without netem and is for
@@ -209,8 +186,8 @@ class Testbed:
         try:
             with ExitStack() as stack:
                 logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwind-")))
-                addresses = _start_containers(project, tag)
-                containers = {name: _container(project, name) for name in ("client", "server", "impair")}
+                addresses = _start_containers(project, tag, docker, compose)
+                containers = {name: _container(project, name, docker) for name in ("client", "server", "impair")}
                 testbed = _start_agents(stack, containers, addresses, engine, logs, say, profiles)
                 testbed.name = project
                 testbed.join(congestion)
@@ -219,7 +196,7 @@ class Testbed:
                 testbed.fingerprints = testbed.read_fingerprints()
                 yield testbed
         finally:
-            remove_project(project)
+            remove_project(project, docker)
 
     def join(self, congestion: Congestion) -> None:
         """Connect both endpoints through the router, and keep what everybody said of themselves."""
@@ -244,10 +221,10 @@ def _neighbour(hello: Hello) -> dict[str, str]:
     return {"ip": hello.ip, "mac": hello.mac}
 
 
-def _start_containers(project: str, tag: str) -> Addresses:
+def _start_containers(project: str, tag: str, docker: Docker, compose: Docker) -> Addresses:
     """`compose up` with free subnets; another pair is tried when somebody else was quicker."""
     rng = random.SystemRandom()
-    taken, failure = taken_subnets(), DockerError("no attempt was made")
+    taken, failure = taken_subnets(docker), DockerError("no attempt was made")
     for _ in range(4):
         addresses = pick_addresses(rng, taken)
         try:
@@ -255,7 +232,7 @@ def _start_containers(project: str, tag: str) -> Addresses:
             compose("-p", project, "-f", "compose.yaml", "up", "-d", "--no-build", environment=environment)
             return addresses
         except DockerError as error:
-            remove_project(project)
+            remove_project(project, docker)
             if "overlap" not in str(error).lower():
                 raise
             failure = error
@@ -273,7 +250,7 @@ def _compose_environment(project: str, tag: str, addresses: Addresses) -> dict[s
     return names
 
 
-def _container(project: str, service: str) -> str:
+def _container(project: str, service: str, docker: Docker) -> str:
     found = docker("ps", "-aq", "--filter", f"label={LABEL}={project}",
                    "--filter", f"label=com.docker.compose.service={service}").split()  # fmt: skip
     if len(found) != 1:

@@ -5,7 +5,7 @@ QUIC's is the programs' own: nginx and h2load have no choice to offer.
 
 from __future__ import annotations
 
-from headwind.arm import Arm, Protocol
+from headwind.arm import Protocol
 from headwind.model import Trial
 from headwind.proof.evidence import TcpSockets
 from headwind.testbed.agent import Request
@@ -16,9 +16,8 @@ from impair.messages import ClientRun
 LOOK_S = 3.0  # longest wait of the server for a connection whose congestion control it could see
 
 
-def use_congestion(testbed: Testbed, arm: Arm) -> None:
-    """Set it on the routes of both endpoints, where it is not set yet. Raises AgentError where one of them cannot."""
-    wanted = arm.congestion(testbed.congestion).tcp
+def use_congestion(testbed: Testbed, wanted: str) -> None:
+    """Set TCP's on the routes of both endpoints, where it is not set yet. Raises AgentError where one cannot."""
     if wanted != testbed.tcp:
         testbed.tcp = ""  # unknown, should one of the two refuse
         testbed.ask_endpoints(USE_CONGESTION, congestion=wanted)

@@ -205,7 +205,7 @@ class Judge:
         return {condition.id: self._cells[condition.id][rule] for condition in self.matrix.conditions}
 
     def _cell(self, condition: Condition, rule: Rule) -> _Cell:
-        rows = self._in_order(condition)
+        rows = self.rows_of(condition.id)
         beside = compared_beside(self.matrix, condition)
         intervals = {
             pair: {metric: interval_of(*columns_of(rows, pair, metric).bounds, rule)
@@ -214,7 +214,7 @@ class Judge:
         }  # fmt: skip
         return _Cell(find_in(self.matrix, condition, rows, rule), intervals)
 
-    def _in_order(self, condition: Condition) -> Rows:
-        """Its blocks: those of which all is known, in the order of their end, then the others."""
-        known = self._rows.get(condition.id, {})
-        return {index: known[index] for index in {**self._whole.get(condition.id, {}), **dict.fromkeys(sorted(known))}}
+    def rows_of(self, name: str) -> Rows:
+        """The blocks of a condition, by its id: those of which all is known, in the order of their end, then others."""
+        known = self._rows.get(name, {})
+        return {index: known[index] for index in {**self._whole.get(name, {}), **dict.fromkeys(sorted(known))}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from headwind.matrix.workload import WorkloadKeys
@@ -11,18 +11,22 @@ from headwind.metric import Workload
 from headwind.workloads.h2load import REQUEST, TOTAL, H2loadKeys
 from headwind.workloads.objects import ObjectsKeys
 from headwind.workloads.transfer import TransferKeys
+from headwind.workloads.ttfb import TtfbKeys
 
 # Of every kind; the first is that of a workload that names none.
-KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, TransferKeys)
+KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, TransferKeys, TtfbKeys)
 
 KINDS: dict[str, type[Workload]] = {keys.model.kind: keys.model for keys in KEYS}
 PLAIN = KEYS[0].model.kind
 JUDGED_BEFORE = (TOTAL.key, REQUEST.key)  # in runs from before a matrix said what is judged
 
+_USUAL = {each.name: each.default for each in fields(Workload) if each.kw_only}
+
 
 def workload_to_json(workload: Workload) -> dict[str, Any]:
-    """Its settings as a JSON object, and its kind where that is not the plain one."""
-    return asdict(workload) | ({} if workload.kind == PLAIN else {"kind": workload.kind})
+    """Its settings as a JSON object but for what is usual, and its kind where that is not the plain one."""
+    settings = {name: value for name, value in asdict(workload).items() if _USUAL.get(name, ...) != value}
+    return settings | ({} if workload.kind == PLAIN else {"kind": workload.kind})
 
 
 def workload_from_json(data: Mapping[str, Any]) -> Workload:

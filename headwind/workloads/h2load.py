@@ -21,8 +21,9 @@ from headwind.matrix.direction import key
 from headwind.matrix.mistakes import Slip, raise_any
 from headwind.matrix.units import Mistake
 from headwind.matrix.values import whole
-from headwind.matrix.workload import WorkloadKeys
+from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
+from nginx.objects import after
 
 MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_streams of nginx/nginx.conf
 MOST_REQUESTS = 1_000_000  # h2load keeps a raw sample of each
@@ -89,13 +90,13 @@ class H2load(Workload):
     def asked(self) -> dict[str, Any]:
         """As client/agent.py takes it."""
         return {
-            "path": self.path, "requests": self.requests, "connections": self.connections, "streams": self.streams,
-            "threads": self.threads,
+            "path": self.object_path(), "requests": self.requests, "connections": self.connections,
+            "streams": self.streams, "threads": self.threads,
         }  # fmt: skip
 
     def object_path(self) -> str:
         """There is only one."""
-        return self.path
+        return after(self.server_delay_s, self.path)
 
     def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:
         """Of the bodies of all answers; failed requests may have had bodies of their own, so that there can be more."""
@@ -110,8 +111,12 @@ class H2load(Workload):
 
     def shortfall(self, answer: Mapping[str, Any]) -> str:
         """Every request must succeed."""
-        missing = self.requests - int((answer.get("totals") or {}).get("succeeded", 0))
+        missing = self.requests - self.answered(answer)
         return f"{missing} of {self.requests} requests failed" if missing > 0 else ""
+
+    def answered(self, answer: Mapping[str, Any]) -> int:
+        """Requests that succeeded."""
+        return int((answer.get("totals") or {}).get("succeeded", 0))
 
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
         """Of progress, mean completion and median request, from the requests that were answered in time.
@@ -219,7 +224,7 @@ class H2load(Workload):
         return f"{metrics[TOTAL.key]:8.3f} s {metrics.get('requests_per_s', 0):9.1f} req/s"
 
 
-class H2loadKeys(WorkloadKeys):
+class H2loadKeys(DelayedKeys):
     """So many requests for one object, as fast as they will go."""
 
     model: ClassVar[type[Workload]] = H2load

@@ -17,7 +17,7 @@ from headwind.matrix.direction import key
 from headwind.matrix.mistakes import Slip, Slips
 from headwind.matrix.units import Mistake
 from headwind.matrix.values import whole
-from headwind.matrix.workload import WorkloadKeys
+from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Metric, Use, Workload
 from headwind.workloads.h2load import DONE, FURTHER, MOST_CONNECTIONS, MOST_STREAMS, REQUEST, TAIL, TOTAL, H2load
 from nginx.objects import path_of, size_of
@@ -69,11 +69,11 @@ class Objects(H2load):
         return f"{counted(self.requests, 'object')} of {counted(size_of(self.path) or 0, 'byte')} over {over}"
 
 
-class ObjectsKeys(WorkloadKeys):
+class ObjectsKeys(DelayedKeys):
     """Objects of one size, fetched as a browser does: all at once, over few connections."""
 
     model: ClassVar[type[Workload]] = Objects
-    same_for_all: ClassVar[frozenset[str]] = frozenset({"kind", "size"})
+    same_for_all: ClassVar[frozenset[str]] = DelayedKeys.same_for_all | {"size"}
 
     kind: Literal["objects"] = key("the kind of the workload")
     requests: Annotated[int, whole(1, MOST_STREAMS)] = key("how many objects, each fetched once")

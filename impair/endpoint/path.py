@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ class OnlyLink:
     mtu: int
 
     @classmethod
-    def find(cls) -> OnlyLink:
+    def find(cls, listed: Callable[..., list[dict[str, Any]]] = listed) -> OnlyLink:
         """The only interface with a global IPv4 address. Raises InterfaceError when there is none, or a choice."""
         found = [(link, address) for link in listed("-4", "address", "show") for address in link.get("addr_info", ())
                  if address.get("scope") == "global"]  # fmt: skip

@@ -30,7 +30,7 @@ def pattern(offset: int, size_bytes: int) -> bytes:
     return _REPEATED[start : start + size_bytes]
 
 
-def serve_pattern(timeout_s: float) -> dict[str, Any]:
+def serve_pattern(timeout_s: float, port: int = PORT) -> dict[str, Any]:
     """Wait for one `send_pattern`, and check what it delivers.
 
     Returns {"bytes", "bad_bytes": those that differ from the pattern, "seconds": from the connection to the last byte,
@@ -40,9 +40,9 @@ def serve_pattern(timeout_s: float) -> dict[str, Any]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind(("", PORT))
+            listening.bind(("", port))
         except OSError as error:
-            raise PatternError(f"cannot listen on TCP port {PORT}: {error.strerror}") from error
+            raise PatternError(f"cannot listen on TCP port {port}: {error.strerror}") from error
         listening.listen(1)
         listening.settimeout(timeout_s)
         try:
@@ -76,7 +76,7 @@ def _receive(connection: socket.socket, deadline: float) -> dict[str, Any]:
     return {"bytes": received, "bad_bytes": bad, "seconds": end - start, "complete": complete}
 
 
-def send_pattern(peer_ip: str, byte_count: int, timeout_s: float) -> dict[str, Any]:
+def send_pattern(peer_ip: str, byte_count: int, timeout_s: float, port: int = PORT) -> dict[str, Any]:
     """Send `byte_count` bytes of the pattern to the peer's `serve_pattern`, which may start a little later.
 
     Returns {"bytes": handed to the kernel, "seconds": until the peer has read the last one, "complete": it has}.
@@ -84,7 +84,7 @@ def send_pattern(peer_ip: str, byte_count: int, timeout_s: float) -> dict[str, A
     start = time.monotonic()
     deadline = start + timeout_s
     sent, complete = 0, False
-    connection = _connect(peer_ip, deadline)
+    connection = _connect(peer_ip, port, deadline)
     if connection:
         with connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
@@ -108,15 +108,15 @@ def _left_s(deadline: float) -> float:
     return left_s
 
 
-def _connect(peer_ip: str, deadline: float) -> socket.socket | None:
+def _connect(peer_ip: str, port: int, deadline: float) -> socket.socket | None:
     """A connection, tried again while nobody listens yet; None when the time is up."""
     while (left_s := deadline - time.monotonic()) > 0:
         try:
-            return socket.create_connection((peer_ip, PORT), left_s)
+            return socket.create_connection((peer_ip, port), left_s)
         except TimeoutError:
             return None
         except ConnectionRefusedError:
             time.sleep(0.01)
         except OSError as error:
-            raise PatternError(f"cannot connect to {peer_ip}, TCP port {PORT}: {error.strerror}") from error
+            raise PatternError(f"cannot connect to {peer_ip}, TCP port {port}: {error.strerror}") from error
     return None

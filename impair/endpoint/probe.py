@@ -204,7 +204,7 @@ def _realtime_minus_monotonic_ns() -> int:
     return min(readings)[1]
 
 
-def send_train(peer_ip: str, nonce: int, count: int, interval_s: float, size_bytes: int) -> TrainSent:
+def send_train(peer_ip: str, nonce: int, count: int, interval_s: float, size_bytes: int, port: int = PORT) -> TrainSent:
     """Send `count` datagrams of `size_bytes` payload to the peer's listener, `interval_s` apart (0: back to back).
 
     `nonce` (below 2^64) names the train: a straggler of an earlier one is never counted for it. A datagram that is late
@@ -217,10 +217,10 @@ def send_train(peer_ip: str, nonce: int, count: int, interval_s: float, size_byt
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)  # refuse rather than send fragments
         try:
-            sock.connect((peer_ip, PORT))
+            sock.connect((peer_ip, port))
             return _send_paced(sock, nonce, count, interval_s, size_bytes)
         except OSError as error:
-            raise ProbeError(f"cannot send {count} datagrams of {size_bytes} bytes to {peer_ip}, UDP port {PORT}: "
+            raise ProbeError(f"cannot send {count} datagrams of {size_bytes} bytes to {peer_ip}, UDP port {port}: "
                              f"{_why(error)}") from error  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import ipaddress
 import socket
 import struct
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ _REQUEST = struct.Struct("@BBBBI48s")  # inet_diag_req_v2: family, protocol, ext
 _MESSAGE_BYTES = 72  # inet_diag_msg
 _SOCKET_ID = slice(4, 52)  # inside inet_diag_msg
 _PEER_ADDRESS = slice(4 + 20, 4 + 36)
+OpenNetlink = Callable[[int], AbstractContextManager[Netlink]]  # takes the protocol
 _MAPPED = bytes(10) + b"\xff\xff"  # an IPv4 address inside an IPv6 socket (RFC 4291, 2.5.5.2)
 
 
@@ -40,12 +42,12 @@ class Leftovers:
     left: int | None  # None: this kernel does not even tell (it is built without INET_DIAG)
 
 
-def destroy_sockets(network: ipaddress.IPv4Network) -> Leftovers:
+def destroy_sockets(network: ipaddress.IPv4Network, netlink: OpenNetlink = Netlink) -> Leftovers:
     """Destroy every TCP socket whose peer is in `network`, whatever its state; listening ones have no peer.
 
     Raises OSError without the capability NET_ADMIN.
     """
-    with Netlink(NETLINK_SOCK_DIAG) as sock:
+    with netlink(NETLINK_SOCK_DIAG) as sock:
         try:
             found = [(family, message) for family in (socket.AF_INET, socket.AF_INET6)
                      for message in _sockets(sock, family) if _is_towards(message, family, network)]  # fmt: skip
@@ -90,14 +92,14 @@ def _can_destroy(sock: Netlink) -> bool:
     return _destroy(sock, socket.AF_INET, nowhere) != errno.EOPNOTSUPP
 
 
-def congestion_of(network: ipaddress.IPv4Network) -> list[str]:
+def congestion_of(network: ipaddress.IPv4Network, netlink: OpenNetlink = Netlink) -> list[str]:
     """The congestion control of every TCP connection to a peer in `network` that is there or begins.
 
     None where the kernel cannot tell (it is built without INET_DIAG).
     """
     extension = 1 << (INET_DIAG_CONG - 1)
     found = []
-    with Netlink(NETLINK_SOCK_DIAG) as sock:
+    with netlink(NETLINK_SOCK_DIAG) as sock:
         for family in (socket.AF_INET, socket.AF_INET6):
             request = _REQUEST.pack(family, socket.IPPROTO_TCP, extension, 0, ESTABLISHED_OR_BEGINNING, bytes(48))
             try:
@@ -109,21 +111,25 @@ def congestion_of(network: ipaddress.IPv4Network) -> list[str]:
     return [name.rstrip(b"\0").decode() for name in found if name]
 
 
-def flush_metrics(learns: Callable[[], bool] = lambda: NO_METRICS_SAVE.read_text().strip() == "0") -> None:
+def _learns() -> bool:
+    return NO_METRICS_SAVE.read_text().strip() == "0"
+
+
+def flush_metrics(learns: Callable[[], bool] = _learns, netlink: OpenNetlink = Netlink) -> None:
     """Forget what TCP has learned of its peers (round-trip times, windows). Raises OSError when the kernel refuses.
 
     A rootless Docker may not ask for that (GENL_ADMIN_PERM is a right of the first user namespace). It need not where
     TCP never `learns` in this network namespace, as compose.yaml has it.
     """
     try:
-        _flush_metrics()
+        _flush_metrics(netlink)
     except PermissionError:
         if learns():
             raise
 
 
-def _flush_metrics() -> None:
-    with Netlink(NETLINK_GENERIC) as sock:
+def _flush_metrics(netlink: OpenNetlink) -> None:
+    with netlink(NETLINK_GENERIC) as sock:
         name = b"tcp_metrics\0"
         attribute = struct.pack("@HH", 4 + len(name), CTRL_ATTR_FAMILY_NAME) + name
         command = struct.pack("@BBH", CTRL_CMD_GETFAMILY, 1, 0)

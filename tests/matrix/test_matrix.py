@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwind.arm import PLAIN, Congestion
+from headwind.arm import Congestion
 from headwind.matrix.reader import load_matrix
 from headwind.model import AUTO, Repetition
 from headwind.run.codec import matrix_from_json, matrix_to_json
@@ -42,7 +42,7 @@ def downlink(written: str, folder: Path) -> Link:
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
 def test_every_shipped_matrix_is_valid(file: Path) -> None:
     matrix = load_matrix(file)
-    assert matrix.arms[: len(PLAIN)] == PLAIN
+    assert len(matrix.arms) >= 2
     assert matrix.title
     assert matrix.source == file.read_text()
     assert matrix.path == str(file)
@@ -302,3 +302,33 @@ def test_other_lanes_are_refused_with_what_would_be_right(written: str, tmp_path
     said = str(refusal(f"lanes: {written}\n{MINIMAL}", tmp_path))
     assert ":1:" in said
     assert "`auto`" in said
+
+
+def test_a_quick_look_takes_the_conditions_under_smoke_or_all(tmp_path: Path) -> None:
+    matrix = load(NAMED + "smoke: [{profiles: [b], workloads: [x]}]\n", tmp_path)
+    short = matrix.in_short()
+    assert [condition.id for condition in short.conditions] == ["b/x"]
+    assert short.repeat == Repetition.fixed(1)
+    assert [condition.id for condition in load(NAMED, tmp_path).in_short().conditions] == ["a/x", "a/y", "b/x", "b/y"]
+
+
+def test_a_quick_look_at_a_sweep_takes_all_its_values(tmp_path: Path) -> None:
+    text = NAMED.replace("a: {}", "a: {downlink: {loss: [1%, 2%]}}") + "smoke: [{profiles: [a], workloads: [x]}]\n"
+    assert [condition.id for condition in load(text, tmp_path).in_short().conditions] == ["a 1%/x", "a 2%/x"]
+
+
+@pytest.mark.parametrize(
+    ("smoke", "complaint"),
+    [
+        ("[]", "`smoke` is empty"),
+        ("[{profiles: [c]}]", "`c` is not one of the profiles"),
+        ("[{profiles: []}]", "the list is empty"),
+        ("[{profiles: [b], workloads: [y]}]", "there is no condition `b/y`"),
+        ("{profiles: [a]}", "a list"),
+        ("[{profile: [a]}]", "unknown key `profile`"),
+    ],
+)
+def test_a_quick_look_at_what_is_not_there_is_refused(tmp_path: Path, smoke: str, complaint: str) -> None:
+    text = f"{NAMED}conditions: [{{profiles: [a]}}, {{profiles: [b], workloads: [x]}}]\nsmoke: {smoke}\n"
+    (found,) = refusal(text, tmp_path).complaints
+    assert complaint in str(found)

@@ -41,12 +41,12 @@ def test_the_shipped_matrices_tell_what_the_article_found_in_its_eight_networks(
     assert "ngx_http_autoquic_module" in source.title
     assert "10,000 requests" in source.note
     assert "single runs" in source.note
-    assert {row.condition_id: tuple(row.times_s.values()) for row in source.rows} == {
+    assert {row.condition_id: tuple(row.values.values()) for row in source.rows} == {
         "clean/article": (0.40649, 0.6119), "delay/article": (1.9, 3.65), "loss/article": (33.64, 19.82),
         "duplicate/article": (0.44355, 0.41998), "corrupt/article": (14.46, 4.12), "delay-loss/article": (30.64, 17.16),
         "loss-duplicate/article": (2.03, 3.06), "loss-corrupt/article": (None, 15.09),
     }  # fmt: skip
-    assert {tuple(row.times_s) for row in source.rows} == {(H1, H3)}
+    assert {tuple(row.values) for row in source.rows} == {(H1, H3)}
     assert source.gaps == {}
 
 
@@ -83,7 +83,7 @@ def test_a_row_that_nothing_can_be_set_beside_is_kept_with_the_reason(
 ) -> None:
     matrix = load(with_published(row), tmp_path)
     assert gaps(matrix) == {gap: [condition_id]}
-    assert len(matrix.published[0].rows[0].times_s) == 2
+    assert len(matrix.published[0].rows[0].values) == 2
 
 
 def test_of_three_times_two_are_compared_where_the_third_protocol_is_not_there(tmp_path: Path) -> None:
@@ -161,6 +161,46 @@ def test_validating_names_what_is_not_compared_in_a_line_for_each_article(
     ]
 
 
+def rows(tmp_path: Path, times: str) -> tuple[PublishedRow, ...]:
+    (source,) = load(with_published(times), tmp_path).published
+    return source.rows
+
+
+def test_a_row_may_be_about_any_metric_that_its_workload_compares(tmp_path: Path) -> None:
+    assert rows(tmp_path, "clean/page/request_p95_s: {h1: 1s, h3: 2s}, clean/page: {h1: 3s, h3: 4s}") == (
+        PublishedRow("clean/page", {"h1": 1.0, "h3": 2.0}, metric="request_p95_s"),
+        PublishedRow("clean/page", {"h1": 3.0, "h3": 4.0}),
+    )
+    (other,) = rows(tmp_path, "clean/page/goodput_bps: {h1: 1mbit, h3: 2kbit}")
+    assert (other.values, other.gap) == ({"h1": 1e6, "h3": 2e3}, "its workload has no goodput_bps")
+
+
+def test_each_statistic_of_an_article_is_a_row(tmp_path: Path) -> None:
+    written = "clean: {h1: {mean: 862ms, p90: 1.766s}, h3: {p90: unfinished, mean: 647ms}}"
+    assert rows(tmp_path, written) == (
+        PublishedRow("clean/page", {"h1": 0.862, "h3": 0.647}, statistic="mean"),
+        PublishedRow("clean/page", {"h1": 1.766, "h3": None}, statistic="p90"),
+    )
+
+
+def test_a_row_may_be_about_any_two_arms_that_are_compared(tmp_path: Path) -> None:
+    text = with_published("clean: {h1-six: 1s, h3: 2s}").replace(
+        "published", "arms: {h1-six: {protocol: h1, connections: 6}}\ncompare: [[h3, h1]]\npublished"
+    )
+    assert gaps(load(text, tmp_path)) == {"the matrix compares no two of its arms": ["clean/page"]}
+    compared = text.replace("[[h3, h1]]", "[[h3, h1], [h3, h1-six]]")
+    assert load(compared, tmp_path).published[0].rows == (PublishedRow("clean/page", {"h1-six": 1.0, "h3": 2.0}),)
+
+
+def test_a_row_that_the_experiment_does_not_measure_says_why_and_needs_no_figures(tmp_path: Path) -> None:
+    text = with_published("a page: {unmeasured: needs a browser}, clean: {unmeasured: too dear, h1: 1s, h3: 2s}")
+    text = text.replace("title: An article,", "title: An article, source: somewhere,")
+    matrix = load(text, tmp_path)
+    assert gaps(matrix) == {"needs a browser": ["a page"], "too dear": ["clean/page"]}
+    assert [dict(row.values) for row in matrix.published[0].rows] == [{}, {"h1": 1.0, "h3": 2.0}]
+    assert matrix.published[0].source == "somewhere"
+
+
 # What is a mistake
 
 
@@ -168,15 +208,28 @@ def test_validating_names_what_is_not_compared_in_a_line_for_each_article(
     ("times", "complaint"),
     [
         ("clean: {h1: 1s, h3: 2s}, clean/page: {h1: 1s, h3: 2s}", "is there twice"),
-        ("a/b/c: {h1: 1s, h3: 2s}", "`b/c` contains `/`"),
+        ("a/b/c: {h1: 1s, h3: 2s}", "`c` is no metric"),
+        ("a/b/c/d: {h1: 1s, h3: 2s}", "`c/d` contains `/`"),
         ("/page: {h1: 1s, h3: 2s}", "or is empty"),
         ('"\\x1b[31m": {h1: 1s, h3: 2s}', "unprintable"),
         ("clean: {h1: 1s, h4: 2s}", "unknown key `h4`"),
-        ("clean: {h1: 1s}", "the times of two protocols"),
+        ("clean: {h1: 1s}", "the figures of two arms"),
         ("clean: {h1: 1s, h3: 2}", "`2` has no unit"),
         ("clean: {h1: 1s, h3: 0s}", "out of range"),
         ("clean: {uplink: {delay: 1ms, jitter: 2ms}, h1: 1s, h3: 2s}", "netem would clip"),
         ("clean: 1s", "a mapping of keys"),
+        ("clean/page: {h1: 1s, h3: 2s}, clean/page/total_s: {h1: 1s, h3: 2s}", "is there twice"),
+        ("clean/page/ttbf_s: {h1: 1s, h3: 2s}", "`ttbf_s` is not a metric that can be judged"),
+        ("clean/page: {h1: 1mbit, h3: 2mbit}", "the figures are in bps"),
+        ("clean/page/goodput_bps: {h1: 1s, h3: 2s}", "the figures are in s"),
+        ("clean: {h1: 1s, h3: 2mbit}", "times and rates are mixed"),
+        ("clean: {h1: {mean: 1s}, h3: 2s}", "other statistics"),
+        ("clean: {h1: {mean: 1s}, h3: {meen: 2s}}", "`meen` is not a statistic"),
+        ("clean: {h1: {mean: 1s}, h3: {}}", "no figure"),
+        ("clean: {h1: {mean: 1}, h3: {mean: 2s}}", "`1` has no unit"),
+        ("clean: {h1: [1s], h3: 2s}", "one value is expected"),
+        ("clean: {unmeasured: '', h1: 1s, h3: 2s}", "or is empty"),
+        ("clean: {h1--six: 1s, h1: 1s, h3: 2s}", "unknown key `h1--six`"),
         ("", "`times` is empty"),
     ],
 )

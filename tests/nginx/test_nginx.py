@@ -16,26 +16,43 @@ from pathlib import Path
 
 import pytest
 
-from headwind.settings import LARGEST_BDP_BYTES, PORTS, Windows
+from headwind.settings import LARGEST_BDP_BYTES, PORTS, SESSION_PORTS, Windows
 from nginx import agent, objects
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CONFIGURATION = (ROOT / "nginx" / "nginx.conf").read_text()
+SERVERS = CONFIGURATION.split("server {")[1:]
 VERSION_NEGOTIATION = b"\x80" + bytes(4) + b"\x08" + bytes(8) + b"\x00" + bytes.fromhex("00000001")
 
 # A stand-in for nginx's master: two workers that sleep, each started again when it ends (at most `lives` times in all).
+# On SIGHUP it reads how many there are to be from the file, begins that many anew, and ends the others.
 MASTER = """
 import os, signal, sys, time
-lives, children = int(sys.argv[1]), set()
+lives, file, wanted, children, old = int(sys.argv[1]), sys.argv[2], 2, set(), set()
+def read(*_):
+    global wanted, old
+    wanted, old = int(open(file).read().removeprefix("worker_processes ").rstrip(";\\n")), set(children)
+    children.clear()
+signal.signal(signal.SIGHUP, read)
 while True:
-    while len(children) < 2 and lives:
+    while len(children) < wanted and lives:
         pid, lives = os.fork(), lives - 1
         if pid == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             signal.pause()
         children.add(pid)
+    for each in old:
+        os.kill(each, signal.SIGKILL)
     if not children:
         time.sleep(60)
-    children.discard(os.wait()[0])
+    try:
+        ended = os.waitpid(-1, os.WNOHANG)[0]
+    except ChildProcessError:
+        ended = 0
+    children.discard(ended)
+    old.discard(ended)
+    if not ended:
+        time.sleep(0.002)
 """
 
 
@@ -72,7 +89,8 @@ def directive(name: str) -> list[str]:
 
 def test_all_protocols_are_served_on_the_port_of_each_setting() -> None:
     listeners = [words.split()[:2] for words in directive("listen")]
-    assert listeners == [[str(port), kind] for port in PORTS.values() for kind in ("ssl", "quic")]
+    ports = (*PORTS.values(), *SESSION_PORTS.values())
+    assert listeners == [[str(port), kind] for port in ports for kind in ("ssl", "quic")]
     assert directive("http2") == directive("http3") == ["on"]
     assert len(directive("ssl_certificate")) == len(directive("root")) == 1
 
@@ -93,15 +111,30 @@ def test_the_wanted_buffer_is_read_from_the_configuration(text: str, size: int) 
 
 def test_no_window_of_the_server_binds_below_the_largest_product_and_a_fresh_one_is_as_shipped() -> None:
     buffers = agent._stream_buffers(CONFIGURATION)
-    assert buffers[PORTS[Windows.UNBOUND]] >= 2 * LARGEST_BDP_BYTES
-    assert buffers[PORTS[Windows.AS_SHIPPED]] == 64 << 10
-    fresh = CONFIGURATION[CONFIGURATION.index("settings: as-shipped") :]
-    assert "buf" not in fresh, "a fresh nginx sets no buffer"
+    for ports in (PORTS, SESSION_PORTS):
+        assert buffers[ports[Windows.UNBOUND]] >= 2 * LARGEST_BDP_BYTES
+        assert buffers[ports[Windows.AS_SHIPPED]] == 64 << 10
+        (fresh,) = [server for server in SERVERS if f"listen {ports[Windows.AS_SHIPPED]} quic" in server]
+        assert "buf" not in fresh, "a fresh nginx sets no buffer"
+
+
+def test_only_what_is_asked_to_wait_or_to_resume_a_session_is_logged_or_scripted() -> None:
+    assert directive("access_log") == ["off"]
+    assert directive("js_content") == []
+    for server in SERVERS:
+        included = {line.strip() for line in server.splitlines() if "include" in line}
+        resumes = any(f"listen {port} " in server for port in SESSION_PORTS.values())
+        assert included == {"include delayed.conf;", *(["include sessions.conf;"] if resumes else [])}
+    delayed = (ROOT / "nginx" / "delayed.conf").read_text()
+    assert re.findall(r"^location (.*) {", delayed, re.MULTILINE) == [
+        '~ "^/after/(?<after_ms>[0-9]{1,5})ms(?<object>/.*)$"', "/delayed/",
+    ]  # fmt: skip
 
 
 @contextmanager
 def master(pid_file: Path, lives: int) -> Iterator[int]:
-    process = subprocess.Popen([sys.executable, "-c", MASTER, str(lives)], start_new_session=True)
+    command = [sys.executable, "-c", MASTER, str(lives), str(pid_file.with_name("workers.conf"))]
+    process = subprocess.Popen(command, start_new_session=True)
     pid_file.write_text(f"{process.pid}\n")
     try:
         deadline = time.monotonic() + 10
@@ -117,6 +150,7 @@ def master(pid_file: Path, lives: int) -> Iterator[int]:
 @pytest.fixture
 def pid_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(agent, "PID_FILE", tmp_path / "nginx.pid")
+    monkeypatch.setattr(agent, "WORKERS_FILE", tmp_path / "workers.conf")
     return tmp_path / "nginx.pid"
 
 
@@ -126,6 +160,7 @@ def probes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     sent: list[object] = []
     monkeypatch.setattr(agent, "_prove_tcp", lambda: sent.append("tcp"))
     monkeypatch.setattr(agent, "_prove_quic", sent.append)
+    monkeypatch.setattr(agent, "_prove_sockets", lambda count: sent.append(f"{count} sockets"))
     return sent
 
 
@@ -140,6 +175,20 @@ def test_a_restart_gives_new_workers_under_the_same_master(pid_file: Path, probe
     assert not set(before.workers) & set(after.workers)
     assert restarted["workers"] == after.workers
     assert probes == ["tcp", 16]
+
+
+@pytest.mark.parametrize("wanted", [1, 3])
+def test_a_restart_gives_as_many_workers_as_are_wanted(pid_file: Path, probes: list[object], wanted: int) -> None:
+    with master(pid_file, lives=20) as pid:
+        before = agent.health().workers
+        restarted = agent.restart_workers(wanted)
+        after = agent.health()
+        again = agent.restart_workers(wanted)
+    assert after.master == pid
+    assert len(restarted["workers"]) == len(again["workers"]) == wanted
+    assert after.workers == restarted["workers"]
+    assert not set(before) & set(after.workers)
+    assert probes == [f"{wanted} sockets", "tcp", 1 if wanted == 1 else 24, "tcp", 1 if wanted == 1 else 24]
 
 
 def test_workers_that_do_not_come_back_are_an_error(

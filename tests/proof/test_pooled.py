@@ -193,9 +193,7 @@ def test_verdicts_over_another_network_are_neither_decided_nor_counted_and_say_w
 
 def test_the_finding_stands_first_wherever_the_run_is_told() -> None:
     data = a_run(LOSS, OTHER, given=WRONG, blocks=20)
-    told = (
-        "loss/article was not over the requested network, nothing of it is decided: downlink loss 2.20 % instead of 2 %"
-    )
+    told = "loss was not over the requested network, nothing of it is decided: downlink loss 2.20 % instead of 2 %"
     first = notices(data)[0]
     assert first.text.startswith(told)
     assert set(first.trials) == {result.trial.id for result in data.results if "loss/article" in result.trial.id}

@@ -24,58 +24,49 @@ NO_QUOTA = {"cpu/cpu.cfs_quota_us": "-1\n", "cpu.max": "max 100000\n"}
 
 
 @pytest.fixture(params=[VERSION_1, VERSION_2], ids=["version 1", "version 2"])
-def cgroup(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cgroup(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     for name, text in request.param.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(processors, "CGROUPS", str(tmp_path))
     return tmp_path
 
 
-@pytest.mark.usefixtures("cgroup")
-def test_both_versions_tell_how_long_the_container_was_throttled() -> None:
-    assert processors.kept_waiting().throttled_s == pytest.approx(2.5)
+def test_both_versions_tell_how_long_the_container_was_throttled(cgroup: Path) -> None:
+    assert processors.kept_waiting(str(cgroup)).throttled_s == pytest.approx(2.5)
 
 
-@pytest.mark.usefixtures("cgroup")
-def test_both_versions_tell_what_the_container_used() -> None:
-    assert processors.kept_waiting().cpu_s == pytest.approx(0.0009)
+def test_both_versions_tell_what_the_container_used(cgroup: Path) -> None:
+    assert processors.kept_waiting(str(cgroup)).cpu_s == pytest.approx(0.0009)
 
 
 def test_pressure_is_told_where_the_cgroup_has_it(cgroup: Path) -> None:
     has_it = (cgroup / "cpu.pressure").exists()
-    assert processors.kept_waiting().pressure_s == (4.0 if has_it else None)
+    assert processors.kept_waiting(str(cgroup)).pressure_s == (4.0 if has_it else None)
 
 
-@pytest.mark.usefixtures("cgroup")
-def test_a_quota_is_told() -> None:
-    assert processors.limits()["quota"] == "30000 of 100000 us"
+def test_a_quota_is_told(cgroup: Path) -> None:
+    assert processors.limits(str(cgroup))["quota"] == "30000 of 100000 us"
 
 
 def test_no_quota_is_told_as_none(cgroup: Path) -> None:
     for name, text in NO_QUOTA.items():
         if (cgroup / name).exists():
             (cgroup / name).write_text(text)
-    assert processors.limits()["quota"] == "none"
+    assert processors.limits(str(cgroup))["quota"] == "none"
 
 
-def test_where_nothing_can_be_seen_that_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processors, "CGROUPS", str(tmp_path))
-    monkeypatch.setattr(processors, "PRESSURE", str(tmp_path / "none"))
-    told = processors.kept_waiting()
+def test_where_nothing_can_be_seen_that_is_told(tmp_path: Path) -> None:
+    told = processors.kept_waiting(str(tmp_path), str(tmp_path / "none"))
     assert told == Processors(told.clock_s)
     assert told.clock_s > 0
-    assert {name: text for name, text in processors.limits().items() if name != "processors"} == {
+    assert {name: text for name, text in processors.limits(str(tmp_path)).items() if name != "processors"} == {
         "quota": "none", "weight": "none", "memory": "none",
     }  # fmt: skip
 
 
-def test_niced_work_and_waiting_for_a_disk_leave_the_machine_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_niced_work_and_waiting_for_a_disk_leave_the_machine_free(tmp_path: Path) -> None:
     tick = os.sysconf("SC_CLK_TCK")
     columns = {"user": 1, "nice": 10, "system": 2, "idle": 20, "iowait": 40, "irq": 3, "softirq": 4, "steal": 5}
     line = " ".join(str(seconds * tick) for seconds in columns.values())
     (tmp_path / "stat").write_text(f"cpu  {line} 0 0\ncpu0 {line} 0 0\ncpu1 {line} 0 0\nintr 5\n")
-    monkeypatch.setattr(processors, "STAT", str(tmp_path / "stat"))
-    assert processors.machine() == Machine(2, sum((1, 2, 3, 4, 5)))
+    assert processors.machine(str(tmp_path / "stat")) == Machine(2, sum((1, 2, 3, 4, 5)))

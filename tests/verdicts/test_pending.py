@@ -44,7 +44,7 @@ def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() ->
     assert 1 <= item.fewest <= item.n
     assert item.rate == pytest.approx(3 / item.fewest)
     said = "delay1/article is not yet sure among all comparisons after 9 blocks (h3 against h1, h3 against h2, h2 ag"
-    assert open_text(item).startswith(said)
+    assert open_text(item, item.condition.id).startswith(said)
 
 
 def test_the_blocks_that_were_forecast_settle_it() -> None:
@@ -100,5 +100,5 @@ def test_comparisons_that_come_to_the_bar_together_are_held_and_below_it_are_not
 def test_more_blocks_than_the_matrix_allows_are_said_to_be_so() -> None:
     item = opened(with_noise(9))
     assert item is not None
-    assert "the matrix allows" not in open_text(item)
-    assert open_text(replace(item, most=9)).endswith("; the matrix allows 9")
+    assert "the matrix allows" not in open_text(item, item.condition.id)
+    assert open_text(replace(item, most=9), item.condition.id).endswith("; the matrix allows 9")

@@ -41,6 +41,14 @@ def test_keys_become_workloads_and_stay_themselves_in_a_run_folder(tmp_path: Pat
         ("{kind: objects, requests: 60, size: 10kB}", PICTURES),
         ("{kind: objects, requests: 60, size: 10000B, connections: 3}", replace(PICTURES, connections=3)),
         ("{kind: transfer, size: 1MB}", LARGE),
+        ("{kind: transfer, size: 1MB, server_delay: 0.03s}", replace(LARGE, server_delay_s=0.03)),
+        ("{kind: objects, requests: 60, size: 10kB, server_delay: 5s}", replace(PICTURES, server_delay_s=5.0)),
+        ("{kind: transfer, size: 1MB, workers: 2}", replace(LARGE, workers=2)),
+        ("{kind: transfer, size: 1MB, congestion: {tcp: reno}}", replace(LARGE, tcp_congestion="reno")),
+        (
+            "{kind: transfer, size: 1MB, congestion: cubic}",
+            replace(LARGE, tcp_congestion="cubic", quic_congestion="cubic"),
+        ),
         ("{kind: transfer, size: 1MiB}", replace(LARGE, path=f"/bytes/{1 << 20}")),
     ):
         matrix = load(MINIMAL.replace(WORKLOAD, written), tmp_path)
@@ -68,6 +76,20 @@ def test_keys_become_workloads_and_stay_themselves_in_a_run_folder(tmp_path: Pat
         ("{kind: [transfer], size: 1kB}", "there is a list where one value is expected"),
         ("{kind: Transfer, size: 1kB}", "`Transfer` is not a kind of workload"),
         ("[transfer]", "this must be a mapping"),
+        ("{requests: 1, connections: 1, workers: 0}", "0 is out of range"),
+        ("{requests: 1, connections: 1, workers: 17}", "17 is out of range"),
+        ("{requests: 1, connections: 1, workers: auto}", "`auto` is not a plain number"),
+        ("{kind: transfer, size: 1kB, workers: 2.5}", "`2.5` is not a plain number"),
+        ("{kind: transfer, size: 1kB, congestion: bbr}", "nginx's QUIC cannot do `bbr`"),
+        ("{kind: transfer, size: 1kB, congestion: {tcp: brb}}", "`brb` is not a congestion control"),
+        ("{kind: transfer, size: 1kB, congestion: {udp: bbr}}", "unknown key `udp`"),
+        ("{kind: transfer, size: 1kB, congestion: [bbr]}", "there is a list where one value is expected"),
+        ("{kind: transfer, size: 1kB, server_delay: 30}", "`30` has no unit"),
+        ("{kind: transfer, size: 1kB, server_delay: 0ms}", "`0ms` is out of range"),
+        ("{kind: transfer, size: 1kB, server_delay: 5001ms}", "`5001ms` is out of range"),
+        ("{kind: transfer, size: 1kB, server_delay: 1500us}", "`1500us` is not a whole number of milliseconds"),
+        ("{kind: transfer, size: 1kB, server_delay: [1ms]}", "there is a list where one value is expected"),
+        ("{kind: transfer, size: 1kB, server_dely: 1ms}", "unknown key `server_dely`"),
         ("{requests: 1, connections: 1, size: 1kB}", "unknown key `size`"),
     ],
 )
@@ -76,6 +98,22 @@ def test_bad_input_is_refused_where_it_stands(tmp_path: Path, written: str, mess
     (complaint,) = refusal(text, tmp_path).complaints
     assert message in complaint.message
     assert text.splitlines()[complaint.line - 1] == next(line for line in text.splitlines() if written in line)
+
+
+def test_a_server_that_answers_when_the_trial_is_over_is_refused(tmp_path: Path) -> None:
+    slow = "{kind: transfer, size: 1kB, server_delay: 2s}"
+    text = MINIMAL.replace(WORKLOAD, slow) + "timeout: 2s\n"
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert "the server would answer when the trial is over" in complaint.message
+    line = text.splitlines()[complaint.line - 1]
+    assert line[complaint.column - 1 :].startswith("2s"), "where the delay stands"
+    assert load(text.replace("timeout: 2s", "timeout: 2.1s"), tmp_path).timeout_s == 2.1
+
+
+def test_no_arm_has_a_server_delay_of_its_own(tmp_path: Path) -> None:
+    arm = "\narms: {h1-slow: {protocol: h1, server_delay: 30ms}}\nprotocols"
+    text = MINIMAL.replace(WORKLOAD, "{kind: transfer, size: 1kB}").replace("\nprotocols", arm)
+    assert "unknown key `server_delay`" in refusal(text, tmp_path).complaints[0].message
 
 
 def test_what_an_arm_sets_must_fit_every_workload(tmp_path: Path) -> None:
@@ -118,6 +156,57 @@ def test_objects_give_the_time_of_the_last_and_keep_each(arm: Arm) -> None:
     assert {TOTAL.key, DONE.key} <= result.metrics.keys()
     assert result.metrics["bytes_body"] == 60 * 10_000
     assert len(result.samples["samples"]["request_took_s"]) == 60
+
+
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_a_server_delay_is_asked_for_and_proven_by_the_servers_log(arm: Arm) -> None:
+    world = World()
+    slow = replace(PICTURES, server_delay_s=0.03)
+    with fake_testbed(world) as testbed:
+        result = run_trial(testbed, trial_of(slow, arm), 60.0)
+        without = run_trial(testbed, trial_of(PICTURES, arm), 60.0)
+    assert result.outcome is without.outcome is Outcome.OK, result.reason
+    assert [asked["path"] for asked in world.asked] == ["/after/30ms/bytes/10000", "/bytes/10000"]
+    assert world.provided[-1] == "/bytes/10000"
+    assert world.order.count("server answers") == 1, "without a delay nobody looks at a log"
+    (check,) = [check for check in result.proof.checks if check.quantity == "server_delay_s"]
+    assert (check.requested, check.measured) == (0.03, 0.03)
+    assert result.samples["served"]["waited"] == 60
+
+
+def test_answers_that_did_not_wait_are_no_proof() -> None:
+    with fake_testbed(World(sabotage=Sabotage(hasty=True))) as testbed:
+        result = run_trial(testbed, trial_of(replace(LARGE, server_delay_s=0.03)), 60.0)
+    assert result.outcome is Outcome.INVALID
+    assert "server_delay" in result.reason
+
+
+def test_the_workers_of_a_workload_or_an_arm_are_there_and_others_are_no_proof() -> None:
+    two = Arm("h3-two", Protocol.H3, overrides=Overrides((("workers", 2),)))
+    world = World()
+    with fake_testbed(world) as testbed:
+        for arm, workers in ((two, 2), (H3, 1)):
+            result = run_trial(testbed, trial_of(LARGE, arm), 60.0)
+            assert result.outcome is Outcome.OK, result.reason
+            assert world.workers == workers
+        assert run_trial(testbed, trial_of(replace(LARGE, workers=3)), 60.0).outcome is Outcome.OK
+        world.sabotage = Sabotage(workers=2)
+        broken = run_trial(testbed, trial_of(LARGE), 60.0)
+    assert broken.outcome is Outcome.INVALID
+    assert "workers" in broken.reason
+
+
+def test_the_congestion_control_of_a_condition_is_that_of_its_arms_but_for_those_with_their_own() -> None:
+    own = Arm("h2-vegas", Protocol.H2, overrides=Overrides(congestion="vegas"))
+    world = World()
+    with fake_testbed(world) as testbed:
+        for arm, name in ((H2, "reno"), (own, "vegas"), (H1, "reno")):
+            result = run_trial(testbed, trial_of(replace(LARGE, tcp_congestion="reno"), arm), 60.0)
+            assert result.outcome is Outcome.OK, result.reason
+            assert world.congestion == dict.fromkeys(("client", "server"), name)
+            assert result.proof.counters["congestion"]["asked"] == name
+        run_trial(testbed, trial_of(LARGE, H2), 60.0)
+    assert world.congestion["server"] == "cubic", "the next condition has the usual one again"
 
 
 def test_a_transfer_tells_of_its_handshake_its_first_byte_and_its_goodput() -> None:

@@ -32,10 +32,8 @@ conditions: [{workloads: [holidays]}, {profiles: [clean], workloads: [plain]}]
 DRIVE = """
 import sys
 from pathlib import Path
-from unittest.mock import patch
 import lab
-from headwind.testbed import images, testbed
-from tests.fake_testbed import World, fake_testbed
+from tests.fake_testbed import World, fake_means, fake_testbed
 
 def leaf(command: list[str], took_s: float, directory: Path) -> None:
     protocol, pages = command[1].removeprefix("--"), int(command[2].removeprefix("--pages="))
@@ -43,12 +41,7 @@ def leaf(command: list[str], took_s: float, directory: Path) -> None:
     (directory / "stdout").write_text(f"{alpn} {pages} 0 {612 * pages} {took_s / (2 if protocol == 'h3' else 1)}")
 
 world = World(programs={"album": leaf})
-built = images.Images("tag", {"server": "1", "client": "2", "impair": "3"}, "docker", False, 0.0)
-with (
-    patch.object(images, "ensure_images", lambda _: built), patch.object(testbed, "sweep", lambda *_: 0),
-    patch.object(testbed.Testbed, "up", lambda *_: fake_testbed(world)),
-):
-    sys.exit(lab.main(sys.argv[1:]))
+sys.exit(lab.main(sys.argv[1:], fake_means(lambda: fake_testbed(world))))
 """
 
 

@@ -1,0 +1,201 @@
+"""The key `find` of matrix.yaml: a search along one number of the network for the value at which the winner changes.
+
+A search is a sweep of which few values are ever measured: this writes its values into the one profile of the file, as
+headwind/matrix/sweep.py takes them. Steps are half as wide as what was asked for, so that a value too close to call may
+lie within the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Annotated, Any
+
+from headwind.arm import Arm
+from headwind.matrix.mistakes import Slip, unknown
+from headwind.matrix.sweep import DIRECTIONS, MOST_STEPS, SWEPT, Expanded
+from headwind.matrix.sweep import expand as sweeps
+from headwind.matrix.units import Mistake, choose, quoted, scalar
+from headwind.matrix.values import Written
+from headwind.model import STEPS_WITHIN, Condition, Search
+
+KEYS = ("crossover", "along", "from", "to", "within")
+NEEDED = KEYS[:4]
+EXAMPLE = "{crossover: [h3, h2], along: downlink.loss, from: 0%, to: 10%, within: 1%}"
+ALONG = [f"{direction}.{key}" for direction in DIRECTIONS for key in SWEPT]
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "crossover": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2, "uniqueItems": True,
+                      "description": "candidate and baseline, by the names of their arms"},
+        "along": {"enum": ALONG, "description": "the number of the network that is varied"},
+        "from": {"type": "string", "description": "its lowest value"},
+        "to": {"type": "string", "description": "its highest value"},
+        "within": {"type": "string", "description": "how narrow the answer has to be; without it a tenth of the way"},
+    },
+    "required": list(NEEDED),
+    "additionalProperties": False,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A search as it was written, in SI units."""
+
+    crossover: tuple[str, str]
+    along: str
+    low: float
+    high: float
+    steps: int  # values
+
+    def to_model(self, arms: Mapping[str, Arm], conditions: tuple[Condition, ...]) -> Search:
+        """`conditions` are those of the values, in their order."""
+        new, base = (arms[name] for name in self.crossover)
+        step = (self.high - self.low) / (self.steps - 1)
+        points = tuple((self.low + step * index, condition.id) for index, condition in enumerate(conditions))
+        return Search(new, base, self.along, points)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+WantedKey = Annotated[Wanted | None, Written(_as_it_is, _SCHEMA)]
+
+
+def as_sweep(tree: Mapping[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
+    """The tree with the search's values in its profile and a Wanted under `find`; or without, and what is wrong."""
+    if "find" not in tree:
+        return dict(tree), []
+    rest = {name: value for name, value in tree.items() if name != "find"}
+    written = tree["find"]
+    if not isinstance(written, dict):
+        return rest, [Slip(("find",), Mistake("this must be a mapping of keys", f"such as {EXAMPLE}"))]
+    slips = [*_wrong_keys(written), *_wrong_pair(written), *_wrong_surroundings(tree)]
+    wanted = None
+    try:
+        wanted = _wanted(written)
+    except _Wrong as wrong:
+        slips += wrong.slips
+    if wanted is None or slips:
+        return rest, slips
+    (name, profile), *_ = tree["profiles"].items()
+    direction, _, key = wanted.along.partition(".")
+    if taken := _taken(profile, direction, key):
+        mistake = Mistake(f"the search gives {quoted(key)} its values", "leave it out here")
+        return rest, [Slip(("profiles", name, *taken), mistake, at_key=True)]
+    swept = {"from": written["from"], "to": written["to"], "steps": str(wanted.steps)}
+    profile = {**profile, direction: {**profile.get(direction, {}), key: swept}}
+    return {**rest, "profiles": {name: profile}, "find": wanted}, []
+
+
+def expand(tree: Mapping[str, Any]) -> Expanded:
+    """The matrix in which every profile is one network, whether a search or a sweep asks for it."""
+    searched, slips = as_sweep(tree)
+    expanded = sweeps(searched)
+    expanded.slips += slips
+    return expanded
+
+
+class _Wrong(Exception):
+    """What is wrong with the values of a search."""
+
+    def __init__(self, slips: list[Slip]) -> None:
+        super().__init__()
+        self.slips = slips
+
+
+def _wrong_keys(written: Mapping[str, Any]) -> Iterator[Slip]:
+    for name in written:
+        if name not in KEYS:
+            yield Slip(("find", name), unknown(name, list(KEYS)), at_key=True)
+    for name in NEEDED:
+        if name not in written:
+            yield Slip(("find",), Mistake(f"`{name}` is missing", f"such as {EXAMPLE}"), at_key=True)
+
+
+def _wrong_pair(written: Mapping[str, Any]) -> Iterator[Slip]:
+    pair = written.get("crossover")
+    if pair is None:
+        return
+    good = isinstance(pair, list) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
+    if not good or pair[0] == pair[1]:
+        mistake = Mistake("a crossover is of two different arms", "[candidate, baseline], such as [h3, h2]")
+        yield Slip(("find", "crossover"), mistake)
+
+
+def _wrong_surroundings(tree: Mapping[str, Any]) -> Iterator[Slip]:
+    """A search has the file for itself: one network, one workload, and as many blocks as it takes."""
+    for name, what in (("profiles", "profile"), ("workloads", "workload")):
+        if isinstance(tree.get(name), dict) and len(tree[name]) > 1:
+            yield Slip((name,), Mistake(f"a search has one {what}", f"this file has {len(tree[name])}"), at_key=True)
+    for name in ("conditions", "smoke", "selfcheck"):
+        if name in tree:
+            yield Slip((name,), Mistake(f"a search has no `{name}`", "its values are its conditions"), at_key=True)
+    if isinstance(tree.get("repeat"), str):
+        mistake = Mistake("a search decides for itself how often", "write the most for a value, such as {max: 60}")
+        yield Slip(("repeat",), mistake)
+
+
+def _wanted(written: Mapping[str, Any]) -> Wanted:
+    """Raises _Wrong for values that cannot be searched, or cannot be read."""
+    try:
+        along = choose(scalar(written.get("along"), "`downlink.loss`"), ALONG, "a number of the network")
+    except Mistake as mistake:
+        raise _Wrong([Slip(("find", "along"), mistake)] if "along" in written else []) from None
+    unit, slips, found = SWEPT[along.partition(".")[2]], list[Slip](), dict[str, Any]()
+    for name in ("from", "to", "within"):
+        try:
+            if name in written:
+                found[name] = unit.parse(written[name])
+        except Mistake as mistake:
+            slips.append(Slip(("find", name), mistake))
+    if slips or not {"from", "to"} <= found.keys():
+        raise _Wrong(slips)
+    span = found["to"] - found["from"]
+    if span <= 0:
+        message = f"{quoted(written['to'])} is not above {quoted(written['from'])}"
+        raise _Wrong([Slip(("find", "to"), Mistake(message))])
+    within = found.get("within", span / 10)
+    if not 0 < within < span:
+        message = f"{quoted(written['within'])} is not between nothing and the whole way"
+        raise _Wrong(
+            [Slip(("find", "within"), Mistake(message, f"at least a {(MOST_STEPS - 1) // STEPS_WITHIN}th of it"))]
+        )
+    steps = ceil(span * STEPS_WITHIN / within) + 1
+    if steps > MOST_STEPS:
+        message = f"{quoted(written['within'])} would take {steps} values, and {MOST_STEPS} are the most"
+        hint = f"at least a {(MOST_STEPS - 1) // STEPS_WITHIN}th of the way; a second search may look closer"
+        raise _Wrong([Slip(("find", "within"), Mistake(message, hint))])
+    pair = written.get("crossover")
+    names = (pair[0], pair[1]) if isinstance(pair, list) and len(pair) == 2 else ("", "")
+    return Wanted(names, along, float(found["from"]), float(found["to"]), steps)
+
+
+def searched_slips(
+    wanted: Wanted | None, arms: Sequence[str], compare: Sequence[Sequence[str]] | None
+) -> Iterator[Slip]:
+    """Arms of a search that the file does not have, or does not compare."""
+    if wanted is None:
+        return
+    wrong = False
+    for index, name in enumerate(wanted.crossover):
+        try:
+            choose(name, list(arms), "one of the arms of this file")
+        except Mistake as mistake:
+            wrong = True
+            yield Slip(("find", "crossover", index), mistake)
+    if not wrong and compare is not None and not any(set(pair) == set(wanted.crossover) for pair in compare):
+        left_out = Mistake("`compare` leaves this pair out", f"add [{', '.join(wanted.crossover)}]")
+        yield Slip(("find", "crossover"), left_out)
+
+
+def _taken(profile: Any, direction: str, key: str) -> tuple[str, ...] | None:
+    """Where the profile says the number itself, if it does: there, in `both`, or in one of both."""
+    if not isinstance(profile, dict):
+        return ()
+    if "library" in profile:
+        return ("library",)
+    meeting = DIRECTIONS if direction == "both" else (direction, "both")
+    return next(((each, key) for each in meeting if isinstance(profile.get(each), dict) and key in profile[each]), None)

@@ -1,0 +1,131 @@
+"""What articles published and what runs found, row by row: for a document and for a page. Pure.
+
+Rows without a measurement stay, with the reason: nobody should have to count what is missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from headwind.format import NOTHING, counted
+from headwind.model import Condition, Matrix, Published, PublishedRow
+from headwind.report.published import Row, figure_text, measured_text, published_rows
+from headwind.run.data import RunData
+from headwind.verdicts.verdict import Rule
+
+UNMEASURED = "not measured yet"
+COLUMNS = ("row", "metric", "published", "published ratio", "measured ratio", "outcome", "blocks")
+
+Key = tuple[str, str, str]  # condition, metric and statistic of a row
+
+
+@dataclass(slots=True)
+class Entry:
+    """A row of an article: the condition that it is about, where there is one, and what a run found."""
+
+    published: PublishedRow
+    condition: Condition | None
+    found: Sequence[Row] = ()
+    rule: Rule | None = None
+    run: str = ""
+
+
+@dataclass(slots=True)
+class Article:
+    """What is known of an article from all matrices and runs."""
+
+    title: str
+    sources: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    entries: dict[Key, Entry] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> list[str]:
+        """The ids of the runs that fill it."""
+        return list(dict.fromkeys(entry.run for entry in self.entries.values() if entry.run))
+
+    @property
+    def words(self) -> Counter[str]:
+        """How many rows have each outcome; UNMEASURED for those of which nothing was measured."""
+        found = Counter[str](each.word for entry in self.entries.values() for each in entry.found)
+        found[UNMEASURED] = sum(not entry.found for entry in self.entries.values())
+        return found
+
+
+def articles_of(matrices: Iterable[Matrix], runs: Iterable[RunData]) -> dict[str, Article]:
+    """By name: the articles of the matrices, then those that only runs have.
+
+    A run fills a row of a matrix where network and workload are the same in both; of several the last one that was
+    given, so that nobody can choose by what was found.
+    """
+    articles: dict[str, Article] = {}
+    for matrix in matrices:
+        for source in matrix.published:
+            _take(articles, source, matrix)
+    for data in runs:
+        for source in data.matrix.published:
+            _take(articles, source, data.matrix)
+        _fill(articles, data)
+    return articles
+
+
+def totals(articles: Iterable[Article]) -> str:
+    """How many rows of all articles were measured, and what came of them."""
+    return sum_text(sum((article.words for article in articles), Counter[str]()))
+
+
+def _take(articles: dict[str, Article], source: Published, matrix: Matrix) -> None:
+    """Add what is new in a matrix; what is known already stays."""
+    article = articles.setdefault(source.name, Article(source.title))
+    article.sources |= dict.fromkeys(filter(None, [source.source]))
+    conditions = {condition.id: condition for condition in matrix.conditions}
+    new = [each for each in source.rows if _key(each) not in article.entries]
+    for each in new:
+        article.entries[_key(each)] = Entry(each, conditions.get(each.condition_id))
+    if new and source.note:
+        article.notes[source.note] = None
+
+
+def _fill(articles: dict[str, Article], data: RunData) -> None:
+    conditions = {condition.id: condition for condition in data.matrix.conditions}
+    for source in published_rows(data, data.judgement):
+        found: dict[Key, list[Row]] = {}
+        for each in source.rows:
+            if each.blocks:
+                found.setdefault((each.condition_id, each.metric_key, each.statistic), []).append(each)
+        for key, rows in found.items():
+            entry = articles[source.name].entries[key]
+            if entry.condition == conditions[rows[0].condition_id]:
+                entry.found, entry.rule, entry.run = rows, data.judgement.rule, data.id
+
+
+def _key(published: PublishedRow) -> Key:
+    return published.condition_id, published.metric, published.statistic
+
+
+def sum_text(words: Counter[str]) -> str:
+    """How many rows were measured, and what came of them: `42 of 59 rows measured: 20 reproduced, 9 contradicted`."""
+    every = words.total()
+    told = ", ".join(f"{words[word]} {word}" for word in ("reproduced", "contradicted", "no verdict") if words[word])
+    return f"{every - words[UNMEASURED]} of {counted(every, 'row')} measured{f': {told}' if told else ''}."
+
+
+def lines(entry: Entry) -> Iterator[tuple[str, ...]]:
+    """The cells of a row under COLUMNS, as plain texts."""
+    published = entry.published
+    if not entry.found or entry.rule is None:
+        unit = "published_bps" if published.metric.endswith("_bps") else "published_s"
+        told = ", ".join(f"{arm} {figure_text(unit, value)}" for arm, value in published.values.items())
+        what = " ".join(filter(None, (published.statistic, published.metric)))
+        reason = published.gap or UNMEASURED
+        yield published.condition_id, what or NOTHING, told or NOTHING, NOTHING, NOTHING, reason, "0"
+        return
+    for each in entry.found:
+        outcome = f"{each.word}, {each.side}" if each.side else each.word
+        figures = f"{each.new} {each.figures[0]}, {each.base} {each.figures[1]}"
+        measured = measured_text(each, entry.rule)
+        yield (
+            published.condition_id, each.what, figures, each.published_text, measured, outcome, str(each.blocks),
+        )  # fmt: skip
