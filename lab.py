@@ -6,27 +6,32 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
+from headwind import stops
 from headwind.cli import commands
 
 if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must answer at once
-    from headwind.cli.cluster import Bench, Say
+    from headwind.cli.cluster import Bench
+    from headwind.cli.means import Means
     from headwind.model import Matrix
     from headwind.run.journal import Run
+    from headwind.testbed.docker import Say
+    from headwind.testbed.testbed import Testbed
 
 
 def run_matrix(
     matrix: Matrix, reports: Path, engine: str, resume: Path | None, cluster: str | None = None, *,
-    verbose: bool = False, **wanted: bool,
-) -> int:  # fmt: skip
-    """Run every trial of the matrix; a report follows each block, the last one as `wanted`. Returns the exit code."""
+    means: Means, verbose: bool = False, **wanted: bool,
+) -> tuple[Path, int]:  # fmt: skip
+    """Run every trial of the matrix; a report follows each block, the last one as `wanted`.
+
+    Returns the run's folder and the exit code.
+    """
     from headwind.cli.cluster import bench_far
     from headwind.cli.progress import console
     from headwind.run.codec import State
@@ -36,15 +41,15 @@ def run_matrix(
     earlier = Run.open(resume) if resume else None
     if earlier and engine == "auto":
         engine = earlier.environment.get("engine", engine)
-    bench = bench_far(matrix, cluster, engine, earlier, out.print) if cluster else bench_here(
-        matrix, reports, engine, earlier, out.print
+    bench = bench_far(matrix, cluster, engine, earlier, out.print, means.patience_s) if cluster else bench_here(
+        matrix, reports, engine, earlier, out.print, means
     )  # fmt: skip
     with bench as up:
         lanes, run = up.lanes, earlier or Run.create(reports, matrix, up.environment)
         out.print(f"engine {lanes.first.engine}; run {run.folder}")
         try:
             with run.recording():
-                run_trials(up, run, matrix, verbose=verbose)
+                run_trials(up, run, matrix, means, verbose=verbose)
                 lanes.retire()
         finally:  # Ctrl-C and a broken lab too leave a whole report
             run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
@@ -56,31 +61,31 @@ def run_matrix(
                 )
     for doubt in lanes.doubts:
         print(f"lab.py: {doubt}; do not trust the trials that ran on it", file=sys.stderr)
-    return 0 if run.every_trial_is_data() and not lanes.doubts else 1
+    return run.folder, 0 if run.every_trial_is_data() and not lanes.doubts else 1
 
 
 @contextmanager
-def bench_here(matrix: Matrix, reports: Path, engine: str, earlier: Run | None, say: Say) -> Iterator[Bench]:
+def bench_here(
+    matrix: Matrix, reports: Path, engine: str, earlier: Run | None, say: Say, means: Means
+) -> Iterator[Bench]:
     """Lanes on this machine, of which the first is up and can do what the matrix asks. Raises HeadwindError."""
     from headwind.cli.cluster import Bench
     from headwind.cli.doctor import host_facts, lanes_here
     from headwind.plan.arms import check_arms
     from headwind.plan.capacity import check_capacity
     from headwind.run.ceilings import earlier_ceilings
-    from headwind.testbed.images import ensure_images
-    from headwind.testbed.testbed import Testbed, sweep
     from headwind.trial.lane import Lane
     from headwind.trial.lanes import Lanes
 
-    sweep(say)
-    images = ensure_images(say)
+    means.sweep(say, False)
+    images = means.ensure_images(say)
     if earlier:  # before anything is started
         earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""), host_facts())
     say("bringing the testbed up")
     profiles = tuple({condition.profile.name: condition.profile for condition in matrix.conditions}.values())
 
     def up(engine: str) -> AbstractContextManager[Testbed]:
-        return Testbed.up(images.tag, matrix.congestion, engine, say, profiles)
+        return means.up(images.tag, matrix.congestion, engine, say, profiles)
 
     first = Lane(up, matrix.timeout_s, engine=engine, settings=matrix.settings)
     with Lanes(first, lanes_here(matrix.lanes), say) as lanes:
@@ -92,7 +97,7 @@ def bench_here(matrix: Matrix, reports: Path, engine: str, earlier: Run | None, 
         yield Bench(lanes, facts, os.uname().nodename, os.cpu_count() or 1)
 
 
-def run_trials(bench: Bench, run: Run, matrix: Matrix, *, verbose: bool) -> None:
+def run_trials(bench: Bench, run: Run, matrix: Matrix, means: Means, *, verbose: bool) -> None:
     """Every block that is still worth its time; each trial is on disk before its lane begins the next one."""
     from headwind.cli.progress import Reporter, console
     from headwind.model import Result
@@ -101,10 +106,10 @@ def run_trials(bench: Bench, run: Run, matrix: Matrix, *, verbose: bool) -> None
     from headwind.report import redrawing
     from headwind.trial.lanes import Begun, Ended
 
-    left_s = time_left(matrix.repeat.budget_s)
-    scheduler = Scheduler(matrix, run.results(), left_s, bench.lanes.most, bench.cores)
+    left_s = time_left(matrix.repeat.budget_s, means.clock)
+    scheduler = Scheduler(matrix, run.results(), left_s, bench.lanes.most, bench.cores, means.clock)
     scheduler.repeat(scheduler.begun_elsewhere(bench.host))
-    redraw = redrawing(run, scheduler.judge)
+    redraw = (means.redrawing or redrawing)(run, scheduler.judge)
     with Reporter(console(), scheduler, verbose=verbose).showing() as show:
         for event in bench.lanes.run(scheduler, run):
             match event:
@@ -127,30 +132,44 @@ def command_run(options: argparse.Namespace) -> int:
     matrix = commands.with_options(matrix, options)
     reports = commands.reports_folder(options)
     wanted = {name: getattr(options, name) for name in ("verbose", "junit", "full")}
-    return run_matrix(matrix, reports, options.engine, resume, options.cluster, **wanted)
+    means = commands.means_of(options)
+    return run_matrix(matrix, reports, options.engine, resume, options.cluster, means=means, **wanted)[1]
 
 
-COMMANDS = {"run": command_run, **commands.COMMANDS}
+def command_experiments(options: argparse.Namespace) -> int:
+    """Run all experiments within one budget, and draw one page over them."""
+    from headwind.cli.experiments import Experiment, chosen, draw, run_all
+
+    reports = commands.reports_folder(options)
+    matrices = chosen([Path(name) for name in options.matrix], commands.ROOT / "experiments")
+    experiments = [Experiment(commands.with_size(matrix, options)) for matrix in matrices]
+
+    def measure(matrix: Matrix, resume: Path | None) -> tuple[Path, int]:
+        means, verbose = commands.means_of(options), options.verbose
+        return run_matrix(matrix, reports, options.engine, resume, options.cluster, means=means, verbose=verbose)
+
+    worst = 0
+    try:
+        for code in run_all(experiments, options.budget, measure, print):
+            worst = max(worst, code)
+    finally:  # Ctrl-C leaves what was measured
+        print(f"page: {draw(experiments, reports)}")
+    return worst
 
 
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a polite kill, a closed terminal
+COMMANDS = {"run": command_run, "experiments": command_experiments, **commands.COMMANDS}
 
 
-def interrupt(number: int, frame: FrameType | None) -> None:
-    """The first of STOPS: stop where we are and clean up; further ones find us already doing so."""
-    del number, frame
-    for each in STOPS:
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
+def main(arguments: list[str], means: Means | None = None) -> int:
+    """Exit code: 0 every trial is data, 1 the lab failed, 2 a bad matrix or usage, 3 a regression, 130 interrupted.
 
-
-def main(arguments: list[str]) -> int:
-    """Exit code: 0 every trial is data, 1 the lab failed, 2 a bad matrix or usage, 3 a regression, 130 interrupted."""
+    `means` are this machine's unless somebody brings others.
+    """
     options = commands.parse(arguments, __doc__ or "", COMMANDS)
+    options.means = means
     from headwind.errors import HeadwindError
 
-    for each in STOPS:
-        signal.signal(each, interrupt)
+    stops.listen()
     try:
         return COMMANDS[options.command](options)
     except HeadwindError as error:

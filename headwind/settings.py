@@ -16,7 +16,9 @@ class Windows(StrEnum):
 
 
 LARGEST_BDP_BYTES = 8_000_000  # half of the smallest window: the queue before a rate holds as much again
-PORTS = {Windows.UNBOUND: 443, Windows.AS_SHIPPED: 8443}  # of nginx/nginx.conf, which serves both
+# Of nginx/nginx.conf, which serves all of them: full handshakes only, or sessions that are resumed.
+PORTS = {Windows.UNBOUND: 443, Windows.AS_SHIPPED: 8443}
+SESSION_PORTS = {Windows.UNBOUND: 444, Windows.AS_SHIPPED: 8444}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,9 @@ class Settings:
     server: Windows = Windows.UNBOUND
     client: Windows = Windows.UNBOUND
 
-    @property
-    def port(self) -> int:
-        """Where nginx serves with these settings."""
-        return PORTS[self.server]
+    def port(self, *, resumes: bool = False) -> int:
+        """Where nginx serves with these settings; another one where connections may resume sessions."""
+        return (SESSION_PORTS if resumes else PORTS)[self.server]
 
 
 UNBOUND = Settings()

@@ -13,30 +13,36 @@ from headwind.errors import HeadwindError
 from headwind.format import about, blocks_text, duration
 from headwind.model import Matrix, Result
 from headwind.plan.forecast import START_S, Forecast, short_of_time
-from headwind.plan.schedule import plan_blocks
+from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.proof import bursts
 from headwind.run import disk
 from headwind.run.journal import Run
+from headwind.verdicts.search import fewest_for
 
 
 def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     """A line for each condition, the order of the first blocks, and the time; nothing is started."""
+    if matrix.find:
+        _print_search(matrix, reports, out)
+        return
     blocks = plan_blocks(matrix)
     trials = [trial for block in blocks for trial in block.trials()]
     known = earlier_results(matrix, reports)
     forecast = Forecast(matrix.timeout_s, known)
     table = Table(title=escape(matrix.title) or None, title_justify="left")
-    for heading in ("condition", "blocks", "about", "from"):
-        table.add_column(heading, justify="left" if heading in ("condition", "from") else "right")
+    for heading in (matrix.place, "blocks", "about", "from"):
+        table.add_column(heading, justify="left" if heading in (matrix.place, "from") else "right")
     for condition in matrix.conditions:
         mine = [trial for trial in trials if trial.block.condition == condition]
         learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms_in(condition))
         source = f"{learnt} earlier trials" if learnt else "a guess"
-        table.add_row(escape(condition.id), blocks_text(matrix.repeat), about(forecast.trials_s(mine)), source)
+        table.add_row(
+            escape(matrix.name_of(condition)), blocks_text(matrix.repeat), about(forecast.trials_s(mine)), source
+        )
     out.print(table)
     for block in blocks[: len(matrix.conditions)]:
         order = " ".join(arm.name for arm in block.order)
-        out.print(escape(f"  {block.condition.id}#{block.index}: {order}"), highlight=False)
+        out.print(escape(f"  {matrix.name_of(block.condition)} #{block.index}: {order}"), highlight=False)
     for sentence in bursts.describe(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))
     whole_s = START_S + forecast.trials_s(trials)
@@ -48,6 +54,23 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     else:
         longest_s = START_S + len(trials) * matrix.timeout_s
         out.print(f"{size}; never more than {about(longest_s)} plus repairs")
+
+
+def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:
+    """What a search looks at, and what a value costs that is as clear as can be."""
+    search, conditions = matrix.find, matrix.conditions
+    assert search is not None
+    forecast = Forecast(matrix.timeout_s, earlier_results(matrix, reports))
+    fewest = fewest_for(len(conditions), matrix.repeat.confidence)
+    ends = [
+        forecast.block_s(plan_block(matrix, condition, 0)) * fewest for condition in (conditions[0], conditions[-1])
+    ]
+    out.print(escape(f"a search along {search.along}: where do {search.new} and {search.base} change places?"))
+    out.print(escape(f"{len(conditions)} values from {conditions[0].profile.name} to {conditions[-1].profile.name}"))
+    out.print(
+        f"a value at which all blocks agree takes {fewest} of them: about {about(ends[0])} at the lowest, "
+        f"{about(ends[1])} at the highest; at most {matrix.repeat.most} blocks at each, {_until(matrix)}"
+    )
 
 
 def _until(matrix: Matrix) -> str:

@@ -16,7 +16,6 @@ from headwind.model import Block, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
 from headwind.plan.forecast import short_of_time
 from headwind.plan.scheduler import Scheduler
-from headwind.report.answer import name_of
 from headwind.report.standing import first_in
 
 
@@ -25,19 +24,19 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 140, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
-def line_of(result: Result, number: int, total: int) -> str:
-    """`[ 12/72] loss/article#0 h3  ok  2.13 s  470 req/s  (proof ok)`."""
+def line_of(result: Result, matrix: Matrix, number: int, total: int) -> str:
+    """`[ 12/72] loss #0 h3  ok  2.13 s  470 req/s`."""
     trial = result.trial
     figures = trial.workload.line(result.metrics)
     reason = f"  {result.reason.splitlines()[0]}" if result.reason else ""
-    name = f"{trial.block.condition.id}#{trial.block.index} {trial.arm.name}"
+    name = f"{matrix.name_of(trial.block.condition)} #{trial.block.index} {trial.arm.name}"
     return f"[{number:>4}/{total}] {name:<32} {result.outcome.value:<8} {figures}{reason}"
 
 
 def block_line(block: Block, row: Mapping[Arm, Result], matrix: Matrix) -> str:
     """`delay #49  h1 590 ms  h2 650 ms  h3 600 ms  h1 first`: the latest attempt of every arm that ran."""
     metric = block.condition.workload.primary()
-    told = [f"{name_of(block.condition, matrix.conditions)} #{block.index}"]
+    told = [f"{matrix.name_of(block.condition)} #{block.index}"]
     for arm in matrix.arms_in(block.condition):
         if result := row.get(arm):
             is_time = result.outcome in (Outcome.OK, Outcome.TIMEOUT)
@@ -73,14 +72,15 @@ class Reporter:
 
     def begun(self, lane: int, trial: Trial) -> None:
         """Show what runs now."""
-        self._lanes[lane], self._blocks[lane] = f"{trial.block.id} {trial.arm.name}", trial.block
+        block, matrix = trial.block, self._scheduler.matrix
+        self._lanes[lane], self._blocks[lane] = f"{matrix.name_of(block.condition)} #{block.index} {trial.arm}", block
         self._show()
 
     def finished(self, result: Result) -> None:
         """A trial has ended, of which the scheduler was told before; its line scrolls above the bar on a terminal."""
         self._rows.setdefault(result.trial.block.id, {})[result.trial.arm] = result
         if self._verbose or result.outcome is not Outcome.OK:
-            self._out.print(escape(line_of(result, *self._scheduler.counts)), highlight=False)
+            self._out.print(escape(line_of(result, self._scheduler.matrix, *self._scheduler.counts)), highlight=False)
         self._show()
 
     def ended(self, lane: int) -> None:

@@ -62,8 +62,8 @@ def _messenger() -> Callable[[bytes], bytes]:
 class Link:
     """`with Link(address) as link`: the stations that a scheduler knows, by name. Any thread may ask."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
+        self._address, self._patience_s = address, patience_s
         self._guard = threading.Lock()
         self._client: Any = None  # distributed.Client
 
@@ -119,7 +119,7 @@ class Link:
 
     def ask(self, host: str, call: Call, check_stop: Callable[[], None], patience_s: float | None = None) -> Answer:
         """The call's last answer. Raises HostLost after patience_s without any, and what check_stop raises."""
-        patience_s = PATIENCE_S if patience_s is None else min(patience_s, PATIENCE_S)
+        patience_s = self._patience_s if patience_s is None else min(patience_s, self._patience_s)
         heard = time.monotonic()
         while True:
             check_stop()

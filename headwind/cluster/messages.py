@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from headwind.arm import Arm, Congestion
+from headwind.arm import Congestion
 from headwind.model import Trial
 from headwind.settings import Settings
 from impair.profile import Profile
@@ -35,7 +35,7 @@ class Order:
     settings: Settings
     congestion: Congestion
     profiles: tuple[Profile, ...]
-    arms: tuple[Arm, ...]
+    tcp: tuple[str, ...]  # further congestion controls of TCP that the run needs
 
 
 class Asked(StrEnum):
@@ -67,7 +67,7 @@ class Opened:
     testbed: str
     facts: dict[str, Any]
     lives: list[dict[str, Any]]
-    refused_arms: dict[str, str]  # by name: why an arm cannot be had there
+    refused: dict[str, str]  # why a congestion control cannot be had there, by its name
 
 
 class Kind(StrEnum):

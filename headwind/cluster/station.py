@@ -21,7 +21,7 @@ from typing import Any
 from headwind.cluster.messages import Answer, Asked, Call, Host, Kind, Opened, Order
 from headwind.errors import HeadwindError
 from headwind.model import Result
-from headwind.plan.arms import refused_arms
+from headwind.plan.arms import refused
 from headwind.testbed.testbed import Testbed
 from headwind.trial.block import LAB_TROUBLE
 from headwind.trial.lane import Lane
@@ -42,8 +42,11 @@ def code_digest(root: Path) -> str:
 class Station:
     """Does what it is asked in threads of its own, so that whoever asks may go and come back."""
 
-    def __init__(self, name: str, host: Callable[[int], Host], up: Up) -> None:
+    def __init__(
+        self, name: str, host: Callable[[int], Host], up: Up, *, busy_s: float = BUSY_S, idle_s: float = IDLE_S
+    ) -> None:
         self.name, self.host, self._up = name, host, up  # what this machine is, given the lanes that are asked for
+        self.busy_s, self.idle_s = busy_s, idle_s
         self._run, self._heard = "", 0.0
         self._lanes: dict[int, Lane] = {}
         self._lives: dict[int, list[dict[str, Any]]] = {}  # by lane, also of lanes that are gone
@@ -73,7 +76,7 @@ class Station:
         """Whether this run has the station, or may have it now."""
         if run == self._run:
             return True
-        if self._lanes and time.monotonic() - self._heard < BUSY_S:
+        if self._lanes and time.monotonic() - self._heard < self.busy_s:
             return False
         self._take_down()
         self._run = run
@@ -111,7 +114,7 @@ class Station:
         testbed = lane.open()
         self._ceiling = self._ceiling or lane.ceiling
         if call.asked is Asked.OPEN:
-            return self._opened(number, lane, refused_arms(call.order.arms, testbed))
+            return self._opened(number, lane, refused(call.order.tcp, testbed))
         assert call.trial
         result = run_trial(testbed, call.trial, call.order.timeout_s, call.attempt, settings=call.order.settings)
         return replace(result, place=lane.place)
@@ -127,17 +130,17 @@ class Station:
                 self._lanes[order.number] = lane
             return self._lanes[order.number]
 
-    def _opened(self, number: int, lane: Lane | None, refused: dict[str, str] | None = None) -> Opened:
+    def _opened(self, number: int, lane: Lane | None, lacks: dict[str, str] | None = None) -> Opened:
         testbed = lane.testbed if lane else None
         return Opened(
             lane.engine if lane else "", testbed.name if testbed else "", lane.facts if lane else {},
-            list(self._lives.get(number, [])), refused or {},
+            list(self._lives.get(number, [])), lacks or {},
         )  # fmt: skip
 
     def rest(self) -> None:
-        """Take testbeds down that nobody has asked for in IDLE_S; called now and then."""
+        """Take testbeds down that nobody has asked for in `idle_s`; called now and then."""
         with self._guard:
-            if self._lanes and time.monotonic() - self._heard > IDLE_S:
+            if self._lanes and time.monotonic() - self._heard > self.idle_s:
                 self._take_down()
 
     def close(self) -> None:

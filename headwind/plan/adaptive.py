@@ -10,9 +10,10 @@ time left, comes last.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection, Iterable
+from itertools import count
 
+from headwind.clock import CLOCK, Clock
 from headwind.model import Block, Condition, Matrix
 from headwind.plan.forecast import Forecast
 from headwind.plan.schedule import plan_block
@@ -21,15 +22,15 @@ from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open
 
 
-def time_left(budget_s: float | None) -> Callable[[], float]:
+def time_left(budget_s: float | None, clock: Clock = CLOCK) -> Callable[[], float]:
     """A clock that runs down from now on, in seconds; without a budget it never does."""
-    start = time.monotonic()
-    return lambda: math.inf if budget_s is None else budget_s - (time.monotonic() - start)
+    start = clock.monotonic()
+    return lambda: math.inf if budget_s is None else budget_s - (clock.monotonic() - start)
 
 
 def block_seconds(matrix: Matrix, forecast: Forecast) -> BlockSeconds:
     """What a block of a condition costs, as far as it is known."""
-    return lambda condition: forecast.block_s(plan_block(matrix, condition, 0))
+    return lambda condition: forecast.block_s(Block(condition, 0, tuple(matrix.arms_in(condition)), {}))
 
 
 def choices(
@@ -45,7 +46,7 @@ def choices(
     running = {block.condition.id for block in in_flight}
     known = {*done, *(trial.id for block in in_flight for trial in block.trials())}
     for item in still_open:
-        block = _first_missing(matrix, item.condition, known)
+        block = first_missing(matrix, item.condition, known)
         size, beside = len(block.order), item.condition.id in running
         begun = block.index % size
         square_s = item.block_s * (1 if begun else size)
@@ -60,8 +61,9 @@ def _promise(item: Open, blocks_left: int, left_s: float) -> tuple[bool, float]:
     return fewest > blocks_left or fewest * item.block_s > left_s, -item.rate / item.block_s
 
 
-def _first_missing(matrix: Matrix, condition: Condition, done: Collection[str]) -> Block:
-    index = 0
-    while all(trial.id in done for trial in plan_block(matrix, condition, index).trials()):
-        index += 1
+def first_missing(matrix: Matrix, condition: Condition, done: Collection[str]) -> Block:
+    """The first block of a condition with a trial that is not among these ids."""
+    arms = tuple(matrix.arms_in(condition))  # their order, which takes time to draw, has no part in a trial's id
+    blocks = (Block(condition, index, arms, {}) for index in count())
+    index = next(block.index for block in blocks if any(trial.id not in done for trial in block.trials()))
     return plan_block(matrix, condition, index)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -28,7 +27,7 @@ class Forecast:
 
     def __init__(self, timeout_s: float, results: Iterable[Result] = ()) -> None:
         self._timeout_s = timeout_s
-        self._seen: dict[tuple[str, Arm], list[float]] = {}
+        self._seen: dict[tuple[str, Arm], tuple[int, float]] = {}  # how many trials, and how long they took together
         for result in results:
             self.learn(result)
 
@@ -38,14 +37,16 @@ class Forecast:
             return
         wall_s = sum(result.phases_s.values()) or _client_s(result)
         if wall_s:
-            trial = result.trial
-            self._seen.setdefault((trial.block.condition.id, trial.arm), []).append(wall_s)
+            key = result.trial.block.condition.id, result.trial.arm
+            trials, took_s = self._seen.get(key, (0, 0.0))
+            self._seen[key] = trials + 1, took_s + wall_s
 
     def trial_s(self, trial: Trial) -> float:
         """Expected wall time of one trial, overhead included."""
         seen = self._seen.get((trial.block.condition.id, trial.arm))
         if seen:
-            return statistics.fmean(seen)
+            trials, took_s = seen
+            return took_s / trials
         return OVERHEAD_S + min(self._timeout_s, guess_s(replace(trial.block.condition, workload=trial.workload)))
 
     def trials_s(self, trials: Iterable[Trial]) -> float:
@@ -59,7 +60,7 @@ class Forecast:
     @property
     def learnt(self) -> Mapping[tuple[str, Arm], int]:
         """How many trials are known of each condition and arm."""
-        return {key: len(values) for key, values in self._seen.items()}
+        return {key: trials for key, (trials, _) in self._seen.items()}
 
 
 def short_of_time(matrix: Matrix, forecast: Forecast, lanes: int) -> str:
@@ -68,7 +69,8 @@ def short_of_time(matrix: Matrix, forecast: Forecast, lanes: int) -> str:
     for block in plan_blocks(matrix):
         needed_s += forecast.block_s(block) / lanes
         if budget_s is not None and needed_s > budget_s:
-            late[block.condition.id] = late.get(block.condition.id, 0) + 1
+            name = matrix.name_of(block.condition)
+            late[name] = late.get(name, 0) + 1
     if not late:
         return ""
     told = ", ".join(f"{name} ({matrix.repeat.least - count} of {matrix.repeat.least})" for name, count in late.items())

@@ -10,8 +10,8 @@ from headwind.metric import BUSY
 from headwind.model import Condition, Result
 from headwind.trial.crowding import lacked_processors
 
-HEADROOM = 0.6  # of the processors may be busy on average: two of them then make something wait a quarter of the time
-UNKNOWN_NEED = 1.0  # processors: what a client that does not wait keeps busy at least
+HEADROOM = 0.5  # of the processors may be busy with trials, on average; what prepares and proves them comes on top
+UNKNOWN_NEED = 0.3  # processors, of a condition of which nothing is known
 LANES_PER_CORE = 3  # trials that wait for timers need a tenth of a processor and less
 LANE_BYTES = 600 << 20  # a user-mode kernel of 384 MB, nginx, a client and the agents of three containers
 BOUND_SHARE = 0.5  # of the trials of a condition: where processors limited so many, its blocks run alone
@@ -62,13 +62,20 @@ class Needs:
         """Whether anything is."""
         return condition.id in self._seen
 
+    def is_next_stranger(self, condition: Condition, running: Collection[Condition]) -> bool:
+        """Whether nothing is known of it, and it may run once there is room."""
+        strangers = [each for each in running if not self.is_known(each)]
+        return not self.is_known(condition) and condition not in running and len(strangers) < self._cores
+
     def room_for(self, condition: Condition, running: Collection[Condition]) -> bool:
         """Whether a block of the condition may start beside these, as far as processors go.
 
-        One of which nothing is known may run beside others, as if it never waited, but not beside another one.
+        Of those of which nothing is known there may be one for each processor, and one block of each.
         """
+        if condition in running and not self.is_known(condition):
+            return False
         strangers = [each for each in (condition, *running) if not self.is_known(each)]
         if any(self.runs_alone(each) for each in (condition, *running)):
             return not running
         busy = sum(self.processors(each) or 0.0 for each in (condition, *running)) + UNKNOWN_NEED * len(strangers)
-        return len(strangers) < 2 and busy <= HEADROOM * self._cores
+        return len(strangers) <= self._cores and busy <= HEADROOM * self._cores

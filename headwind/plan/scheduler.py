@@ -7,20 +7,24 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from headwind.clock import CLOCK, Clock
 from headwind.model import Block, Matrix, Outcome, Result
 from headwind.plan.adaptive import block_seconds, choices
 from headwind.plan.forecast import Forecast
 from headwind.plan.needs import Needs
 from headwind.plan.schedule import plan_blocks
+from headwind.plan.search import search_blocks
 from headwind.trial.block import Task
 from headwind.verdicts.findings import pairs_of
-from headwind.verdicts.judgement import Judge, Judgement
+from headwind.verdicts.judgement import Judge, Judgement, Line
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open
 
 UNFINISHED = (Outcome.LAB_ERROR, Outcome.SKIPPED)  # such a trial runs again
-TURN_BESIDE = 4  # blocks for each lane that run side by side before those that run alone have their turn
-TURN_ALONE = 6  # blocks that run alone before the others have theirs
+# What runs alone and what runs side by side take turns. Between them all lanes have to drain, so turns are long.
+TURN_ALONE_S, TURN_BESIDE_S = 80.0, 300.0
+DISTURBED_TWICE = 2  # a block that others disturbed by chance runs beside others again, and alone after that
+SHORT_S = 10.0  # a block that takes no longer is tried alone first: the processors may well be all it waits for
 
 
 class Scheduler:
@@ -29,7 +33,7 @@ class Scheduler:
     First the minimum of the matrix, then what adaptive repetition chooses. A block is given only if it is expected to
     end within `left_s`, and never split; what is left of one that was interrupted is given whole. With one lane the
     minimum comes in the order of the plan. With several, blocks run side by side where processors suffice
-    (plan/needs.py); those that need them all run alone, several in a row, because the others have to drain before.
+    (plan/needs.py); those that need them all run alone, and both kinds take turns by the clock.
     `results` are those of a run that goes on.
     """
 
@@ -40,17 +44,20 @@ class Scheduler:
         left_s: Callable[[], float] = lambda: math.inf,
         lanes: int = 1,
         cores: int = 1,
+        clock: Clock = CLOCK,
     ) -> None:
-        self.matrix, self.lanes, self.left_s = matrix, lanes, left_s
+        self.matrix, self.lanes, self.left_s, self._clock = matrix, lanes, left_s, clock
         self.judge, self.forecast, self.needs = Judge(matrix), Forecast(matrix.timeout_s), Needs(cores)
         self._attempts: dict[str, int] = {}  # of each trial, by its id
         self._done: set[str] = set()  # ids of trials that need no further attempt
-        self._planned = plan_blocks(matrix)  # the minimum and what was chosen beyond it, as far as it is not done
+        # The minimum and what was chosen beyond it, as far as it is not done; a search has no minimum.
+        self._planned = [] if matrix.find else plan_blocks(matrix)
         self._again: dict[str, Block] = {}  # by id: blocks that must run again once they have ended
         self._hosts: dict[str, set[str]] = {}  # by the block's id: on which its trials were measured
         self._due: set[str] = set()  # ids of blocks that are planned anew, because they must run again
-        self._quiet: set[str] = set()  # ids of blocks that other lanes disturbed
-        self._beside = self._alone = 0  # blocks of the present turn
+        self._crowded: set[str] = set()  # ids of blocks that other lanes disturbed, and that did not begin anew since
+        self._disturbed = Counter[str]()  # by the block's id: how often it was begun anew because of that
+        self._alone, self._turn_ends = True, clock.monotonic() + TURN_ALONE_S  # whose turn it is, and until when
         self._judgement: Judgement | None = None  # of all that was told
         self.tell(results)
 
@@ -66,7 +73,7 @@ class Scheduler:
             self._hosts.setdefault(trial.block.id, set()).add(result.place.host)
             (self._done.discard if result.outcome in UNFINISHED else self._done.add)(trial.id)
             if result.is_disturbed:
-                self._quiet.add(trial.block.id)
+                self._crowded.add(trial.block.id)
                 self.repeat([trial.block])
 
     def repeat(self, blocks: Collection[Block]) -> None:
@@ -91,10 +98,14 @@ class Scheduler:
         running = [task.block for task in in_flight]
         taken = [*running, *(task.block for task in elsewhere)]
         self._reopen({block.id for block in taken})
-        if any(self._runs_alone(block) for block in running):
+        if running and (self._alone or any(map(self._runs_alone, running))):
             return None
         waiting = self._candidates(taken)
-        block = self._one_beside(running, waiting) if running else self._first(waiting)
+        is_given_out = not waiting or (self.lanes > 1 and all(map(self._runs_alone, waiting)))
+        chosen = self._chosen(taken, waiting) if is_given_out else []
+        block = self._one_beside(running, [*waiting, *chosen]) if running else self._first([*waiting, *chosen])
+        if block is None and running and not is_given_out:
+            block = self._one_beside(running, self._chosen(taken, waiting))
         if block is None:
             return None
         if block not in self._planned:
@@ -113,11 +124,10 @@ class Scheduler:
         return sum(not pair.is_check for item in self.matrix.conditions for pair in pairs_of(self.matrix, item))
 
     def settled(self) -> list[str]:
-        """The comparisons of protocols that are settled: `loss/article: h3 against h1: faster`."""
+        """The comparisons of protocols that are settled: `loss: h3 beats h1`."""
         left = {(item.condition.id, pair) for item in self._judged.open for pair in item.pairs}
         return [
-            f"{line.condition.id}: {line.pair}: "
-            + next((finding.verdict.value for finding in line.findings.values() if finding.is_decided), "settled")
+            f"{self.matrix.name_of(line.condition)}: {_settled(line)}"
             for line in self._judged.compared
             if (line.condition.id, line.pair) not in left
         ]
@@ -148,14 +158,15 @@ class Scheduler:
         for block in ended:
             del self._again[block.id]
             self._due.add(block.id)
+            self._disturbed[block.id] += block.id in self._crowded
+            self._crowded.discard(block.id)
             self._done -= {trial.id for trial in block.trials()}
         self._planned = [*ended, *(block for block in self._planned if block not in ended)]
 
     def _candidates(self, running: Sequence[Block]) -> list[Block]:
-        """The blocks that are worth their time and fit into what is left of it, in the order in which they should run.
+        """What must run again, for which its time is kept, then the minimum: as far as it fits into what is left of it.
 
-        What must run again comes first, and its time is kept for it; then the minimum; where repetition is adaptive,
-        what was seen decides after that.
+        In the order in which it should run.
         """
         self._planned = [block for block in self._planned if self._left_of(block).attempts]
         self._due &= {block.id for block in self._planned}
@@ -168,13 +179,17 @@ class Scheduler:
         ]  # fmt: skip
         if self.lanes > 1:
             waiting.sort(key=self._order(waiting, running))
-        if self.matrix.repeat.is_adaptive and self._may_choose(waiting):
-            waiting += choices(self.matrix, self._judged.open, self._done, [*running, *waiting], left_s)
         return waiting
 
-    def _may_choose(self, waiting: Sequence[Block]) -> bool:
-        """Whether what lies beyond the minimum may run now: once that is given out, but for what has to run alone."""
-        return not waiting or (self.lanes > 1 and all(map(self._runs_alone, waiting)))
+    def _chosen(self, running: Sequence[Block], waiting: Sequence[Block]) -> list[Block]:
+        """What lies beyond the minimum: once that is given out, or while none of it may run."""
+        if not (self.matrix.find or self.matrix.repeat.is_adaptive):
+            return []
+        left_s = self.left_s() - sum(self._left_s(block) for block in waiting if block.id in self._due)
+        if self.matrix.find:
+            costs = block_seconds(self.matrix, self.forecast)
+            return [] if waiting else search_blocks(self.matrix, self.judge, costs, self._done, running, left_s)
+        return choices(self.matrix, self._judged.open, self._done, [*running, *waiting], left_s)
 
     def _order(self, waiting: Sequence[Block], running: Sequence[Block]) -> Callable[[Block], tuple[float, ...]]:
         """What must run again; then square by square, so that a drift of the machine meets all conditions alike.
@@ -197,43 +212,39 @@ class Scheduler:
 
     def _first(self, waiting: Sequence[Block]) -> Block | None:
         """The block to start while nothing runs."""
-        alone = self._due_alone(waiting)
-        others = [block for block in waiting if not self._runs_alone(block)]
-        if self.lanes == 1 or not others:
+        alone = [block for block in waiting if self._runs_alone(block) or self._is_short_and_new(block)]
+        beside = [block for block in waiting if block not in alone]
+        alone.sort(key=lambda block: (block.id not in self._due, min(block.index, self.matrix.repeat.least)))
+        if self.lanes == 1 or not waiting:
             return next(iter(waiting), None)
-        if alone and (self._alone < TURN_ALONE or alone[0].id in self._due):
-            self._alone, self._beside = self._alone + 1, 0
-            return alone[0]
-        self._alone, self._beside = 0, 1
-        return others[0]
+        left_s = self._turn_ends - self._clock.monotonic()
+        has_time = left_s > 0 if self._alone else any(self._left_s(block) <= left_s for block in beside)
+        mine, others = (alone, beside) if self._alone else (beside, alone)
+        if not mine or (others and not has_time):
+            self._alone, mine = not self._alone, others
+            self._turn_ends = self._clock.monotonic() + (TURN_ALONE_S if self._alone else TURN_BESIDE_S)
+        return mine[0]
 
     def _one_beside(self, running: Sequence[Block], waiting: Sequence[Block]) -> Block | None:
         """The block to start beside those that run; None where there is no room, or others should have their turn."""
-        alone = self._due_alone(waiting)
-        if alone and self._beside >= TURN_BESIDE * self.lanes:
-            return None
+        others_wait = any(map(self._runs_alone, waiting))
+        left_s = self._turn_ends - self._clock.monotonic() if others_wait else math.inf
         busy = [block.condition for block in running]
         for block in waiting:
-            if not self._runs_alone(block) and self.needs.room_for(block.condition, busy):
-                self._beside += 1
+            if self._runs_alone(block) or self._left_s(block) > left_s:
+                continue
+            if self.needs.room_for(block.condition, busy):
                 return block
+            if self.needs.is_next_stranger(block.condition, busy):
+                busy.append(block.condition)  # room is kept for it: others would take it again and again
         return None
 
-    def _runs_alone(self, block: Block) -> bool:
-        return block.id in self._quiet or self.needs.runs_alone(block.condition)
+    def _is_short_and_new(self, block: Block) -> bool:
+        return not self.needs.is_known(block.condition) and self._left_s(block) <= SHORT_S
 
-    def _due_alone(self, waiting: Sequence[Block]) -> list[Block]:
-        """Those that run alone, and of the minimum only those that must run again or are not ahead of the others."""
-        square = min((block.index // len(block.order) for block in waiting), default=0)
-        return [
-            block for block in waiting
-            if self._runs_alone(block)
-            and (
-                block.id in self._due
-                or block.index >= self.matrix.repeat.least
-                or block.index // len(block.order) == square
-            )
-        ]  # fmt: skip
+    def _runs_alone(self, block: Block) -> bool:
+        """Those that need the processors, and those that were disturbed again although others made room."""
+        return self._disturbed[block.id] >= DISTURBED_TWICE or self.needs.runs_alone(block.condition)
 
     def _task(self, block: Block) -> Task:
         """All of a block, each arm with the number of its next attempt."""
@@ -247,3 +258,16 @@ class Scheduler:
         done = {trial.arm for trial in block.trials() if trial.id in self._done}
         every = self._task(block)
         return replace(every, attempts={arm: number for arm, number in every.attempts.items() if arm not in done})
+
+
+def _settled(line: Line) -> str:
+    """What the first metric says that has a verdict: `h3 beats h1`, `h3 and h1 tie by mean completion time`."""
+    finding = next((finding for finding in line.findings.values() if finding.is_decided), None)
+    if finding is None:
+        return str(line.pair)
+    by = "" if finding == line.primary else f" by {finding.metric.label}"
+    new, base = finding.pair.new, finding.pair.base
+    favours = finding.verdict.favours
+    return (
+        f"{new} beats {base}" if favours > 0 else f"{base} beats {new}" if favours else f"{new} and {base} tie"
+    ) + by

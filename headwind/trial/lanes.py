@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,10 +14,9 @@ from typing import Any, Protocol, Self
 from headwind.errors import HeadwindError
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
+from headwind.trial.company import APART_S, Company, Turnstile
 from headwind.trial.crowding import with_neighbours
 from headwind.trial.lane import AnyLane, HostLost, Stopped
-
-APART_S = 0.3  # blocks that could start at once: a trial needs the processors most when its connections begin
 
 
 class Plan(Protocol):
@@ -57,47 +55,18 @@ class Ended:
 Event = Begun | Result | Ended
 
 
-class _Company:
-    """Which blocks run, and in whose company each lane's trial has run since it began. Threads share it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: dict[int, str] = {}  # by the lane's number: the block's id
-        self._met: dict[int, set[str]] = {}
-
-    def starts(self, lane: int, block: str) -> None:
-        """A lane has this block from now on."""
-        with self._lock:
-            self._running[lane] = block
-            for other in self._met.keys() - {lane}:
-                self._met[other].add(block)
-
-    def ends(self, lane: int) -> None:
-        """The lane has none."""
-        with self._lock:
-            del self._running[lane]
-
-    def trial_begins(self, lane: int) -> None:
-        """From here on its company counts."""
-        with self._lock:
-            self._met[lane] = {block for other, block in self._running.items() if other != lane}
-
-    def met(self, lane: int) -> tuple[str, ...]:
-        """The blocks that ran on other lanes since the trial began."""
-        with self._lock:
-            return tuple(sorted(self._met[lane]))
-
-
 @dataclass(frozen=True, slots=True)
 class _Notes:
     """The record of one lane: on disk first, then told. A lane that was told to stop writes nothing any more."""
 
     lane: AnyLane
     record: Record
-    company: _Company
+    company: Company
+    turnstile: Turnstile
     tell: Callable[[Event], None]
 
     def begin(self, trial: Trial, attempt: int) -> None:
+        self.turnstile.go_through(self.lane.number)
         self.lane.check_stop()
         self.record.begin(trial, attempt)
         self.company.trial_begins(self.lane.number)
@@ -113,9 +82,9 @@ class _Notes:
 class _Site:
     """The lanes of one host, of which there may be `most`."""
 
-    def __init__(self, first: AnyLane, most: int) -> None:
+    def __init__(self, first: AnyLane, most: int, apart_s: float) -> None:
         self.lanes, self.most = [first], most
-        self.company = _Company()
+        self.company, self.turnstile = Company(), Turnstile(apart_s)
         self.running: dict[int, Task] = {}  # by the lane's number
         self.waiting: list[Task] = []  # given, but not begun: for lanes that are not up
         self.lost = False
@@ -157,9 +126,10 @@ class Lanes:
         say: Callable[[str], None] = print,
         *,
         elsewhere: Collection[tuple[AnyLane, int]] = (),
+        apart_s: float = APART_S,
     ) -> None:
         self._say = say
-        self._sites = [_Site(lane, number) for lane, number in ((first, most), *elsewhere)]
+        self._sites = [_Site(lane, number, apart_s) for lane, number in ((first, most), *elsewhere)]
         self._numbers = count(max(lane.number for lane in self.lanes) + 1)
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._threads: dict[int, threading.Thread] = {}
@@ -194,16 +164,16 @@ class Lanes:
 
     def run(self, plan: Plan, record: Record) -> Iterator[Event]:
         """Run blocks until the plan has none left; what happens, as it happens. Raises what a lane raises."""
-        while True:
-            self._hand_out(plan, record)
-            if not any(site.running for site in self._sites):
-                return
+        self._hand_out(plan, record)
+        while any(site.running for site in self._sites):
             event = self._events.get()
             if isinstance(event, Result):
                 plan.tell([event])
             elif isinstance(event, Ended):
                 self._end(self._site_of(event.lane), event, plan)
             yield event
+            if not isinstance(event, Begun):  # which changes nothing
+                self._hand_out(plan, record)
 
     def _site_of(self, lane: int) -> _Site:
         return next(site for site in self._sites if lane in site.running)
@@ -218,8 +188,8 @@ class Lanes:
                 self._grow(site)
             begun = [] if site.is_growing else list(zip(site.idle, site.waiting, strict=False))
             del site.waiting[: len(begun)]
-            for place, (lane, task) in enumerate(begun):
-                self._start(site, lane, task, record, place * APART_S)
+            for lane, task in begun:
+                self._start(site, lane, task, record)
 
     def _ask(self, site: _Site, plan: Plan) -> bool:
         """Whether there is a further block for this host."""
@@ -245,18 +215,15 @@ class Lanes:
             why = next(error for _, done in opened if (error := done.exception()))
             self._say(f"no more than {self.most} lanes: others did not come up: {why}")
 
-    def _start(self, site: _Site, lane: AnyLane, task: Task, record: Record, wait_s: float) -> None:
-        notes = _Notes(lane, record, site.company, self._events.put)
+    def _start(self, site: _Site, lane: AnyLane, task: Task, record: Record) -> None:
+        notes = _Notes(lane, record, site.company, site.turnstile, self._events.put)
         site.company.starts(lane.number, task.block.id)
-        thread = threading.Thread(
-            target=self._work, args=(lane, task, notes, wait_s), name=f"lane {lane.number}", daemon=True
-        )
+        thread = threading.Thread(target=self._work, args=(lane, task, notes), name=f"lane {lane.number}", daemon=True)
         site.running[lane.number], self._threads[lane.number] = task, thread
         thread.start()
 
-    def _work(self, lane: AnyLane, task: Task, notes: _Notes, wait_s: float) -> None:
+    def _work(self, lane: AnyLane, task: Task, notes: _Notes) -> None:
         """What a lane's thread does. However it ends is told, but for a stop: then nobody listens any more."""
-        time.sleep(wait_s)
         try:
             ended = Ended(lane.number, lane.run(task, notes))
         except Stopped:

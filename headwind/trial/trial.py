@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from headwind.arm import Protocol
-from headwind.model import Outcome, Proof, Result, Trial
+from headwind.clock import Clock
+from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.proof.bursts import stalls
-from headwind.proof.evidence import Evidence, Missed, Moment
+from headwind.proof.evidence import Evidence, Missed, Moment, WindowSizes
 from headwind.proof.expectation import Expectation
 from headwind.proof.processors import costs, processor_limits
 from headwind.proof.proof import prove
+from headwind.proof.served import check_served
 from headwind.proof.windows import window_warnings
 from headwind.proof.wire import wire
 from headwind.settings import UNBOUND, Settings
-from headwind.testbed.operations import CONTAINER_COUNTERS, COUNTERS, HEALTH, RUN, SHOW, WINDOWS
+from headwind.testbed.operations import ANSWERS, CONTAINER_COUNTERS, COUNTERS, HEALTH, RUN, SHOW, WINDOWS
 from headwind.testbed.testbed import Testbed
 from headwind.trial.congestion import expected_fingerprints, finish_look, start_look, use_congestion
 from headwind.trial.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.trial.crowding import crowding
 from headwind.trial.probes import apply, describe, probe_network
-from impair.messages import ClientRun, Fetched
+from impair.messages import ClientRun, Fetched, Health
 from impair.profile import Direction, Profile
 from nginx.objects import is_on_demand
 
@@ -38,16 +41,17 @@ CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeo
 class Stopwatch:
     """Where a trial's time went, in seconds by phase."""
 
+    clock: Clock
     phases_s: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Add the time spent inside to phase `name`."""
-        start = time.perf_counter()
+        start = self.clock.monotonic()
         try:
             yield
         finally:
-            self.phases_s[name] = self.phases_s.get(name, 0.0) + time.perf_counter() - start
+            self.phases_s[name] = self.phases_s.get(name, 0.0) + self.clock.monotonic() - start
 
 
 def run_trial(
@@ -59,8 +63,9 @@ def run_trial(
     Raises AgentDied or AgentError when the lab itself broke: then there is no result, and the testbed is to be rebuilt.
     Without `probe` no train is sent and the result is `invalid` (benchmarks only).
     """
-    started_at, watch = time.time(), Stopwatch()
+    started_at, watch = time.time(), Stopwatch(testbed.clock)
     profile, settings = trial.profile, trial.arm.settings(settings)
+    port = settings.port(resumes=trial.workload.resumes)
     with watch.phase("forget"):
         prepare(testbed, trial)
     with watch.phase("apply"):
@@ -68,24 +73,24 @@ def run_trial(
     with watch.phase("probe"):
         trains, missed = probe_network(testbed, trial, configured) if probe else ({}, [])
     with watch.phase("count"):
-        asked = testbed.server.start(WINDOWS, port=settings.port), testbed.server.start(HEALTH)
-        before = read_moment(testbed)
-        server_windows = testbed.server.wait(asked[0], 10.0, testbed.agents)
-        health = testbed.server.wait(asked[1], 10.0, testbed.agents)
+        before, server_windows, health = _counted(testbed, port)
     with watch.phase("client"):
         look = start_look(testbed, trial, timeout_s)
         run, answer = run_client(testbed, trial, timeout_s, settings)
         sockets = finish_look(testbed, look, run)
     with watch.phase("settle"):
-        after = _settled(testbed, profile, before)
+        after = _settled(partial(read_moment, testbed), profile, before, testbed.clock)
+        served = testbed.server.call(ANSWERS, 10.0, testbed.agents) if trial.workload.is_logged else None
     with watch.phase("compare"):
-        fetch = start_fetch(testbed, trial, settings.port)
+        fetch = start_fetch(testbed, trial, port)
     with watch.phase("settle"):  # while the client fetches
         after = replace(after, fingerprints=testbed.read_fingerprints())
     with watch.phase("prove"):
         windows = {"server": server_windows, "client": run.windows}
         evidence = Evidence(configured, before, after, trains, expected_fingerprints(testbed), windows, missed, sockets)
-        proof = _proven(trial, testbed, evidence, run, len(health.workers))
+        answer |= {"served": asdict(served)} if served else {}
+        on_server = check_served(trial.workload, served, trial.workload.answered(answer), len(health.workers))
+        proof = _proven(trial, testbed, evidence, run, len(health.workers), on_server)
     with watch.phase("compare"):
         fetched = finish_fetch(testbed, fetch)
         answer["content"] = asdict(fetched) if fetched else {}
@@ -94,15 +99,30 @@ def run_trial(
     metrics = {**run.metrics, **trial.workload.further(answer)}
     if outcome is Outcome.TIMEOUT:
         metrics = {"timeout_s": timeout_s, **trial.block.condition.workload.bounds(answer, timeout_s)}
-    metrics = {**metrics, **costs(run, before.processors(), after.processors())}
-    metrics |= wire(evidence, run.silence_s, over_tcp=trial.protocol is not Protocol.H3)
     return Result(
-        trial, outcome, reason, metrics, proof, answer, " ".join(run.command), watch.phases_s, attempt, started_at
-    )
+        trial, outcome, reason, {**metrics, **_costs(trial, evidence, run)}, proof, answer, " ".join(run.command),
+        watch.phases_s, attempt, started_at,
+    )  # fmt: skip
 
 
-def _proven(trial: Trial, testbed: Testbed, evidence: Evidence, run: ClientRun, workers: int) -> Proof:
-    """The proof, with what else there is to say of a trial; `workers` are the server's."""
+def _counted(testbed: Testbed, port: int) -> tuple[Moment, WindowSizes, Health]:
+    """All counters before the client runs, the windows behind the server's port, and its processes."""
+    windows, health = testbed.server.start(WINDOWS, port=port), testbed.server.start(HEALTH)
+    before = read_moment(testbed)
+    server, agents = testbed.server, testbed.agents
+    return before, server.wait(windows, 10.0, agents), server.wait(health, 10.0, agents)
+
+
+def _costs(trial: Trial, evidence: Evidence, run: ClientRun) -> dict[str, float]:
+    """The metrics of processors and of the wire, whatever became of the trial."""
+    found = costs(run, evidence.before.processors(), evidence.after.processors())
+    return {**found, **wire(evidence, run.silence_s, over_tcp=trial.protocol is not Protocol.H3)}
+
+
+def _proven(
+    trial: Trial, testbed: Testbed, evidence: Evidence, run: ClientRun, workers: int, further: Iterable[Check]
+) -> Proof:
+    """The proof with `further` checks, and with what else there is to say of a trial; `workers` are the server's."""
     proof, threads = prove(trial.profile, evidence), trial.workload.processors()
     said = (
         *_repeats(evidence.missed),
@@ -111,7 +131,7 @@ def _proven(trial: Trial, testbed: Testbed, evidence: Evidence, run: ClientRun, 
         *stalls(trial.profile, run.silence_s),
         *processor_limits(run, evidence.before.processors(), evidence.after.processors(), threads, workers),
     )
-    return replace(proof, warnings=(*proof.warnings, *said))
+    return replace(proof, checks=(*proof.checks, *further), warnings=(*proof.warnings, *said))
 
 
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
@@ -124,15 +144,18 @@ def prepare(testbed: Testbed, trial: Trial) -> None:
     path = trial.workload.object_path()
     if is_on_demand(path):
         testbed.server.call("provide", PROVIDE_S, testbed.agents, path=path)
-    forget(testbed)
-    use_congestion(testbed, trial.arm)
+    forget(testbed, trial.workload.workers)
+    use_congestion(testbed, trial.arm.congestion(testbed.congestion, trial.block.condition.workload).tcp)
 
 
-def forget(testbed: Testbed) -> None:
-    """Let nothing of the trial before live on: connections, TCP metrics, nginx workers, packets in a delay line."""
+def forget(testbed: Testbed, workers: int = 1) -> None:
+    """Let nothing of the trial before live on: connections, TCP metrics, nginx workers, packets in a delay line.
+
+    nginx then has so many new workers.
+    """
     if testbed.engine != "plain":
         testbed.router.call("clear")  # first: a late packet from a delay line would open a ghost connection
-    restart = testbed.server.start("restart_workers")
+    restart = testbed.server.start("restart_workers", workers=workers)
     testbed.client.call("forget")
     testbed.server.wait(restart, 10.0, testbed.agents)
     testbed.server.call("forget")
@@ -167,28 +190,29 @@ def run_client(
     answer: dict[str, Any] = testbed.client.call(
         "run", timeout_s + CLIENT_GRACE_S, testbed.agents,
         program=workload.program, protocol=trial.protocol.value, host=testbed.addresses.host("server", 10),
-        port=settings.port, timeout_s=timeout_s, settings=settings.client.value, **workload.asked(),
+        port=settings.port(resumes=workload.resumes), timeout_s=timeout_s, settings=settings.client.value,
+        **workload.asked(),
     )  # fmt: skip
     return testbed.client.understood(RUN, answer), answer
 
 
-def _settled(testbed: Testbed, profile: Profile, before: Moment) -> Moment:
+def _settled(read: Callable[[], Moment], profile: Profile, before: Moment, clock: Clock) -> Moment:
     """Read the counters until no frame is between two hosts, or until none that is can still arrive.
 
     Frames in a delay line need not be waited for: netem says how many it holds. Those that a bridge dropped for their
     corrupted address never arrive: then the counters stand still.
     """
     longest_s = max(Expectation.of(profile.link(direction)).longest_s() for direction in Direction)
-    begun = since = time.monotonic()
-    after = read_moment(testbed)
+    begun = since = clock.monotonic()
+    after = read()
     while _under_way(before, after):
-        now = time.monotonic()
+        now = clock.monotonic()
         if now > begun + longest_s + SETTLE_S or now > max(since, begun + longest_s) + LOST_S:
             break
-        time.sleep(0.002)
-        later = read_moment(testbed).with_gaps_of(after)  # which every reading starts afresh
+        clock.sleep(0.002)
+        later = read().with_gaps_of(after)  # which every reading starts afresh
         if _frames(later) != _frames(after):
-            since = time.monotonic()
+            since = clock.monotonic()
         after = later
     return after
 
@@ -234,6 +258,9 @@ def decide(
         return Outcome.WRONG_PROTOCOL, f"{spoken} was negotiated instead of {trial.protocol.alpn}"
     if shortfall := trial.workload.shortfall(answer):
         return Outcome.FAILED, shortfall
+    uplink = trial.profile.uplink
+    if wrong := trial.workload.wrong_session(answer, orderly=not (uplink.loss or uplink.corrupt or uplink.reorders)):
+        return Outcome.WRONG_SESSION, wrong
     unclear = _unclear(trial, spoken, answer, fetched)
     return (Outcome.LAB_ERROR, unclear) if unclear else (Outcome.OK, "")
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,8 @@ import lab
 from headwind.model import Outcome
 from headwind.run.codec import State
 from headwind.run.journal import Run
-from headwind.testbed import images, testbed
-from headwind.testbed.images import Images
-from tests.fake_testbed import Sabotage, World, fake_testbed
+from headwind.testbed import testbed as testbeds
+from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed, no_redrawing
 
 MATRIX = """
 protocols: [h1, h2, h3]
@@ -44,7 +44,7 @@ class Beds:
         self.interrupts: set[int] = set()  # numbers of testbeds whose second client is interrupted
 
     @contextmanager
-    def up(self, *_: object) -> Iterator[testbed.Testbed]:
+    def up(self) -> Iterator[testbeds.Testbed]:
         number = self.made = self.made + 1
         with fake_testbed(World(self.sabotage.get(number, Sabotage()), load=0.05)) as bed:
             run, runs = bed.client.do_run, 0  # type: ignore[attr-defined]
@@ -62,21 +62,14 @@ class Beds:
 
 
 @pytest.fixture
-def beds(monkeypatch: pytest.MonkeyPatch) -> Iterator[Beds]:
-    made = Beds()
-    built = Images("tag", {"server": "sha256:1", "client": "sha256:2", "impair": "sha256:3"}, "docker", False, 0.0)
-    monkeypatch.setattr(images, "ensure_images", lambda _: built)
-    monkeypatch.setattr(testbed.Testbed, "up", made.up)
-    monkeypatch.setattr(testbed, "sweep", lambda *_: 0)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield made
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+def beds(signals: None) -> Beds:
+    return Beds()
 
 
-def run_lab(folder: Path, *arguments: str) -> int:
+def run_lab(beds: Beds, folder: Path, *arguments: str, **means: Any) -> int:
     (folder / "matrix.yaml").write_text(MATRIX)
-    return lab.main(["run", str(folder / "matrix.yaml"), "--reports", str(folder / "reports"), *arguments])
+    command = ["run", str(folder / "matrix.yaml"), "--reports", str(folder / "reports"), *arguments]
+    return lab.main(command, fake_means(beds.up, **means))
 
 
 def folder_of(reports: Path) -> Path:
@@ -87,8 +80,8 @@ def folder_of(reports: Path) -> Path:
 def test_three_lanes_run_the_trials_that_one_runs(beds: Beds, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "many").mkdir()
-    assert run_lab(tmp_path / "one") == 0
-    assert run_lab(tmp_path / "many", "--lanes", "3") == 0
+    assert run_lab(beds, tmp_path / "one", redrawing=no_redrawing) == 0
+    assert run_lab(beds, tmp_path / "many", "--lanes", "3", redrawing=no_redrawing) == 0
     found = {}
     for name in ("one", "many"):
         with Run.open(folder_of(tmp_path / name)) as run:
@@ -104,7 +97,7 @@ def test_three_lanes_run_the_trials_that_one_runs(beds: Beds, tmp_path: Path) ->
 
 def test_a_lane_that_breaks_is_built_again_and_all_trials_are_there(beds: Beds, tmp_path: Path) -> None:
     beds.sabotage[2] = Sabotage(dies="server", at=[1])
-    assert run_lab(tmp_path, "--lanes", "3") == 0
+    assert run_lab(beds, tmp_path, "--lanes", "3", redrawing=no_redrawing) == 0
     with Run.open(folder_of(tmp_path)) as run:
         results, testbeds = run.results(), run.environment["testbeds"]
     outcomes = Counter(result.outcome for result in results)
@@ -115,7 +108,7 @@ def test_a_lane_that_breaks_is_built_again_and_all_trials_are_there(beds: Beds, 
 
 def test_ctrl_c_keeps_what_is_finished_on_all_lanes_and_resume_does_the_rest(beds: Beds, tmp_path: Path) -> None:
     beds.interrupts = {2}
-    assert run_lab(tmp_path, "--lanes", "3") == 130
+    assert run_lab(beds, tmp_path, "--lanes", "3") == 130
     folder = folder_of(tmp_path)
     with Run.open(folder) as run:
         assert run.status.state is State.INTERRUPTED
@@ -124,7 +117,7 @@ def test_ctrl_c_keeps_what_is_finished_on_all_lanes_and_resume_does_the_rest(bed
     assert 0 < len(before) < TRIALS
     assert {result.reason for result in broken} <= {"the lab stopped during this trial"}
     assert (folder / "report.html").exists()
-    assert run_lab(tmp_path, "--lanes", "2", "--resume", str(folder)) == 0
+    assert run_lab(beds, tmp_path, "--lanes", "2", "--resume", str(folder)) == 0
     with Run.open(folder) as run:
         latest = {result.trial.id: result for result in run.results()}
         assert run.status.state is State.FINISHED

@@ -51,17 +51,17 @@ class Shown:
 
 
 def test_a_trials_line_has_what_it_was_and_what_came_of_it() -> None:
-    line = line_of(fake.ok(FIRST, 2.0), 12, 72)
-    assert line.startswith(f"[  12/72] clean [b]/article#0 {FIRST.arm.name} ")
+    line = line_of(fake.ok(FIRST, 2.0), MATRIX, 12, 72)
+    assert line.startswith(f"[  12/72] clean [b] #0 {FIRST.arm.name} ")
     assert line.split()[-5:] == ["ok", "2.000", "s", "500.0", "req/s"]
 
 
 def test_a_trial_without_a_time_shows_none_and_says_why_in_one_line() -> None:
-    line = line_of(fake.lab_error(FIRST, "the router died\n  router: kernel panic"), 1, 3)
+    line = line_of(fake.lab_error(FIRST, "the router died\n  router: kernel panic"), MATRIX, 1, 3)
     assert line.endswith("the router died")
     assert "req/s" not in line
     assert "\n" not in line
-    assert "stopped after 60.0 s" in line_of(fake.timeout(FIRST), 1, 3)
+    assert "stopped after 60.0 s" in line_of(fake.timeout(FIRST), MATRIX, 1, 3)
 
 
 def test_where_it_is_asked_for_every_trial_is_one_plain_line() -> None:
@@ -71,7 +71,7 @@ def test_where_it_is_asked_for_every_trial_is_one_plain_line() -> None:
             shown.reporter.begun(1, trial)
             shown.finished(fake.ok(trial, 1.0))
     assert shown.counts == ["[   1/3]", "[   2/3]", "[   3/3]"]
-    assert all("clean [b]/article#0" in line for line in shown.out.getvalue().splitlines())
+    assert all("clean [b] #0" in line for line in shown.out.getvalue().splitlines())
     assert "\x1b" not in shown.out.getvalue()
 
 
@@ -104,7 +104,7 @@ def test_on_a_terminal_a_bar_says_what_runs_and_how_long_the_rest_takes() -> Non
         shown.reporter.begun(1, FIRST)
         shown.finished(fake.ok(FIRST, 1.0))
         shown.reporter.ended(1)
-    assert f"clean [b]/article#0 {FIRST.arm.name}" in shown.out.getvalue()
+    assert f"clean [b] #0 {FIRST.arm.name}" in shown.out.getvalue()
     assert "left" in shown.out.getvalue()
     assert "1/3" in shown.out.getvalue()
 
@@ -128,7 +128,7 @@ def test_with_several_lanes_the_bar_says_what_runs_in_each() -> None:
         shown.finished(fake.ok(FIRST, 1.0))
         shown.reporter.ended(1)
     for trial in (FIRST, SECOND):
-        assert f"clean [b]/article#0 {trial.arm.name}" in shown.out.getvalue()
+        assert f"clean [b] #0 {trial.arm.name}" in shown.out.getvalue()
 
 
 def run_block(shown: Shown, *results: Result) -> list[str]:
@@ -209,7 +209,7 @@ def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
     shown.reporter.ended(1)
     shown.reporter.ended(1)
     said = shown.out.getvalue().splitlines()
-    assert "settled: clean [b]/article: h3 against h1: faster" in said
+    assert "settled: clean [b]: h3 beats h1" in said
     assert len([line for line in said if line.startswith("settled: ")]) == 3
     assert said[-1].startswith("settled 3 of 3, ")
 
@@ -223,7 +223,7 @@ def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_will_fi
         pass
     said = " ".join(shown.out.getvalue().split())
     assert "the budget is too short for 9 blocks of every condition" in said
-    assert "what will fit: clean/article (4 of 9), loss/article (4 of 9)" in said
+    assert "what will fit: clean (4 of 9), loss (4 of 9)" in said
     roomy = Shown(terminal=False, matrix=replace(matrix, repeat=Repetition(9, 60, budget_s=6000.0)))
     with roomy.reporter.showing():
         pass

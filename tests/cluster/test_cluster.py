@@ -35,9 +35,8 @@ TRIALS = 24
 PATIENT_S, HASTY_S = 60, 10  # of the run, for a host that does not answer
 LAB = """
 import lab, sys
-from headwind.cluster import link
-link.PATIENCE_S = float(sys.argv[1])
-sys.exit(lab.main(sys.argv[2:]))
+from headwind.cli.means import Means
+sys.exit(lab.main(sys.argv[2:], Means(patience_s=float(sys.argv[1]))))
 """
 START_S = 60.0  # what a process may take to be there, on a busy machine
 
@@ -148,9 +147,10 @@ def hosts_of_blocks(results: list[Result]) -> dict[str, set[str]]:
     return found
 
 
-def test_two_workers_run_whole_blocks_of_one_run(cluster: Cluster) -> None:
+def test_two_workers_run_whole_blocks_of_one_run_and_one_with_other_images_is_refused(cluster: Cluster) -> None:
     cluster.worker("alpha")
     cluster.worker("beta")
+    cluster.worker("gamma", "server=sha256:9")
     assert cluster.run().wait() == 0, cluster.said("run")
     results = cluster.results()
     assert [result.outcome for result in results] == [Outcome.OK] * TRIALS
@@ -160,6 +160,9 @@ def test_two_workers_run_whole_blocks_of_one_run(cluster: Cluster) -> None:
     with Run.open(cluster.journal) as run:
         environment = run.environment
     assert list(environment["hosts"]) == ["alpha", "beta"]
+    assert "without gamma: its image server is sha256:9, not sha256:1" in cluster.said("run")
+    assert "its image server" in environment["hosts refused"]["gamma"]
+    assert "its image server" in (cluster.journal / "report.html").read_text()
     assert {life["host"] for life in environment["testbeds"]} == {"alpha", "beta"}
     assert {result.place.testbed for result in results} == {life["testbed"] for life in environment["testbeds"]}
     assert all(life["why"] == "the end of the run" for life in environment["testbeds"])
@@ -242,18 +245,6 @@ def test_a_laptop_that_is_closed_loses_no_finished_trial(cluster: Cluster, numbe
     assert {result.outcome for result in latest(results).values()} == {Outcome.OK}
     kept = {(result.trial.id, result.attempt) for result in results if result.outcome is Outcome.OK}
     assert {(result.trial.id, result.attempt) for result in before} <= kept
-
-
-def test_a_worker_with_other_images_is_refused_and_named(cluster: Cluster) -> None:
-    cluster.worker("alpha")
-    cluster.worker("beta", "server=sha256:9")
-    cluster.worker("gamma")
-    assert cluster.run().wait() == 0, cluster.said("run")
-    assert "without beta: its image server is sha256:9, not sha256:1" in cluster.said("run")
-    assert {result.place.host for result in cluster.results()} <= {"alpha", "gamma"}
-    with Run.open(cluster.journal) as run:
-        assert "its image server" in run.environment["hosts refused"]["beta"]
-    assert "its image server" in (cluster.journal / "report.html").read_text()
 
 
 def test_ctrl_c_takes_the_far_testbeds_down_and_a_second_run_can_have_them(cluster: Cluster) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from headwind.arm import H1, H2, Congestion
-from headwind.cluster import station as stations
 from headwind.cluster.admission import admitted
 from headwind.cluster.far_lane import FarLane
 from headwind.cluster.messages import Answer, Asked, Call, Host, Kind, Order
@@ -31,7 +30,7 @@ from tests.fake import ok
 from tests.fake_testbed import Sabotage, World, fake_testbed
 
 CONDITION = Condition(Profile("loss", downlink=Link(loss=Loss(0.1))), H2load("small", 1000, 10, 10))
-ORDER = Order("run", 1, "auto", 60.0, UNBOUND, Congestion(), (CONDITION.profile,), (H1, H2))
+ORDER = Order("run", 1, "auto", 60.0, UNBOUND, Congestion(), (CONDITION.profile,), ("reno",))
 FACTS: Mapping[str, Any] = {"kernel": "6.1", "machine": "x86_64", "rmem_max_bytes": 1, "cpu": "fast", "cores": 2}
 IMAGES = {"server": "sha256:1"}
 
@@ -142,24 +141,20 @@ def test_what_breaks_there_is_told_as_what_it_is(station: Station, bed: Bed) -> 
     assert "server" in answer.text
 
 
-def test_a_station_works_for_one_run_until_that_is_silent(
-    station: Station, bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_station_works_for_one_run_until_that_is_silent(station: Station, bed: Bed) -> None:
     other = replace(ORDER, run="another")
     assert station.hear(Call("1", Asked.OPEN, ORDER), 10).value.engine == "fake"
     assert station.hear(Call("2", Asked.OPEN, other), 10).kind is Kind.BUSY
-    monkeypatch.setattr(stations, "BUSY_S", 0.0)
+    station.busy_s = 0.0
     assert station.hear(Call("2", Asked.OPEN, other), 10).kind is Kind.DONE
     assert bed.up_now == 1, "that of the first run is gone"
 
 
-def test_testbeds_of_a_silent_run_go_and_come_again_with_its_next_trial(
-    station: Station, bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_testbeds_of_a_silent_run_go_and_come_again_with_its_next_trial(station: Station, bed: Bed) -> None:
     station.hear(attempt("1"), 10)
     station.rest()
     assert bed.up_now == 1
-    monkeypatch.setattr(stations, "IDLE_S", 0.0)
+    station.idle_s = 0.0
     station.rest()
     assert bed.up_now == 0
     assert station.hear(attempt("1"), 10).value.outcome is Outcome.OK, "the last answer is still there"

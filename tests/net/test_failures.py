@@ -19,7 +19,7 @@ from headwind.testbed.docker import docker
 from headwind.testbed.testbed import OWNER_LABEL
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# 300 responses of 612 bytes at 600 kbit/s: a trial of about four seconds, whatever the machine.
+# 200 responses of 612 bytes at 600 kbit/s: a trial of about three seconds, whatever the machine.
 MATRIX = """
 protocols: [h2]
 timeout: 30s
@@ -27,7 +27,7 @@ repeat: {trials}
 profiles:
   slow: {{downlink: {{rate: 600kbit}}}}
 workloads:
-  some: {{requests: 300, connections: 2, streams: 10}}
+  some: {{requests: 200, connections: 2, streams: 10}}
 """
 DEADLINE_S = 120
 SIGNAL = """
@@ -165,3 +165,46 @@ def test_each_part_that_is_killed_breaks_one_attempt_and_no_more(tmp_path: Path)
     assert code == 0, said
     assert lab.outcomes() == [Outcome.OK, *[Outcome.LAB_ERROR, Outcome.OK] * len(PARTS)]
     assert left_by(lab) == ""
+
+
+@pytest.mark.timeout(400)  # four testbeds, twice, and one
+def test_with_four_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Path) -> None:
+    """A part of one lane is killed, then the lab; the run goes on, is interrupted, and goes on to its end."""
+    blocks, four = 24, ("--lanes", "4")
+    with live_lab(tmp_path, blocks, *four) as lab:
+        lab.wait_for(r"\[ +2/\d+\]")
+        while len(servers := lab.container("server").split()) < 4:
+            assert lab.process.poll() is None, "".join(lab.said)
+        lab.wait_for(r"\[ +3/\d+\]")
+        docker("kill", servers[-1])
+        lab.wait_for("lab-error")
+        lab.process.kill()
+        lab.end()
+    first = finished_by(lab)
+    assert lab.outcomes().count(Outcome.LAB_ERROR) > 1, "the lane's, and those that ran when the lab was killed"
+    subprocess.run([sys.executable, ROOT / "lab.py", "down"], check=True, capture_output=True)
+    assert left_by(lab) == ""
+
+    with live_lab(tmp_path, blocks, "--resume", str(lab.run.folder), *four) as second:
+        second.wait_for(rf"\[ +{len(first) + 4}/\d+\]")
+        second.process.send_signal(signal.SIGINT)
+        code, said = second.end()
+    assert code == 130, said
+    assert left_by(second) == ""
+    then = finished_by(second)
+    assert first <= then
+    assert len(then) >= len(first) + 4
+
+    with live_lab(tmp_path, blocks, "--resume", str(lab.run.folder)) as third:
+        code, said = third.end()
+    assert code == 0, said
+    assert then <= finished_by(third)
+    assert len(finished_by(third)) == blocks
+    assert len({trial for trial, _ in finished_by(third)}) == blocks, "none was run twice"
+    assert left_by(third) == ""
+
+
+def finished_by(lab: LiveLab) -> set[tuple[str, int]]:
+    """The trials that went well, each with the number of its attempt."""
+    with lab.run as run:
+        return {(result.trial.id, result.attempt) for result in run.results() if result.outcome is Outcome.OK}

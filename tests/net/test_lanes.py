@@ -27,7 +27,7 @@ profiles:
   slow: {downlink: {rate: 600kbit}}
   slower: {downlink: {rate: 500kbit}}
 workloads:
-  some: {requests: 200, connections: 2, streams: 10}
+  some: {requests: 100, connections: 2, streams: 10}
 """
 
 pytestmark = pytest.mark.timeout(400)

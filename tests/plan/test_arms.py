@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from headwind.matrix.reader import MatrixError
 from headwind.plan.arms import check_arms
-from headwind.testbed.testbed import AgentError
-from tests.fake_testbed import FakeServer, World, fake_testbed
+from tests.fake_testbed import World, fake_testbed
 from tests.matrix_files import load
 
 TEXT = """protocols: [h1, h2]
@@ -30,18 +28,8 @@ def test_what_every_arm_asks_for_is_tried_and_the_usual_one_set_again(tmp_path: 
     assert world.order.count("server use_congestion") == 3
 
 
-def test_a_congestion_control_that_is_not_there_is_refused_with_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    has = FakeServer.do_use_congestion
-
-    def lacks(server: FakeServer, congestion: str) -> dict[str, Any]:
-        if congestion == "vegas":
-            raise AgentError("server: use_congestion: no such thing")
-        return has(server, congestion)
-
-    monkeypatch.setattr(FakeServer, "do_use_congestion", lacks)
-    world = World()
+def test_a_congestion_control_that_is_not_there_is_refused_with_its_place(tmp_path: Path) -> None:
+    world = World(lacking={"vegas"})
     with fake_testbed(world) as testbed, pytest.raises(MatrixError) as refusal:
         check_arms(load(TEXT, tmp_path), testbed)
     (complaint,) = refusal.value.complaints
@@ -49,3 +37,17 @@ def test_a_congestion_control_that_is_not_there_is_refused_with_its_place(
     assert "`h2-vegas` cannot have the congestion control vegas here" in str(complaint)
     assert "no such thing" in str(complaint)
     assert world.congestion["server"] == "cubic"
+
+
+def test_that_of_a_workload_is_tried_once_and_refused_where_the_workload_has_it(tmp_path: Path) -> None:
+    text = TEXT.replace("  h2-vegas: {protocol: h2, congestion: vegas}\n", "").replace(
+        "connections: 1}", "connections: 1, congestion: {tcp: bbr}}"
+    )
+    world = World(lacking={"bbr"})
+    with fake_testbed(world) as testbed, pytest.raises(MatrixError) as refusal:
+        check_arms(load(text, tmp_path), testbed)
+    arm, workload = refusal.value.complaints
+    assert "`h2-bbr` cannot have the congestion control bbr here" in str(arm)
+    assert "`page` cannot have the congestion control bbr here" in str(workload)
+    assert workload.line == 5
+    assert world.order.count("client use_congestion") == 2, "bbr for both, then the usual one"

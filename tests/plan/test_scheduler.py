@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -12,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwind.clock import Clock
 from headwind.metric import BUSY
 from headwind.model import Block, Matrix, Outcome, Proof, Repetition, Result, Trial
 from headwind.plan.schedule import plan_blocks
-from headwind.plan.scheduler import Scheduler
+from headwind.plan.scheduler import SHORT_S, TURN_ALONE_S, TURN_BESIDE_S, Scheduler
 from headwind.trial.block import Task
-from impair.profile import Profile
+from impair.profile import Loss, Profile
 from tests import fake
 
 MATRIX = fake.example_matrix(repeat=3)
@@ -87,29 +87,63 @@ def test_blocks_of_different_conditions_run_side_by_side_before_two_of_one() -> 
 
 
 def test_side_by_side_they_need_no_more_than_the_head_room() -> None:
-    needs = known(MATRIX, dict.fromkeys(NAMES, 0.35))
-    assert len(together(Scheduler(MATRIX, needs, lanes=8, cores=2))) == 3, "1.05 of 2 processors; 1.4 are too many"
+    needs = known(MATRIX, dict.fromkeys(NAMES, 0.3))
+    assert len(together(Scheduler(MATRIX, needs, lanes=8, cores=2))) == 3, "0.9 of 2 processors; 1.2 are too many"
     assert len(together(Scheduler(MATRIX, needs, lanes=2, cores=2))) == 2
 
 
-def test_of_what_nothing_is_known_one_block_runs_at_a_time_until_its_first_trial_tells() -> None:
-    scheduler = Scheduler(MATRIX, lanes=4, cores=4)
-    running, met = together(scheduler), set[str]()
+WITH_LOSS = [replace(each, downlink=replace(each.downlink, loss=Loss(0.5))) for each in fake.PROFILES]
+LONG = fake.example_matrix(*WITH_LOSS, repeat=3)
+
+
+def test_of_what_nothing_is_known_and_little_is_expected_one_block_runs_at_a_time() -> None:
+    matrix = fake.example_matrix(*fake.PROFILES[:2], repeat=3)
+    scheduler, met = Scheduler(matrix, lanes=4, cores=4), list[str]()
+    assert max(scheduler.forecast.block_s(block) for block in plan_blocks(matrix)) < SHORT_S
+    for _ in matrix.conditions:
+        task = scheduler.next()
+        assert task
+        assert scheduler.next([task]) is None
+        scheduler.tell([busy(trial, 0.1) for trial in task.trials])
+        met += names([task])
+    assert sorted(met) == sorted(NAMES[:2])
+    assert len(together(scheduler)) == 4
+
+
+def test_of_what_nothing_is_known_and_much_is_expected_as_many_blocks_run_as_there_are_processors() -> None:
+    scheduler, met = Scheduler(LONG, lanes=8, cores=2), set[str]()
+    assert min(scheduler.forecast.block_s(block) for block in plan_blocks(LONG)) > SHORT_S
+    running = together(scheduler)
+    assert len(running) == 2
     for _ in NAMES:
         strangers = [task for task in running if task.block.condition.id not in met]
-        assert len(strangers) == 1
+        assert len(strangers) == min(2, len(NAMES) - len(met))
         met.add(strangers[0].block.condition.id)
-        scheduler.tell([busy(strangers[0].trials[0], 0.1)])
-        running = together(scheduler, running[-2:])
-    assert len(met) == len(NAMES)
+        scheduler.tell([busy(strangers[0].trials[0], 0.05)])
+        running = together(scheduler, strangers[1:])
+    assert len(running) == scheduler.lanes
 
 
 def test_beside_a_block_of_which_nothing_is_known_there_is_room_for_what_needs_little() -> None:
-    known_ones = known(MATRIX, {"loss": 0.15, "delay": 0.15})
-    running = together(Scheduler(MATRIX, known_ones, lanes=4, cores=2))
-    strangers = [name for name in names(running) if name not in ("loss", "delay")]
-    assert len(strangers) == 1
-    assert len(running) == 2, "1.0 assumed and 0.15 known; 1.3 would be above three fifths of two processors"
+    known_ones = known(LONG, dict.fromkeys(NAMES[1:], 0.3))
+    running = together(Scheduler(LONG, known_ones, lanes=4, cores=2))
+    assert names(running)[0] == NAMES[0]
+    assert len(running) == 3, "0.3 assumed and twice 0.3 known; 1.2 would be above half of two processors"
+
+
+def test_room_is_kept_for_a_block_of_which_nothing_is_known() -> None:
+    """Else those that need little would take it, one after the other, for as long as there are any."""
+    scheduler = Scheduler(LONG, known(LONG, dict.fromkeys(NAMES[1:], 0.4)), lanes=4, cores=2)
+    first = scheduler.next()
+    assert first
+    assert names([first]) == NAMES[:1]
+    finish(scheduler, first)  # which tells nothing of processors
+    crowd = [Task(block, dict.fromkeys(block.order, 0)) for block in plan_blocks(LONG) if block.index == 0]
+    light = [task for task in crowd if names([task]) != NAMES[:1]]
+    assert scheduler.next(light[:2]) is None, "0.8 and 0.3 assumed would be too much, and no other takes what is free"
+    following = scheduler.next(light[:1])
+    assert following
+    assert names([following]) == NAMES[:1]
 
 
 def test_where_nobody_tells_what_blocks_need_they_run_one_by_one() -> None:
@@ -131,33 +165,66 @@ def test_a_block_that_needs_the_processors_runs_alone() -> None:
     assert scheduler.counts == (45, 45)
 
 
-def test_those_that_run_alone_come_in_a_row_and_wait_for_no_more_than_a_turn_of_the_others() -> None:
+def test_those_that_run_alone_and_the_others_take_turns_by_the_clock() -> None:
+    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=60)
+    needs = known(matrix, {"clean": 1.9, "delay": 0.1, "loss": 0.1})
+    now, turns = [0.0], list[tuple[bool, float, float]]()  # whether alone, from when, until when
+    scheduler = Scheduler(matrix, needs, lanes=2, cores=2, clock=Clock(lambda: now[0]))
+    running = together(scheduler)
+    while now[0] < 1000.0:
+        alone, began = names(running)[0] == "clean", now[0]
+        assert len(running) == 1 if alone else "clean" not in names(running)
+        now[0] += 10.0
+        finish(scheduler, running.pop(0))
+        if not turns or turns[-1][0] != alone:
+            turns.append((alone, began, now[0]))
+        turns[-1] = (alone, turns[-1][1], now[0])
+        running = together(scheduler, running)
+    lengths = [(alone, until - began) for alone, began, until in turns[1:-1]]
+    assert len(lengths) >= 4
+    for alone, length in lengths:
+        assert length == pytest.approx(TURN_ALONE_S if alone else TURN_BESIDE_S, abs=20.0)
+
+
+def test_near_the_end_of_a_turn_only_blocks_begin_that_end_with_it() -> None:
     matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=30)
     needs = known(matrix, {"clean": 1.9, "delay": 0.1, "loss": 0.1})
-    scheduler, running, order = Scheduler(matrix, needs, lanes=2, cores=2), list[Task](), list[str]()
-    while running := together(scheduler, running):
-        order.append(names(running)[0])
-        finish(scheduler, running.pop(0))
-    groups = [len(list(group)) for _, group in itertools.groupby(order, lambda name: name == "clean")]
-    assert len(order) == 90
-    assert max(groups) <= 10, "drift of the machine meets all conditions alike"
-    assert len(groups) <= 2 * 10 + 1, "a square of three at a time, and not every block for itself"
+    now = [TURN_ALONE_S + 1.0]
+    scheduler = Scheduler(matrix, needs, lanes=2, cores=2, clock=Clock(lambda: now[0]))
+    now[0] += TURN_ALONE_S + 1.0  # that of the blocks which run alone is over
+    running = together(scheduler)
+    assert len(running) == 2
+    assert "clean" not in names(running)
+    finish(scheduler, running.pop(0))
+    now[0] += TURN_BESIDE_S - 0.5 * scheduler.forecast.trials_s(running[0].trials)
+    assert scheduler.next(running) is None
+    finish(scheduler, running.pop(0))
+    assert names(together(scheduler)) == ["clean"]
 
 
-def test_a_block_that_other_lanes_disturbed_runs_again_whole_and_alone() -> None:
+def test_a_block_that_other_lanes_disturbed_runs_again_whole_and_the_second_time_alone() -> None:
     scheduler = Scheduler(MATRIX, LIGHT, lanes=3, cores=16)
     running = together(scheduler)
-    disturbed = running[0]
-    disturb(scheduler, disturbed)
-    seen = 0
-    running = running[1:]
-    while running := together(scheduler, running):
-        if disturbed.block.id in [task.block.id for task in running]:
-            assert len(running) == 1
-            assert len(running[0].trials) == 3
-            seen += 1
-        finish(scheduler, running.pop(0))
-    assert seen == 1
+    block, attempts = running[0].block, list[int]()  # of how many blocks ran with it, each time
+    while running:
+        mine = next((task for task in running if task.block == block), None)
+        if mine:
+            attempts.append(len(running))
+            assert len(mine.trials) == 3 or len(attempts) == 1  # what LIGHT knows is a trial of the first
+            (disturb if len(attempts) < 3 else finish)(scheduler, mine)
+            running.remove(mine)
+        else:
+            finish(scheduler, running.pop(0))
+        running = together(scheduler, running)
+    assert attempts == [3, 3, 1]
+
+
+def test_a_block_that_is_disturbed_while_it_runs_does_not_keep_the_other_lanes_idle() -> None:
+    scheduler = Scheduler(MATRIX, LIGHT, lanes=3, cores=16)
+    running = together(scheduler)
+    disturb(scheduler, running[0])
+    finish(scheduler, running.pop())
+    assert len(together(scheduler, running)) == 3
 
 
 def disturb(scheduler: Scheduler, task: Task) -> None:
@@ -166,22 +233,15 @@ def disturb(scheduler: Scheduler, task: Task) -> None:
     scheduler.tell([replace(first, outcome=Outcome.INVALID, reason="disturbed by other lanes"), *others])
 
 
-def test_of_what_runs_alone_a_block_that_was_disturbed_comes_first_whatever_its_square() -> None:
+def test_a_block_that_was_disturbed_comes_first_whatever_its_square() -> None:
     matrix = fake.example_matrix(repeat=30)
-    needs = known(matrix, {**dict.fromkeys(NAMES, 0.1), "clean": 15.0})  # runs alone, and is behind
-    scheduler = Scheduler(matrix, needs, lanes=3, cores=16)
-    running, disturbed, alone = together(scheduler), None, list[str]()
-    while disturbed is None or disturbed.block not in blocks_of(running):
-        ended = running.pop(0)
-        if disturbed is None and names([ended]) == ["loss"] and ended.block.index == 6:
-            disturb(scheduler, ended)
-            disturbed = ended
-        else:
-            finish(scheduler, ended)
+    scheduler = Scheduler(matrix, known(matrix, dict.fromkeys(NAMES, 0.1)), lanes=3, cores=16)
+    running = together(scheduler)
+    while not (names([ended := running.pop(0)]) == ["loss"] and ended.block.index == 6):
+        finish(scheduler, ended)
         running = together(scheduler, running)
-        alone += [name for name in names(running) if name == "clean" and disturbed]
-    assert len(running) == 1
-    assert alone == []
+    disturb(scheduler, ended)
+    assert together(scheduler, running)[len(running)].block == ended.block
 
 
 def test_the_time_that_is_left_is_kept_for_what_must_run_again() -> None:
@@ -189,8 +249,12 @@ def test_the_time_that_is_left_is_kept_for_what_must_run_again() -> None:
     scheduler = Scheduler(MATRIX, LIGHT, left_s=lambda: left[0], lanes=2, cores=16)
     disturbed, other = together(scheduler)
     disturb(scheduler, disturbed)
-    left[0] = 1.5 * scheduler.forecast.trials_s(disturbed.trials)
-    assert scheduler.next([other]) is None
+    left[0] = 1.1 * scheduler.forecast.trials_s(disturbed.block.trials())
+    again = scheduler.next([other])
+    assert again
+    assert again.block == disturbed.block
+    disturb(scheduler, again)
+    assert scheduler.next([other]) is None, "it runs alone now, and no other would leave it enough time"
     finish(scheduler, other)
     again = scheduler.next()
     assert again

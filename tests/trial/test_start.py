@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
 from headwind.testbed import testbed
-from headwind.trial import probes, start
 from headwind.trial.lane import Lane
 from headwind.trial.start import TRAIN_LOSS, TRAIN_PACKETS, NotPlain, changed_paths, examine_start
 from tests.fake_testbed import Sabotage, World, fake_testbed
@@ -60,16 +58,8 @@ def test_a_path_that_translates_addresses_is_refused() -> None:
         examine_start(up)
 
 
-def test_a_train_that_loses_is_sent_again_and_how_often_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(Sabotage(vanishing=9))
-
-    def send(*arguments: Any) -> Any:
-        seen = probes.send(*arguments)
-        world.sabotage = Sabotage()
-        return seen
-
-    monkeypatch.setattr(start, "send", send)
-    with fake_testbed(world) as up:
+def test_a_train_that_loses_is_sent_again_and_how_often_is_told() -> None:
+    with fake_testbed(World(Sabotage(vanishing=9), vanishing_trains=1)) as up:
         train = examine_start(up)["train"]
     assert [(seen["lost"], seen["tries"]) for seen in train.values()] == [(0, 2), (0, 2)]
 

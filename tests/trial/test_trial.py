@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
+from headwind.clock import Clock
 from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.proof.evidence import Moment
 from headwind.settings import Windows
-from headwind.testbed import testbed as testbed_module
 from headwind.trial import trial as trial_module
 from headwind.trial.content import Stretch, stretch_of
 from headwind.trial.probes import BULK_TRAINS, PROBE_REPEATS
@@ -172,37 +172,31 @@ def test_probes_are_repeated_so_often_and_no_more() -> None:
     assert len(result.proof.counters["missed"]) == PROBE_REPEATS
 
 
-class Clock:
-    """A clock that runs only while somebody sleeps, in steps of the sleeper's choice."""
+class Sleepers:
+    """Their clock runs only while somebody sleeps, in steps of the sleeper's choice."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
-
-    def monotonic(self) -> float:
-        return self.now_s
 
     def sleep(self, pause_s: float) -> None:
         self.now_s += pause_s
 
 
 @pytest.mark.parametrize(("moving", "longest_s"), [(False, trial_module.LOST_S), (True, trial_module.SETTLE_S)])
-def test_a_frame_that_never_comes_is_waited_for_only_as_long_as_others_move(
-    monkeypatch: pytest.MonkeyPatch, moving: bool, longest_s: float
-) -> None:
-    clock = Clock()
+def test_a_frame_that_never_comes_is_waited_for_only_as_long_as_others_move(moving: bool, longest_s: float) -> None:
+    sleepers = Sleepers()
 
     def counted(sent: int) -> Moment:
         data = quiet.moment({})
         data["client"]["tx_frames"] = sent
         return TypeAdapter(Moment).validate_python(data)
 
-    def read(_: object) -> Moment:
-        return counted(1 + (int((clock.now_s - 100) * 1000) if moving else 0))
+    def read() -> Moment:
+        return counted(1 + (int((sleepers.now_s - 100) * 1000) if moving else 0))
 
-    monkeypatch.setattr(trial_module, "time", clock)
-    monkeypatch.setattr(trial_module, "read_moment", read)
-    trial_module._settled(cast("testbed_module.Testbed", None), Profile("clean"), counted(0))
-    assert longest_s < clock.now_s - 100 < longest_s + 0.01
+    clock = Clock(lambda: sleepers.now_s, sleepers.sleep)
+    trial_module._settled(read, Profile("clean"), counted(0), clock)
+    assert longest_s < sleepers.now_s - 100 < longest_s + 0.01
 
 
 def an_arm(name: str, **overrides: Any) -> Trial:
