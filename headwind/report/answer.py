@@ -1,60 +1,219 @@
-"""The answer of a run in sentences: what is settled, what was only seen, what was measured, and what to trust. Pure.
+"""The answer of a run in sentences: what is settled, what was only seen, and what was measured. Pure.
 
 The page, the terminal and summary.md begin with it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import Arm
-from headwind.format import arm_name, counted, enumerated, measured
+from headwind.format import arm_name, counted, enumerated, served_text
 from headwind.metric import Better
-from headwind.model import DATA_OUTCOMES, Condition, Outcome
-from headwind.report.doubts import doubts
-from headwind.report.standing import Standing, noise_floor
-from headwind.report.verdicts import Word, dependence_text, sides, word_of
-from headwind.run.data import RunData, is_data
-from headwind.verdicts.assumptions import Concern
+from headwind.model import Matrix
+from headwind.report.standing import Standing
+from headwind.report.verdicts import Word, is_own, rival_name, sides, word_of
+from headwind.report.words import named
+from headwind.run.data import RunData
 from headwind.verdicts.findings import Pair
+from headwind.verdicts.judgement import Line
 from headwind.verdicts.stats import fewest_blocks
 
-GOOD, BAD, UNKNOWN, WARNING = "\N{CHECK MARK}", "\N{BALLOT X}", "?", "\N{WARNING SIGN}"
-TOLD_ELSEWHERE = (Concern.NETWORK, Concern.FEW_BLOCKS, Concern.UNFINISHED, Concern.LEFT_OUT)
-MOST_SAID = 4  # findings in the headline, names in a list; the rest is counted
+MOST_SAID = 4  # clauses of a sentence, and names of conditions in it; the rest is counted
+MOST_IN_PASSING = 2  # names where more is said in the same breath
 
 
-def place_of(conditions: Sequence[Condition]) -> str:
-    """What a condition is called: with one workload, networks tell them apart."""
-    return "condition" if len({condition.workload.name for condition in conditions}) > 1 else "network"
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What is settled between two arms by the primary metric; names of conditions, of which each is in one list.
 
+    The first is the one that beats more often.
+    """
 
-def name_of(condition: Condition, conditions: Sequence[Condition]) -> str:
-    """A condition's name for people: without its workload where there is only one."""
-    return condition.profile.name if place_of(conditions) == "network" else condition.id
+    first: Arm
+    second: Arm
+    beats: tuple[str, ...]
+    loses: tuple[str, ...]
+    ties: tuple[str, ...]
+    open: tuple[str, ...]  # nothing is settled
+    ratios: tuple[float, ...]  # of the first's wins, where they are about speed and known
 
 
 def headline(data: RunData) -> str:
     """What is settled by the primary metric, the winner first."""
+    return " ".join(headline_sentences(data))
+
+
+def headline_sentences(data: RunData) -> list[str]:
+    """The headline: who wins where, of the newest protocol against each of its rivals; then where it is otherwise.
+
+    Then the same of the others among themselves, and what is not compared.
+    """
+    matrix = data.matrix
     if not data.judgement.pairs:
-        return "There is one protocol, so nothing to compare."
+        return ["There is one protocol, so nothing to compare."]
     if not data.latest:
-        return "Nothing has run, so nothing is known."
-    total, place = len(data.matrix.conditions), place_of(data.matrix.conditions)
-    said = [*_wins(data), *_ties(data)]
-    if not said:
-        return _nothing_settled(data)
-    clauses = [
-        " and ".join(f"{what} in {_share(count, total, place) if (number, part) == (0, len(parts) - 1) else count}"
-                     for part, (what, count) in enumerate(parts))
-        for number, parts in enumerate(said[:MOST_SAID])
-    ]  # fmt: skip
-    if len(said) > MOST_SAID:
-        clauses.append(f"and {len(said) - MOST_SAID} more")
-    told = "; ".join(clauses)
-    return " ".join([f"{told[0].upper()}{told[1:]}.", *_open_everywhere(data), *_open_conditions(data)])
+        return ["Nothing has run, so nothing is known."]
+    found = scores(data)
+    if all(len(score.open) == len(matrix.conditions) for score in found):
+        return [_nothing_settled(data)]
+    if len(found) > 1 and all(len(score.ties) == len(matrix.conditions) for score in found):
+        return [f"All tie in {_share(len(matrix.conditions), len(matrix.conditions), matrix.place)}."]
+    of_newest = [score for score in found if matrix.newest in (score.first, score.second)]
+    others = [score for score in found if score not in of_newest]
+    first = _clauses(of_newest, matrix)
+    clauses = [first, _not_won(of_newest, is_alone=len(first) == 1), _clauses(others, matrix), _not_won(others)]
+    for number in (2, 3):
+        if len(clauses[number]) > MOST_SAID:
+            left = len(clauses[number]) - MOST_SAID + 1
+            clauses[number] = [*clauses[number][: MOST_SAID - 1], f"{left} more below"]
+    return [f"{'; '.join(each)}." for each in [*clauses, _not_compared(data)] if each]
+
+
+def _not_compared(data: RunData) -> list[str]:
+    """The arms of the newest protocol, each with those of other protocols that a matrix does not compare it with."""
+    newest, told = data.matrix.newest, []
+    met = {frozenset((pair.new, pair.base)) for pair in data.judgement.pairs}
+    for arm in sorted(data.matrix.arms, key=lambda arm: arm != newest):
+        others = [other for other in data.matrix.arms if other.protocol is not arm.protocol]
+        left = [arm_name(other) for other in others if frozenset((arm, other)) not in met]
+        if arm.protocol is newest.protocol and left:
+            names = [*left[: MOST_SAID - 1], f"{len(left) - MOST_SAID + 1} more"] if len(left) > MOST_SAID else left
+            is_none = len(left) == len(others) > 1
+            told.append(f"{arm_name(arm)} with {'any other protocol' if is_none else enumerated(names)}")
+    return [f"Not compared: {told[0]}", *told[1:]] if told else []
+
+
+def scores(data: RunData) -> list[Score]:
+    """One for each pair of arms that is compared, those of the newest arm as it if nobody beats more often."""
+    matrix, lines = data.matrix, dict[Pair, list[Line]]()
+    for line in data.judgement.compared:
+        lines.setdefault(line.pair, []).append(line)
+    return [_score(pair, lines.get(pair, []), data) for pair in data.judgement.pairs] if matrix.conditions else []
+
+
+def _score(pair: Pair, lines: Sequence[Line], data: RunData) -> Score:
+    matrix, rule = data.matrix, data.judgement.rule
+    where: dict[Arm | Word, list[str]] = {}
+    ratios: dict[Arm, list[float]] = {}
+    for line in lines:
+        word, name = word_of(line.primary, rule), matrix.name_of(line.condition)
+        winner, verdict = sides(line.primary)[0], line.primary.verdict
+        where.setdefault(winner if word is Word.BEATS else word, []).append(name)
+        estimate = line.primary.comparison.interval.estimate
+        if word is Word.BEATS and not verdict.is_completion and estimate is not None and math.isfinite(estimate):
+            ratios.setdefault(winner, []).append(math.exp(verdict.favours * estimate))
+    first, second = (pair.base, pair.new) if pair.base == matrix.newest else (pair.new, pair.base)
+    if len(where.get(second, ())) > len(where.get(first, ())):
+        first, second = second, first
+    beats, loses, ties = (tuple(where.get(key, ())) for key in (first, second, Word.TIE))
+    left = tuple(name for name in map(matrix.name_of, matrix.conditions) if name not in (*beats, *loses, *ties))
+    return Score(first, second, beats, loses, ties, left, tuple(ratios.get(first, ())))
+
+
+def _clauses(found: Sequence[Score], matrix: Matrix) -> list[str]:
+    """`HTTP/3 beats HTTP/1.1 in 6 of 8 networks (1.2x to 3.1x) and HTTP/2 in 2: delay, loss (...)`, for each winner.
+
+    Then who ties, then what is open everywhere. Arms of which the same holds are named together.
+    """
+    in_full = _Counting(len(matrix.conditions), matrix.place)
+    clauses = []
+    winning = _winning(found)
+    for winner in dict.fromkeys(score.first for score in winning):
+        told = [
+            f"{_rivals(alike)} in {_with_names(alike[0].beats, in_full)}{_ratios(alike)}"
+            for alike in _alike(score for score in winning if score.first == winner)
+        ]
+        clauses.append(f"{arm_name(winner)} beats {(', and ' if ': ' in told[0] else ' and ').join(told)}")
+    for score in found:
+        if score.ties and not score.beats:
+            names = f"{arm_name(score.first)} and {arm_name(score.second)}"
+            left = f" (open in {named(score.open, MOST_IN_PASSING)})" if score.open else ""
+            clauses.append(f"{names} tie in {_with_names(score.ties, in_full)}{left}")
+    closed = [score for score in found if not score.beats and not score.ties]
+    for first in dict.fromkeys(score.first for score in closed):
+        names = enumerated(arm_name(score.second) for score in closed if score.first == first)
+        clauses.append(
+            f"{arm_name(first)} against {names} is open in {in_full(list(map(matrix.name_of, matrix.conditions)))}"
+        )
+    return clauses
+
+
+def _winning(found: Iterable[Score]) -> list[Score]:
+    """Those with a winner, who wins most first, and against variants of its own last."""
+    return sorted(
+        (score for score in found if score.beats),
+        key=lambda score: (is_own(score.second, score.first), -len(score.beats)),
+    )
+
+
+def _alike(found: Iterable[Score]) -> list[list[Score]]:
+    """Those of which the same holds in the same conditions, together; variants of the winner's own by themselves."""
+    groups: dict[tuple[object, ...], list[Score]] = {}
+    for score in found:
+        groups.setdefault((score.beats, score.loses, score.ties, is_own(score.second, score.first)), []).append(score)
+    return list(groups.values())
+
+
+def _rivals(alike: Iterable[Score]) -> str:
+    return enumerated(rival_name(score.second, score.first) for score in alike)
+
+
+def _ratios(alike: Sequence[Score]) -> str:
+    """` (1.20x to 3.10x)`: by how much one rival is beaten; of several, in one condition, ` (HTTP/1.1 6.68x, ...)`.
+
+    Of several in several conditions the rows tell it; so they do where a win is about finishing, which has no ratio.
+    """
+    score, *others = alike
+    if any(len(each.ratios) < len(each.beats) for each in alike) or (others and len(score.beats) > 1):
+        return ""
+    if others:
+        return f" ({', '.join(f'{rival_name(each.second, each.first)} {each.ratios[0]:.2f}x' for each in alike)})"
+    ends = dict.fromkeys(f"{ratio:.2f}x" for ratio in (min(score.ratios), max(score.ratios)))
+    return f" ({' to '.join(ends)})"
+
+
+def _not_won(found: Sequence[Score], *, is_alone: bool = False) -> list[str]:
+    """`It is beaten by HTTP/1.1 in clean, tied in 2, open in 3`: of who wins, the conditions in which it does not.
+
+    Only what is settled counts as beaten; nothing is said of whom it beats everywhere. A winner that is not `is_alone`
+    in the sentence before is called by its name, and so are its rivals.
+    """
+    winning, told = _winning(found), []
+    for winner in dict.fromkeys(score.first for score in winning):
+        groups = _alike(score for score in winning if score.first == winner)
+        parts = []
+        for alike in groups:
+            score = alike[0]
+            by = f"by {_rivals(alike)} " if len(groups) > 1 or not is_alone else ""
+            left = "".join(f", {word} in {named(names, MOST_IN_PASSING)}"
+                           for word, names in (("tied", score.ties), ("open", score.open)) if names)  # fmt: skip
+            if score.loses or left:
+                parts.append(f"{by}in {named(score.loses, MOST_SAID) if score.loses else 'none'}{left}")
+        if parts:
+            told.append(f"{'It' if is_alone else arm_name(winner)} is beaten {'; '.join(parts)}")
+    return told
+
+
+def _with_names(where: Sequence[str], in_full: _Counting) -> str:
+    """`3 of 8 networks: clean, delay, loss`: how many, and which where they are few and not all."""
+    is_all = len(where) == in_full.total
+    return in_full(where) + ("" if is_all or len(where) > MOST_SAID else f": {', '.join(where)}")
+
+
+class _Counting:
+    """Says in how many conditions something holds: `6 of 8 networks`, and from then on `4`."""
+
+    def __init__(self, total: int, place: str) -> None:
+        self.total, self._place, self._said = total, place, False
+
+    def __call__(self, where: Sequence[str]) -> str:
+        in_full, self._said = not self._said, True
+        if in_full or self.total == 1:
+            return _share(len(where), self.total, self._place)
+        return {2: "both"}.get(self.total, "all") if len(where) == self.total else str(len(where))
 
 
 def _share(count: int, total: int, place: str) -> str:
@@ -63,48 +222,8 @@ def _share(count: int, total: int, place: str) -> str:
     return f"{count} of {counted(total, place)}"
 
 
-Clause = list[tuple[str, int]]  # what holds, and in how many conditions
-
-
-def _wins(data: RunData) -> list[Clause]:
-    """`HTTP/3 beats HTTP/2`: a clause for each winner, the most frequent first.
-
-    Arms that are beaten in the same conditions are named together.
-    """
-    verdicts, order = data.judgement, data.matrix.arms.index
-    where: dict[Arm, dict[Arm, list[str]]] = {}
-    for line in verdicts.compared:
-        if word_of(line.primary, verdicts.rule) is Word.BEATS:
-            winner, loser = sides(line.primary)
-            where.setdefault(winner, {}).setdefault(loser, []).append(line.condition.id)
-    clauses = []
-    for winner, beaten in where.items():
-        together: dict[tuple[str, ...], list[Arm]] = {}
-        for loser in sorted(beaten, key=order):
-            together.setdefault(tuple(beaten[loser]), []).append(loser)
-        parts = sorted(((enumerated(map(arm_name, losers)), len(ids)) for ids, losers in together.items()),
-                       key=lambda part: -part[1])  # fmt: skip
-        (first, count), *others = parts
-        clauses.append([(f"{arm_name(winner)} beats {first}", count), *others])
-    return sorted(clauses, key=lambda clause: -clause[0][1])
-
-
-def _ties(data: RunData) -> list[Clause]:
-    """`all tie` in the conditions in which every comparison is one; then the other ties."""
-    verdicts, ties = data.judgement, dict[str, list[Pair]]()
-    for line in verdicts.compared:
-        if word_of(line.primary, verdicts.rule) is Word.TIE:
-            ties.setdefault(line.condition.id, []).append(line.pair)
-    whole = sum(len(pairs) == len(verdicts.pairs) > 1 for pairs in ties.values())
-    others = Counter(pair for pairs in ties.values() if not len(pairs) == len(verdicts.pairs) > 1 for pair in pairs)
-    found: list[Clause] = [[("all tie", whole)]] if whole else []
-    return found + [
-        [(f"{arm_name(pair.new)} and {arm_name(pair.base)} tie", count)] for pair, count in others.most_common()
-    ]
-
-
 def _nothing_settled(data: RunData) -> str:
-    verdicts, total, place = data.judgement, len(data.matrix.conditions), place_of(data.matrix.conditions)
+    verdicts, total, place = data.judgement, len(data.matrix.conditions), data.matrix.place
     if all(word_of(line.primary, verdicts.rule) is Word.FEW for line in verdicts.compared):
         return f"Nothing is settled: no {place} has the {_fewest(data)} blocks that a verdict needs."
     where = f"the {place}" if total == 1 else f"any of {counted(total, place)}"
@@ -115,142 +234,73 @@ def _fewest(data: RunData) -> int:
     return fewest_blocks(data.judgement.rule.confidence, data.judgement.rule.anytime)
 
 
-def _open_everywhere(data: RunData) -> Iterator[str]:
-    """Pairs of which nothing is settled anywhere."""
-    verdicts = data.judgement
-    settled = {line.pair for line in verdicts.compared if line.primary.survives}
-    left = [pair for pair in verdicts.pairs if pair not in settled]
-    if len(left) > MOST_SAID:
-        yield f"{len(left)} of {len(verdicts.pairs)} comparisons are open."
-    elif left:
-        names = enumerated(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in left)
-        yield f"{names} {'is' if len(left) == 1 else 'are'} open."
-
-
-def _open_conditions(data: RunData) -> Iterator[str]:
-    """Conditions in which nothing is settled: by name where they are few."""
-    conditions = data.matrix.conditions
-    settled = {line.condition.id for line in data.judgement.compared if line.primary.survives}
-    left = [name_of(condition, conditions) for condition in conditions if condition.id not in settled]
-    if 0 < len(left) <= MOST_SAID:
-        yield f"Nothing is settled in {enumerated(left)}."
-    elif left:
-        yield f"Nothing is settled in {_share(len(left), len(conditions), place_of(conditions))}."
-
-
 def seen(data: RunData, found: Sequence[Standing]) -> str:
-    """What was seen and is not proven: whose median is the best where; and where there are too few blocks."""
-    conditions, place = data.matrix.conditions, place_of(data.matrix.conditions)
-    leads: dict[Arm, list[str]] = {}
-    for standing in found:
-        if data.judgement.pairs and (arm := standing.lowest):
-            leads.setdefault(arm, []).append(name_of(standing.condition, conditions))
-    told = []
-    if leads:
-        best = "lowest" if conditions[0].workload.primary().better is Better.LESS else "highest"
-        first, *others = sorted(leads.items(), key=lambda item: -len(item[1]))
-        parts = [f"{arm_name(first[0])} has the {best} median in {_share(len(first[1]), len(found), place)}"]
-        parts += [f"{arm_name(arm)} in {_named(names)}" for arm, names in others]
-        told.append(f"Seen, not proven: {', '.join(parts)}.")
+    """What was seen and is not proven: who perhaps beats whom, whose median is the best where; and too few blocks."""
+    matrix = data.matrix
+    in_full = _Counting(len(found), matrix.place)
+    told = ["; ".join(filter(None, (_perhaps(data, in_full), _lowest(data, found, in_full))))]
     few = sum(standing.word is Word.FEW for standing in found)
     if 0 < few < len(found):
         have = "has" if few == 1 else "have"
         needs = f"fewer than the {_fewest(data)} blocks that a verdict needs"
-        told.append(f"{counted(few, place)} {have} {needs}.")
-    return " ".join(told)
+        told.append(f"{counted(few, matrix.place)} {have} {needs}")
+    return " ".join(f"{'' if number else 'Seen, not proven: '}{text}." for number, text in enumerate(told) if text)
 
 
-def otherwise(data: RunData) -> list[str]:
-    """Where another judged metric says the opposite of the primary one, both of them settled: what that means."""
-    verdicts, conditions = data.judgement, data.matrix.conditions
-    where: dict[tuple[str, str, str, str], list[str]] = {}
-    for line in verdicts.compared:
-        for other in line.others if word_of(line.primary, verdicts.rule) is Word.BEATS else ():
-            if word_of(other, verdicts.rule) is Word.BEATS and sides(other) != sides(line.primary):
-                winner, loser = map(arm_name, sides(other))
-                key = (other.metric.label, winner, loser, line.primary.metric.label)
-                where.setdefault(key, []).append(name_of(line.condition, conditions))
-    return [
-        f"By {metric}, {winner} beats {loser} in {_named(names)}, where by {primary} it is the other way round: the "
-        f"lead by {primary} is in the slowest requests."
-        for (metric, winner, loser, primary), names in where.items()
-    ]
+def _perhaps(data: RunData, in_full: _Counting) -> str:
+    """`HTTP/3 perhaps beats HTTP/2 in 5 of 8 networks and HTTP/1.1 in 4`, the newest arm's first."""
+    matrix, rule = data.matrix, data.judgement.rule
+    where: dict[Arm, dict[Arm, list[str]]] = {}
+    for line in data.judgement.compared:
+        if word_of(line.primary, rule) is Word.PERHAPS and line.primary.verdict.favours:
+            winner, loser = sides(line.primary)
+            where.setdefault(winner, {}).setdefault(loser, []).append(matrix.name_of(line.condition))
+    clauses = []
+    for winner in sorted(where, key=lambda arm: (arm != matrix.newest, -sum(map(len, where[arm].values())))):
+        losers = sorted(where[winner], key=lambda arm: (arm != matrix.newest, -len(where[winner][arm])))[:MOST_SAID]
+        parts = " and ".join(
+            f"{rival_name(loser, winner)} in {_few_or(where[winner][loser], in_full)}" for loser in losers
+        )
+        clauses.append(f"{arm_name(winner)} perhaps beats {parts}")
+    return "; ".join(
+        [*clauses[:MOST_SAID], *([f"{len(clauses) - MOST_SAID} more"] if len(clauses) > MOST_SAID else [])]
+    )
 
 
-def _named(names: Sequence[str]) -> str:
-    return enumerated(names) if len(names) <= MOST_SAID else str(len(names))
+def _few_or(names: Sequence[str], counted_: _Counting) -> str:
+    """One or two by their names, more of them as a number."""
+    return enumerated(names) if len(names) <= MOST_IN_PASSING else counted_(names)
+
+
+def _lowest(data: RunData, found: Sequence[Standing], in_full: _Counting) -> str:
+    """`HTTP/3 has the lowest median in 6, HTTP/1.1 in clean and loss-duplicate`; nothing of where all tie for sure."""
+    matrix, leads = data.matrix, dict[Arm, list[str]]()
+    compared = data.judgement.compared
+    no_tie = {line.condition.id for line in compared if word_of(line.primary, data.judgement.rule) is not Word.TIE}
+    found = [standing for standing in found if standing.condition.id in no_tie]
+    for standing in found:
+        if arm := standing.lowest:
+            leads.setdefault(arm, []).append(matrix.name_of(standing.condition))
+    if not leads:
+        return ""
+    best = "lowest" if matrix.conditions[0].workload.primary().better is Better.LESS else "highest"
+    first, *others = sorted(leads.items(), key=lambda item: -len(item[1]))
+    parts = [f"{arm_name(first[0])} has the {best} median in {in_full(first[1])}"]
+    parts += [f"{arm_name(arm)} in {named(names)}" for arm, names in others]
+    nobody = len(found) - sum(map(len, leads.values()))
+    return ", ".join([*parts, *([f"nobody in {nobody}"] if nobody else [])])
 
 
 def workloads(data: RunData) -> list[str]:
-    """What was measured, in plain words: a sentence for each workload."""
-    conditions = data.matrix.conditions
-    many = place_of(conditions) == "condition"
-    told = []
-    for workload in dict.fromkeys(condition.workload for condition in conditions):
+    """What was measured, in plain words: a sentence for all workloads that go by the same metric."""
+    told: dict[tuple[str, str, str], list[str]] = {}  # by what they go by, what they are not, and the server
+    for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
         metrics = [result.metrics for result in data.latest if result.trial.block.condition.workload == workload]
-        name = f"{workload.name}, by" if many else "By"
-        told.append(f"{name} {workload.primary().label}: {workload.in_short(metrics)}.")
-    return told
-
-
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """One thing that says how far the figures can be believed."""
-
-    mark: str  # for those who see no colour
-    text: str
-
-    @property
-    def tone(self) -> str:
-        """`good`, `bad`, or neither."""
-        return {GOOD: "good", BAD: "bad"}.get(self.mark, "")
-
-
-def trust(data: RunData) -> list[Trust]:
-    """Checks of the network, of the lab by itself with its noise, and trials that did not go well."""
-    return [*_network_checks(data), *_self_checks(data), *_not_ok(data), *_warnings(data)]
-
-
-def _network_checks(data: RunData) -> Iterator[Trust]:
-    checks = [check for result in data.latest if is_data(result) for check in result.proof.checks]
-    failed = sum(not check.passed for check in checks)
-    if failed:
-        yield Trust(BAD, f"{failed:,} of {counted(len(checks), 'network check')} failed")
-    elif checks:
-        yield Trust(GOOD, f"{counted(len(checks), 'network check')} passed")
-    if data.network_doubts:
-        yield Trust(BAD, f"not the requested network in {_named(list(data.network_doubts))}")
-
-
-def _self_checks(data: RunData) -> Iterator[Trust]:
-    checks, conditions = data.judgement.checks, data.matrix.conditions
-    for passed, mark, words in ((False, BAD, "FAILED"), (None, UNKNOWN, "open"), (True, GOOD, "passed")):
-        mine = dict.fromkeys(check.finding.condition for check in checks if check.passed is passed)
-        names = []
-        for condition in mine:
-            floor = noise_floor(checks, condition)
-            noise = f" (noise floor {measured('floor_ratio', floor)})" if floor is not None else ""
-            names.append(name_of(condition, conditions) + noise)
-        if names:
-            yield Trust(mark, f"self-checks {words} in {_named(names)}")
-
-
-def _not_ok(data: RunData) -> Iterator[Trust]:
-    for outcome in Outcome:
-        arms = [result.trial.arm for result in data.latest if result.outcome is outcome]
-        if arms and outcome is not Outcome.OK:
-            names = _named([arm_name(arm) for arm in dict.fromkeys(arms)])
-            where = "" if outcome in DATA_OUTCOMES else ", in no figure"
-            yield Trust(WARNING, f"{len(arms):,} {outcome.value}{where} ({names})")
-
-
-def _warnings(data: RunData) -> Iterator[Trust]:
-    """What the proofs of trials and the assumptions behind verdicts warn of; what has its own place is left out."""
-    warned = sum(bool(result.proof.warnings) for result in data.latest)
-    if warned:
-        yield Trust(WARNING, f"{counted(warned, 'trial')} with a warning")
-    if data.judgement.dependence.is_excessive:
-        yield Trust(WARNING, dependence_text(data.judgement.dependence))
-    concerns = [doubt.concern for doubt in doubts(data.judgement) if doubt.concern not in TOLD_ELSEWHERE]
-    if concerns:
-        yield Trust(WARNING, f"comparisons with a warning: {enumerated(concern.value for concern in concerns)}")
+        what, _, limit = workload.in_short(metrics).partition("; ")
+        told.setdefault((workload.primary().label, limit, served_text(workload)), []).append(
+            what if data.matrix.place == "network" else f"{workload.name}, {what}"
+        )
+    return [
+        f"By {metric}: {'; '.join(parts)}{f'; {limit}' if limit else ''}.{served}"
+        for (metric, limit, served), parts in told.items()
+    ]

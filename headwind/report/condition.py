@@ -104,6 +104,7 @@ class ConditionView:
 
     anchor: str
     condition: Condition
+    name: str  # of the condition, for people
     arms: tuple[Arm, ...]
     rows: tuple[BlockRow, ...]
     figures: tuple[Figures, ...]
@@ -125,6 +126,7 @@ def condition_view(
     return ConditionView(
         anchor=anchor,
         condition=condition,
+        name=data.matrix.name_of(condition),
         arms=arms,
         rows=rows,
         figures=tuple(_figures(condition, arm, data.attempts(condition, arm), inside) for arm in arms),

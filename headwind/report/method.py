@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headwind.arm import Protocol
-from headwind.format import arm_name, blocks_text, counted, duration, override_texts, setting
+from headwind.format import arm_name, blocks_text, counted, duration, override_texts, served_text, setting
 from headwind.model import CONTROL_RATIO, Condition
 from headwind.proof import bursts
 from headwind.report.verdicts import dependence_text
@@ -88,7 +88,7 @@ def _overrides(data: RunData) -> Iterator[str]:
 
 def workload(condition: Condition) -> str:
     """What the client fetched, in one sentence."""
-    return f"Workload {condition.workload.name}: {condition.workload.sentence()}"
+    return f"Workload {condition.workload.name}: {condition.workload.sentence()}{served_text(condition.workload)}"
 
 
 def _client(data: RunData) -> Iterator[str]:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, measured
-from headwind.model import Condition
+from headwind.metric import Better, Metric
+from headwind.model import Condition, Outcome
 from headwind.observed import Observed, figure, from_best, median, observed
-from headwind.report.verdicts import Word, claim_text, lead_text, sides, word_of
+from headwind.report.verdicts import Word, ahead_text, claim_text, is_own, rival_name, sides, stalled_text, word_of
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import Finding, Rows, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
@@ -33,6 +34,7 @@ class Claim:
     word: Word
     winner: Arm | None  # None for a tie
     text: str  # "HTTP/3 beats HTTP/2 1.23x [1.10, 1.34]"
+    is_of_newest: bool  # whether it is about the arm that a reader asks about first
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,9 @@ class Standing:
     word: Word | None  # of the strongest claim; None where nothing was compared
     leader: Arm | None
     claim: str
-    notes: tuple[str, ...]  # the other claims, and what was only seen
+    notes: tuple[str, ...]  # the other claims
+    stopped: str  # "stopped at the timeout: HTTP/1.1 3, HTTP/2 1 of 12"; empty where no trial was
+    seen: str  # "HTTP/3 fastest in 17 of 28 blocks", or in how many nobody was more often; empty where none can be told
     blocks_text: str  # "28 blocks", or "3 of 8 blocks" where a verdict needs more
     rows: Rows
     medians: Mapping[Arm, Observed]  # of the primary metric, of every arm that gave data
@@ -51,11 +55,14 @@ class Standing:
     @property
     def lowest(self) -> Arm | None:
         """Whose median is the best, where that is known and nobody shares it. It is no verdict."""
-        better = self.condition.workload.primary().better
-        best = from_best(self.medians.values(), better)[:2]
-        if not best or not best[0].is_finished or (len(best) > 1 and best[0] == best[1]):
-            return None
-        return next(arm for arm, value in self.medians.items() if value is best[0])
+        return _lowest(self.medians, self.condition.workload.primary())
+
+
+def _lowest(medians: Mapping[Arm, Observed], metric: Metric) -> Arm | None:
+    best = from_best(medians.values(), metric.better)[:2]
+    if not best or not best[0].is_finished or (len(best) > 1 and best[0] == best[1]):
+        return None
+    return next(arm for arm, value in medians.items() if value is best[0])
 
 
 def is_reference(condition: Condition) -> bool:
@@ -82,60 +89,92 @@ def _rank(standing: Standing) -> tuple[bool, bool, float]:
 
 
 def _standing(data: RunData, condition: Condition, lines: Sequence[Line], rows: Rows) -> Standing:
-    rule = data.judgement.rule
-    found = claims(lines, rule)
+    rule, newest = data.judgement.rule, data.matrix.newest
+    found = claims(lines, rule, newest)
     words = {word_of(line.primary, rule) for line in lines}
     word = next((word for word in Word if word in words), None) if rows else None
-    first, *others = [claim.text for claim in found] or [str(word or "")]
-    notes = [*others[:MOST_NAMED], *_left(others, lines, words), *_first_in(data, rows)]
+    notes = [*_others(found), *_left(lines, rule, newest)]
     if found and found[0].word is Word.PERHAPS:
         notes += _below_floor(data.judgement, lines, rule)
+    claim = (found[0].text if found else str(word or "")) if rows else "not run"
+    medians = _medians(data, condition, rows)
+    named = {_lowest(medians, condition.workload.primary())} - {None} | {claim.winner for claim in found[:1]}
     return Standing(
-        condition, word, found[0].winner if found else None, first if rows else "not run", tuple(notes),
-        _blocks(word, lines, rows, rule), rows, _medians(data, condition, rows),
+        condition, word, found[0].winner if found else None, claim, tuple(notes), _stopped(data, rows),
+        _fastest(data, condition, rows, named), _blocks(word, lines, rows, rule), rows, medians,
     )  # fmt: skip
 
 
-def claims(lines: Sequence[Line], rule: Rule) -> list[Claim]:
+def _stopped(data: RunData, rows: Rows) -> str:
+    """`stopped at the timeout: HTTP/1.1 3, HTTP/2 1 of 12`, of the trials in figures."""
+    stops: dict[Arm, int] = {}
+    ran: dict[Arm, int] = {}
+    for arm in data.matrix.arms:
+        results = [row[arm] for row in rows.values() if arm in row and is_data(row[arm])]
+        if count := sum(result.outcome is Outcome.TIMEOUT for result in results):
+            stops[arm], ran[arm] = count, len(results)
+    if not stops:
+        return ""
+    *others, last = stops
+    told = [
+        *(f"{arm_name(arm)} {stops[arm]}" + (f" of {ran[arm]}" if ran[arm] != ran[last] else "") for arm in others),
+        f"{arm_name(last)} {stops[last]} of {ran[last]}",
+    ]
+    return f"stopped at the timeout: {', '.join(told)}"
+
+
+def claims(lines: Sequence[Line], rule: Rule, newest: Arm) -> list[Claim]:
     """Everything that one condition's comparisons say by the primary metric, the surest first.
 
     What one arm has over several others is one claim; of two arms that have as much, the one named first comes first.
+    Of the arm `newest` everything is said, of the others in few words where they are many.
     """
     return [
-        *_leads(lines, rule, Word.BEATS),
-        *_ties(lines, rule, Word.TIE),
-        *_leads(lines, rule, Word.PERHAPS),
-        *_ties(lines, rule, Word.PERHAPS),
+        *_leads(lines, rule, newest, Word.BEATS),
+        *_ties(lines, rule, newest, Word.TIE),
+        *_leads(lines, rule, newest, Word.PERHAPS),
+        *_ties(lines, rule, newest, Word.PERHAPS),
     ]
 
 
-def _leads(lines: Sequence[Line], rule: Rule, word: Word) -> Iterator[Claim]:
+def _leads(lines: Sequence[Line], rule: Rule, newest: Arm, word: Word) -> Iterator[Claim]:
     over: dict[Arm, list[Finding]] = {}
     for line in lines:
         if word_of(line.primary, rule) is word and line.primary.verdict.favours:
             over.setdefault(sides(line.primary)[0], []).append(line.primary)
     verb = "beats" if word is Word.BEATS else "perhaps beats"
     for winner, findings in sorted(over.items(), key=lambda item: -len(item[1])):
-        yield Claim(word, winner, f"{arm_name(winner)} {verb} {_over(findings)}")
+        is_of_newest = any(newest in (finding.pair.new, finding.pair.base) for finding in findings)
+        yield Claim(word, winner, f"{arm_name(winner)} {verb} {_over(findings, newest)}", is_of_newest)
 
 
-def _over(findings: Sequence[Finding]) -> str:
-    """`HTTP/2 1.23x [1.10, 1.34]`, `HTTP/1.1 1.82x, HTTP/2 2.10x`, or how many there are."""
-    told = [(arm_name(sides(finding)[1]), lead_text(finding)) for finding in findings]
-    if len(told) == 1:
-        return " ".join(told[0])
-    if len(told) > MOST_NAMED:
-        return f"{len(told)} others"
-    return ", ".join(f"{name} {text.partition(' [')[0]}" for name, text in told)
+def _over(findings: Sequence[Finding], newest: Arm) -> str:
+    """`HTTP/1.1 1.82x [1.60, 2.05] and HTTP/2 2.10x [1.94, 2.20]`; of many how many there are.
+
+    `newest` is named all the same, and whom it is ahead of.
+    """
+    told = [finding for finding in findings if len(findings) <= MOST_NAMED or newest in sides(finding)]
+    told.sort(key=lambda finding: is_own(*sides(finding)[::-1]))
+    left = len(findings) - len(told)
+    others = [f"{left} others" if left > 1 else "another"] if left else []
+    stalled = dict.fromkeys(filter(None, map(stalled_text, told)))
+    return ", ".join([enumerated([*map(_lead, told), *others]), *stalled])
 
 
-def _ties(lines: Sequence[Line], rule: Rule, word: Word) -> Iterator[Claim]:
+def _lead(finding: Finding) -> str:
+    """`HTTP/2 1.23x [1.10, 1.34]`, or `HTTP/2 (finished 12 against 0 of 12)`."""
+    winner, loser = sides(finding)
+    lead = ahead_text(finding)
+    return f"{rival_name(loser, winner)} {f'({lead})' if finding.verdict.is_completion else lead}"
+
+
+def _ties(lines: Sequence[Line], rule: Rule, newest: Arm, word: Word) -> Iterator[Claim]:
     found = [line for line in lines if word_of(line.primary, rule) is word and not line.primary.verdict.favours]
     if len(found) == len(lines) > 1:
-        yield Claim(word, None, "all tie" if word is Word.TIE else "all perhaps tie")
+        yield Claim(word, None, "all tie" if word is Word.TIE else "all perhaps tie", is_of_newest=True)
         return
     for line in found:
-        yield Claim(word, None, claim_text(line.primary, rule))
+        yield Claim(word, None, claim_text(line.primary, rule), newest in (line.pair.new, line.pair.base))
 
 
 def _blocks(word: Word | None, lines: Sequence[Line], rows: Rows, rule: Rule) -> str:
@@ -147,22 +186,53 @@ def _blocks(word: Word | None, lines: Sequence[Line], rows: Rows, rule: Rule) ->
     return counted(len(rows), "block") if rows else ""
 
 
-def _left(others: Sequence[str], lines: Sequence[Line], words: set[Word]) -> Iterator[str]:
-    """Claims that are not named, and comparisons that are open where others are not."""
-    if len(others) > MOST_NAMED:
-        yield f"{len(others) - MOST_NAMED} more"
+def _others(found: Sequence[Claim]) -> Iterator[str]:
+    """All claims but the first: those of the newest arm, and of the others as many as there is room for."""
+    room = MOST_NAMED - sum(claim.is_of_newest for claim in found[1:])
+    left = 0
+    for claim in found[1:]:
+        room -= not claim.is_of_newest
+        if claim.is_of_newest or room >= 0:
+            yield claim.text
+        else:
+            left += 1
+    if left:
+        yield f"{left} more"
+
+
+def _left(lines: Sequence[Line], rule: Rule, newest: Arm) -> Iterator[str]:
+    """Comparisons that say nothing yet, where others do: those of the newest arm by name."""
     still = [line for line in lines if not line.primary.verdict.says_something]
-    if still and words - {Word.OPEN, Word.FEW}:
-        pair = still[0].pair
-        yield f"{arm_name(pair.new)} against {arm_name(pair.base)} open" if len(still) == 1 else "others open"
+    if len(still) == len(lines):
+        return
+    for is_of_newest in (True, False):
+        mine = [line for line in still if (newest in (line.pair.new, line.pair.base)) is is_of_newest]
+        words = {word_of(line.primary, rule) for line in mine}
+        word = Word.FEW if words == {Word.FEW} else Word.OPEN
+        if mine and is_of_newest:
+            rivals = (line.pair.base if line.pair.new == newest else line.pair.new for line in mine)
+            yield f"{arm_name(newest)} against {enumerated(map(arm_name, rivals))}: {word}"
+        elif len(mine) == 1:
+            yield f"{arm_name(mine[0].pair.new)} against {arm_name(mine[0].pair.base)}: {word}"
+        elif mine:
+            yield f"{len(mine)} others: {word}"
 
 
-def _first_in(data: RunData, rows: Rows) -> Iterator[str]:
-    """`HTTP/3 first in 17 of 28`: of the blocks in which every arm has a value or a bound. It is no verdict."""
+def _fastest(data: RunData, condition: Condition, rows: Rows, named: set[Arm | None]) -> str:
+    """`HTTP/3 fastest in 17 of 28 blocks`: of those in which every arm has a value or a bound. It is no verdict.
+
+    Where another arm is `named` by the claim or the medians, and where two are as often the fastest: `nobody is fastest
+    in more than 9 of 28 blocks`.
+    """
     firsts, blocks = first_in(rows, data.matrix.arms)
     best = firsts.most_common(2)
-    if best and len({count for _, count in best}) == len(best):
-        yield f"{arm_name(best[0][0])} first in {best[0][1]} of {blocks}"
+    if not best:
+        return ""
+    word = "fastest" if condition.workload.primary().better is Better.LESS else "best"
+    share = f"{best[0][1]} of {counted(blocks, 'block' if blocks == len(rows) else 'complete block')}"
+    if len({count for _, count in best}) == len(best) and named <= {best[0][0]}:
+        return f"{arm_name(best[0][0])} {word} in {share}"
+    return f"nobody is {word} in more than {share}" if best[0][1] < blocks else ""
 
 
 def first_in(rows: Rows, arms: Sequence[Arm]) -> tuple[Counter[Arm], int]:
@@ -188,7 +258,7 @@ def _below_floor(judgement: Judgement, lines: Sequence[Line], rule: Rule) -> Ite
     """Where as large a difference could be of the lab's own making."""
     floor = noise_floor(judgement.checks, lines[0].condition)
     perhaps = {
-        line.pair: line.primary.comparison.interval.estimate
+        sides(line.primary): line.primary.comparison.interval.estimate
         for line in lines
         if word_of(line.primary, rule) is Word.PERHAPS
     }
@@ -196,14 +266,25 @@ def _below_floor(judgement: Judgement, lines: Sequence[Line], rule: Rule) -> Ite
         return
     below = [pair for pair, estimate in perhaps.items() if estimate is not None and abs(estimate) < math.log1p(floor)]
     if below:
-        who = enumerated(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in below)
-        yield f"{who + ': ' if len(perhaps) > 1 else ''}below the noise floor, {measured('floor_ratio', floor)}"
+        who = enumerated(f"{arm_name(ahead)} against {arm_name(behind)}" for ahead, behind in below)
+        yield f"{who}: below the noise floor, {measured('floor_ratio', floor)}"
 
 
 def noise_floor(checks: Sequence[SelfCheckFinding], condition: Condition) -> float | None:
     """How far from 1 a protocol was seen from itself in this condition; None where that is not known."""
-    floors = (check.noise_floor_ratio for check in checks if check.finding.condition.id == condition.id)
-    return next((floor for floor in floors if floor is not None and math.isfinite(floor)), None)
+    check = floor_check(checks, condition)
+    return check.noise_floor_ratio if check else None
+
+
+def floor_check(checks: Sequence[SelfCheckFinding], condition: Condition) -> SelfCheckFinding | None:
+    """The self-check that tells the noise floor of a condition, where that is known."""
+    floors = ((check, check.noise_floor_ratio) for check in checks if check.finding.condition.id == condition.id)
+    return next((check for check, floor in floors if floor is not None and math.isfinite(floor)), None)
+
+
+def floor_text(check: SelfCheckFinding) -> str:
+    """`44.0 %, HTTP/2 against itself`: the noise floor, and whom it is of."""
+    return f"{measured('floor_ratio', check.noise_floor_ratio)}, {arm_name(check.finding.pair.base)} against itself"
 
 
 def _medians(data: RunData, condition: Condition, rows: Rows) -> dict[Arm, Observed]:

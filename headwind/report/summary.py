@@ -123,6 +123,7 @@ _OUTCOME_NOTICES = {
     Outcome.LAB_ERROR: "lab error: the lab itself failed or was stopped; not in any figure",
     Outcome.WRONG_PROTOCOL: "wrong protocol: another one than asked was negotiated; counted as not completed",
     Outcome.WRONG_CONTENT: "wrong content: other bytes than asked for were delivered; counted as not completed",
+    Outcome.WRONG_SESSION: "wrong session: not resumed, or no early data, as was asked for; counted as not completed",
     Outcome.TIMEOUT: "timeout: stopped unfinished; the time is a bound",
     Outcome.FAILED: "failed: some requests did not succeed; there is no completion time",
     Outcome.SKIPPED: "skipped: never started",
@@ -146,7 +147,10 @@ def _network_notices(data: RunData) -> Iterator[Notice]:
             if result.trial.block.condition.id == condition.id and result.trial.arm in arms and is_data(result)
         )
         told = "; ".join(question.text for question in mine)
-        yield Notice(f"{condition.id} was not over the requested network, nothing of it is decided: {told}", trials)
+        yield Notice(
+            f"{data.matrix.name_of(condition)} was not over the requested network, nothing of it is decided: {told}",
+            trials,
+        )
 
 
 def _outcome_notices(data: RunData) -> Iterator[Notice]:

@@ -22,9 +22,9 @@ WIDE = 10.0  # where the highest value is more than so many times the lowest, va
 # An impairment that is not there is one of size 0. A rate, slot or queue that is not there has no size.
 ZERO_IF_ABSENT = frozenset({"delay_s", "jitter_s", "loss_ratio", "duplicate_ratio", "corrupt_ratio", "reorder_ratio"})
 WHERE = {
-    "downlink {}": (Direction.DOWNLINK,),
-    "uplink {}": (Direction.UPLINK,),
-    "{} in both directions": tuple(Direction),
+    (Direction.DOWNLINK,): "downlink {}",
+    (Direction.UPLINK,): "uplink {}",
+    tuple(Direction): "{} in both directions",
 }
 
 Settings = dict[tuple[Direction, str], float | str]  # ("downlink", "loss_ratio") -> 0.3; words such as a distribution
@@ -66,11 +66,16 @@ def sweeps_of(matrix: Matrix) -> list[Sweep]:
     return found
 
 
+def parameter_name(directions: tuple[Direction, ...], quantity: str) -> str:
+    """A number of the network in words: `downlink loss`, `delay in both directions`."""
+    return WHERE[directions].format(quantity_name(quantity).replace(".", " "))
+
+
 def _groups(conditions: Sequence[Condition]) -> Iterator[tuple[str, str, dict[float, Condition]]]:
     """For each parameter, and each setting of all the others, the conditions by the parameter's value."""
     settings = [(condition, _settings(condition.profile)) for condition in conditions]
     numbers = [quantity for _, each in settings for (_, quantity), value in each.items() if not isinstance(value, str)]
-    for words, directions in WHERE.items():
+    for directions in WHERE:
         for quantity in dict.fromkeys(numbers):
             groups: dict[frozenset[object], dict[float, Condition]] = {}
             for condition, each in settings:
@@ -78,7 +83,7 @@ def _groups(conditions: Sequence[Condition]) -> Iterator[tuple[str, str, dict[fl
                 if value is not None:
                     rest = frozenset(item for item in each.items() if _is_other(item[0], directions, quantity))
                     groups.setdefault(rest, {}).setdefault(value, condition)
-            name = words.format(quantity_name(quantity).replace(".", " "))
+            name = parameter_name(directions, quantity)
             yield from ((name, quantity, steps) for steps in groups.values())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headwind.arm import Role
+from headwind.format import counted, measured
 from headwind.model import Check, Condition
 from headwind.proof.pooled import Pooled
 from headwind.proof.tally import Seen
@@ -48,9 +49,33 @@ class Truth:
         return max(asked, key=lambda question: len(question.arms), default=None)
 
     @property
+    def tells(self) -> bool:
+        """Whether half of what was asked would have been noticed if it were missing: a wider figure says nothing."""
+        return self.whole is not None and self.whole.resolution <= abs(self.whole.requested) / 2
+
+    @property
+    def can_tell(self) -> str:
+        """How far off all trials together would have been noticed: `40,000 packets can tell ± 0.2 %`.
+
+        Empty where nothing was asked of them.
+        """
+        if self.whole is None:
+            return ""
+        counted_ = counted(self.whole.count, self.whole.of.removesuffix("s"))
+        if not self.tells:
+            return f"{counted_}: too few to tell"
+        return f"{counted_} can tell \N{PLUS-MINUS SIGN} {measured(self.quantity, self.whole.resolution)}"
+
+    @property
     def is_of_interest(self) -> bool:
         """Whether it was asked for, or is not as it should be; the rest is that nothing else happened."""
         return bool(self.requested) or self.passed < self.trials or bool(self.findings)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it was asked for by itself (the loss of probes follows from others), or is not as it should be."""
+        is_wrong = self.passed < self.trials or bool(self.findings)
+        return is_wrong or bool(self.requested and not self.quantity.startswith("probe_"))
 
     @property
     def findings(self) -> list[str]:

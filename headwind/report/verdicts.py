@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import groupby
 
-from headwind.arm import Arm
+from headwind.arm import PLAIN, Arm
 from headwind.format import NOTHING, arm_name, counted, duration
 from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
@@ -27,15 +27,6 @@ class Word(StrEnum):
     PERHAPS = "perhaps"  # either of them that does not, or is slight, or the machine's or another network's
     OPEN = "not decided"
     FEW = "too few blocks"  # for any verdict
-
-
-MARKS = {
-    Word.BEATS: "\N{BLACK UP-POINTING TRIANGLE}",
-    Word.TIE: "=",
-    Word.PERHAPS: "\N{WHITE UP-POINTING TRIANGLE}",
-    Word.OPEN: "?",
-    Word.FEW: "\N{HORIZONTAL ELLIPSIS}",
-}
 
 
 def word_of(finding: Finding, rule: Rule) -> Word:
@@ -63,6 +54,16 @@ def sides(finding: Finding) -> tuple[Arm, Arm]:
     return (pair.base, pair.new) if _ahead(finding) < 0 else (pair.new, pair.base)
 
 
+def rival_name(rival: Arm, winner: Arm) -> str:
+    """How a sentence about a winner calls whom it is ahead of: a variant of the plain winner is "its own h3-bbr"."""
+    return f"its own {rival.name}" if is_own(rival, winner) else arm_name(rival)
+
+
+def is_own(rival: Arm, winner: Arm) -> bool:
+    """Whether a rival is a variant of the winner: the same protocol with settings of its own."""
+    return winner in PLAIN and rival not in PLAIN and rival.protocol is winner.protocol
+
+
 def leader(finding: Finding, rule: Rule) -> Arm | None:
     """Who is ahead, where that is settled or at least perhaps so."""
     is_lead = word_of(finding, rule) in (Word.BEATS, Word.PERHAPS) and finding.verdict.favours
@@ -81,18 +82,27 @@ def claim_text(finding: Finding, rule: Rule) -> str:
 
 
 def lead_text(finding: Finding) -> str:
+    """How far the first of `sides` is ahead, and how often it stalled: `1.2x [1.1, 1.3], HTTP/3 stalled in 3 of 9`."""
+    return ", ".join(filter(None, (ahead_text(finding), stalled_text(finding))))
+
+
+def ahead_text(finding: Finding) -> str:
     """How far ahead the first of `sides` is: `1.23x [1.10, 1.34]`, or `more than 1.18x` where only that is known.
 
-    Where the verdict is about finishing, how often both did. Who is ahead and did not always finish: `1.23x [1.10,
-    1.34], stalled in 3 of 60`.
+    Where the verdict is about finishing, how often both did.
     """
     completion = finding.comparison.completion
     if finding.verdict.is_completion:
         finished = sorted((completion.new_finished, completion.base_finished), reverse=True)
         return f"finished {finished[0]} against {finished[1]} of {completion.n}"
-    stalls = completion.stalled(finding.verdict.favours)
-    stalled = f", stalled in {stalls} of {completion.n}" if stalls else ""
-    return ratio_text(toward(finding.comparison.interval, _ahead(finding))) + stalled
+    return ratio_text(toward(finding.comparison.interval, _ahead(finding)))
+
+
+def stalled_text(finding: Finding) -> str:
+    """`HTTP/3 stalled in 3 of 60`: in how many blocks the one who is ahead in speed did not finish; empty for none."""
+    completion = finding.comparison.completion
+    stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
+    return f"{arm_name(sides(finding)[0])} stalled in {stalls} of {completion.n}" if stalls else ""
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -131,15 +141,15 @@ def _two(ratio: float) -> str:
 
 
 def finding_text(finding: Finding, rule: Rule) -> str:
-    """The mark, who is ahead and how far, for a cell: `h3 1.23x [1.18, 1.29]`; `3 of 8 blocks` below the fewest."""
+    """The word, who is ahead and how far, for a cell: `beats: h3 1.23x [1.18, 1.29]`, `too few blocks: 3 of 8`."""
     word = word_of(finding, rule)
     if word is Word.FEW:
-        fewest = fewest_blocks(rule.confidence, rule.anytime)
-        return f"{MARKS[word]} {finding.comparison.interval.n} of {counted(fewest, 'block')}"
+        return f"{word}: {finding.comparison.interval.n} of {fewest_blocks(rule.confidence, rule.anytime)}"
+    is_tie = finding.verdict.says_something and not finding.verdict.favours
     estimate = finding.comparison.interval.estimate
-    named = word is not Word.TIE and (finding.verdict.favours or (estimate is not None and math.isfinite(estimate)))
+    named = not is_tie and (finding.verdict.favours or (estimate is not None and math.isfinite(estimate)))
     who = f"{sides(finding)[0].name} " if named else ""
-    return f"{MARKS[word]} {who}{lead_text(finding)}"
+    return f"{word}{' tie' if is_tie and word is Word.PERHAPS else ''}: {who}{lead_text(finding)}"
 
 
 def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
@@ -164,15 +174,18 @@ def unfinished_text(line: Line) -> str:
     return ", ".join(f"{arm.name} {count} of {line.blocks}" for arm, count in arms if count)
 
 
-def open_text(item: Open) -> str:
-    """`clean/article is not decided after 60 blocks (h3 against h2): about 9 more blocks (4 to 30), 4 min`."""
+def open_text(item: Open, name: str) -> str:
+    """`clean is not decided after 60 blocks (h3 against h2): about 9 more blocks (4 to 30), 4 min`.
+
+    `name` is that of its condition.
+    """
     blocks, lacks = counted(item.n, "block"), []
     if item.undecided:
         lacks.append(f"not decided after {blocks} ({_names(item.undecided)})")
     if item.unconfirmed:
         after = "" if item.undecided else f" after {blocks}"
         lacks.append(f"not yet sure among all comparisons{after} ({_names(item.unconfirmed)})")
-    return f"{item.condition.id} is {' and '.join(lacks)}: {_more(item)}"
+    return f"{name} is {' and '.join(lacks)}: {_more(item)}"
 
 
 def _names(pairs: Iterable[Pair]) -> str:
@@ -203,12 +216,15 @@ def dependence_text(alike: Dependence) -> str:
     return f"neighbouring blocks do not resemble each other more than chance allows ({figure})"
 
 
-def check_text(check: SelfCheckFinding) -> str:
-    """One line about a self-check, with its figures, and the noise floor where it is A/A."""
+def check_text(check: SelfCheckFinding, name: str) -> str:
+    """One line about a self-check in the condition of this name, with its figures, and the noise floor if it is A/A."""
     finding = check.finding
     mark = {True: "passed", False: "FAILED", None: "open"}[check.passed]
-    text = f"self-check {mark}: {finding.condition.id}, {finding.pair}: {check.message}; "
-    text += f"{sides(finding)[0].name} {lead_text(finding)}, {counted(finding.comparison.completion.n, 'block')}"
+    text = f"self-check {mark}: {name}, {finding.pair}: {check.message}; "
+    interval = finding.comparison.interval
+    if math.isfinite(interval.low) or math.isfinite(interval.high) or finding.verdict.is_completion:
+        text += f"{sides(finding)[0].name} {lead_text(finding)}, "
+    text += counted(finding.comparison.completion.n, "block")
     floor = check.noise_floor_ratio
     if floor is not None:
         text += f"; noise floor {floor:.1%}" if math.isfinite(floor) else "; noise floor unknown"

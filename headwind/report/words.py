@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from headwind.format import NOTHING, clean, counted, link_settings, observed_text
+from headwind.format import NOTHING, clean, counted, enumerated, link_settings, observed_text
 from headwind.model import Condition, Outcome
 from headwind.report.summary import Row
 from headwind.run.codec import State
@@ -13,6 +13,7 @@ from headwind.run.data import RunData
 from impair.profile import Direction, Profile
 
 ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}
+MOST_NAMED = 4  # names in a list; of more their number
 COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's table, and what it did not have
 
 
@@ -112,9 +113,18 @@ def _link_cells(settings: Mapping[str, str]) -> dict[str, str]:
     return cells
 
 
+def named(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """`clean, delay and loss`; of more than `most` how many there are."""
+    return enumerated(names) if len(names) <= most else str(len(names))
+
+
 def unbroken(text: str) -> str:
-    """The text with numbers tied to their units and to the arrow before them: a narrow column does not part them."""
-    return re.sub(r"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑±]) ", "\N{NO-BREAK SPACE}", text)
+    """The text with numbers tied to their units, to the arrow before them, and to each other in an interval.
+
+    A narrow column does not part them.
+    """
+    tied = r"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑±]) |(?<=[0-9]x) (?=\[)|(?<=[0-9],) (?=[0-9.∞]+\])"
+    return re.sub(tied, "\N{NO-BREAK SPACE}", text)
 
 
 def uses_uplink(profiles: Iterable[Profile]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import util
@@ -17,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, 
 
 from headwind.arm import PLAIN
 from headwind.report import render
-from tests.fake import STARTED_AT
+from tests.fake import STARTED_AT, recorded
 from tests.golden.runs import LARGE, RUNS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -54,15 +56,22 @@ class Reader:
         dialog.dismiss()
 
 
+class Files(dict[str, Path]):
+    """The pages of golden runs by name, each drawn when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def __missing__(self, name: str) -> Path:
+        file = self[name] = self.folder / f"{name}.html"
+        file.write_text(render(ALL[name]().data(name), STARTED_AT + 7200), encoding="utf-8")
+        return file
+
+
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every golden run, drawn."""
-    folder = tmp_path_factory.mktemp("pages")
-    found = {}
-    for name, make in ALL.items():
-        found[name] = folder / f"{name}.html"
-        found[name].write_text(render(make().data(name), STARTED_AT + 7200), encoding="utf-8")
-    return found
+    return Files(tmp_path_factory.mktemp("pages"))
 
 
 @pytest.fixture(scope="session")
@@ -204,7 +213,7 @@ def test_a_row_of_the_answer_leads_to_its_condition(reader: Reader, files: dict[
 
 def test_a_warning_leads_to_the_row_of_its_trial(reader: Reader, files: dict[str, Path]) -> None:
     page = reader.open(files["mixed"])
-    page.locator(".notices a", has_text="loss/article#1/h2").click()
+    page.locator(".notices a", has_text="loss #1 h2").click()
     row = page.locator("tr:target")
     row.wait_for(state="visible")
     assert row.locator("th").inner_text() == "1"
@@ -223,7 +232,7 @@ def test_under_the_pointer_are_the_facts_of_the_trial_and_its_command(reader: Re
     page.wait_for_timeout(500)  # the trials are unpacked when they are first asked for
     texts = set()
     for x in range(0, int(box["width"]), 12):
-        for y in range(0, int(box["height"]), 12):
+        for y in range(0, int(box["height"]), 6):
             page.mouse.move(box["x"] + x, box["y"] + y)
             if facts.is_visible():
                 texts.add(facts.inner_text())
@@ -294,6 +303,19 @@ def test_a_narrow_window_never_scrolls_sideways(name: str, browser: Browser, fil
         assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
 
 
+@pytest.mark.parametrize("viewport", [NARROW, WIDE])
+def test_the_answer_stands_before_menu_and_dates(viewport: Any, browser: Browser, files: dict[str, Path]) -> None:
+    with context_of(browser, viewport=viewport) as context:
+        page = Reader(context.new_page()).open(files["small"])
+        tops = [
+            page.locator(place).first.bounding_box() for place in ("h1", "table.answer tbody", "#generated", "nav a")
+        ]
+    places = [box["y"] for box in tops if box]
+    assert len(places) == 4
+    assert places == sorted(places)
+    assert places[0] < 100
+
+
 def test_on_paper_everything_is_open_and_controls_are_gone(reader: Reader, files: dict[str, Path]) -> None:
     page = reader.open(files["small"])
     page.emulate_media(media="print")
@@ -301,3 +323,18 @@ def test_on_paper_everything_is_open_and_controls_are_gone(reader: Reader, files
     assert all(details.get_attribute("open") is not None for details in page.locator("details").all())
     assert not page.locator("button").first.is_visible()
     assert len(page.pdf()) > 50_000
+
+
+def test_the_example_report_and_its_pictures_are_made_of_a_run_folder(tmp_path: Path) -> None:
+    golden = RUNS["small"]()
+    with recorded(tmp_path / "reports", golden.matrix, golden.results) as run:
+        folder = run.folder
+    script = Path(__file__).resolve().parent.parent.parent / "bench/pictures.py"
+    subprocess.run([sys.executable, script, "--into", tmp_path, folder], check=True)
+    page = (tmp_path / "example-report.html").read_text(encoding="utf-8")
+    assert 'href="report.md"' in page
+    assert "../../docs" not in page
+    light, dark = ((tmp_path / f"report-{scheme}.png").read_bytes() for scheme in ("light", "dark"))
+    assert light[:8] == dark[:8] == b"\x89PNG\r\n\x1a\n"
+    assert light != dark
+    assert not list(folder.glob("*.html")), "the run's own folder is left as it is"

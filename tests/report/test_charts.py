@@ -8,6 +8,7 @@ import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import html5lib
 import numpy as np
@@ -27,7 +28,7 @@ from headwind.workloads.h2load import TOTAL
 from tests.drawn import Drawn
 
 CSS = (Path(charts.__file__).parent.parent / "templates" / "charts.css").read_text()
-NAMES = {"title": "Total time", "description": "Every trial."}
+NAMES: dict[str, Any] = {"title": "Total time", "description": "Every trial."}
 ARMS = ["h1", "h2", "h3", "h2-again", "h2-slower"]
 HOSTILE = ["<script>alert(1)</script> & \"'", "\N{FAMILY}\u200d\u05e2\u05d1\u202e\u05e8", "long " * 60, "]]>\x00\ud800"]
 
@@ -75,7 +76,7 @@ def near(found: Sequence[Point], expected: Sequence[Point], within: float = 0.21
 
 STEPS = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2]
 RISING = [
-    SweepPoint(v, 0.8 * math.exp(6 * v), 0.7 * math.exp(6 * v), 0.9 * math.exp(6 * v), "▲", v > 0.05) for v in STEPS
+    SweepPoint(v, 0.8 * math.exp(6 * v), 0.7 * math.exp(6 * v), 0.9 * math.exp(6 * v), "beats", v > 0.05) for v in STEPS
 ]
 OPEN = SweepPoint(0.2, None, 0.0, 0.5, "▼", is_clear=True)
 CLOSING = [(1.2, 0.0, math.inf)] * 6 + [(1.2, 1.2 - 2 / n, 1.2 + 3 / n) for n in range(7, 61)]
@@ -106,7 +107,7 @@ def specimens() -> dict[str, Markup]:
     found |= {"sweep usual": swept([RISING, [*RISING[:-1], OPEN]], 0.03, 0.04), "sweep none": swept([], 0.1)}
     found |= {
         "sweep one": swept([RISING[3:4]]),
-        "sweep far": swept([[SweepPoint(1, math.inf, 2, math.inf, "▲", True)]]),
+        "sweep far": swept([[SweepPoint(1, math.inf, 2, math.inf, "beats", True)]]),
     }
     found |= {
         "sweep delays": swept([[SweepPoint(v, 1.1, 1, 1.2, "=", False) for v in (0.001, 0.1, 1)]], quantity="delay_s")
@@ -266,8 +267,34 @@ def test_the_missing_mass_is_told_and_measured_by_a_bracket() -> None:
     (bracket,) = drawn.paths("bracket")
     y = drawn.axis("y")
     assert sorted({point[1] for point in bracket}) == pytest.approx([y.place(1), y.place(4 / 6)], abs=0.1)
-    label = next(top + bottom for text, _, top, _, bottom in drawn.boxes() if text == "h1") / 2
-    assert label == pytest.approx(y.place(4 / 6), abs=3)
+
+
+def test_the_legend_names_the_arms_in_their_order_whoever_is_ahead() -> None:
+    slow_first = [times("h1", [4, 5, 6]), times("h2", [2, 3, 4]), times("h3", [1, 2, 3])]
+    fast_first = [times("h1", [1, 2, 3]), times("h2", [2, 3, 4]), times("h3", [4, 5, 6])]
+    for series in (slow_first, fast_first):
+        for chart in (
+            charts.ecdf("a", series, timeout_s=60, metric=TOTAL, **NAMES),
+            charts.dots("a", series, blocks=[0, 1, 2], metric=TOTAL, **NAMES),
+        ):
+            places = {text: top for text, _, top, _, _ in Drawn(chart).boxes()}
+            assert places["h1"] < places["h2"] < places["h3"]
+
+
+def test_all_charts_of_a_condition_share_one_logarithmic_axis() -> None:
+    series = [noisy("h1", 1, 32), noisy("h2", 1.2, 30, stopped=2)]
+    span = charts.span(series, 60)
+    drawn = (
+        charts.dots("a", series, blocks=range(32), metric=TOTAL, span=span, **NAMES),
+        charts.violin("a", series, metric=TOTAL, span=span, **NAMES),
+    )
+    along = Drawn(charts.ecdf("a", series, timeout_s=60, metric=TOTAL, span=span, **NAMES)).axis("x")
+    for chart in drawn:
+        up = Drawn(chart).axis("y")
+        assert up.kind == "log"
+        assert (up.kind, up.low, up.high) == (along.kind, along.low, along.high)
+    assert along.high >= 60, "a trial was stopped there"
+    assert charts.span([times("h1", [0.0, 1.0])], None) is None, "zero has no logarithm"
 
 
 def test_a_timeout_far_beyond_all_times_takes_no_room_from_them() -> None:
@@ -339,7 +366,7 @@ def test_a_sweep_shows_every_step_and_fills_only_what_is_clear() -> None:
     assert [line[0][0] for line in drawn.paths("crossover")] == pytest.approx([x.place(0.03), x.place(0.04)], abs=0.1)
     assert {"h3 and h1 even at 3.00 %", "h3 and h1 even at 4.00 %", "loss"} <= set(drawn.texts)
     told = [item.text for item in drawn.root.iter("title")]
-    assert "HTTP/0 against x, 10 %: ▲ 1.46x [1.28, 1.64]" in told
+    assert "HTTP/0 against x, 10 %: beats 1.46x [1.28, 1.64]" in told
 
 
 def test_a_timeline_has_every_trial_in_its_lane_and_its_drift_below() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -15,15 +16,17 @@ from hypothesis import strategies as st
 from headwind.arm import H1, H2, H3, Arm, Protocol
 from headwind.model import Matrix, Published, PublishedRow, Result
 from headwind.report.compare.terminal import warnings
+from headwind.report.formats.published_md import published_md
 from headwind.report.html.page import render
 from headwind.report.html.panels import published_pictures
-from headwind.report.published import Row, published_rows, published_verdict, word_for
+from headwind.report.published import Row, measured_text, published_rows, published_verdict, word_for
 from headwind.run.codec import State, Status, matrix_from_json, matrix_to_json
 from headwind.run.data import RunData
 from headwind.run.differences import differences
 from headwind.run.journal import Run
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import TOTAL
+from headwind.workloads.transfer import Transfer
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, ok, timeout, trials_of
 
 MARGIN = 0.05
@@ -44,9 +47,7 @@ GONE = PublishedRow("gone", {Protocol.H1: 1.0, Protocol.H3: 1.0}, "there is no s
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]))
-ROWS = st.builds(
-    PublishedRow, NAMES, st.dictionaries(st.sampled_from(Protocol), st.none() | st.floats(1e-6, 1e5)), NAMES
-)
+ROWS = st.builds(PublishedRow, NAMES, st.dictionaries(NAMES, st.none() | st.floats(1e-6, 1e5)), NAMES, NAMES, NAMES)
 
 
 def with_article(matrix: Matrix, *sources: Published) -> Matrix:
@@ -60,7 +61,7 @@ def test_what_was_published_is_kept_with_the_run(tmp_path: Path) -> None:
         assert run.matrix.published == matrix.published
 
 
-@given(st.lists(st.builds(Published, NAMES, NAMES, st.lists(ROWS, max_size=3).map(tuple), NAMES), max_size=3))
+@given(st.lists(st.builds(Published, NAMES, NAMES, st.lists(ROWS, max_size=3).map(tuple), NAMES, NAMES), max_size=3))
 def test_whatever_was_published_comes_back_with_its_gaps(sources: list[Published]) -> None:
     matrix = with_article(example_matrix(), *sources)
     assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).published == tuple(sources)
@@ -74,7 +75,10 @@ def test_the_matrix_of_a_run_from_before_there_was_the_key_is_read() -> None:
 
 def test_a_row_of_a_run_from_before_there_were_gaps_has_none() -> None:
     data = matrix_to_json(with_article(example_matrix(), ARTICLE))
-    assert [row.keys() for row in data["published"][0]["rows"]] == [{"condition", "times_s"}] * 3
+    rows = data["published"][0]["rows"]
+    assert [row.keys() for row in rows] == [{"condition", "values"}] * 3
+    for row in rows:
+        row["times_s"] = row.pop("values")  # as it was called then
     assert matrix_from_json(data).published == (ARTICLE,)
 
 
@@ -95,14 +99,19 @@ def run_data(matrix: Matrix, results: list[Result], state: State = State.FINISHE
     return RunData("run", matrix, tuple(results), ENVIRONMENT, Status(state, "", STARTED_AT, STARTED_AT + 60))
 
 
-def rows_of(matrix: Matrix, times_s: Mapping[str, Mapping[Arm, float | None]]) -> list[Row]:
-    """The report's rows for a run in which each protocol took about so long by profile; None: it never finished."""
+def data_of(matrix: Matrix, times_s: Mapping[str, Mapping[Arm, float | None]]) -> RunData:
+    """A run in which each protocol took about so long by profile; None: it never finished."""
     results = []
     for trial in trials_of(matrix):
         if trial.block.condition.profile.name in times_s:
             time_s = times_s[trial.block.condition.profile.name][trial.arm]
             results.append(timeout(trial) if time_s is None else ok(trial, time_s * (1 + trial.block.index / 1000)))
-    data = run_data(matrix, results)
+    return run_data(matrix, results)
+
+
+def rows_of(matrix: Matrix, times_s: Mapping[str, Mapping[Arm, float | None]]) -> list[Row]:
+    """The report's rows for such a run."""
+    data = data_of(matrix, times_s)
     (source,) = published_rows(data, data.judgement)
     assert (source.title, source.note) == (ARTICLE.title, ARTICLE.note)
     return list(source.rows)
@@ -115,7 +124,7 @@ def test_each_published_comparison_stands_beside_the_measured_one() -> None:
     times_s = {"clean": {H1: 1.0, H2: 1.0, H3: 2.0}, "delay": {H1: 2.0, H2: 1.0, H3: 1.0}}
     clean, delay, loss = rows_of(with_article(NETWORKS, ARTICLE), times_s)
     assert (clean.condition_id, clean.base, clean.new) == ("clean/article", H1, H3)
-    assert (clean.published_base_s, clean.published_new_s) == (0.4, 0.6)
+    assert (clean.published_base, clean.published_new) == (0.4, 0.6)
     assert clean.published_ratio == pytest.approx(0.4 / 0.6)
     assert clean.finding is not None
     assert clean.finding.metric == TOTAL
@@ -169,7 +178,7 @@ def test_the_page_tells_below_each_article_what_is_not_compared_and_why() -> Non
     assert shown.count("Not compared") == 1
     assert shown.endswith(
         '<p class="quiet">Not compared: <bdi>gone</bdi>, <bdi>&lt;b&gt;</bdi> '
-        "(there is no such condition); <bdi>clean/article</bdi> (another network). </p>"
+        "(there is no such condition); <bdi>clean</bdi> (another network). </p>"
     )
 
 
@@ -198,6 +207,101 @@ def test_the_picture_has_a_cross_for_each_published_ratio_and_an_interval_where_
         clean, delay, loss = drawn(blocks)
         assert [row.count("published stroke") for row in (clean, delay, loss)] == [1, 1, 0], "one gave no result"
         assert clean.count("open hollow") == marks
+
+
+# Statistics and metrics
+
+CLEAN = example_matrix(*PROFILES[:1], repeat=90)
+
+
+def the_row(matrix: Matrix, row: PublishedRow, *times_s: tuple[float, float]) -> Row:
+    """What the report says of one published row, if blocks took HTTP/1.1 and HTTP/3 so long, again and again."""
+    times = {
+        (index, arm): pair[arm is H3]
+        for index in range(90)
+        for pair in [times_s[index % len(times_s)]]
+        for arm in (H1, H3)
+    }
+    trials = [trial for trial in trials_of(matrix) if trial.arm is not H2]
+    results = [ok(trial, times[trial.block.index, trial.arm]) for trial in trials]
+    data = run_data(with_article(matrix, replace(ARTICLE, rows=(row,))), results)
+    (source,) = published_rows(data, data.judgement)
+    (found,) = source.rows
+    return found
+
+
+TAIL = [(1.0, 1.1)] * 8 + [(9.0, 1.1)] * 3  # HTTP/3 is a little slower, but HTTP/1.1 has a tail
+
+
+def test_a_percentile_is_compared_with_the_percentile_of_all_trials_and_not_with_the_median() -> None:
+    published = PublishedRow("clean/article", {"h1": 5.0, "h3": 1.0}, statistic="p90")
+    tail, median = the_row(CLEAN, published, *TAIL), the_row(CLEAN, replace(published, statistic="median"), *TAIL)
+    assert (tail.word, tail.what) == ("reproduced", "p90 total time")
+    assert tail.interval is not None
+    assert tail.interval.low == pytest.approx(math.log(9.0 / 1.1))
+    assert median.word == "contradicted"
+
+
+def test_a_percentile_of_too_few_blocks_has_no_verdict() -> None:
+    assert the_row(CLEAN, PublishedRow("clean/article", {"h1": 5.0, "h3": 1.0}, statistic="p99"), *TAIL).word == (
+        "no verdict"
+    )
+
+
+def test_a_mean_has_no_verdict_where_tails_put_it_on_the_other_side_of_the_median() -> None:
+    published = PublishedRow("clean/article", {"h1": 1.0, "h3": 1.1}, statistic="mean")
+    assert the_row(CLEAN, published, *TAIL).word == "no verdict"
+    assert the_row(CLEAN, published, (1.0, 1.1)).word == "reproduced"
+
+
+def test_a_rate_is_better_where_it_is_more_and_without_a_verdict_where_it_is_not_judged() -> None:
+    published = PublishedRow("clean/article", {"h1": 1e6, "h3": 2e6}, metric="goodput_bps")
+    workload = Transfer("article", 1, 1, 1, path="/bytes/1000000")
+    matrix = replace(CLEAN, conditions=(replace(CLEAN.conditions[0], workload=workload),))
+    trials = [trial for trial in trials_of(matrix) if trial.arm is not H2]
+    results = [
+        replace(ok(trial, 1.0), metrics={"total_s": 1.0, "ttfb_s": 0.1, "goodput_bps": 2e6 if trial.arm is H3 else 1e6})
+        for trial in trials
+    ]
+    for judge, word in ((None, "no verdict"), (("goodput_bps",), "reproduced")):
+        data = run_data(with_article(replace(matrix, judge=judge), replace(ARTICLE, rows=(published,))), results)
+        (row,) = published_rows(data, data.judgement)[0].rows
+        assert (row.published_ratio, row.published_verdict, row.word) == (2.0, Verdict.FASTER, word)
+        assert row.figures == ["2.00 Mbit/s", "1.00 Mbit/s"]
+        assert row.interval is not None
+        assert row.interval.estimate == pytest.approx(math.log(2))
+        assert "h3 2.00x" in measured_text(row, data.judgement.rule)
+
+
+# The document
+
+
+def document(matrices: Sequence[Matrix], *runs: RunData) -> str:
+    return published_md(matrices, runs)
+
+
+def test_the_document_has_every_row_and_says_which_were_not_measured() -> None:
+    matrix = with_article(NETWORKS, replace(ARTICLE, rows=(*ARTICLE.rows, GONE), source="a journal"))
+    empty = document([matrix])
+    assert "**0 of 4 rows measured.**" in empty
+    assert empty.count("not measured yet") == 3
+    assert "there is no such condition" in empty
+    assert "Source: a journal" in empty
+    times_s = {"clean": {H1: 1.0, H2: 1.0, H3: 2.0}, "delay": {H1: 2.0, H2: 1.0, H3: 1.0}}
+    filled = document([matrix], data_of(matrix, times_s))
+    assert "**2 of 4 rows measured: 1 reproduced, 1 contradicted.**" in filled
+    (clean,) = [line for line in filled.splitlines() if line.startswith("| `clean/article`")]
+    assert clean.endswith("| reproduced | 12 |")
+
+
+def test_a_run_of_another_network_or_workload_fills_no_row_and_the_last_run_counts() -> None:
+    matrix = with_article(NETWORKS, ARTICLE)
+    slow, fast = ({"clean": {H1: 1.0, H2: 1.0, H3: h3}} for h3 in (2.0, 0.5))
+    other = replace(NETWORKS.conditions[0], workload=Transfer("article", 1, 1, 1, path="/1m"))
+    apart = replace(matrix, conditions=(other, *NETWORKS.conditions[1:]))
+    assert "**0 of 3 rows measured.**" in document([matrix], data_of(apart, slow))
+    assert "1 contradicted" in document([matrix], data_of(matrix, slow), data_of(matrix, fast), data_of(apart, slow))
+    assert "1 reproduced" in document([matrix], data_of(matrix, fast), data_of(matrix, slow))
 
 
 # Verdicts and words

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headwind.format import arm_name, as_written, blocks_text, counted, duration, link_settings, override_texts
+from headwind.format import (
+    arm_name,
+    as_written,
+    blocks_text,
+    counted,
+    duration,
+    link_settings,
+    override_texts,
+    served_text,
+)
 from headwind.model import Condition, Matrix
 from headwind.report.compare.terminal import lasting
 from headwind.report.html.page import facts_of
@@ -94,4 +103,6 @@ def describe(condition: Condition) -> str:
         for direction, arrow in ARROWS.items()
         for key, value in link_settings(condition.profile.link(direction), as_written).items()
     ]
-    return f"{', '.join(network) or 'nothing impaired'}; {condition.workload.brief()}"
+    load = condition.workload
+    told = f"{', '.join(network) or 'nothing impaired'}; {load.brief()}.{served_text(load)}"
+    return told.removesuffix(".")

@@ -118,7 +118,7 @@ def _self_check(suite: ET.Element, check: SelfCheckFinding) -> None:
     case = _case(suite, f"self-check: {check.finding.pair}")
     if check.passed is not True:
         _say(case, SKIPPED if check.passed is None else FAILURE, check.message)
-    ET.SubElement(case, "system-out").text = clean(check_text(check))
+    ET.SubElement(case, "system-out").text = clean(check_text(check, check.finding.condition.id))
 
 
 def _count(element: ET.Element, suites: Sequence[ET.Element]) -> None:

@@ -10,11 +10,15 @@ import re
 from collections.abc import Iterable, Iterator
 
 from headwind.format import arm_name, clean, counted, moment, override_texts, setting
+from headwind.model import Condition
 from headwind.report import verdicts as describe
 from headwind.report import words
-from headwind.report.answer import headline, otherwise, seen, trust, workloads
+from headwind.report.answer import headline, seen, workloads
+from headwind.report.otherwise import otherwise
+from headwind.report.search import searched
 from headwind.report.standing import standings
 from headwind.report.summary import notices
+from headwind.report.trust import believed, trust
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Pair
 from headwind.verdicts.judgement import Judgement, Line
@@ -36,16 +40,19 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
     run = f"Run {code(data.id)}, {moment(data.status.started_at)}."
     parts = (
         f"## {text(data.matrix.title) or 'Headwind'}",
-        "\n>\n".join(f"> **⚠ {text(describe.check_text(check))}**" for check in failed),
+        "\n>\n".join(
+            f"> **⚠ {text(describe.check_text(check, data.matrix.name_of(check.finding.condition)))}**"
+            for check in failed
+        ),
         f"**{text(headline(data))}** {text(seen(data, standings(data)))}",
-        text(" ".join([*otherwise(data), *workloads(data), words.headline(data)])),
-        text(" · ".join(f"{item.mark} {item.text}" for item in trust(data))),
+        text(" ".join([*searched(data), *otherwise(data), *workloads(data), words.headline(data)])),
+        text(" · ".join([f"Can it be believed? {believed(trust(data)).capitalize()}.", *map(str, trust(data))])),
         _list(f"⚠ {counted(len(notice.trials), 'trial')}: {text(notice.text)}" for notice in notices(data)),
-        "\n".join(_table(verdicts)),
+        "\n".join(_table(data)),
         _legend(verdicts.rule) if verdicts.compared else "",
         _list(map(text, override_texts(data.matrix.arms))),
-        _list(text(describe.check_text(check)) for check in others),
-        _list(_open(verdicts)),
+        _list(text(describe.check_text(check, data.matrix.name_of(check.finding.condition))) for check in others),
+        _list(_open(data)),
         f"{run} All figures with their evidence: [{report}]({report})",
     )
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -71,21 +78,22 @@ def code(name: str) -> str:
     return f"<code>{_MARKS.sub(lambda match: _reference(match[0]), line)}</code>"
 
 
-def _table(verdicts: Judgement) -> Iterator[str]:
+def _table(data: RunData) -> Iterator[str]:
     """A row for each condition, a column for each pair, by the primary metric; nothing for a single protocol."""
-    rows: dict[str, dict[Pair, Line]] = {}
+    verdicts, rows = data.judgement, dict[Condition, dict[Pair, Line]]()
     for line in verdicts.compared:
-        rows.setdefault(line.condition.id, {})[line.pair] = line
+        rows.setdefault(line.condition, {})[line.pair] = line
     pairs = verdicts.pairs
     if pairs:
         metric = describe.first_judged(verdicts.compared)
-        yield _row(metric, *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
-        yield _row(*["---"] * (len(pairs) + 1))
+        yield row(metric, *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
+        yield row(*["---"] * (len(pairs) + 1))
     for condition, lines in rows.items():
-        yield _row(code(condition), *(_cell(lines[pair], verdicts.rule) for pair in pairs))
+        yield row(code(data.matrix.name_of(condition)), *(_cell(lines[pair], verdicts.rule) for pair in pairs))
 
 
-def _row(*cells: str) -> str:
+def row(*cells: str) -> str:
+    """A row of a table, of cells that are Markdown already."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -100,15 +108,16 @@ def _cell(line: Line, rule: Rule) -> str:
 def _legend(rule: Rule) -> str:
     margin, confidence = setting("margin_ratio", rule.margin_ratio), setting("confidence_ratio", rule.confidence)
     return (
-        f"▲ beats and = tie (within {margin}) stand among all comparisons; △ perhaps does not, or may be within the "
-        f"margin; ? is not decided, … has too few blocks. The ratio is of the one that is named; in brackets the "
-        f"{confidence} interval."
+        f"Beats and tie (within {margin}) are settled, among all comparisons; perhaps is not, or may be within the "
+        "margin. The ratio is of the one that is named, the median over blocks of the two times' ratio within a block; "
+        f"in brackets the {confidence} interval."
     )
 
 
-def _open(verdicts: Judgement) -> Iterator[str]:
-    yield from (text(describe.open_text(item)) for item in verdicts.open[:MOST_NAMED])
-    if (left := len(verdicts.open) - MOST_NAMED) > 0:
+def _open(data: RunData) -> Iterator[str]:
+    found = data.judgement.open
+    yield from (text(describe.open_text(item, data.matrix.name_of(item.condition))) for item in found[:MOST_NAMED])
+    if (left := len(found) - MOST_NAMED) > 0:
         yield f"{counted(left, 'more condition')} not decided"
 
 

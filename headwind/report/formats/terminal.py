@@ -11,8 +11,11 @@ from headwind.metric import Metric, Use
 from headwind.observed import from_best
 from headwind.report import answer, words
 from headwind.report import verdicts as describe
+from headwind.report.otherwise import otherwise
+from headwind.report.search import searched
 from headwind.report.standing import Standing, standings
 from headwind.report.summary import Row, notices, summary_table
+from headwind.report.trust import believed, trust
 from headwind.run.data import RunData
 from headwind.verdicts.findings import metrics_of
 from headwind.verdicts.judgement import Line
@@ -39,7 +42,9 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
         if data.judgement.compared:
             console.print(_verdict_table(data))
     console.print(Text(clean(answer.headline(data)), style="bold"), width=width, soft_wrap=False)
-    for sentence in filter(None, (*answer.otherwise(data), answer.seen(data, found), *answer.workloads(data))):
+    for sentence in filter(
+        None, (*searched(data), *otherwise(data), answer.seen(data, found), *answer.workloads(data))
+    ):
         console.print(Text(clean(sentence)), width=width, soft_wrap=False)
     console.print(_overview(data, found), width=width, soft_wrap=False)
     for set_by_arm in override_texts(data.matrix.arms):
@@ -50,9 +55,13 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
                 Text(clean(f"! {len(notice.trials)} x {notice.text}"), style="yellow"), width=width, soft_wrap=False
             )
     for check in data.judgement.checks:
-        if full or check.passed is not True:
+        if full or check.passed is False:  # those that are open stand in the line on trust
             style = {True: "green", False: "bold white on red", None: "yellow"}[check.passed]
-            console.print(Text(clean(describe.check_text(check)), style=style), width=width, soft_wrap=False)
+            console.print(
+                Text(clean(describe.check_text(check, data.matrix.name_of(check.finding.condition))), style=style),
+                width=width,
+                soft_wrap=False,
+            )
     for text in _open(data, full=full):
         console.print(Text(clean(text), style="yellow"), width=width, soft_wrap=False)
     console.print(_trust(data), width=width, soft_wrap=False)
@@ -62,20 +71,22 @@ def _open(data: RunData, *, full: bool) -> list[str]:
     """What more time would bring: for the condition that is settled soonest, or for all."""
     left = data.judgement.open
     if full or not left:
-        return [describe.open_text(item) for item in left]
+        return [describe.open_text(item, data.matrix.name_of(item.condition)) for item in left]
     soonest = min(
         left, key=lambda item: math.inf if item.outlook.blocks is None else item.outlook.blocks * item.block_s
     )
-    total = counted(len(data.matrix.conditions), answer.place_of(data.matrix.conditions))
-    return [f"{len(left)} of {total} {'is' if len(left) == 1 else 'are'} open; soonest: {describe.open_text(soonest)}"]
+    total = counted(len(data.matrix.conditions), data.matrix.place)
+    told = describe.open_text(soonest, data.matrix.name_of(soonest.condition))
+    return [f"Something is open in {len(left)} of {total}; soonest: {told}"]
 
 
 def _trust(data: RunData) -> Text:
     from rich.text import Text
 
     styles = {"good": "green", "bad": "bold red", "": "yellow"}
-    parts = [Text(clean(words.how_far(data)))]
-    parts += [Text(clean(f"{item.mark} {item.text}"), style=styles[item.tone]) for item in answer.trust(data)]
+    found = trust(data)
+    parts = [Text(clean(f"{words.how_far(data)} Can it be believed? {believed(found).capitalize()}."))]
+    parts += [Text(clean(str(item)), style=styles[item.tone] if item.mark else "") for item in found]
     return Text("  ").join(parts)
 
 
@@ -87,19 +98,19 @@ def _overview(data: RunData, found: list[Standing]) -> Table:
     arms = data.matrix.arms
     names = [arm.name for arm in arms] if len(arms) <= MOST_ARMS else ["best median", "worst median"]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(answer.place_of(data.matrix.conditions))
+    table.add_column(data.matrix.place)
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("blocks", justify="right", no_wrap=True)
     table.add_column("who leads")
     for standing in found:
-        name = clean(answer.name_of(standing.condition, data.matrix.conditions))
+        name = clean(data.matrix.name_of(standing.condition))
         style = "bold" if standing.word and describe.word_class(standing.word) == "settled" else ""
-        mark = f"{describe.MARKS[standing.word]} " if standing.word else ""
-        seen = f"; {standing.notes[-1]}" if standing.notes and not standing.leader and not style else ""
+        seen = standing.seen if not standing.leader and not style else ""
+        told = "; ".join(filter(None, (standing.claim, seen, standing.stopped)))
         table.add_row(
             Text(name), *_medians(standing, arms), standing.blocks_text.removesuffix("s").removesuffix(" block"),
-            Text(clean(mark + standing.claim + seen), style=style),
+            Text(clean(told), style=style),
         )  # fmt: skip
     return table
 
@@ -127,7 +138,7 @@ def _times(data: RunData) -> Table:
     rows = summary_table(data)
     for start in range(0, len(rows), len(protocols)):
         cells = rows[start : start + len(protocols)]
-        table.add_row(Text(clean(cells[0].condition.id)), *map(_cell, cells))
+        table.add_row(Text(clean(data.matrix.name_of(cells[0].condition))), *map(_cell, cells))
     return table
 
 
@@ -140,7 +151,7 @@ def _verdict_table(data: RunData) -> Table:
     table = Table("condition", "comparison", "n", *(metric.heading for metric in metrics), "unfinished")
     last = ""
     for line in verdicts.lines:
-        name = "" if line.condition.id == last else line.condition.id
+        name = "" if line.condition.id == last else data.matrix.name_of(line.condition)
         last = line.condition.id
         table.add_row(
             Text(clean(name)), str(line.pair), str(line.blocks),

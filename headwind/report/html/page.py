@@ -35,9 +35,12 @@ from headwind.report.html.pictures import (
     why_pictures,
 )
 from headwind.report.method import method
-from headwind.report.published import published_rows
+from headwind.report.otherwise import otherwise
+from headwind.report.published import measured_text, published_rows
+from headwind.report.search import searched
 from headwind.report.standing import standings
 from headwind.report.summary import Row, notices, summary_table
+from headwind.report.trust import believed, trust
 from headwind.report.truth import Truth, truth_table
 from headwind.report.why import whys
 from headwind.run.codec import State, matrix_to_json
@@ -122,17 +125,18 @@ def _answer(data: RunData) -> dict[str, Any]:
     """What the first screen says and shows."""
     found = standings(data)
     return {
-        "headline": answer.headline(data),
+        "headline": answer.headline_sentences(data),
         "seen": answer.seen(data, found),
-        "otherwise": answer.otherwise(data),
+        "otherwise": [*searched(data), *otherwise(data)],
         "workload_sentences": answer.workloads(data),
-        "trust": answer.trust(data),
+        "trust": (reasons := trust(data)),
+        "believed": believed(reasons),
         "overviews": overviews(data, found),
         "whys": why_pictures(whys(data, found), data.matrix.timeout_s),
         "costs": cost_pictures(found),
         "arm_key": arm_key(data.matrix.arms),
-        "place": answer.place_of(data.matrix.conditions),
-        "names": {item.id: answer.name_of(item, data.matrix.conditions) for item in data.matrix.conditions},
+        "place": data.matrix.place,
+        "names": {item.id: data.matrix.name_of(item) for item in data.matrix.conditions},
     }
 
 
@@ -158,7 +162,10 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "views": views,
         "anchors": {view.condition.id: view.anchor for view in views},
         "places": {
-            result.trial.id: row.anchor for view in views for row in view.rows for result in row.results.values()
+            result.trial.id: (row.anchor, f"{view.name} #{row.block.index} {result.trial.arm}")
+            for view in views
+            for row in view.rows
+            for result in row.results.values()
         },
         "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule) for view in views],
         "sweeps": sweep_pictures(matrix, verdicts),
@@ -192,11 +199,6 @@ def tc_commands(view: ConditionView) -> list[str]:
     block, seeded = view.rows[0].block, view.rows[0].seeded
     seeds = block.seeds if seeded else dict.fromkeys(Direction)
     return [tc_command(block.condition.profile.link(side), seeds[side], PORTS[side]) for side in Direction]
-
-
-def published_time(seconds: float | None) -> str:
-    """A published time, or that there is none."""
-    return units.measured("published_s", seconds) if seconds is not None else "no result"
 
 
 def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str, str]]:
@@ -241,6 +243,6 @@ GLOBALS = {
     "enough": FEWEST_FOR_TAIL,
     "infinity": math.inf,
     "commands_of": tc_commands,
-    "published_time": published_time,
+    "measured_text": measured_text,
     "heading": heading,
 }

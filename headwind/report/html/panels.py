@@ -109,7 +109,7 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
     name = arm.name if arm else ""
     return PanelRow(
         line.pair,
-        f"{describe.MARKS[word]} {describe.claim_text(finding, rule)}",
+        describe.claim_text(finding, rule),
         f"{describe.word_class(word)} arm {name}" if name else describe.word_class(word),
         f"unfinished: {unfinished}" if unfinished else "",
         charts.forest_row(axis, shown, name, pale=word is Word.PERHAPS) if shown else Markup(),
@@ -145,9 +145,9 @@ def _published(name: str, rows: Sequence[PublishedRow], rule: Rule) -> Published
 
 def _measured(row: PublishedRow, rule: Rule) -> Interval | None:
     """What was measured; below the fewest blocks the median alone, if there is one."""
-    if row.finding is None:
+    found = row.interval
+    if found is None:
         return None
-    found = row.finding.comparison.interval
     if found.n >= fewest_blocks(rule.confidence, rule.anytime):
         return found
     return None if found.estimate is None else Interval(found.estimate, found.estimate, found.estimate, found.n)

@@ -13,7 +13,6 @@ from headwind.format import arm_name, counted, measured
 from headwind.metric import Metric, Unfinished, Workload
 from headwind.model import Condition, Matrix, Outcome, Result
 from headwind.observed import Kind, Observed, figure
-from headwind.report.answer import name_of
 from headwind.report.condition import ConditionView, Running
 from headwind.report.cost import Cost, Times, costs
 from headwind.report.drift import Key, relative_time
@@ -23,7 +22,7 @@ from headwind.report.html.charts.strip import StripAxis
 from headwind.report.standing import Standing
 from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
 from headwind.report.tracks import Track, columns, unrecorded
-from headwind.report.verdicts import MARKS, finding_text, word_of
+from headwind.report.verdicts import finding_text, word_of
 from headwind.report.why import Why
 from headwind.report.words import primaries
 from headwind.run.data import RunData, is_data
@@ -51,21 +50,23 @@ def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> Con
     metric = view.condition.workload.primary()
     series = [_series(view, arm) for arm in view.arms]
     blocks = [row.block.index for row in view.rows]
-    name, many = view.condition.id, counted(len(blocks), "block")
+    name, many = view.name, counted(len(blocks), "block")
+    span = charts.span(series, limit(metric, timeout_s))
     said = "; ".join(f"{arm_name(each.arm)}: median {each.primary['median']}" for each in view.figures)
     return ConditionPictures(
         dots=charts.dots(
-            f"{view.anchor}-dots", series, blocks=blocks, metric=metric,
+            f"{view.anchor}-dots", series, blocks=blocks, metric=metric, span=span,
             title=f"{heading(metric)} of every trial in {name}",
             description=f"One mark for each trial, {many}; a line joins the trials of a block. {said}.",
         ),
         ecdf=charts.ecdf(
-            f"{view.anchor}-ecdf", series, metric=metric, timeout_s=limit(metric, timeout_s),
+            f"{view.anchor}-ecdf", series, metric=metric, timeout_s=limit(metric, timeout_s), span=span,
             title=f"Share of trials finished in {name}",
             description=f"By {metric.label}, up to the timeout; what is missing to 100 % did not finish.",
         ),
         violin=charts.violin(
-            f"{view.anchor}-violin", series, metric=metric, title=f"Distribution of {metric.label} in {name}",
+            f"{view.anchor}-violin", series, metric=metric, span=span,
+            title=f"Distribution of {metric.label} in {name}",
             description="Density of the trials that finished; quartiles and median of all, of which one that did not "
             "finish is worse than any.",
         ),
@@ -102,7 +103,7 @@ def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
     pair = running.pair
     return charts.running(
         f"{view.anchor}-{pair.new}-{pair.base}", points, margin_ratio=rule.margin_ratio,
-        title=f"{arm_name(pair.new)} against {arm_name(pair.base)} in {view.condition.id}, block by block",
+        title=f"{arm_name(pair.new)} against {arm_name(pair.base)} in {view.name}, block by block",
         description=f"Ratio of {view.condition.workload.primary().label} and its interval after {each}; "
         "above 1 the first is faster.",
     )  # fmt: skip
@@ -204,7 +205,7 @@ def _overview(name: str, data: RunData, workload: Workload, found: Sequence[Stan
     pictures = (
         charts.strip(
             f"{name}-{number}", series, axis, medians={arm.name: value for arm, value in each.medians.items()},
-            title=f"{heading(metric)} of every trial in {each.condition.id}",
+            title=f"{heading(metric)} of every trial in {data.matrix.name_of(each.condition)}",
         )
         for number, (each, series) in enumerate(zip(found, drawn, strict=True), 1)
     )  # fmt: skip
@@ -239,7 +240,7 @@ def timeline_picture(data: RunData, usual: Mapping[Key, float]) -> Markup:
         if result.started_at
     ]
     return charts.timeline(
-        "timeline-chart", bars, [name_of(condition, conditions) for condition in conditions], title="The run over time",
+        "timeline-chart", bars, [data.matrix.name_of(condition) for condition in conditions], title="The run over time",
         description="Above, when each trial ran, in a lane for each condition; below, its "
         f"{primaries(conditions)} over the median of the trials of its condition "
         "and protocol that finished: a slope would be a drift of the machine.",
@@ -287,4 +288,4 @@ def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) 
 
 def _sweep_point(step: Step, finding: Finding, rule: Rule) -> SweepPoint:
     estimate, low, high = finding.comparison.interval.ratios
-    return SweepPoint(step.value, estimate, low, high, MARKS[word_of(finding, rule)], finding.counted.is_clear)
+    return SweepPoint(step.value, estimate, low, high, word_of(finding, rule), finding.counted.is_clear)

@@ -16,7 +16,7 @@ from headwind.report.html.charts.strip import strip, strip_axis, strip_labels
 from headwind.report.html.charts.sweep import SweepPoint, sweep
 from headwind.report.html.charts.timeline import Bar, timeline
 from headwind.report.html.charts.track import track, track_labels
-from headwind.report.html.charts.violin import violin
+from headwind.report.html.charts.violin import span, violin
 
 __all__ = [
     "Bar",
@@ -34,6 +34,7 @@ __all__ = [
     "icon",
     "interval",
     "running",
+    "span",
     "strip",
     "strip_axis",
     "strip_labels",

@@ -63,6 +63,14 @@ def scale(values: Iterable[float], start: float, end: float, *, kind: Kind | Non
     return Scale(kind, low - room if low < 0 else max(0.0, low - room), high + room, start, end)
 
 
+Span = tuple[float, float]  # the lowest and the highest value of several charts that show the same
+
+
+def spanned(span: Span | None, values: Iterable[float], start: float, end: float) -> Scale:
+    """A logarithmic scale from end to end of the span; without one a scale for the values."""
+    return scale(span or values, start, end, kind="log" if span else None, pad=0.02 if span else 0.05)
+
+
 def ticks(scale: Scale, most: int = _MOST_TICKS) -> list[float]:
     """A few round values on a scale: 1-2-5 where it is logarithmic and wide, evenly spaced ones otherwise."""
     found = _decades(scale, most + 1) if scale.kind == "log" else []

@@ -25,17 +25,24 @@ def bandwidth(values: Floats) -> float:
     return 0.9 * narrow * len(values) ** -0.2 if deviation > 1e-9 * max(1.0, float(np.abs(values).max())) else 0.0
 
 
+def reach(values: Sequence[float]) -> tuple[float, float]:
+    """From where to where the density of the values goes: two bandwidths beyond them."""
+    data = np.asarray(values, dtype=float)
+    beyond = 2 * bandwidth(data)
+    return float(data.min()) - beyond, float(data.max()) + beyond
+
+
 def density(values: Sequence[float]) -> tuple[Floats, Floats]:
     """POINTS places and how densely the values lie there; its integral is about 1. Two empty arrays if all are equal.
 
-    It reaches two bandwidths beyond the values, where what is left is an eighth of one kernel. The heights are those of
+    It goes as far as `reach` says, where what is left is an eighth of one kernel. The heights are those of
     scipy.stats.gaussian_kde (a test compares them); to import that takes longer than to draw a page.
     """
     data = np.asarray(values, dtype=float)
     width = bandwidth(data)
     if not width:
         return np.empty(0), np.empty(0)
-    places = np.linspace(data.min() - 2 * width, data.max() + 2 * width, POINTS)
+    places = np.linspace(*reach(values), POINTS)
     kernels = np.exp(-0.5 * ((places[:, None] - data[None, :]) / width) ** 2)
     return places, kernels.sum(axis=1) / (len(data) * width * math.sqrt(2 * math.pi))
 

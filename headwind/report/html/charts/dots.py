@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,18 @@ from markupsafe import Markup
 from headwind import format as units
 from headwind.metric import Metric
 from headwind.observed import Kind
-from headwind.report.html.charts.axes import BELOW, Plot, Scale, count_ticks, left_room, scale, ticks, x_axis, y_axis
+from headwind.report.html.charts.axes import (
+    BELOW,
+    Plot,
+    Scale,
+    Span,
+    count_ticks,
+    left_room,
+    spanned,
+    ticks,
+    x_axis,
+    y_axis,
+)
 from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.labels import Label, column, column_width, lines_of
 from headwind.report.html.charts.marks import UNFINISHED, DotSeries, arrows, crosses, name_of, stamp
@@ -44,8 +54,11 @@ def dots(
     description: str,
     metric: Metric,
     blocks: Sequence[int],
+    span: Span | None = None,
 ) -> Markup:
     """Blocks along, times up (SI units of `metric`); `blocks` are the numbers of the blocks, one for each mark.
+
+    `span` is that of all charts of these trials (violin.span); None: as the times need it.
 
     Trials without a time stand above the others, a row for each arm: arrows where they were stopped, crosses where
     they failed. Raises ValueError when a series has not one mark, or None, for each block.
@@ -58,9 +71,9 @@ def dots(
     rows = list(_rows(series))
     times = [value for item in series for value in item.values()]
     top = _TOP + _ROW * len(rows)
-    up = scale(times or [1.0, 2.0], top + (_HEIGHT if times else 6), top + (10 if rows else 0))
+    up = spanned(span, times or [1.0, 2.0], top + (_HEIGHT if times else 6), top + (10 if rows else 0))
     marked = ticks(up) if times else []
-    labels = [Label(item.arm, item.label, _end(up, item)) for item in series]
+    labels = [Label(item.arm, item.label, top + LINE * (index + 0.5)) for index, item in enumerate(series)]
     room = column_width([*lines_of(labels), *(row.count for row in rows)])
     names = (name for name, _ in _names(rows, metric.key))
     left = left_room([*(units.setting(metric.key, value) for value in marked), *names])
@@ -94,12 +107,6 @@ def _names(rows: Sequence[_Row], quantity: str) -> Iterator[tuple[str, float]]:
     for kind in dict.fromkeys(row.kind for row in rows):
         members = [row for row in rows if row.kind is kind]
         yield name_of(kind, [row.series for row in members], quantity), statistics.fmean(row.y for row in members)
-
-
-def _end(up: Scale, series: DotSeries) -> float:
-    """Where the label of an arm belongs: at the middle of its last dots."""
-    last = series.values()[-5:]
-    return statistics.median(map(up, last)) if last else -math.inf
 
 
 def _unfinished(plot: Plot, rows: Sequence[_Row], blocks: Sequence[int], quantity: str) -> Markup:

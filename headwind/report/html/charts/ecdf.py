@@ -9,7 +9,18 @@ from markupsafe import Markup
 from headwind import format as units
 from headwind.metric import Metric
 from headwind.observed import Kind
-from headwind.report.html.charts.axes import BELOW, Plot, Scale, left_room, scale, ticks, x_axis, y_axis
+from headwind.report.html.charts.axes import (
+    BELOW,
+    Plot,
+    Scale,
+    Span,
+    left_room,
+    scale,
+    spanned,
+    ticks,
+    x_axis,
+    y_axis,
+)
 from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.labels import Label, column, column_width, lines_of
 from headwind.report.html.charts.marks import DotSeries, stamp
@@ -17,7 +28,7 @@ from headwind.report.html.charts.svg import LINE, WIDTH, Point, chart, number, p
 
 _TOP, _BOTTOM = 26.0, 256.0
 _BRACKET = 6.0  # from one arm's bracket to the next
-_NEAR = 3.0  # a timeout that stopped nothing is shown when it is no further than this factor from the slowest trial
+NEAR = 3.0  # a timeout that stopped nothing is shown when it is no further than this factor from the slowest trial
 
 
 def ecdf(
@@ -28,8 +39,11 @@ def ecdf(
     description: str,
     metric: Metric,
     timeout_s: float | None,
+    span: Span | None = None,
 ) -> Markup:
     """Times along (SI units of `metric`), the share of all trials up, of which the unfinished ones never arrive.
+
+    `span` is that of all charts of these trials (violin.span); None: as the times need it.
 
     A bracket at the end of a curve is the share that is missing. The timeout is a dashed line, unless all trials were
     done so long before it that it would leave no room for them; None where the metric is not a time up to it.
@@ -37,11 +51,11 @@ def ecdf(
     series = [item for item in series if item.trials]
     if not series:
         return nothing("ecdf", id, "No trial gave data yet.", title=title, description=description)
-    labels = [Label(item.arm, item.label, _height(len(item.values()) / item.trials), _missing(item)) for item in series]
+    labels = [Label(item.arm, item.label, _TOP + 2 * LINE * index, _missing(item)) for index, item in enumerate(series)]
     gaps = [item for item in series if item.unfinished]
     end = WIDTH - column_width(lines_of(labels)) - 4
     plot = Plot(
-        _along(series, timeout_s, left_room(["100 %"]), end - _BRACKET * len(gaps)),
+        _along(series, timeout_s, span, left_room(["100 %"]), end - _BRACKET * len(gaps)),
         Scale("lin", 0.0, 1.0, _BOTTOM, _TOP),
     )
     height = max(_BOTTOM + BELOW, LINE * len(lines_of(labels)))
@@ -73,15 +87,17 @@ def _missing(series: DotSeries) -> str:
     return f"{units.setting('share_ratio', rounded)} not finished" if series.unfinished else ""
 
 
-def _along(series: Sequence[DotSeries], timeout_s: float | None, start: float, end: float) -> Scale:
+def _along(series: Sequence[DotSeries], timeout_s: float | None, span: Span | None, start: float, end: float) -> Scale:
     """From a little before the first time to the timeout, or else to a little after the last time."""
+    if span:
+        return spanned(span, (), start, end)
     times = [value for item in series for value in item.values()]
     stopped = any(item.values(Kind.BOUND) for item in series)
     if timeout_s is None:
         return scale(times or [0.0, 1.0], start, end)
     if not times:
         return scale([timeout_s / 10, timeout_s], start, end, kind="log", pad=0)
-    if not stopped and timeout_s > _NEAR * max(times):
+    if not stopped and timeout_s > NEAR * max(times):
         return scale(times, start, end)
     found = scale([*times, timeout_s], start, end)
     return Scale(found.kind, found.low, max(timeout_s, *times), start, end)

@@ -12,7 +12,7 @@ from headwind import format as units
 from headwind.observed import Kind, Observed
 from headwind.report.html.charts.axes import Scale, scale, ticks
 from headwind.report.html.charts.marks import DotSeries, crosses, stamp
-from headwind.report.html.charts.svg import WIDTH, Point, chart, element, number, path, stamps, text, text_width
+from headwind.report.html.charts.svg import WIDTH, Point, chart, element, joined, number, path, stamps, text, text_width
 
 _ROW = 13.0  # of an arm
 _EDGE = 5.0  # above the first and below the last
@@ -108,9 +108,8 @@ def _median(arm: str, value: Observed | None, y: float, axis: StripAxis) -> Mark
 
 
 def onward(arm: str, points: Iterable[Point], size: float) -> Markup:
-    """A triangle to the right at every point: the trial was stopped, its time lies further on."""
-    moved = ((x - size * 0.6, y - size) for x, y in points)
-    return path(
-        f"{arm} solid onward",
-        stamps(moved, f"l{number(1.7 * size)} {number(size)}l{number(-1.7 * size)} {number(size)}z"),
-    )
+    """An arrow to the right at every point: the trial was stopped, its time lies further on."""
+    wing = round(0.8 * size, 1)
+    draw = f"h{number(2 * size)}l{joined((-wing, -wing))} {joined((wing, wing))} {joined((-wing, wing))}"
+    moved = ((x - size, y) for x, y in points)
+    return path(f"{arm} stroke onward", stamps(moved, draw, (2 * size - wing, wing)))

@@ -36,13 +36,13 @@ class SweepPoint:
     estimate: float | None
     low: float
     high: float
-    verdict_symbol: str
+    verdict: str
     is_clear: bool
 
     @property
     def text(self) -> str:
-        """`▲ 1.23x [1.18, 1.29]`."""
-        return f"{self.verdict_symbol} {estimate_text(self.estimate)} {interval_text(self.low, self.high)}"
+        """`beats 1.23x [1.18, 1.29]`."""
+        return f"{self.verdict} {estimate_text(self.estimate)} {interval_text(self.low, self.high)}"
 
 
 Curve = tuple[str, str, Sequence[SweepPoint]]  # key of the comparison, label, points
@@ -60,7 +60,7 @@ def sweep(
 ) -> Markup:
     """The setting along (SI units of `quantity`), the ratio up: a curve with its interval for each comparison.
 
-    A filled shape is a clear difference. Where unfinished trials leave no ratio, the verdict's symbol stands instead.
+    A filled shape is a clear difference. Where unfinished trials leave no ratio, the verdict's word stands instead.
     Crossovers are settings at which the lead changes.
     """
     curves = [(key, label, sorted(points, key=lambda point: point.value)) for key, label, points in curves if points]
@@ -154,7 +154,7 @@ def _curve(name: str, plot: Plot, item: Curve, quantity: str) -> Markup:
         x, y = plot.x(point.value), plot.y(_place(point))
         told = element("title", f"{label}, {units.setting(quantity, point.value)}: {point.text}")
         if point.estimate is None:
-            shape = text(x, y, point.verdict_symbol, class_=f"{name} symbol middle")
+            shape = text(x, y, point.verdict, class_=f"{name} symbol middle")
         else:
             shape = stamp(name, [(x, y)], 4.5, hollow=not point.is_clear)
         parts.append(element("g", told, shape))

@@ -17,7 +17,7 @@ from headwind.report.html.charts.svg import LINE, Point, chart, line, number, pa
 from headwind.report.html.charts.svg import bars as bars_path
 
 _WIDTH = 600.0
-_TOP = 30.0  # below the key
+_TOP = 30.0  # below a key of one line
 _ARM = 5.0  # the height of an arm's row in a lane
 _GAP = 4.0  # between lanes
 _DRIFT = 140.0  # the height of the panel below the lanes, with its heading
@@ -56,7 +56,9 @@ def timeline(
     bars = sorted(bars, key=lambda bar: (bar.start_s, bar.lane, bar.arm))
     arms = sorted({bar.arm for bar in bars})
     lane = max(_ARM * len(arms) + _GAP, LINE)
-    edge = _TOP + lane * len(lanes)
+    key, more = _key(arms, stopped=any(not bar.finished for bar in bars))
+    top = _TOP + LINE * more
+    edge = top + lane * len(lanes)
     told = [bar.relative for bar in bars if bar.relative is not None]
     up = ratio_scale(told, 0.2, edge + (_DRIFT if told else 6), edge + (30 if told else 0))
     marked = ticks(up, 5) if told else []
@@ -64,13 +66,13 @@ def timeline(
     low, high = min(0.0, *ends), max(ends)
     left = left_room([*(shortened(name, ROOM) for name in lanes), *map(tick_text, marked)])
     plot = Plot(Scale("lin", low, high if high > low else low + 1, left, _WIDTH - 26), up)
-    rows = {arm: _TOP + (lane - _ARM * len(arms)) / 2 + _ARM * (index + 0.5) for index, arm in enumerate(arms)}
+    rows = {arm: top + (lane - _ARM * len(arms)) / 2 + _ARM * (index + 0.5) for index, arm in enumerate(arms)}
     return chart(
         "timeline",
         id,
         plot.bottom + BELOW,
-        _key(arms, stopped=any(not bar.finished for bar in bars)),
-        _lanes(plot, lanes, lane),
+        key,
+        _lanes(plot, lanes, top, lane),
         *_bars(plot, [(bar, rows[bar.arm] + lane * bar.lane) for bar in bars], arms),
         y_axis(plot, marked, tick_text, ""),
         _drift(plot, bars),
@@ -80,25 +82,31 @@ def timeline(
         description=description,
         data_x=str(plot.x),
         data_y=str(plot.y) if told else None,
-        data_lanes=f"{number(_TOP)} {number(lane)} {len(lanes)}",
+        data_lanes=f"{number(top)} {number(lane)} {len(lanes)}",
     )
 
 
-def _key(arms: Sequence[str], *, stopped: bool) -> Markup:
-    """The arms in the order of their rows, and what an upright means."""
-    parts, x = [], 0.0
-    for arm in arms:
-        name = arm_name(arm)
-        parts += [path(f"{arm} bar", bars_path([(x, 9, 14)]), stroke_width=_ARM), text(x + 19, 9, name)]
-        x += 19 + text_width(name) + 14
-    if stopped:
-        parts += [path("stop", f"M{number(x + 2)} 4v10"), text(x + 9, 9, "not finished")]
-    return Markup().join(parts)
+def _key(arms: Sequence[str], *, stopped: bool) -> tuple[Markup, int]:
+    """The arms in the order of their rows, and what an upright means; on as many lines as they need."""
+    parts, x, y = list[Markup](), 0.0, 9.0
+    for arm in [*arms, *([""] if stopped else [])]:
+        name = arm_name(arm) if arm else "not finished"
+        wide = 19 + text_width(name)
+        if x and x + wide > _WIDTH:
+            x, y = 0.0, y + LINE
+        mark = (
+            path(f"{arm} bar", bars_path([(x, y, 14)]), stroke_width=_ARM)
+            if arm
+            else path("stop", f"M{number(x + 9)} {number(y - 5)}v10")
+        )
+        parts += [mark, text(x + 19, y, name)]
+        x += wide + 14
+    return Markup().join(parts), round((y - 9) / LINE)
 
 
-def _lanes(plot: Plot, lanes: Sequence[str], height: float) -> Markup:
-    lines = "".join(f"M0 {number(_TOP + height * index)}H{number(plot.right)}" for index in range(len(lanes) + 1))
-    names = [text(0, _TOP + height * (index + 0.5), name, room=plot.left - 8) for index, name in enumerate(lanes)]
+def _lanes(plot: Plot, lanes: Sequence[str], top: float, height: float) -> Markup:
+    lines = "".join(f"M0 {number(top + height * index)}H{number(plot.right)}" for index in range(len(lanes) + 1))
+    names = [text(0, top + height * (index + 0.5), name, room=plot.left - 8) for index, name in enumerate(lanes)]
     return path("grid", lines) + Markup().join(names)
 
 

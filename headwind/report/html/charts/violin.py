@@ -12,8 +12,9 @@ from markupsafe import Markup
 from headwind import format as units
 from headwind.metric import Better, Metric
 from headwind.observed import Kind, median, quantile
-from headwind.report.html.charts.axes import Plot, Scale, left_room, scale, ticks, y_axis
-from headwind.report.html.charts.density import Floats, density, swarm
+from headwind.report.html.charts.axes import Plot, Scale, Span, left_room, scale, ticks, y_axis
+from headwind.report.html.charts.density import Floats, density, reach, swarm
+from headwind.report.html.charts.ecdf import NEAR
 from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.marks import UNFINISHED, DotSeries, arrows, crosses, name_of
 from headwind.report.html.charts.svg import LINE, WIDTH, chart, line, number, path, stamps, text, text_width
@@ -44,6 +45,22 @@ class _Violin:
         return cls(series, np.exp(places) if log else places, heights * len(times) / series.trials)
 
 
+def span(series: Sequence[DotSeries], timeout_s: float | None) -> Span | None:
+    """From the shortest time to the longest, violins and a near timeout included: for all charts of a condition.
+
+    None where there is no time, or one that has no logarithm.
+    """
+    times = [value for item in series for value in item.values()]
+    if not times or min(times) <= 0:
+        return None
+    ends = [
+        end for item in series if len(item.values()) >= _FEWEST for end in reach(list(map(math.log, item.values())))
+    ]
+    stopped = any(item.values(Kind.BOUND) for item in series)
+    limit = [timeout_s] if timeout_s and (stopped or timeout_s <= NEAR * max(times)) else []
+    return min([*times, *map(math.exp, ends)]), max([*times, *map(math.exp, ends), *limit])
+
+
 def violin(
     id: str,  # noqa: A002
     series: Sequence[DotSeries],
@@ -51,11 +68,13 @@ def violin(
     title: str,
     description: str,
     metric: Metric,
+    span: Span | None = None,
 ) -> Markup:
     """A column for each arm, times up (SI units of `metric`): its trials, its quartiles, and half a violin.
 
     Quartiles are those of all trials, of which an unfinished one is slower than any time: a box without a lid has its
     upper quartile among them. Equal areas are equal shares of an arm's trials. Fewer than five times: only dots.
+    `span` is that of all charts of these trials; None: as the times need it.
     """
     series = [item for item in series if item.trials]
     if not series:
@@ -67,7 +86,8 @@ def violin(
     kinds = [kind for kind in UNFINISHED if any(item.values(kind) for item in series)]
     top = _TOP + _ROW * len(kinds)
     bottom = top + (_HEIGHT if times else 6)
-    up = scale([*times, *ends] or [1.0, 2.0], bottom, top + (10 if kinds else 0), kind="log" if log else "lin")
+    seen = span or [*times, *ends] or [1.0, 2.0]
+    up = scale(seen, bottom, top + (10 if kinds else 0), kind="log" if log else "lin", pad=0.02 if span else 0.05)
     marked = ticks(up) if times else []
     rows = {kind: (_TOP + _ROW * (index + 0.5), name_of(kind, series, metric.key)) for index, kind in enumerate(kinds)}
     words = ["median", *(units.setting(metric.key, value) for value in marked), *(name for _, name in rows.values())]

@@ -99,7 +99,8 @@
 
   function height(svg, trial, primary) { // of its mark; undefined for a trial that is in no figure
     if (trial.outcome === "ok" && trial[primary] !== null) return svg.dataset.y && axis(svg.dataset.y)(trial[primary]);
-    const kind = { timeout: "above", failed: "failed", "wrong-protocol": "failed", "wrong-content": "failed" }[trial.outcome];
+    const kind = { timeout: "above", failed: "failed", "wrong-protocol": "failed", "wrong-content": "failed",
+      "wrong-session": "failed" }[trial.outcome];
     const row = (svg.dataset.rows ?? "").split(" ").find((text) => text.startsWith(`${kind}:${trial.arm}:`));
     return row && Number(row.split(":")[2]);
   }

@@ -1,0 +1,107 @@
+"""How far the figures of a run can be believed: in a word, and the reasons, the worst first. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from headwind.format import arm_name, counted, enumerated
+from headwind.model import DATA_OUTCOMES, Outcome
+from headwind.report.doubts import doubts
+from headwind.report.standing import floor_check, floor_text
+from headwind.report.verdicts import dependence_text
+from headwind.report.words import named
+from headwind.run.data import RunData, is_data
+from headwind.verdicts.assumptions import Concern
+
+GOOD, BAD, UNKNOWN, WARNING = "\N{CHECK MARK}", "\N{BALLOT X}", "?", "\N{WARNING SIGN}"
+TOLD_ELSEWHERE = (Concern.NETWORK, Concern.FEW_BLOCKS, Concern.UNFINISHED, Concern.LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """One thing that says how far the figures can be believed."""
+
+    mark: str  # for those who see no colour; none for what is as it should be told, and no reason to doubt
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.mark} {self.text}".strip()
+
+    @property
+    def tone(self) -> str:
+        """`good`, `bad`, or neither."""
+        return {GOOD: "good", BAD: "bad"}.get(self.mark, "")
+
+
+def trust(data: RunData) -> list[Trust]:
+    """Checks of the network, of the lab by itself with its noise, and trials that did not go well; the worst first."""
+    found = [*_network_checks(data), *_self_checks(data), *_not_ok(data), *_warnings(data)]
+    return sorted(found, key=lambda item: (BAD, WARNING, UNKNOWN, "", GOOD).index(item.mark))
+
+
+def believed(items: Sequence[Trust]) -> str:
+    """What they come to, in a word."""
+    marks = {item.mark for item in items}
+    if BAD in marks:
+        return "no"
+    return "with care" if marks & {WARNING, UNKNOWN} else "yes" if marks else "nothing was checked yet"
+
+
+def _network_checks(data: RunData) -> Iterator[Trust]:
+    checks = [check for result in data.latest if is_data(result) for check in result.proof.checks]
+    failed = sum(not check.passed for check in checks)
+    if failed:
+        yield Trust(BAD, f"{failed:,} of {counted(len(checks), 'network check')} failed")
+    elif checks:
+        yield Trust(GOOD, f"{counted(len(checks), 'network check')} passed")
+    if data.network_doubts:
+        names = [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in data.network_doubts]
+        yield Trust(BAD, f"not the requested network in {named(names)}")
+
+
+def _self_checks(data: RunData) -> Iterator[Trust]:
+    checks = data.judgement.checks
+    for passed, mark, words in ((False, BAD, "FAILED"), (None, UNKNOWN, "open"), (True, GOOD, "passed")):
+        mine = dict.fromkeys(check.finding.condition for check in checks if check.passed is passed)
+        names = []
+        for condition in mine:
+            again = floor_check(checks, condition)
+            noise = f" (noise floor {floor_text(again)})" if again else ""
+            names.append(data.matrix.name_of(condition) + noise)
+        if names:
+            yield Trust(mark, f"self-checks {words} in {named(names)}")
+
+
+TOLD_OF_PROTOCOLS = {
+    Outcome.TIMEOUT: "stopped at the timeout",
+    Outcome.FAILED: "failed",
+}  # of a protocol, not of the lab
+
+
+def _not_ok(data: RunData) -> Iterator[Trust]:
+    for outcome in Outcome:
+        arms = [result.trial.arm for result in data.latest if result.outcome is outcome]
+        if not arms or outcome is Outcome.OK:
+            continue
+        if outcome in TOLD_OF_PROTOCOLS:
+            counts = {**dict.fromkeys(data.matrix.arms, 0), **Counter(arms)}
+            told = ", ".join(f"{arm_name(arm)} {count:,}" for arm, count in counts.items())
+            yield Trust("", f"{TOLD_OF_PROTOCOLS[outcome]}: {told}")
+        else:
+            names = named([arm_name(arm) for arm in dict.fromkeys(arms)])
+            where = "" if outcome in DATA_OUTCOMES else ", in no figure"
+            yield Trust(WARNING, f"{counted(len(arms), 'trial')} {outcome.value}{where} ({names})")
+
+
+def _warnings(data: RunData) -> Iterator[Trust]:
+    """What the proofs of trials and the assumptions behind verdicts warn of; what has its own place is left out."""
+    warned = sum(bool(result.proof.warnings) for result in data.latest)
+    if warned:
+        yield Trust(WARNING, f"{counted(warned, 'trial')} with a warning")
+    if data.judgement.dependence.is_excessive:
+        yield Trust(WARNING, dependence_text(data.judgement.dependence))
+    concerns = [doubt.concern for doubt in doubts(data.judgement) if doubt.concern not in TOLD_ELSEWHERE]
+    if concerns:
+        yield Trust(WARNING, f"comparisons with a warning: {enumerated(concern.value for concern in concerns)}")
