@@ -20,12 +20,15 @@ RUNTIME := .venv/requirements.lock
 DEV := .venv/requirements-dev.lock
 
 ##@ The lab
-.PHONY: lab-run lab-smoke lab-plan lab-report lab-compare lab-doctor lab-down
+.PHONY: lab-run lab-smoke lab-experiments lab-plan lab-report lab-compare lab-doctor lab-down
 lab-run: $(RUNTIME) docker ## Measure MATRIX=matrix.yaml, for at most BUDGET=2h, and write reports/<run-id>/report.html
 	@exec $(PY) lab.py run "$(MATRIX)" $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
 lab-smoke: $(RUNTIME) docker ## The same with a small matrix: is everything in order?
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
+
+lab-experiments: $(RUNTIME) docker ## Measure what articles published, all of experiments/, within BUDGET=4h: one page over all
+	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
 lab-plan: $(RUNTIME) ## Say what MATRIX would run, and for how long; starts nothing
 	@exec $(PY) lab.py plan "$(MATRIX)" $(ARGS)

@@ -61,20 +61,20 @@ def frame_counters() -> dict[str, PortFrames]:
     return rows
 
 
-def forward() -> None:
+def forward(settings: Path = SETTINGS) -> None:
     """Let packets pass between interfaces. Raises InterfaceError.
 
     rp_filter and redirects need no change: each endpoint's address is in the network of the port that it comes in by.
     """
-    _set_sysctl("net/ipv4/ip_forward", "1")
+    _set_sysctl("net/ipv4/ip_forward", "1", settings)
 
 
-def set_up(name: str, gateway: str, neighbour_ip: str, neighbour_mac: str) -> None:
+def set_up(name: str, gateway: str, neighbour_ip: str, neighbour_mac: str, settings: Path = SETTINGS) -> None:
     """Bring a port of the router up: gateway address with prefix length, MTU, static neighbour; all read back.
 
     Neither IPv6 nor offloads are left on. Raises InterfaceError when something is not as asked.
     """
-    turn_ipv6_off(name)
+    turn_ipv6_off(name, settings)
     run("ip", "link", "set", "dev", name, "mtu", str(MTU_BYTES), "up")
     run("ip", "address", "replace", gateway, "dev", name)
     set_neighbour(name, neighbour_ip, neighbour_mac)
@@ -85,9 +85,9 @@ def set_up(name: str, gateway: str, neighbour_ip: str, neighbour_mac: str) -> No
     turn_offloads_off(name, GLUEING)
 
 
-def turn_ipv6_off(name: str) -> None:
+def turn_ipv6_off(name: str, settings: Path = SETTINGS) -> None:
     """IPv6 would send packets of its own (router and neighbour discovery) through the path. Raises InterfaceError."""
-    _set_sysctl(f"net/ipv6/conf/{name}/disable_ipv6", "1")
+    _set_sysctl(f"net/ipv6/conf/{name}/disable_ipv6", "1", settings)
 
 
 def set_neighbour(name: str, ip: str, mac: str) -> dict[str, Any]:
@@ -143,9 +143,9 @@ def _features(name: str, offloads: Collection[str]) -> dict[str, dict[str, bool]
     return {offload: told[offload] for offload in offloads if offload in told}
 
 
-def _set_sysctl(key: str, wanted: str) -> None:
+def _set_sysctl(key: str, wanted: str, settings: Path) -> None:
     """Write a kernel setting, unless it is already so (in a container /proc/sys can only be read)."""
-    path = SETTINGS / key
+    path = settings / key
     if not path.exists() and key.startswith("net/ipv6/"):
         return  # a kernel without IPv6 has nothing to turn off
     if path.read_text().strip() == wanted:

@@ -244,6 +244,25 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """What the server's log says of a trial's answers, for workloads of which it keeps one (nginx/answers.py).
+
+    `count` had a status of 2xx or 3xx, and `others` another one, or their client had gone. Of `count` the connections
+    had `resumed` a session, the request came `early`, before the handshake's end, or had to wait (`waited`): so long
+    from its arrival to the beginning of its answer, by the server's clock.
+    """
+
+    count: int
+    others: int
+    resumed: int
+    early: int
+    waited: int
+    shortest_wait_s: float | None = None
+    median_wait_s: float | None = None
+    longest_wait_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """How many processors the host has, and how long they were busy, all together; niced work counts as none."""
 

@@ -19,57 +19,57 @@ USED_S = {"usage_usec": 1e-6}
 MEMORY = ("/memory.max", "/memory/memory.limit_in_bytes")
 
 
-def kept_waiting() -> Processors:
+def kept_waiting(cgroups: str = CGROUPS, pressure: str = PRESSURE) -> Processors:
     """What this container used of the processors, and how long it was kept from them."""
     return Processors(
         clock_s=time.monotonic(),
-        cpu_s=_stat_s(USED_S) or _usage_s(),
-        throttled_s=_stat_s(THROTTLED_S),
-        pressure_s=_total_s(f"{CGROUPS}/cpu.pressure", "full"),
-        host_pressure_s=_total_s(PRESSURE, "some"),
+        cpu_s=_stat_s(cgroups, USED_S) or _usage_s(cgroups),
+        throttled_s=_stat_s(cgroups, THROTTLED_S),
+        pressure_s=_total_s(f"{cgroups}/cpu.pressure", "full"),
+        host_pressure_s=_total_s(pressure, "some"),
     )
 
 
-def machine() -> Machine:
+def machine(stat: str = STAT) -> Machine:
     """The host's processors, and how long they were busy since its start."""
-    total, *each = (line.split()[1:] for line in _read(STAT).splitlines() if line.startswith("cpu"))
+    total, *each = (line.split()[1:] for line in _read(stat).splitlines() if line.startswith("cpu"))
     return Machine(len(each), sum(int(total[column]) for column in BUSY_COLUMNS) / os.sysconf("SC_CLK_TCK"))
 
 
-def limits() -> dict[str, str]:
+def limits(cgroups: str = CGROUPS) -> dict[str, str]:
     """{"quota", "weight", "processors", "memory"} of this container, as texts; "none" for what is not limited here."""
     return {
-        "quota": _quota(),
-        "weight": _first("cpu.weight", "cpu.shares"),
+        "quota": _quota(cgroups),
+        "weight": _first(cgroups, "cpu.weight", "cpu.shares"),
         "processors": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
-        "memory": next((text for name in MEMORY if (text := _read(CGROUPS + name))), "none"),
+        "memory": next((text for name in MEMORY if (text := _read(cgroups + name))), "none"),
     }
 
 
-def _quota() -> str:
+def _quota(cgroups: str) -> str:
     """`30000 of 100000 us`, or "none"."""
     for place in PLACES:
-        limit, _, period = _read(f"{CGROUPS}{place}/cpu.max").partition(" ")  # version 2
-        limit = limit or _read(f"{CGROUPS}{place}/cpu.cfs_quota_us")
+        limit, _, period = _read(f"{cgroups}{place}/cpu.max").partition(" ")  # version 2
+        limit = limit or _read(f"{cgroups}{place}/cpu.cfs_quota_us")
         if limit not in ("", "max", "-1"):
-            return f"{limit} of {period or _read(f'{CGROUPS}{place}/cpu.cfs_period_us')} us"
+            return f"{limit} of {period or _read(f'{cgroups}{place}/cpu.cfs_period_us')} us"
     return "none"
 
 
-def _first(*names: str) -> str:
-    return next((text for place in PLACES for name in names if (text := _read(f"{CGROUPS}{place}/{name}"))), "none")
+def _first(cgroups: str, *names: str) -> str:
+    return next((text for place in PLACES for name in names if (text := _read(f"{cgroups}{place}/{name}"))), "none")
 
 
-def _usage_s() -> float | None:
+def _usage_s(cgroups: str) -> float | None:
     """As version 1 has it, in a file of its own."""
-    text = _read(f"{CGROUPS}/cpuacct/cpuacct.usage") or _read(f"{CGROUPS}/cpu,cpuacct/cpuacct.usage")
+    text = _read(f"{cgroups}/cpuacct/cpuacct.usage") or _read(f"{cgroups}/cpu,cpuacct/cpuacct.usage")
     return int(text) / 1e9 if text else None
 
 
-def _stat_s(units_s: Mapping[str, float]) -> float | None:
+def _stat_s(cgroups: str, units_s: Mapping[str, float]) -> float | None:
     """The line of cpu.stat that has one of these names, in seconds; None where there is none."""
     for place in PLACES:
-        for line in _read(f"{CGROUPS}{place}/cpu.stat").splitlines():
+        for line in _read(f"{cgroups}{place}/cpu.stat").splitlines():
             name, _, number = line.partition(" ")
             if name in units_s:
                 return int(number) * units_s[name]

@@ -1,12 +1,17 @@
-"""What every test shares: markers by folder, the quick rings first, and reproducible property tests."""
+"""What every test shares: rings by folder, the quick ones first, and reproducible property tests."""
 
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import configuration, settings
+
+from headwind.stops import STOPS
+from tests.rings import RINGS
 
 NET = Path(__file__).parent / "net"
 
@@ -18,20 +23,38 @@ settings.load_profile("headwind")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`make test` asks for one ring after the other, `make test-kernels` for the long form of what concerns kernels."""
-    parser.addoption("--ring", choices=("pure", "net"), help="only what needs no Docker, or only tests/net")
+    parser.addoption("--ring", choices=RINGS, help="only tests of this ring (tests/rings.py)")
     parser.addoption("--tally", type=Path, help="where to write how many tests passed, failed, ..., as JSON")
     parser.addoption("--kernels", action="store_true", help="tests/net with each of the kernels that people have")
 
 
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """The lab takes over signals; the tests' own come back."""
+    before = {number: signal.getsignal(number) for number in STOPS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Everything in tests/net is marked `net` and runs last: a slip in pure code shows after seconds."""
-    rings: dict[str, list[pytest.Item]] = {"pure": [], "net": []}
+    rings: dict[str, list[pytest.Item]] = {ring: [] for ring in RINGS}
     for item in items:
-        rings["net" if item.path.is_relative_to(NET) else "pure"].append(item)
-    for item in rings["net"]:
+        rings[ring_of(item)].append(item)
+    for item in rings["beside"] + rings["net"]:
         item.add_marker("net")
+    # What shares a testbed comes last: it comes up when everything that brings up its own is through.
+    rings["net"].sort(key=lambda item: "bed" in getattr(item, "fixturenames", ()))
     only = config.getoption("--ring")
-    items[:] = rings[only] if only else rings["pure"] + rings["net"]
+    items[:] = rings[only] if only else [item for ring in rings.values() for item in ring]
+
+
+def ring_of(item: pytest.Item) -> str:
+    """Of tests/net, what is marked `beside` may run while other tests do, unless it is `timed` all the same."""
+    if not item.path.is_relative_to(NET):
+        return "pure"
+    return "beside" if item.get_closest_marker("beside") and not item.get_closest_marker("timed") else "net"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -10,8 +10,9 @@ import hashlib
 import itertools
 import json
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,9 +20,12 @@ from typing import Any
 
 from client.agent import fetch_of
 from headwind.arm import H3, PLAIN, Arm
+from headwind.cli.means import Means
+from headwind.clock import CLOCK, Clock
 from headwind.model import Block, Condition, Trial
 from headwind.proof.expectation import stationary_loss
-from headwind.testbed.agent import Agent, AgentDied, Request
+from headwind.testbed.agent import Agent, AgentDied, AgentError, Request
+from headwind.testbed.images import Images
 from headwind.testbed.operations import Operation
 from headwind.testbed.testbed import Addresses, Testbed
 from headwind.workloads.h2load import H2load
@@ -57,6 +61,9 @@ class Sabotage:
     shortened: bool = False  # answers end a byte too early
     altered: bool = False  # an object has other bytes, as many as it should
     unfetched: bool = False  # nothing comes when the client fetches for comparison
+    session: str = ""  # what the server sees instead of the asked session; "late": early data comes too late
+    workers: int = 0  # that nginx has instead of those it was told to have
+    hasty: bool = False  # the server answers at once, although it was to wait
     congestion: str = ""  # what the client's sockets have instead of what their route says
     at: Sequence[int] = ()  # runs of the client that are hit; empty: all
 
@@ -82,6 +89,7 @@ class World:
     silence_s: float = 0.02  # the longest time without a frame while a client runs
     noise_ratio: float = 0.1  # how far a client's time may lie from the usual one
     nginx: int = 1
+    workers: int = 1  # of it
     load: float | None = None  # processors that each host keeps busy while the client runs; None: nobody tells
     pressure: float = 0.0  # share of that time in which something waits for a processor
     machine_busy: float = 0.8  # share of the machine's processors, niced work not counted
@@ -92,15 +100,21 @@ class World:
     netem: dict[str, dict[str, int]] = field(default_factory=dict)
     asked: list[dict[str, Any]] = field(default_factory=list)  # of each run of the client
     congestion: dict[str, str] = field(default_factory=lambda: dict.fromkeys(("client", "server"), "cubic"))
+    lacking: set[str] = field(default_factory=set)  # congestion controls that the server has not got
     dead: set[str] = field(default_factory=set)
     # What a program but h2load leaves in its folder, from its command and the time that it takes, by the file's name.
     programs: dict[str, Callable[[list[str], float, Path], None]] = field(default_factory=dict)
     late_trains: int | None = None  # how many of each direction's first trains a late delay line delays; None: all
+    vanishing_trains: int | None = None  # of how many of each direction's first trains datagrams are lost; None: all
 
     @property
     def broken(self) -> Sabotage:
         """The sabotage of this run of the client; a harmless one when it is not hit."""
         return self.sabotage if self.sabotage.hits(self.runs) else Sabotage()
+
+    def wait(self, pause_s: float) -> None:
+        """Time passes."""
+        self.clock_s += pause_s
 
     @property
     def processors(self) -> dict[str, Any]:
@@ -175,6 +189,8 @@ class FakeAgent(Agent):
         return {}
 
     def do_use_congestion(self, congestion: str) -> dict[str, Any]:
+        if self.name == "server" and congestion in self.world.lacking:
+            raise AgentError(f"{self.name}: use_congestion: no such thing")
         self.world.congestion[self.name] = congestion
         return {"congestion": congestion}
 
@@ -195,13 +211,18 @@ class FakeAgent(Agent):
     def _sender(self) -> str:
         return ADDRESSES.host("server" if self.name == "client" else "client", 10)
 
+    def _is_among_the_first(self, trains: int | None) -> bool:
+        """Whether this train of the direction is one of so many; None: each is."""
+        return trains is None or self.trains < trains
+
     def do_train_seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool) -> dict[str, Any]:
         assert timeout_s > 0
         direction = Direction.DOWNLINK if self.name == "client" else Direction.UPLINK
         link, rng = self.world.profile.link(direction), random.Random(nonce)
         assert missing_took_time == bool(link.corrupt or link.reorder)
-        arrived = round(expect * (1 - stationary_loss(link.loss)[0])) - self.world.broken.vanishing
-        late = self.world.broken.late and (self.world.late_trains is None or self.trains < self.world.late_trains)
+        vanishing = self.world.broken.vanishing if self._is_among_the_first(self.world.vanishing_trains) else 0
+        arrived = round(expect * (1 - stationary_loss(link.loss)[0])) - vanishing
+        late = self.world.broken.late and self._is_among_the_first(self.world.late_trains)
         self.trains += 1
         delay_s = (link.delay.delay_s if link.delay else 0) + (0.02 if late else 0) + 0.0002
         jitter_s = link.delay.jitter_s if link.delay else 0.0
@@ -246,14 +267,27 @@ class FakeServer(FakeAgent):
         self.world.provided.append(path)
         return {"made": is_on_demand(path)}
 
-    def do_restart_workers(self) -> dict[str, Any]:
-        return {"workers": [10]}
+    def do_restart_workers(self, workers: int) -> dict[str, Any]:
+        self.world.workers = workers
+        return {"workers": list(range(workers))}
 
     def do_windows(self, port: int) -> dict[str, Any]:
-        return {"http3_stream_buffer_bytes": {443: 16 << 20, 8443: 64 << 10}[port]}
+        return {"http3_stream_buffer_bytes": {443: 16 << 20, 444: 16 << 20, 8443: 64 << 10, 8444: 64 << 10}[port]}
+
+    def do_answers(self) -> dict[str, Any]:
+        """Of the last run of the client, as far as it came."""
+        asked, broken = self.world.asked[-1], self.world.comparing
+        wait = re.match(r"/after/(\d+)ms/", asked["path"])
+        count = asked.get("requests", 1) - broken.failed
+        wait_s = None if wait is None or broken.hasty else int(wait[1]) / 1000
+        waits = dict.fromkeys(("shortest_wait_s", "median_wait_s", "longest_wait_s"), wait_s)
+        session = broken.session or asked.get("session", "new")
+        sessions = {"resumed": count * (session != "new"), "early": count * (session == "early")}
+        return {"count": count, "others": 0, **sessions, "waited": count if wait_s else 0, **waits}
 
     def do_health(self) -> dict[str, Any]:
-        return {"master": self.world.nginx, "workers": [10], "master_started_s": 1.0}
+        workers = self.world.broken.workers or self.world.workers
+        return {"master": self.world.nginx, "workers": list(range(workers)), "master_started_s": 1.0}
 
 
 class FakeClient(FakeAgent):
@@ -328,11 +362,27 @@ class FakeClient(FakeAgent):
 
 
 @contextmanager
-def fake_testbed(world: World) -> Iterator[Testbed]:
+def fake_testbed(world: World, clock: Clock = CLOCK) -> Iterator[Testbed]:
     """A Testbed whose agents answer from `world`."""
     world.dead.clear()
     client, server, router = FakeClient("client", world), FakeServer("server", world), FakeRouter("router", world)
-    yield Testbed(client, server, router, ADDRESSES, "fake", name=f"fake-{next(NUMBERS)}")
+    yield Testbed(client, server, router, ADDRESSES, "fake", name=f"fake-{next(NUMBERS)}", clock=clock)
+
+
+IMAGES = Images("tag", {"server": "sha256:1", "client": "sha256:2", "impair": "sha256:3"}, "docker", False, 0.0)
+
+
+def no_redrawing(*_: object) -> Callable[[], None]:
+    """For runs of many blocks, of which a test reads the last report only: each takes longer to draw than to run."""
+    return lambda: None
+
+
+def fake_means(up: Callable[[], AbstractContextManager[Testbed]], **others: Any) -> Means:
+    """What `lab.main` needs to run on fake testbeds, which `up` makes; nothing asks Docker for anything."""
+    given: dict[str, Any] = {
+        "sweep": lambda *_: 0, "ensure_images": lambda _: IMAGES, "up": lambda *_: up(), **others
+    }  # fmt: skip
+    return Means(**given)
 
 
 def a_trial(profile: Profile = BAD, arm: Arm = H3) -> Trial:

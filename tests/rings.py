@@ -1,7 +1,8 @@
 """Runs all tests: the pure rings side by side, then the real network with nothing beside it, and adds them up.
 
-`python -m tests.rings [what pytest takes]`. What runs on real containers measures times and has the machine for itself.
-It ends with one summary of both in pytest's own form, and with the status of the first that failed.
+`python -m tests.rings [what pytest takes]`. What runs on real containers measures times and has the machine for itself;
+only what is marked `beside`, in which nothing depends on a time, runs while the pure rings do. It ends with one summary
+of all in pytest's own form, and with the status of the first that failed.
 """
 
 from __future__ import annotations
@@ -13,22 +14,35 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-RINGS = {"pure": ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"), "net": ()}
+RINGS = {"pure": ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"), "beside": (), "net": ()}
+STAGES = (("pure", "beside"), ("net",))  # what runs at the same time
 KINDS = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")  # in the order of pytest's summary
 WIDTH = 80
 
+Run = Callable[[Sequence[Sequence[str]]], list[int]]
 
-def run(ring: str, arguments: Sequence[str], tally: Path) -> int:
-    """One pytest; its status."""
-    command = [sys.executable, "-m", "pytest", "--ring", ring, "--tally", str(tally), *RINGS[ring], *arguments]
-    with subprocess.Popen(command) as process:
-        return process.wait()
+
+def run(commands: Sequence[Sequence[str]]) -> list[int]:
+    """Run commands at the same time; their status. What all but the first say comes when all have ended."""
+    with ExitStack() as opened:
+        later = [opened.enter_context(tempfile.TemporaryFile()) for _ in commands[1:]]
+        processes = [
+            opened.enter_context(subprocess.Popen(command, stdout=out, stderr=out))
+            for command, out in zip(commands, (None, *later), strict=True)
+        ]
+        codes = [process.wait() for process in processes]
+        for out in later:
+            out.seek(0)
+            sys.stdout.write(out.read().decode(errors="replace"))
+            sys.stdout.flush()
+    return codes
 
 
 def summary(tallies: Sequence[Mapping[str, int]], seconds: float) -> str:
@@ -46,15 +60,18 @@ def status(codes: Sequence[int]) -> int:
     return next((code for code in ran if code), 0) if ran else int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run both; after an interrupt the second does not begin."""
-    signal.signal(signal.SIGINT, lambda *_: None)  # the pytest that runs has it as well, and cleans up
+def main(arguments: Sequence[str], run: Run = run) -> int:
+    """Run all; after an interrupt the next stage does not begin."""
+    signal.signal(signal.SIGINT, lambda *_: None)  # each pytest that runs has it as well, and cleans up
     codes, start = list[int](), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         files = {ring: Path(folder) / ring for ring in RINGS}
-        for ring, file in files.items():
-            codes.append(run(ring, arguments, file))
-            if codes[-1] == pytest.ExitCode.INTERRUPTED:
+        for stage in STAGES:
+            codes += run([
+                [sys.executable, "-m", "pytest", "--ring", ring, "--tally", str(files[ring]), *RINGS[ring], *arguments]
+                for ring in stage
+            ])  # fmt: skip
+            if pytest.ExitCode.INTERRUPTED in codes:
                 break
         told = [json.loads(file.read_text()) for file in files.values() if file.exists()]
     sys.stdout.write(f"{summary(told, time.monotonic() - start)}\n")

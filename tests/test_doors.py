@@ -167,8 +167,8 @@ def test_pure_modules_do_no_input_or_output(module: str) -> None:
 # The rooms of headwind/, each of which may import those before it. Nouns come first; then what is measured is read,
 # proven, brought up, tried, judged and shown. (Files that lie beside the rooms are for all that come after them.)
 ROOMS = (
-    "settings", "metric", "arm", "model", "errors", "observed", "format", "matrix", "workloads", "proof", "testbed",
-    "trial", "verdicts", "plan", "cluster", "run", "report", "cli",
+    "settings", "metric", "arm", "model", "errors", "observed", "format", "clock", "stops", "matrix", "workloads",
+    "proof", "testbed", "trial", "verdicts", "plan", "cluster", "run", "report", "cli",
 )  # fmt: skip
 # What a matrix may name is one list, and lies there; an arm may override the keys of each.
 LISTS_OF_KINDS = {("headwind.matrix.document", "workloads"), ("headwind.matrix.arms", "workloads")}

@@ -1,13 +1,15 @@
-"""`make test`: two calls of pytest, one sum."""
+"""`make test`: several calls of pytest, one sum."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.rings import RINGS, status, summary
+from tests.rings import RINGS, main, run, status, summary
 
 ROOT = Path(__file__).parent.parent
 
@@ -29,5 +31,45 @@ def test_a_ring_without_a_test_is_no_failure_unless_both_are(codes: list[int], e
     assert status(codes) == expected
 
 
-def test_nothing_runs_beside_the_real_network() -> None:
-    assert RINGS["net"] == ()
+def rings_of(stages: list[list[Sequence[str]]]) -> list[list[str]]:
+    return [[command[command.index("--ring") + 1] for command in commands] for commands in stages]
+
+
+@pytest.mark.usefixtures("signals")
+def test_nothing_runs_beside_the_real_network(capsys: pytest.CaptureFixture[str]) -> None:
+    stages: list[list[Sequence[str]]] = []
+
+    def run(commands: Sequence[Sequence[str]]) -> list[int]:
+        stages.append(list(commands))
+        for command in commands:
+            Path(command[command.index("--tally") + 1]).write_text('{"passed": 7}')
+        return [0] * len(commands)
+
+    assert main(["-k", "word"], run) == 0
+    assert rings_of(stages) == [["pure", "beside"], ["net"]]
+    assert all(list(command[-2:]) == ["-k", "word"] for commands in stages for command in commands)
+    assert RINGS["net"] == (), "one test at a time"
+    assert " 21 passed in " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("signals")
+def test_after_an_interrupt_the_real_network_does_not_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    stages: list[list[Sequence[str]]] = []
+
+    def run(commands: Sequence[Sequence[str]]) -> list[int]:
+        stages.append(list(commands))
+        return [2, 0]
+
+    assert main([], run) == 2
+    assert rings_of(stages) == [["pure", "beside"]]
+    assert "no tests ran" in capsys.readouterr().out
+
+
+def test_what_runs_at_the_same_time_is_heard_one_after_the_other(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The first waits for the second, which would not begin if it had to wait for the first."""
+    os.mkfifo(meeting := tmp_path / "meeting")
+    first, second = f"cat {meeting} >/dev/null; echo first", f"echo second; echo >{meeting}; exit 3"
+    assert run([["sh", "-c", first], ["sh", "-c", second]]) == [0, 3]
+    assert capfd.readouterr().out.split() == ["first", "second"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from headwind.errors import HeadwindError, UsageError
 
 if TYPE_CHECKING:
+    from headwind.cli.means import Means
     from headwind.cluster.far_lane import FarLane
     from headwind.cluster.link import Link
     from headwind.cluster.messages import Host, Order
     from headwind.model import Matrix
     from headwind.run.journal import Run
+    from headwind.testbed.docker import Say
     from headwind.trial.lanes import Lanes
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,9 @@ class Bench:
 
 
 @contextmanager
-def bench_far(matrix: Matrix, address: str, engine: str, earlier: Run | None, say: Say) -> Iterator[Bench]:
+def bench_far(
+    matrix: Matrix, address: str, engine: str, earlier: Run | None, say: Say, patience_s: float
+) -> Iterator[Bench]:
     """The lanes of all stations that a scheduler knows, as far as they are alike. Raises HeadwindError without any."""
     from headwind.cluster.admission import admitted
     from headwind.cluster.link import Link
@@ -41,7 +43,7 @@ def bench_far(matrix: Matrix, address: str, engine: str, earlier: Run | None, sa
     from headwind.testbed.docker import ROOT
     from headwind.trial.lanes import Lanes
 
-    with Link(address) as link:
+    with Link(address, patience_s) as link:
         hosts, refused = link.hosts(matrix.lanes)
         taken, unlike = admitted(hosts, code_digest(ROOT), earlier.environment if earlier else None)
         up = _opened(link, taken, matrix, engine, refused := {**refused, **unlike})
@@ -63,7 +65,7 @@ def _opened(
 ) -> list[tuple[FarLane, Host]]:
     """The first lane of each host, up; what does not come up, or has another engine than the first, is refused."""
     from headwind.cluster.far_lane import FarLane
-    from headwind.plan.arms import refuse_arms
+    from headwind.plan.arms import refuse
     from headwind.plan.capacity import check_capacity
 
     order = _order(matrix, engine)
@@ -76,7 +78,7 @@ def _opened(
         except HeadwindError as error:
             refused[host.name] = str(error)
             continue
-        refuse_arms(matrix, opened.refused_arms)
+        refuse(matrix, opened.refused)
         check_capacity(matrix, lane.facts["ceiling"], ())
         engine = lane.engine  # never mixed
         up.append((lane, host))
@@ -85,10 +87,11 @@ def _opened(
 
 def _order(matrix: Matrix, engine: str) -> Order:
     from headwind.cluster.messages import Order
+    from headwind.plan.arms import asked_of_tcp
 
     profiles = tuple({condition.profile.name: condition.profile for condition in matrix.conditions}.values())
     return Order(uuid.uuid4().hex, 1, engine, matrix.timeout_s, matrix.settings, matrix.congestion, profiles,
-                 matrix.arms)  # fmt: skip
+                 asked_of_tcp(matrix))  # fmt: skip
 
 
 def _numbered(order: Order, number: int, engine: str) -> Order:
@@ -107,25 +110,24 @@ def _environment(up: list[tuple[FarLane, Host]], refused: Mapping[str, str]) -> 
     }  # fmt: skip
 
 
-def work(address: str, name: str | None, say: Say) -> None:
+def work(address: str, name: str | None, say: Say, means: Means) -> None:
     """Offer this machine to the runs of a scheduler, until interrupted; testbeds are then taken down."""
     from headwind.cli.doctor import host_facts, lanes_here
     from headwind.cluster.link import serve
     from headwind.cluster.messages import Host
     from headwind.cluster.station import Station, code_digest
     from headwind.testbed.docker import ROOT
-    from headwind.testbed.images import ensure_images
-    from headwind.testbed.testbed import Testbed, sweep
 
     if not address.strip():
         raise UsageError("worker: the address of a scheduler is needed, such as tcp://lab:8786")
-    sweep(say)
-    images, facts, called = ensure_images(say), host_facts(), name or os.uname().nodename
+    means.sweep(say, False)
+    images, facts, called = means.ensure_images(say), host_facts(), name or os.uname().nodename
     code = code_digest(ROOT)
     station = Station(
         called,
         lambda asked: Host(called, code, images.ids, facts, lanes_here(asked)),
-        lambda order: Testbed.up(images.tag, order.congestion, order.engine, say, order.profiles),
+        lambda order: means.up(images.tag, order.congestion, order.engine, say, order.profiles),
+        busy_s=means.busy_s,
     )
     try:
         serve(address, called, station, say)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from headwind.format import blocks_text
 
 if TYPE_CHECKING:
+    from headwind.cli.means import Means
     from headwind.model import Matrix
     from headwind.run.journal import Run
 
@@ -29,8 +30,13 @@ def matrix_path(options: argparse.Namespace) -> Path:
 
 
 def with_options(matrix: Matrix, options: argparse.Namespace) -> Matrix:
-    """The matrix with the budget and the lanes that the command line asks for instead of its own."""
-    matrix = with_budget(matrix, options.budget)
+    """The matrix with the size, the budget and the lanes that the command line asks for instead of its own."""
+    return with_budget(with_size(matrix, options), options.budget)
+
+
+def with_size(matrix: Matrix, options: argparse.Namespace) -> Matrix:
+    """The same but for the budget."""
+    matrix = matrix.in_short() if options.smoke else matrix
     return matrix if options.lanes is None else replace(matrix, lanes=options.lanes)
 
 
@@ -44,6 +50,14 @@ def with_budget(matrix: Matrix, budget_s: float | None) -> Matrix:
         number = blocks_text(matrix.repeat)
         raise UsageError(f"--budget: this matrix asks for {number}, neither more nor less; write repeat: {{min, max}}")
     return replace(matrix, repeat=replace(matrix.repeat, budget_s=budget_s))
+
+
+def means_of(options: argparse.Namespace) -> Means:
+    """What was brought along instead of this machine's Docker and clock, or these."""
+    from headwind.cli.means import Means
+
+    brought: Means | None = options.means
+    return brought or Means()
 
 
 def reports_folder(options: argparse.Namespace) -> Path:
@@ -110,6 +124,26 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
     print(f"report: {write_page(output or several_path(runs), page)}")
 
 
+def command_published(options: argparse.Namespace) -> int:
+    """Set what articles published beside what runs found, in one document."""
+    from headwind.cli.experiments import overview
+    from headwind.matrix.reader import load_matrix
+    from headwind.report.files import write_page
+    from headwind.report.formats.published_md import published_md
+    from headwind.run.data import RunData
+    from headwind.run.journal import Run
+
+    matrices = [load_matrix(path) for path in sorted((ROOT / "experiments").glob("*.yaml"))]
+    folders = [Path(folder) for folder in options.run]
+    with ExitStack() as opened:
+        runs = [RunData.of(opened.enter_context(Run.open(folder))) for folder in folders]
+    output = Path(options.write) if options.write else None
+    is_page = output is not None and output.suffix == ".html"
+    document = overview(matrices, runs, folders, output.parent) if output and is_page else published_md(matrices, runs)
+    print(f"written: {write_page(output, document)}" if output else document)
+    return 0
+
+
 def command_compare(options: argparse.Namespace) -> int:
     """Say which protocols got better or worse from one run to another; exits with 3 when one got worse."""
     from headwind.cli.progress import console
@@ -154,7 +188,8 @@ def command_plan(options: argparse.Namespace) -> int:
     from headwind.cli.progress import console
     from headwind.matrix.reader import load_matrix
 
-    print_plan(load_matrix(matrix_path(options)), Path(options.reports), console())
+    matrix = load_matrix(matrix_path(options))
+    print_plan(matrix.in_short() if options.smoke else matrix, Path(options.reports), console())
     return 0
 
 
@@ -196,16 +231,26 @@ def command_worker(options: argparse.Namespace) -> int:
     """Offer this machine's lanes to runs with --cluster, until Ctrl-C."""
     from headwind.cli.cluster import work
 
-    work(options.address, options.name, lambda text: print(text, flush=True))
+    work(options.address, options.name, lambda text: print(text, flush=True), means_of(options))
     return 0
 
 
 def command_down(options: argparse.Namespace) -> int:
     """Remove what earlier runs left: containers and networks."""
-    from headwind.testbed.testbed import sweep
-
-    print(f"{sweep(print, include_living=options.all)} testbeds removed")
+    print(f"{means_of(options).sweep(print, options.all)} testbeds removed")
     return 0
+
+
+def _how_to_measure(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--engine", choices=ENGINES, default="auto", help="which netem impairs")
+    command.add_argument("--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h")
+    command.add_argument(
+        "--lanes", metavar="N", type=lanes, help="testbeds side by side, or `auto` (default: as the matrix says)"
+    )
+    command.add_argument(
+        "--cluster", metavar="ADDRESS", help="run on the workers of this dask scheduler, such as tcp://lab:8786"
+    )
+    command.add_argument("-v", "--verbose", action="store_true", help="a line for each trial, too")
 
 
 def parse(arguments: list[str], description: str, commands_: Mapping[str, Command]) -> argparse.Namespace:
@@ -216,22 +261,19 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         command = commands.add_parser(name, help=(function.__doc__ or "").rstrip("."), description=function.__doc__)
         if name in ("run", "plan", "validate"):
             command.add_argument("matrix", nargs="?", help="the matrix file (default: matrix.yaml)")
-        if name in ("run", "plan"):
+        if name in ("run", "plan", "experiments"):
             command.add_argument("--reports", default=str(ROOT / "reports"), help="where run folders are kept")
-    commands.choices["run"].add_argument("--engine", choices=ENGINES, default="auto", help="which netem impairs")
+            command.add_argument(
+                "--smoke", action="store_true", help="one block of each condition that the matrix names under `smoke`"
+            )
+        if name in ("run", "experiments"):
+            _how_to_measure(command)
     commands.choices["run"].add_argument("--resume", metavar="RUN", help="go on with this run folder")
-    commands.choices["run"].add_argument(
-        "--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h"
-    )
-    commands.choices["run"].add_argument(
-        "--lanes", metavar="N", type=lanes, help="testbeds side by side, or `auto` (default: as the matrix says)"
-    )
-    commands.choices["run"].add_argument(
-        "--cluster", metavar="ADDRESS", help="run on the workers of this dask scheduler, such as tcp://lab:8786"
+    commands.choices["experiments"].add_argument(
+        "matrix", nargs="*", help="matrix files (default: all of experiments/ that carry figures of an article)"
     )
     commands.choices["worker"].add_argument("address", metavar="ADDRESS", help="of a dask scheduler (`dask scheduler`)")
     commands.choices["worker"].add_argument("--name", help="what reports call this machine (default: its own name)")
-    commands.choices["run"].add_argument("-v", "--verbose", action="store_true", help="a line for each trial, too")
     commands.choices["compare"].add_argument("earlier", metavar="RUN_A", help="a run folder")
     commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
     commands.choices["compare"].add_argument(
@@ -246,11 +288,17 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     for command in (commands.choices["run"], report):
         command.add_argument("--junit", action="store_true", help="write junit.xml as well, for CI")
         command.add_argument("--full", action="store_true", help="print every figure and comparison, too")
+    published = commands.choices["published"]
+    published.add_argument(
+        "run", nargs="*", metavar="RUN", help="a run folder; of several the last that measured a row"
+    )
+    published.add_argument("--write", metavar="FILE", help="write it there: docs/published.md, or a page.html")
     commands.choices["down"].add_argument("--all", action="store_true", help="also of labs that are still running")
     return parser.parse_args(arguments)
 
 
 COMMANDS: dict[str, Command] = {
     "plan": command_plan, "validate": command_validate, "report": command_report, "compare": command_compare,
+    "published": command_published,
     "profiles": command_profiles, "doctor": command_doctor, "worker": command_worker, "down": command_down,
 }  # fmt: skip

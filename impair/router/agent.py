@@ -10,7 +10,8 @@ import ipaddress
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 from impair import interface
 from impair.ability import Ability
 from impair.fingerprint import fingerprint
-from impair.messages import FarEnds, NetemState, PortFrames, Processors, RouterCounters, RouterHello
+from impair.messages import FarEnds, NetemState, Port, PortFrames, Processors, RouterCounters, RouterHello
 from impair.plain import oddities
 from impair.processors import kept_waiting
 from impair.profile import Delay, Direction, Link, Profile
@@ -53,14 +54,31 @@ class Launcher:
         return largest_s if self.processors else None
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a router does to the machine that it runs on, and looks up there."""
+
+    netem: Callable[[], Netem] = Netem
+    try_netem: Callable[[Iterable[Profile]], Ability] = try_netem
+    describe: Callable[[str], Port] = interface.describe
+    frame_counters: Callable[[], Frames] = interface.frame_counters
+    forward: Callable[[], None] = interface.forward
+    set_up: Callable[[str, str, str, str], None] = interface.set_up
+    fingerprint: Callable[..., dict[str, str]] = fingerprint
+
+
 class Router:
     """Two ports and a netem on each; every public method is an operation that the lab may ask for."""
 
-    def __init__(self, engine: str, interfaces: Mapping[str, str], launcher: Launcher | None = None) -> None:
+    def __init__(
+        self, engine: str, interfaces: Mapping[str, str], launcher: Launcher | None = None,
+        machine: Machine = Machine(),
+    ) -> None:  # fmt: skip
         self._engine = engine
         self._ports = dict(interfaces)  # side -> interface
         self._launcher = launcher or Launcher()
-        self._netem = Netem()
+        self._machine = machine
+        self._netem = machine.netem()
         self._applied: dict[Direction, Link] = {}
         self._networks: list[str] = []
 
@@ -71,7 +89,7 @@ class Router:
 
     @cached_property
     def _ability(self) -> Ability:
-        return try_netem(())
+        return self._machine.try_netem(())
 
     @cached_property
     def _pulse(self) -> Pulse:
@@ -79,12 +97,12 @@ class Router:
 
     def probe(self, profiles: Sequence[Mapping[str, Any]] = ()) -> Ability:
         """What the kernel's netem can do, found by trying, and which of `profiles` (as JSON) it refuses."""
-        return try_netem(Profile.from_json(profile) for profile in profiles)
+        return self._machine.try_netem(Profile.from_json(profile) for profile in profiles)
 
     def hello(self) -> RouterHello:
         """What this router is; the watch for standstills begins."""
         self._largest_gap_s()
-        described = {side: interface.describe(name) for side, name in self._ports.items()}
+        described = {side: self._machine.describe(name) for side, name in self._ports.items()}
         return RouterHello(os.uname().release, self._engine, self._ability.counters, self._ability.seed, described)
 
     def setup(
@@ -95,9 +113,9 @@ class Router:
         The gateways are addresses with a prefix length, `neighbours` {side: {"ip", "mac"}} the two endpoints.
         Everything is read back; raises InterfaceError where it is not as asked.
         """
-        interface.forward()
+        self._machine.forward()
         for side, gateway in (("client", client_gateway), ("server", server_gateway)):
-            interface.set_up(self._ports[side], gateway, neighbours[side]["ip"], neighbours[side]["mac"])
+            self._machine.set_up(self._ports[side], gateway, neighbours[side]["ip"], neighbours[side]["mac"])
             self._networks.append(str(ipaddress.ip_interface(gateway).network))
         return self.hello()
 
@@ -152,7 +170,7 @@ class Router:
 
     def fingerprint(self) -> dict[str, str]:
         """See impair/fingerprint.py; the queueing disciplines are the directions, new with every `apply`."""
-        return fingerprint(roots=False, transport=False)
+        return self._machine.fingerprint(roots=False, transport=False)
 
     def _largest_gap_s(self) -> float:
         """The shorter of what was seen inside and outside.
@@ -170,9 +188,9 @@ class Router:
         both, so there it is tried a few times to read them while nothing comes in.
         """
         for attempt in count(1):
-            before = interface.frame_counters()
+            before = self._machine.frame_counters()
             readings = {direction: self._netem.read(self._ports[direction.receiver]) for direction in Direction}
-            after = interface.frame_counters()
+            after = self._machine.frame_counters()
             quiet = all(after[name].rx_frames == before[name].rx_frames for name in self._ports.values())
             if quiet or self._ability.counters or attempt == READ_TRIES:
                 return before, readings, after
@@ -185,7 +203,7 @@ def _shown(reading: Reading, written: Delay | None) -> NetemState:
     return NetemState(options.link(distribution), options.limit, reading.counters, unverified, options.seed)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a router: `--client-subnet CIDR --server-subnet CIDR`, or `--client-port NAME --server-port NAME`."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     for side in SIDES:
@@ -194,7 +212,7 @@ def main() -> None:
         group.add_argument(f"--{side}-port", metavar="INTERFACE")
     parser.add_argument("--engine", choices=("kernel", "uml"), default="kernel")
     parser.add_argument("--mailbox", type=Path, help="where requests are, if standard input only rings for them")
-    given = vars(parser.parse_args())
+    given = vars(parser.parse_args(arguments))
     try:
         interfaces = {side: given[f"{side}_port"] or interface.interface_in(given[f"{side}_subnet"]) for side in SIDES}
     except interface.InterfaceError as error:

@@ -12,7 +12,7 @@ import ctypes
 import json
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -26,7 +26,7 @@ DEVICE = "lo"
 TRIED_SEED = 0x4845414457494E44  # any number that the kernel would not choose
 
 
-def try_netem(profiles: Iterable[Profile] = EVERY_KIND) -> Ability:
+def try_netem(profiles: Iterable[Profile] = EVERY_KIND, netem: Callable[[], Netem] = Netem) -> Ability:
     """Try netem, and each of `profiles`, on the loopback interface of a throw-away network namespace.
 
     A container may not make one (that takes CAP_SYS_ADMIN); there its own loopback serves, which carries nothing.
@@ -35,7 +35,9 @@ def try_netem(profiles: Iterable[Profile] = EVERY_KIND) -> Ability:
 
     def try_apart() -> None:
         apart = ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0  # of this thread only; gone when it ends
-        found.append(_try_loopback("a throw-away namespace" if apart else "the container's loopback", profiles))
+        found.append(
+            _try_loopback("a throw-away namespace" if apart else "the container's loopback", profiles, netem())
+        )
 
     thread = threading.Thread(target=try_apart)
     thread.start()
@@ -43,8 +45,8 @@ def try_netem(profiles: Iterable[Profile] = EVERY_KIND) -> Ability:
     return found[0]
 
 
-def _try_loopback(where: str, profiles: Iterable[Profile]) -> Ability:
-    netem, kernel = Netem(), os.uname().release
+def _try_loopback(where: str, profiles: Iterable[Profile], netem: Netem) -> Ability:
+    kernel = os.uname().release
     try:
         reading = netem.apply(DEVICE, Link(), seed=None)
         refused = _refused(netem, profiles)

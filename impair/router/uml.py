@@ -24,9 +24,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from impair import interface
@@ -62,29 +62,41 @@ class BootError(Exception):
     """The user-mode kernel cannot start here; says why and what to do."""
 
 
-def check_host() -> str:
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The machine that boots it."""
+
+    processor: str = platform.machine()
+    modules: Path = MODULES
+    workplace: Path = WORKPLACE
+    which: Callable[[str], str | None] = shutil.which
+    free_bytes: Callable[[Path], int] = lambda place: shutil.disk_usage(place).free
+    map_memory: Callable[..., mmap.mmap] = mmap.mmap
+
+
+def check_host(host: Host = Host()) -> str:
     """The path of the user-mode kernel, when it can run here. Raises BootError otherwise."""
-    if platform.machine() != "x86_64":
-        raise BootError(f"user-mode Linux exists for x86_64 only, and this is {platform.machine()}: use a host whose "
+    if host.processor != "x86_64":
+        raise BootError(f"user-mode Linux exists for x86_64 only, and this is {host.processor}: use a host whose "
                         "kernel has sch_netem (engine kernel)")  # fmt: skip
-    kernel = shutil.which(KERNEL)
-    if not kernel or not any(MODULES.glob("*/kernel/net/sched/sch_netem.ko")):
+    kernel, place = host.which(KERNEL), host.workplace
+    if not kernel or not any(host.modules.glob("*/kernel/net/sched/sch_netem.ko")):
         raise BootError(f"{KERNEL} or its sch_netem is missing from this image: install the package user-mode-linux")
-    if not WORKPLACE.is_dir():
-        raise BootError(f"{WORKPLACE} is missing: mount it as a tmpfs with exec and size=400m (compose.yaml: tmpfs)")
-    free_mb = shutil.disk_usage(WORKPLACE).free >> 20
+    if not place.is_dir():
+        raise BootError(f"{place} is missing: mount it as a tmpfs with exec and size=400m (compose.yaml: tmpfs)")
+    free_mb = host.free_bytes(place) >> 20
     if free_mb < MEMORY_MB:
-        raise BootError(f"{WORKPLACE} has {free_mb} MB free, the user-mode kernel needs {MEMORY_MB}: mount it larger")
-    with tempfile.TemporaryFile(dir=WORKPLACE) as trial:
+        raise BootError(f"{place} has {free_mb} MB free, the user-mode kernel needs {MEMORY_MB}: mount it larger")
+    with tempfile.TemporaryFile(dir=place) as trial:
         trial.truncate(mmap.PAGESIZE)
         try:
-            mmap.mmap(trial.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
+            host.map_memory(trial.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
         except PermissionError as error:
-            raise BootError(f"{WORKPLACE} is mounted noexec: mount it as a tmpfs with exec") from error
+            raise BootError(f"{place} is mounted noexec: mount it as a tmpfs with exec") from error
     return kernel
 
 
-def open_interface(name: str) -> socket.socket:
+def open_interface(name: str, new_socket: Callable[..., socket.socket] = socket.socket) -> socket.socket:
     """A packet socket that has every frame of interface `name` but our own, with buffers that hold a burst.
 
     Raises BootError when the kernel does not grant it.
@@ -92,7 +104,7 @@ def open_interface(name: str) -> socket.socket:
     program = b"".join(struct.pack("HBBI", *instruction) for instruction in NOT_OUR_OWN)
     memory = ctypes.create_string_buffer(program)
     try:
-        packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        packets = new_socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         packets.setsockopt(
             socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HL", len(NOT_OUR_OWN), ctypes.addressof(memory))
         )

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sqlite3
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import lab
-from headwind.cli import commands, doctor
+from headwind.cli import commands
+from headwind.cli.means import Means
 from headwind.errors import HeadwindError, UsageError
-from headwind.run import disk
-from headwind.testbed import testbed
 from impair.profile import Profile
 from tests import fake
 
@@ -29,13 +26,7 @@ workloads: {page: {requests: 10, connections: 2}}
 """
 
 
-@pytest.fixture(autouse=True)
-def signals() -> Iterator[None]:
-    """The lab takes over signals; the tests' own come back."""
-    before = {number: signal.getsignal(number) for number in lab.STOPS}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+pytestmark = pytest.mark.usefixtures("signals")
 
 
 @pytest.fixture
@@ -44,10 +35,10 @@ def matrix(tmp_path: Path) -> Path:
     return tmp_path / "matrix.yaml"
 
 
-def exit_code(*arguments: str) -> int:
+def exit_code(*arguments: str, means: Means | None = None) -> int:
     """As the shell sees it, however the program ends."""
     try:
-        return lab.main(list(arguments))
+        return lab.main(list(arguments), means)
     except SystemExit as end:
         return int(end.code or 0)
 
@@ -125,25 +116,18 @@ def test_a_plan_starts_nothing(matrix: Path, capsys: pytest.CaptureFixture[str])
     assert [path.name for path in matrix.parent.iterdir()] == ["matrix.yaml"]
 
 
-@pytest.mark.parametrize("code", [0, 1])
-def test_the_doctors_verdict_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    monkeypatch.setattr(doctor, "print_findings", lambda *_: code)
-    assert exit_code("doctor") == code
-
-
 @pytest.mark.parametrize(("arguments", "include_living"), [([], False), (["--all"], True)])
 def test_down_spares_living_labs_unless_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], include_living: bool
+    capsys: pytest.CaptureFixture[str], arguments: list[str], include_living: bool
 ) -> None:
     asked: list[bool] = []
 
-    def sweep(say: object, include_living: bool = False) -> int:
+    def sweep(say: object, include_living: bool) -> int:
         assert callable(say)
         asked.append(include_living)
         return 3
 
-    monkeypatch.setattr(testbed, "sweep", sweep)
-    assert exit_code("down", *arguments) == 0
+    assert exit_code("down", *arguments, means=Means(sweep=sweep)) == 0
     assert asked == [include_living]
     assert "3 testbeds removed" in capsys.readouterr().out
 
@@ -226,16 +210,16 @@ def test_an_output_that_cannot_be_is_an_error_for_people(
 
 
 def test_a_folder_that_may_not_be_written_is_an_error_for_people(
-    runs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(path: Path, content: object) -> Path:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(disk, "write_whole", refuse)
+    """Root may write anywhere: so there is a folder where the draft of each file would be."""
+    page = f"{runs[0].name}+{runs[1].name}.html"
+    for place in (runs[0] / "trials.csv", runs[0].parent / page):
+        place.with_name(f".{place.name}.{os.getpid()}").mkdir()
     assert exit_code("report", str(runs[0])) == 1
-    assert f"lab.py: {runs[0]}: cannot write " in capsys.readouterr().err
+    assert f"lab.py: {runs[0]}: cannot write trials.csv: IsADirectoryError" in capsys.readouterr().err
     assert exit_code("report", *map(str, runs)) == 1
-    assert "Permission denied" in capsys.readouterr().err
+    assert f"{page}: cannot write the page here: Is a directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", ["{file}", "{empty}", "{empty}/none", "{long}"])
@@ -269,12 +253,12 @@ def test_nonsense_in_a_journal_is_never_a_traceback(
 
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/none", "x" * 300])
 def test_reports_that_cannot_be_kept_are_2_before_anything_starts(
-    matrix: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
+    matrix: Path, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
     (matrix.parent / "file").write_text("")
-    monkeypatch.setattr(lab, "run_matrix", lambda *_, **__: pytest.fail("it began"))
+    means = Means(sweep=lambda *_: pytest.fail("it began"))
     reports = matrix.parent / place
-    assert exit_code("run", str(matrix), "--reports", str(reports)) == 2
+    assert exit_code("run", str(matrix), "--reports", str(reports), means=means) == 2
     assert f"lab.py: --reports {reports}: run folders cannot be made here: " in capsys.readouterr().err
     assert exit_code("plan", str(matrix), "--reports", str(reports)) == 0, "a plan keeps nothing"
 
@@ -318,12 +302,6 @@ def test_every_end_has_its_exit_code_and_no_traceback(
 def test_a_budget_for_a_fixed_number_of_blocks_is_2(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("run", str(matrix), "--budget", "15min") == 2
     assert "--budget" in capsys.readouterr().err
-
-
-def test_a_second_ctrl_c_does_not_disturb_the_clean_up() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        lab.interrupt(signal.SIGINT, None)
-    assert {signal.getsignal(number) for number in lab.STOPS} == {signal.SIG_IGN}
 
 
 def test_the_engines_offered_are_those_that_exist() -> None:

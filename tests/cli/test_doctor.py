@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,10 +12,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from headwind.cli import doctor
-from headwind.cli.doctor import Finding, Machine, examine, host_facts, print_findings
-from headwind.testbed import images
-from headwind.testbed.docker import DockerError, compose_command
+import lab
+from headwind.cli.doctor import Finding, Machine, Status, examine, host_facts, print_findings
+from headwind.testbed.docker import compose_command
+from headwind.testbed.testbed import LABEL, OWNER_LABEL, _owner
 
 SYSCTLS = {
     "net.core.rmem_max": "4194304",
@@ -25,12 +27,14 @@ DOCKER = """#!/bin/sh
 case "$1" in
 version) echo "28.1 linux/amd64" ;;
 info) echo 7.2.7 ;;
+image) printf 'sha256:%s {}\\n' 1 2 3 ;;
 run) case "$*" in *tryout*) echo '{"netem": true, "why": "tried", "kernel": "7.2.7", "seed": true, "counters": true}' ;;
     *) echo yes ;; esac ;;
 esac
 """
 
 
+LIVING, DEAD = _owner(), f"{os.uname().nodename}:{os.getpid()}:1"
 FINE = Machine(4, "x86_64", 50 << 30, SYSCTLS.__getitem__)
 
 
@@ -40,7 +44,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     compose_command.cache_clear()
     program(tmp_path, DOCKER)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(images, "router_image", lambda: "headwind-impair:tag")
     yield tmp_path
     compose_command.cache_clear()
 
@@ -65,6 +68,13 @@ def test_a_good_host_needs_nothing_mended() -> None:
     assert {each.status for each in findings} == {"ok"}
     assert [each.fix for each in findings] == [""] * len(findings)
     assert len({each.name for each in findings}) == len(findings)
+
+
+@pytest.mark.usefixtures("signals")
+def test_the_verdict_is_the_exit_code(host: Path) -> None:
+    assert lab.main(["doctor"]) == 0
+    program(host, "#!/bin/sh\nexit 1")
+    assert lab.main(["doctor"]) == 1
 
 
 def test_one_core_is_too_few() -> None:
@@ -92,11 +102,9 @@ def test_an_engine_that_does_not_answer_stops_a_run_and_is_quoted(host: Path) ->
     assert "docker group" in found.fix
 
 
-def test_a_missing_compose_stops_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> tuple[str, ...]:
-        raise DockerError("Docker Compose is missing")
-
-    monkeypatch.setattr(doctor, "compose_command", missing)
+def test_a_missing_compose_stops_a_run(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(host))
+    program(host, DOCKER.replace("run)", "compose) exit 1 ;;\nrun)"))
     assert finding("compose").status == "failed"
     assert finding("netem").status == "ok"
 
@@ -112,14 +120,14 @@ def test_a_docker_that_breaks_in_the_middle_is_a_finding(host: Path) -> None:
     ("projects", "status", "words"),
     [
         ({}, "ok", "none is left"),
-        ({"headwind-1": True}, "ok", "1 testbeds in use"),
-        ({"headwind-1": True, "headwind-2": False}, "warning", "headwind-2"),
+        ({"headwind-1": LIVING}, "ok", "1 testbeds in use"),
+        ({"headwind-1": LIVING, "headwind-2": DEAD}, "warning", "headwind-2"),
     ],
 )
-def test_only_what_nobody_uses_is_left_over(
-    monkeypatch: pytest.MonkeyPatch, projects: dict[str, bool], status: str, words: str
-) -> None:
-    monkeypatch.setattr(doctor, "projects", lambda: projects)
+def test_only_what_nobody_uses_is_left_over(host: Path, projects: dict[str, str], status: str, words: str) -> None:
+    told = [{"Id": name, "Config": {"Labels": {LABEL: name, OWNER_LABEL: owner}}} for name, owner in projects.items()]
+    listed = f"ps) echo {' '.join(projects)} ;;\ncontainer) echo '{json.dumps(told)}' ;;\nrun)"
+    program(host, DOCKER.replace("run)", listed))
     found = finding("earlier runs")
     assert found.status == status
     assert words in found.detail
@@ -159,8 +167,8 @@ def test_the_row_of_the_hosts_kernel_is_told(host: Path) -> None:
     assert "no seeds" in detail
 
 
-def test_netem_is_not_tried_without_its_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(images, "router_image", lambda: None)
+def test_netem_is_not_tried_without_its_image(host: Path) -> None:
+    program(host, DOCKER.replace("image)", "image) exit 1 ;;\nother)"))
     assert finding("netem").status == "ok"
     assert "not tried" in finding("netem").detail
 
@@ -204,9 +212,7 @@ def test_a_host_without_anything_is_examined_to_the_end(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("statuses", "code"), [(["ok", "warning"], 0), (["ok", "failed", "ok"], 1), ([], 0)])
-def test_only_a_failure_stops_a_run(
-    capsys: pytest.CaptureFixture[str], statuses: list[doctor.Status], code: int
-) -> None:
+def test_only_a_failure_stops_a_run(capsys: pytest.CaptureFixture[str], statuses: list[Status], code: int) -> None:
     found = [Finding(f"thing {n}", status, "[b]so[/b]", "mend [it]") for n, status in enumerate(statuses)]
     assert print_findings(found, Console(width=140)) == code
     shown = capsys.readouterr().out.splitlines()

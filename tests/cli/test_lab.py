@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,7 @@ import lab
 from headwind.model import Outcome
 from headwind.run.codec import State
 from headwind.run.journal import Run
-from headwind.testbed import images, testbed
-from headwind.testbed.images import Images
-from tests.fake_testbed import Sabotage, World, fake_testbed
+from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MATRIX = """
@@ -44,7 +40,8 @@ class Lab:
         self.matrix.write_text(MATRIX)
 
     def run(self, *arguments: str) -> int:
-        return lab.main(["run", str(self.matrix), "--reports", str(self.folder / "reports"), *arguments])
+        means = fake_means(lambda: fake_testbed(self.world))
+        return lab.main(["run", str(self.matrix), "--reports", str(self.folder / "reports"), *arguments], means)
 
     @property
     def folders(self) -> list[Path]:
@@ -56,20 +53,8 @@ class Lab:
 
 
 @pytest.fixture
-def fake_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    world = World()
-
-    def up(*_: object) -> AbstractContextManager[testbed.Testbed]:
-        return fake_testbed(world)
-
-    built = Images("tag", {"server": "sha256:1", "client": "sha256:2", "impair": "sha256:3"}, "docker", False, 0.0)
-    monkeypatch.setattr(images, "ensure_images", lambda _: built)
-    monkeypatch.setattr(testbed.Testbed, "up", up)
-    monkeypatch.setattr(testbed, "sweep", lambda *_: 0)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield Lab(tmp_path, world)
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+def fake_lab(tmp_path: Path, signals: None) -> Lab:
+    return Lab(tmp_path, World())
 
 
 def test_a_good_run_ends_with_0_and_leaves_report_and_data(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

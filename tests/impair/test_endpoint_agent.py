@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from impair.endpoint import path
 from impair.endpoint.agent import (
     OPERATIONS,
     SNMP_COUNTERS,
@@ -71,13 +70,12 @@ def test_a_kernel_that_does_not_tell_why_is_no_kernel_that_sent_nothing_again(co
         (["10.0.0.1 eth0", "10.0.1.1 eth1"], "there is: 10.0.0.1 on eth0, 10.0.1.1 on eth1"),
     ],
 )
-def test_an_endpoint_has_exactly_one_address(monkeypatch: pytest.MonkeyPatch, addresses: list[str], words: str) -> None:
+def test_an_endpoint_has_exactly_one_address(addresses: list[str], words: str) -> None:
     links = [{"ifname": "lo", "addr_info": [{"local": "127.0.0.1", "scope": "host"}]}] + [
         {"ifname": text.split()[1], "addr_info": [{"local": text.split()[0], "scope": "global"}]} for text in addresses
     ]
-    monkeypatch.setattr(path, "listed", lambda *_: links)
     with pytest.raises(InterfaceError, match=words):
-        OnlyLink.find()
+        OnlyLink.find(lambda *_: links)
 
 
 def test_what_needs_join_says_so() -> None:

@@ -14,26 +14,33 @@ from impair import interface
 from impair.interface import AT_AN_ENDPOINT, GLUEING, InterfaceError, turn_offloads_off
 
 GATEWAY, IP, MAC = "10.1.0.254/24", "10.1.0.10", "02:42:00:00:00:01"
-Answers = Callable[[dict[str, Any]], list[list[Any]]]
+Answers = Callable[[dict[str, Any]], Callable[[], list[str]]]
 
 
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
-    """Programs that answer what the test says, by the words that their command line must have; returns what was run."""
+def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answers:
+    """Programs that answer what the test says, by the words that their command line must have; tells what was run."""
+    plain = [{"ifname": "eth0", **{name: {"active": False, "fixed": False} for name in AT_AN_ENDPOINT}}]
 
-    def make(said: dict[str, Any]) -> list[list[Any]]:
-        ran: list[list[Any]] = []
-
-        def run(*command: str) -> str:
-            ran.append(list(command))
-            return next((json.dumps(answer) for words, answer in said.items() if words in " ".join(command)), "")
-
-        monkeypatch.setattr(interface, "run", run)
-        monkeypatch.setattr(interface, "_set_sysctl", lambda key, wanted: ran.append([key, wanted]))
-        monkeypatch.setattr(interface, "turn_offloads_off", lambda *asked: ran.append(["offloads", *asked]))
-        return ran
+    def make(said: dict[str, Any]) -> Callable[[], list[str]]:
+        cases = [f"*'{words}'*) echo '{json.dumps(answer)}' ;;" for words, answer in {**said, "-k": plain}.items()]
+        for name in ("ip", "ethtool"):
+            script = f'#!/bin/sh\necho {name} $* >> {tmp_path}/ran\ncase "$*" in\n{chr(10).join(cases)}\nesac\n'
+            (tmp_path / name).write_text(script)
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        return lambda: (tmp_path / "ran").read_text().splitlines()
 
     return make
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    """What is elsewhere in /proc/sys; eth0 has IPv6."""
+    for name in ("ipv6/conf/eth0/disable_ipv6", "ipv4/ip_forward"):
+        (tmp_path / "net" / name).parent.mkdir(parents=True)
+        (tmp_path / "net" / name).write_text("0\n")
+    return tmp_path
 
 
 def link(name: str, *addresses: str, mtu: int = 1500) -> dict[str, Any]:
@@ -56,13 +63,13 @@ def good() -> dict[str, Any]:
     }
 
 
-def test_a_port_is_set_up_and_read_back(answers: Answers) -> None:
+def test_a_port_is_set_up_and_read_back(answers: Answers, settings: Path) -> None:
     ran = answers(good())
-    interface.set_up("eth0", GATEWAY, IP, MAC)
-    assert ["ip", "address", "replace", GATEWAY, "dev", "eth0"] in ran
-    assert ["ip", "link", "set", "dev", "eth0", "mtu", "1500", "up"] in ran
-    assert ["net/ipv6/conf/eth0/disable_ipv6", "1"] in ran
-    assert ["offloads", "eth0", GLUEING] in ran
+    interface.set_up("eth0", GATEWAY, IP, MAC, settings)
+    assert f"ip address replace {GATEWAY} dev eth0" in ran()
+    assert "ip link set dev eth0 mtu 1500 up" in ran()
+    assert (settings / "net/ipv6/conf/eth0/disable_ipv6").read_text() == "1"
+    assert "ethtool --json -k eth0" in ran(), "offloads are looked at"
 
 
 @pytest.mark.parametrize(
@@ -75,10 +82,17 @@ def test_a_port_is_set_up_and_read_back(answers: Answers) -> None:
         ("address show", [{**link("eth0", GATEWAY), "flags": []}]),
     ],
 )
-def test_a_port_that_is_not_as_asked_is_refused(answers: Answers, words: str, answer: Any) -> None:
+def test_a_port_that_is_not_as_asked_is_refused(answers: Answers, settings: Path, words: str, answer: Any) -> None:
     answers({**good(), words: answer})
     with pytest.raises(InterfaceError, match="read back"):
-        interface.set_up("eth0", GATEWAY, IP, MAC)
+        interface.set_up("eth0", GATEWAY, IP, MAC, settings)
+
+
+def test_a_port_whose_packets_would_be_merged_is_refused(answers: Answers, settings: Path) -> None:
+    on = [{"ifname": "eth0", "generic-segmentation-offload": {"active": True, "fixed": True}}]
+    answers({**good(), "--json -k": on})
+    with pytest.raises(InterfaceError, match="left on: generic-segmentation-offload"):
+        interface.set_up("eth0", GATEWAY, IP, MAC, settings)
 
 
 Features = dict[str, dict[str, bool]]
@@ -142,21 +156,12 @@ def test_a_tool_that_is_missing_or_fails_is_named() -> None:
         interface.run("sh", "-c", "echo no such thing >&2; false")
 
 
-def test_a_setting_that_cannot_be_written_says_where_to_set_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = tmp_path / "net/ipv4/ip_forward"
-    setting.parent.mkdir(parents=True)
-    setting.write_text("0\n")
-    monkeypatch.setattr(interface, "SETTINGS", tmp_path)
-    interface._set_sysctl("net/ipv4/ip_forward", "1")
-    assert setting.read_text() == "1"
-
-    def read_only(*_: object) -> None:
-        raise OSError(30, "Read-only file system")
-
-    monkeypatch.setattr(Path, "write_text", read_only)
-    interface.forward()  # it is already so: nothing to write
-    with pytest.raises(InterfaceError, match=r"net\.ipv4\.ip_forward must be 0.*`sysctls`"):
-        interface._set_sysctl("net/ipv4/ip_forward", "0")
+def test_a_setting_that_cannot_be_written_says_where_to_set_it(settings: Path) -> None:
+    interface.forward(settings)
+    assert (settings / "net/ipv4/ip_forward").read_text() == "1"
+    interface.forward(settings)  # it is already so: nothing to write
+    with pytest.raises(InterfaceError, match=r"version must be 0.*`sysctls`"):  # /proc/version can only be read
+        interface._set_sysctl("version", "0", Path("/proc"))
 
 
 def test_frames_are_counted_for_every_interface() -> None:

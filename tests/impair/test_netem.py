@@ -295,17 +295,15 @@ def test_the_answer_to_an_earlier_request_is_not_taken_for_this_one(join: Join) 
 def test_netem_is_tried_and_taken_away_again(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = FakeKernel()
     ours = join(kernel)
-    monkeypatch.setattr(tryout, "Netem", lambda: ours)
     monkeypatch.setattr(netem, "distribution_table", lambda _: b"")  # of an iproute2 that the host may not have
-    found = tryout.try_netem()
+    found = tryout.try_netem(netem=lambda: ours)
     assert (found.netem, found.seed, found.counters, found.refused) == (True, True, True, {})
     assert kernel.held is None
 
 
-def test_a_kernel_without_netem_is_quoted(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_netem_is_quoted(join: Join) -> None:
     ours = join(FakeKernel(refuses=(errno.ENOENT, "Specified qdisc kind is unknown")))
-    monkeypatch.setattr(tryout, "Netem", lambda: ours)
-    found = tryout.try_netem()
+    found = tryout.try_netem(netem=lambda: ours)
     assert (found.netem, found.seed, found.counters) == (False, False, False)
     assert "Specified qdisc kind is unknown" in found.why
 
@@ -321,13 +319,12 @@ class Half(Netem):
         return Reading(Options.of(link, None), NetemCounters(0, 0, 0, 0, 0, 0, 0))
 
 
-def test_each_kind_of_impairment_is_tried_for_itself(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_kind_of_impairment_is_tried_for_itself(join: Join) -> None:
     join(FakeKernel())
-    monkeypatch.setattr(tryout, "Netem", Half)
-    found = tryout.try_netem(EVERY_KIND)
+    found = tryout.try_netem(EVERY_KIND, Half)
     assert (found.netem, found.seed, found.counters, list(found.refused)) == (True, False, False, ["slot"])
     assert "asked for slot" in found.refused["slot"]
-    assert tryout.try_netem([Profile("mine", downlink=Link(slot=Slot(0.1, 0.2)))]).refused.keys() == {"mine"}
+    assert tryout.try_netem([Profile("mine", downlink=Link(slot=Slot(0.1, 0.2)))], Half).refused.keys() == {"mine"}
 
 
 def test_tables_are_read_as_iproute2_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

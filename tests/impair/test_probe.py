@@ -24,29 +24,27 @@ def test_a_late_datagram_moves_the_next_ones_instead_of_crowding_them() -> None:
 
 
 @pytest.fixture
-def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
-    """A listener on a free port of this machine, to which send_train sends."""
+def listener() -> Iterator[Listener]:
+    """A listener on a free port of this machine."""
     try:
         listener = Listener(port=0)
     except ProbeError as error:
         pytest.skip(str(error))
-    monkeypatch.setattr(probe, "PORT", listener.port)
     yield listener
     listener.close()
 
 
 @pytest.fixture
-def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
-    """What send_train sends ends here, and can be delivered by the test in its own way."""
+def wire() -> Iterator[socket.socket]:
+    """What is sent here ends here, and can be delivered by the test in its own way."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         sock.settimeout(5)
-        monkeypatch.setattr(probe, "PORT", sock.getsockname()[1])
         yield sock
 
 
 def datagrams(wire: socket.socket, nonce: int, count: int, size_bytes: int = 64) -> list[bytes]:
-    send_train("127.0.0.1", nonce, count, 0.0, size_bytes)
+    send_train("127.0.0.1", nonce, count, 0.0, size_bytes, wire.getsockname()[1])
     return [wire.recv(2048) for _ in range(count)]
 
 
@@ -62,7 +60,7 @@ def test_the_listener_has_the_buffer_it_asked_for(listener: Listener) -> None:
 @pytest.mark.parametrize(("interval_s", "size_bytes"), [(0.001, 64), (0.0, 1472), (0.00005, 24)])
 def test_a_train_arrives_whole_and_timed(listener: Listener, interval_s: float, size_bytes: int) -> None:
     start_s = time.monotonic()
-    sent = send_train("127.0.0.1", 2**64 - 1, 40, interval_s, size_bytes)
+    sent = send_train("127.0.0.1", 2**64 - 1, 40, interval_s, size_bytes, listener.port)
     seen = listener.seen(2**64 - 1, 40, 5.0)
     whole_s = time.monotonic() - start_s
     assert sent.sent == seen.received == seen.unique == 40
@@ -112,7 +110,7 @@ def test_only_the_newest_trains_are_kept(listener: Listener, wire: socket.socket
 
 
 def test_the_answer_comes_when_all_is_there_and_else_at_the_timeout(listener: Listener) -> None:
-    send_train("127.0.0.1", 3, 5, 0.0, 64)
+    send_train("127.0.0.1", 3, 5, 0.0, 64, listener.port)
     assert listener.seen(3, 5, 3600.0).unique == 5  # it would not come in the time of a test
     start_s = time.monotonic()
     assert listener.seen(3, 6, 0.2).unique == 5
@@ -125,11 +123,11 @@ def test_a_taken_port_is_said(listener: Listener) -> None:
         Listener(listener.port)
 
 
-def test_a_train_to_nobody_is_said(monkeypatch: pytest.MonkeyPatch, wire: socket.socket) -> None:
+def test_a_train_to_nobody_is_said(wire: socket.socket) -> None:
     port = wire.getsockname()[1]
     wire.close()
     with pytest.raises(ProbeError, match=f"127.0.0.1, UDP port {port}: nobody listens"):
-        send_train("127.0.0.1", 1, 100, 0.001, 64)
+        send_train("127.0.0.1", 1, 100, 0.001, 64, port)
 
 
 @pytest.mark.parametrize(("count", "size_bytes"), [(0, 64), (1, probe.SMALLEST_PAYLOAD_BYTES - 1), (1, 65508)])

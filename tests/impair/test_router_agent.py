@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from impair import interface
 from impair.ability import Ability
 from impair.messages import NetemCounters, Port, PortFrames, Processors
 from impair.options import Options
 from impair.profile import Delay, Direction, Link, Loss, Profile
 from impair.router import agent
-from impair.router.agent import Router
-from impair.router.netem import NetemRefused, Reading
+from impair.router.agent import Machine, Router
+from impair.router.netem import Netem, NetemRefused, Reading
 from impair.wire import serve
 
 INTERFACES = {"client": "eth-c", "server": "eth-s"}
@@ -48,24 +47,33 @@ class FakeNetem:
 
 
 @pytest.fixture
-def netem(monkeypatch: pytest.MonkeyPatch) -> FakeNetem:
-    fake = FakeNetem()
-    monkeypatch.setattr(agent, "Netem", lambda: fake)
-    monkeypatch.setattr(
-        agent, "try_netem", lambda profiles: Ability(True, "tried", "7.2", True, True, {p.name: "no" for p in profiles})
-    )
-    monkeypatch.setattr(interface, "describe", lambda name: Port(name, f"mac of {name}", 1500))
-    monkeypatch.setattr(agent, "fingerprint", lambda *, roots, transport: {"asked": f"{roots} {transport}"})
-    frames = PortFrames(3, 3, 3, 3, 3, 3)
-    monkeypatch.setattr(
-        interface, "frame_counters", lambda: {"lo": frames, "eth-c": frames, "eth-s": replace(frames, rx_frames=4)}
-    )
-    return fake
+def netem() -> FakeNetem:
+    return FakeNetem()
 
 
 @pytest.fixture
-def router(netem: FakeNetem) -> Router:
-    return Router("kernel", INTERFACES)
+def done() -> list[tuple[Any, ...]]:
+    """What was done to the machine."""
+    return []
+
+
+@pytest.fixture
+def machine(netem: FakeNetem, done: list[tuple[Any, ...]]) -> Machine:
+    frames = PortFrames(3, 3, 3, 3, 3, 3)
+    return Machine(
+        netem=lambda: cast("Netem", netem),
+        try_netem=lambda profiles: Ability(True, "tried", "7.2", True, True, {p.name: "no" for p in profiles}),
+        describe=lambda name: Port(name, f"mac of {name}", 1500),
+        frame_counters=lambda: {"lo": frames, "eth-c": frames, "eth-s": replace(frames, rx_frames=4)},
+        forward=lambda: done.append(("forward",)),
+        set_up=lambda *arguments: done.append(arguments),
+        fingerprint=lambda *, roots, transport: {"asked": f"{roots} {transport}"},
+    )
+
+
+@pytest.fixture
+def router(machine: Machine) -> Router:
+    return Router("kernel", INTERFACES, machine=machine)
 
 
 def test_uplink_is_impaired_towards_the_server_and_downlink_towards_the_client(
@@ -110,10 +118,10 @@ def test_the_router_shows_its_fingerprint_without_what_every_trial_replaces_and_
 
 @pytest.mark.parametrize(("outside_s", "least_s", "most_s"), [(0.001, 0.001, 0.001), (1e6, 0.1, 1e5)])
 def test_a_router_stood_still_only_as_long_as_it_was_silent_inside_and_outside(
-    netem: FakeNetem, outside_s: float, least_s: float, most_s: float
+    machine: Machine, netem: FakeNetem, outside_s: float, least_s: float, most_s: float
 ) -> None:
     launcher = agent.Launcher()
-    router = Router("uml", INTERFACES, launcher)
+    router = Router("uml", INTERFACES, launcher, machine)
     router.hello()
     router._pulse._last_s -= 0.1  # its own programs did not run for so long
     for gap_s in (outside_s, 0.0):
@@ -138,10 +146,7 @@ def test_hello_says_who_and_with_which_ports(router: Router) -> None:
     assert told.ports["client"] == Port("eth-c", "mac of eth-c", 1500)
 
 
-def test_setup_gives_each_port_its_gateway_and_neighbour(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(interface, "forward", lambda: done.append(("forward",)))
-    monkeypatch.setattr(interface, "set_up", lambda *arguments: done.append(arguments))
+def test_setup_gives_each_port_its_gateway_and_neighbour(router: Router, done: list[tuple[Any, ...]]) -> None:
     neighbours = {"client": {"ip": "10.1.0.10", "mac": "c"}, "server": {"ip": "10.2.0.10", "mac": "s"}}
     told = router.setup("10.1.0.254/24", "10.2.0.254/24", neighbours)
     assert done == [("forward",), ("eth-c", "10.1.0.254/24", "10.1.0.10", "c"),
@@ -170,14 +175,12 @@ def test_a_refusal_is_an_answer_and_the_agent_goes_on(router: Router, netem: Fak
 
 
 def test_a_missing_interface_is_said_on_the_wire(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def nowhere(subnet: str) -> str:
-        raise interface.InterfaceError(f"0 interfaces have an address in {subnet}")
-
-    monkeypatch.setattr(interface, "interface_in", nowhere)
-    words = ["agent", "--client-subnet", "10.9.0.0/24", "--server-port", "eth1"]
-    monkeypatch.setattr(sys, "argv", words)
+    (tmp_path / "ip").write_text("#!/bin/sh\necho '[]'\n")
+    (tmp_path / "ip").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit):
-        agent.main()
-    assert json.loads(capsys.readouterr().out) == {"error": "0 interfaces have an address in 10.9.0.0/24"}
+        agent.main(["--client-subnet", "10.9.0.0/24", "--server-port", "eth1"])
+    said = json.loads(capsys.readouterr().out)
+    assert said["error"].startswith("0 interfaces have an address in 10.9.0.0/24")

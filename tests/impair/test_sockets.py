@@ -30,16 +30,14 @@ class NearlyNothing(Unprivileged):
     limit = 212992
 
 
-@pytest.fixture(autouse=True)
-def rootless(monkeypatch: pytest.MonkeyPatch) -> None:
+def rootless() -> bool:
     """With CAP_NET_ADMIN, but of another user namespace than the first."""
-    monkeypatch.setattr(sockets, "_is_admin", lambda: True)
+    return True
 
 
-def test_without_the_capability_of_any_namespace_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "_is_admin", lambda: False)
+def test_without_the_capability_of_any_namespace_it_is_an_error() -> None:
     with Unprivileged(socket.AF_INET, socket.SOCK_DGRAM) as sock, pytest.raises(PermissionError):
-        sockets.enlarge(sock, 64 << 20)
+        sockets.enlarge(sock, 64 << 20, is_admin=lambda: False)
 
 
 def test_without_the_right_to_more_a_socket_has_what_the_host_allows() -> None:
@@ -47,15 +45,15 @@ def test_without_the_right_to_more_a_socket_has_what_the_host_allows() -> None:
     if allowed < sockets.LEAST_BUFFER_BYTES:
         pytest.skip(f"this host allows {allowed} bytes")
     with Unprivileged(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        assert sockets.enlarge(sock, 64 << 20, send=True) == Unprivileged.limit
+        assert sockets.enlarge(sock, 64 << 20, send=True, is_admin=rootless) == Unprivileged.limit
 
 
 def test_too_small_a_buffer_is_refused_with_what_to_do() -> None:
     with NearlyNothing(socket.AF_INET, socket.SOCK_DGRAM) as sock, pytest.raises(OSError, match="208 KiB") as raised:
-        sockets.enlarge(sock, 64 << 20)
+        sockets.enlarge(sock, 64 << 20, is_admin=rootless)
     assert "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304" in str(raised.value)
 
 
 def test_a_small_buffer_that_was_asked_for_is_enough() -> None:
     with Unprivileged(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        assert sockets.enlarge(sock, 100_000) == 100_000
+        assert sockets.enlarge(sock, 100_000, is_admin=rootless) == 100_000

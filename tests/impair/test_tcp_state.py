@@ -9,11 +9,13 @@ import socket
 import struct
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
 
 from impair.endpoint import tcp_state
 from impair.endpoint.tcp_state import INET_DIAG_CONG, SOCK_DESTROY, Leftovers, congestion_of, destroy_sockets
+from impair.netlink import Netlink
 
 PEERS = ipaddress.IPv4Network("10.77.2.0/24")
 
@@ -46,41 +48,44 @@ class Kernel:
         return []
 
 
+def asking(kernel: object) -> tcp_state.OpenNetlink:
+    """Whoever opens netlink speaks to this kernel."""
+    return lambda _: nullcontext(cast("Netlink", kernel))
+
+
 @pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    kernel = Kernel({
+def kernel() -> Kernel:
+    return Kernel({
         socket.AF_INET: [message(socket.AF_INET, peer) for peer in ("10.77.2.10", "10.77.1.10", "127.0.0.1")],
         socket.AF_INET6: [message(socket.AF_INET6, peer) for peer in ("::ffff:10.77.2.11", "::1", "::10.77.2.12")],
     })  # fmt: skip
-    monkeypatch.setattr(tcp_state, "Netlink", lambda _: nullcontext(kernel))
-    return kernel
 
 
 def test_sockets_to_the_peer_go_whatever_their_family_and_no_others(kernel: Kernel) -> None:
-    assert destroy_sockets(PEERS) == Leftovers(destroyed=2, left=0)
+    assert destroy_sockets(PEERS, asking(kernel)) == Leftovers(destroyed=2, left=0)
     peers = [identity[20:36].rstrip(b"\0") for identity in kernel.destroyed]
     assert peers == [ipaddress.ip_address("10.77.2.10").packed, ipaddress.ip_address("::ffff:10.77.2.11").packed]
 
 
 def test_a_kernel_that_cannot_destroy_says_what_is_left(kernel: Kernel) -> None:
     kernel.refusal = errno.EOPNOTSUPP
-    assert destroy_sockets(PEERS) == Leftovers(destroyed=None, left=2)
+    assert destroy_sockets(PEERS, asking(kernel)) == Leftovers(destroyed=None, left=2)
 
 
 def test_a_kernel_that_tells_nothing_is_not_taken_for_an_empty_one(kernel: Kernel) -> None:
     kernel.silent = True
-    assert destroy_sockets(PEERS) == Leftovers(destroyed=None, left=None)
+    assert destroy_sockets(PEERS, asking(kernel)) == Leftovers(destroyed=None, left=None)
 
 
 def test_a_socket_that_stays_is_counted(kernel: Kernel) -> None:
     kernel.refusal = errno.EBUSY
-    assert destroy_sockets(PEERS) == Leftovers(destroyed=0, left=2)
+    assert destroy_sockets(PEERS, asking(kernel)) == Leftovers(destroyed=0, left=2)
 
 
 def test_a_missing_capability_is_an_error(kernel: Kernel) -> None:
     kernel.refusal = errno.EPERM
     with pytest.raises(PermissionError):
-        destroy_sockets(PEERS)
+        destroy_sockets(PEERS, asking(kernel))
 
 
 class Rootless:
@@ -92,11 +97,10 @@ class Rootless:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
 
-def test_where_tcp_learns_nothing_there_is_nothing_to_flush(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tcp_state, "Netlink", lambda _: nullcontext(Rootless()))
-    tcp_state.flush_metrics(learns=lambda: False)
+def test_where_tcp_learns_nothing_there_is_nothing_to_flush() -> None:
+    tcp_state.flush_metrics(lambda: False, asking(Rootless()))
     with pytest.raises(PermissionError):
-        tcp_state.flush_metrics(learns=lambda: True)
+        tcp_state.flush_metrics(lambda: True, asking(Rootless()))
 
 
 def with_congestion(family: int, peer: str, name: bytes) -> bytes:
@@ -114,6 +118,6 @@ def test_the_congestion_control_of_each_connection_with_the_peer_is_told_and_of_
         ],
         socket.AF_INET6: [with_congestion(socket.AF_INET6, "::ffff:10.77.2.11", b"cubic\0")],
     }
-    assert congestion_of(PEERS) == ["bbr", "cubic"]
+    assert congestion_of(PEERS, asking(kernel)) == ["bbr", "cubic"]
     kernel.silent = True
-    assert congestion_of(PEERS) == []
+    assert congestion_of(PEERS, asking(kernel)) == []

@@ -2,89 +2,74 @@
 
 from __future__ import annotations
 
-import mmap
 import os
-import platform
-import shutil
-import socket
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from impair.interface import MTU_BYTES
 from impair.router import uml
-from impair.router.uml import BootError, check_host, kernel_arguments
+from impair.router.uml import BootError, Host, check_host, kernel_arguments
 
 
 @pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine that could boot it; returns its place for the kernel's memory."""
+def host(tmp_path: Path) -> Host:
+    """A machine that could boot it."""
     module = tmp_path / "modules/7.2.7/kernel/net/sched/sch_netem.ko"
     module.parent.mkdir(parents=True)
     module.touch()
     place = tmp_path / "run"
     place.mkdir()
-    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=400 << 20))
-    monkeypatch.setattr(uml, "MODULES", tmp_path / "modules")
-    monkeypatch.setattr(uml, "WORKPLACE", place)
-    return place
+    return Host("x86_64", tmp_path / "modules", place, lambda name: f"/usr/bin/{name}", lambda _: 400 << 20)
 
 
-def test_a_fitting_host_gives_the_kernels_path(host: Path) -> None:
-    assert check_host() == "/usr/bin/linux.uml"
-    assert not list(host.iterdir())
+def refuse(*_: object, **__: object) -> Any:
+    raise PermissionError(1, "Operation not permitted")
 
 
-def test_another_processor_is_refused(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+def test_a_fitting_host_gives_the_kernels_path(host: Host) -> None:
+    assert check_host(host) == "/usr/bin/linux.uml"
+    assert not list(host.workplace.iterdir())
+
+
+def test_another_processor_is_refused(host: Host) -> None:
     with pytest.raises(BootError, match="x86_64 only, and this is aarch64: use a host whose kernel has sch_netem"):
-        check_host()
+        check_host(replace(host, processor="aarch64"))
 
 
-def test_a_missing_module_is_refused(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uml, "MODULES", host)
+def test_a_missing_module_is_refused(host: Host) -> None:
     with pytest.raises(BootError, match="install the package user-mode-linux"):
-        check_host()
+        check_host(replace(host, modules=host.workplace))
 
 
-def test_a_missing_place_is_refused(host: Path) -> None:
-    host.rmdir()
+def test_a_missing_place_is_refused(host: Host) -> None:
+    host.workplace.rmdir()
     with pytest.raises(BootError, match="mount it as a tmpfs with exec"):
-        check_host()
+        check_host(host)
 
 
-def test_a_small_place_is_refused(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100 << 20))
+def test_a_small_place_is_refused(host: Host) -> None:
     with pytest.raises(BootError, match=f"100 MB free, the user-mode kernel needs {uml.MEMORY_MB}"):
-        check_host()
+        check_host(replace(host, free_bytes=lambda _: 100 << 20))
 
 
-def test_a_place_without_execution_is_refused(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(mmap, "mmap", refuse)
+def test_a_place_without_execution_is_refused(host: Host) -> None:
     with pytest.raises(BootError, match="mounted noexec"):
-        check_host()
+        check_host(replace(host, map_memory=refuse))
 
 
-def test_without_the_right_to_packet_sockets_it_is_said_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(socket, "socket", refuse)
+def test_without_the_right_to_packet_sockets_it_is_said_which() -> None:
     with pytest.raises(BootError, match="needs NET_RAW and NET_ADMIN"):
-        uml.open_interface("lo")
+        uml.open_interface("lo", refuse)
 
 
-def test_a_small_buffer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = SimpleNamespace(setsockopt=lambda *_: None, bind=lambda _: None, getsockopt=lambda *_: 212_992)
-    monkeypatch.setattr(socket, "socket", lambda *_: small)
+def test_a_small_buffer_is_refused() -> None:
+    small: Any = SimpleNamespace(setsockopt=lambda *_: None, bind=lambda _: None, getsockopt=lambda *_: 212_992)
     with pytest.raises(BootError, match="on lo: the kernel grants a socket 104 KiB, and 4096 are needed"):
-        uml.open_interface("lo")
+        uml.open_interface("lo", lambda *_: small)
 
 
 def test_the_guests_of_several_testbeds_lie_evenly_on_the_processors() -> None:

@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from headwind.arm import Congestion
 from headwind.testbed.docker import DockerError, docker
 from headwind.testbed.images import ensure_images
+from headwind.testbed.testbed import Testbed
+from headwind.trial.start import examine_start
 from tests.net.impaired import ImpairedPath, Project, ask, containers, namespaces
 from tests.net.kernels import KERNELS, with_kernel
 
@@ -37,6 +40,14 @@ def project() -> Iterator[Project]:
         yield place
     finally:
         place.remove()
+
+
+@pytest.fixture(scope="session")
+def bed() -> Iterator[Testbed]:
+    """A testbed as the lab makes it, for all tests that run trials on one; whoever changes it puts it back."""
+    with Testbed.up(ensure_images(print).tag, Congestion(), "auto", print) as up:
+        examine_start(up)
+        yield up
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headwind.testbed import testbed
+from headwind.testbed.addresses import Addresses, pick_addresses
 from headwind.testbed.agent import Agent, Request
 from headwind.testbed.docker import docker
 from headwind.testbed.operations import Operation
-from headwind.testbed.testbed import Addresses
 from impair.profile import Direction, Link, Profile
 
 HERE = Path(__file__).parent
@@ -179,7 +179,7 @@ def start_agent(stack: ExitStack, logs: Path, name: str, container: str, *comman
 @contextmanager
 def containers(project: Project, engine: str, logs: Path) -> Iterator[ImpairedPath]:
     """Three containers in two networks, as in a run of the lab; the router by `kernel` or `uml`."""
-    addresses = testbed.pick_addresses(random.SystemRandom(), testbed.taken_subnets())
+    addresses = pick_addresses(random.SystemRandom(), testbed.taken_subnets())
     subnets = {side: getattr(addresses, f"{side}_subnet") for side in SIDES}
     networks = {side: project.network(subnets[side], addresses.host(side, 1)) for side in SIDES}
     ends = {side: project.container(networks={networks[side]: addresses.host(side, 10)}) for side in SIDES}

@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import patch
 
 import lab
+from headwind.cli.means import Means
 from headwind.matrix.reader import load_matrix
 from headwind.testbed import images
 from headwind.testbed.docker import docker
@@ -42,8 +42,8 @@ def with_kernel(present: Images, suite: str) -> Images:
 def run_lab(suite: str, matrix: Path, reports: Path) -> int:
     """`lab.py run` with the kernel of `suite` in the router; the exit code."""
     prepared = with_kernel(images.ensure_images(print), suite)
-    with patch.object(images, "ensure_images", lambda _: prepared):
-        return lab.run_matrix(load_matrix(matrix), reports, "uml", None, verbose=True, junit=False)
+    means = Means(ensure_images=lambda _: prepared)
+    return lab.run_matrix(load_matrix(matrix), reports, "uml", None, means=means, verbose=True, junit=False)[1]
 
 
 def main() -> int:

@@ -76,6 +76,7 @@ def host_ability(project: Project) -> Ability:
     return Ability(**json.loads(told))
 
 
+@pytest.mark.beside
 def test_engine_kernel_without_netem_ends_in_one_sentence_and_leaves_nothing(project: Project, tmp_path: Path) -> None:
     if host_ability(project).netem:
         pytest.skip("this host's kernel has netem")
@@ -89,6 +90,7 @@ def test_engine_kernel_without_netem_ends_in_one_sentence_and_leaves_nothing(pro
     assert not list(tmp_path.glob("*/matrix.json")), "no run was begun"
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize("engine", ["uml", "auto"])
 def test_where_no_engine_runs_that_is_one_sentence_and_nothing_stays(
     project: Project, tmp_path: Path, engine: str

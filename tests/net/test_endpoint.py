@@ -21,6 +21,8 @@ import pytest
 
 from headwind.testbed.agent import Agent, AgentError
 
+pytestmark = pytest.mark.beside
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENDS = ("client", "server")
 NUMBER = {"client": 1, "server": 2}
@@ -256,6 +258,7 @@ def test_a_missing_capability_is_named(tmp_path: Path, capability: str) -> None:
         agent.close()
 
 
+@pytest.mark.timed
 def test_trains_pass_in_both_directions_at_once(pair: Pair) -> None:
     requests = [(pair.agents[end], pair.agents[end].start(
         "send_train", peer_ip=pair.ip(other(end)), nonce=99, count=20, interval_s=0.001, size_bytes=64
@@ -364,6 +367,7 @@ def test_traffic_does_not_change_the_fingerprint(pair: Pair) -> None:
     assert pair.agents["client"].call("fingerprint") == before["client"]
 
 
+@pytest.mark.timed
 def test_an_endpoint_that_was_frozen_says_so_once(pair: Pair) -> None:
     agent = pair.agents["client"]
     agent.call("counters")
@@ -474,6 +478,7 @@ def test_forget_flushes_what_tcp_remembers(pair: Pair) -> None:
     assert remembered() == ""
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("operation", ["counters", "forget"])
 def test_what_every_trial_pays_for_is_cheap(pair: Pair, operation: str) -> None:
     """Less than to start a program that tells as much."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
 import lab
+from headwind.cli.means import Means
 from headwind.matrix.reader import load_matrix
 from headwind.model import DATA_OUTCOMES, Result
 from headwind.run.journal import Run
@@ -40,10 +40,8 @@ def run(suite: str, text: str, folder: Path) -> list[Result]:
         prepared = with_kernel(present, suite) if suite in KERNELS else present
     except DockerError as error:
         pytest.skip(f"no kernel of {suite} to be had: {error}")
-    with patch.object(images, "ensure_images", lambda _: prepared):
-        matrix, reports = load_matrix(folder / "matrix.yaml"), folder / "reports"
-        code = lab.run_matrix(matrix, reports, "uml", None, verbose=True, junit=False)
-    (made,) = (folder / "reports").iterdir()
+    matrix, means = load_matrix(folder / "matrix.yaml"), Means(ensure_images=lambda _: prepared)
+    made, code = lab.run_matrix(matrix, folder / "reports", "uml", None, means=means, verbose=True, junit=False)
     results = results_in(made)
     assert code == 0, [result.reason for result in results]
     return results

@@ -10,11 +10,11 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from headwind.arm import Congestion
 from headwind.run.journal import Run
 from headwind.testbed import testbed
 from headwind.testbed.docker import docker
@@ -37,9 +37,9 @@ PLUGINS = ("docker-compose", "docker-buildx")
 
 
 @pytest.fixture(autouse=True)
-def images() -> str:
-    """The tag of the images, which are there before anybody else needs them."""
-    return ensure_images(print).tag
+def images() -> None:
+    """They are there before anybody else needs them."""
+    ensure_images(print)
 
 
 def lab(folder: Path, *before: str, python: str = sys.executable, **more: str) -> Run:
@@ -54,16 +54,27 @@ def lab(folder: Path, *before: str, python: str = sys.executable, **more: str) -
 
 
 @pytest.fixture(scope="module")
-def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A configuration of Docker's client that has Compose 2 and buildx, out of Debian 13's packages."""
-    folder = tmp_path_factory.mktemp("docker")
+def plugins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A configuration of Docker's client that has Compose 2 and buildx, out of Debian 13's packages.
+
+    They are fetched once for all rings, into pytest's cache.
+    """
+    cache: pytest.Cache | None = getattr(request.config, "cache", None)
+    folder = cache.mkdir("debian-13-docker") if cache else tmp_path_factory.mktemp("docker")
+    if not all((folder / "cli-plugins" / name).exists() for name in PLUGINS):
+        fetch_plugins(folder)
+    return folder
+
+
+def fetch_plugins(folder: Path) -> None:
+    """Skips where they cannot be had."""
     mirror = debian_mirror() if shutil.which("apt-get") and os.geteuid() == 0 else []
     if not mirror:
         pytest.skip("packages are fetched by apt, as root")
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
     (folder / "sources.list").write_text(f"deb [signed-by={keyring}] {mirror[0]} trixie main\n")
     for name in ("lists/partial", "archives/partial", "cli-plugins"):
-        (folder / name).mkdir(parents=True)
+        (folder / name).mkdir(parents=True, exist_ok=True)
     apt = ["apt-get", "-qq", *(f"-o{key}={value}" for key, value in {
         "Dir::Etc::sourcelist": folder / "sources.list", "Dir::Etc::sourceparts": "-",
         "Dir::State::lists": folder / "lists", "Dir::Cache": folder, "APT::Sandbox::User": "root",
@@ -76,7 +87,6 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
         subprocess.run(["dpkg-deb", "-x", package, folder / "unpacked"], check=True)
     for name in PLUGINS:
         shutil.copy2(folder / "unpacked/usr/libexec/docker/cli-plugins" / name, folder / "cli-plugins")
-    return folder
 
 
 def test_compose_2_brings_the_testbed_up(plugins: Path, tmp_path: Path) -> None:
@@ -85,6 +95,8 @@ def test_compose_2_brings_the_testbed_up(plugins: Path, tmp_path: Path) -> None:
         assert run.every_trial_is_data()
 
 
+@pytest.mark.beside
+@pytest.mark.timeout(800)  # a builder that has nothing yet, on a busy machine
 @pytest.mark.parametrize("name", ["impair", "nginx"])
 def test_buildx_builds_the_images(plugins: Path, name: str) -> None:
     tag = f"headwind-buildx-test:{os.getpid()}"
@@ -141,16 +153,15 @@ def rule(*words: str) -> Iterator[None]:
 @pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("iptables"), reason="only root sets the firewall, by iptables"
 )
-def test_a_firewall_that_drops_forwarded_frames_is_said_before_the_first_trial(images: str) -> None:
+def test_a_firewall_that_drops_forwarded_frames_is_said_before_the_first_trial(bed: testbed.Testbed) -> None:
     if Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text().strip() != "1":
         pytest.skip("bridged frames do not pass this host's firewall")
-    with testbed.Testbed.up(images, Congestion(), "auto", lambda _: None) as bed:
-        subnet = bed.addresses.server_subnet
-        with rule("FORWARD", "-d", subnet, "-j", "DROP"), pytest.raises(NotPlain, match="nothing passes") as refused:
-            examine_start(bed)
-        assert subnet in str(refused.value)
-        assert "iptables -S FORWARD" in str(refused.value)
-        examine_start(bed)  # and it was nothing else
+    subnet, plain = bed.addresses.server_subnet, replace(bed, containers={})  # whose programs others have changed
+    with rule("FORWARD", "-d", subnet, "-j", "DROP"), pytest.raises(NotPlain, match="nothing passes") as refused:
+        examine_start(plain)
+    assert subnet in str(refused.value)
+    assert "iptables -S FORWARD" in str(refused.value)
+    examine_start(plain)  # and it was nothing else
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="only root makes a network namespace")

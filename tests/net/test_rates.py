@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from headwind.arm import Congestion
 from headwind.proof.proof import shows_rate
-from headwind.testbed import testbed
+from headwind.testbed import testbed as testbeds
 from headwind.testbed.docker import docker
-from headwind.testbed.images import ensure_images
 from headwind.trial.probes import send_bulk
 from impair.profile import Direction, Link, Profile, Rate
 
@@ -31,13 +28,7 @@ workloads:
 pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
 
 
-@pytest.fixture(scope="module")
-def bed() -> Iterator[testbed.Testbed]:
-    with testbed.Testbed.up(ensure_images(print).tag, Congestion(), "auto") as up:
-        yield up
-
-
-def is_believed(bed: testbed.Testbed, real: Link, direction: Direction) -> bool:
+def is_believed(bed: testbeds.Testbed, real: Link, direction: Direction) -> bool:
     """Whether the trains through `real` show what ASKED asks for."""
     profile = Profile("rated", real, real)
     bed.router.call("apply", profile=profile.to_json(), seeds=bed.netem_seeds(dict.fromkeys(Direction, 1)))
@@ -45,7 +36,7 @@ def is_believed(bed: testbed.Testbed, real: Link, direction: Direction) -> bool:
 
 
 @pytest.mark.parametrize("direction", Direction)
-def test_the_asked_rate_is_believed_and_one_a_tenth_off_is_not(bed: testbed.Testbed, direction: Direction) -> None:
+def test_the_asked_rate_is_believed_and_one_a_tenth_off_is_not(bed: testbeds.Testbed, direction: Direction) -> None:
     assert ASKED.rate
     believed = {
         percent: is_believed(bed, Link(rate=Rate(ASKED.rate.rate_bps * percent // 100)), direction)
@@ -54,7 +45,7 @@ def test_the_asked_rate_is_believed_and_one_a_tenth_off_is_not(bed: testbed.Test
     assert believed == {90: False, 100: True, 110: False}
 
 
-def test_a_shaper_at_half_the_rate_is_found_in_its_direction(bed: testbed.Testbed) -> None:
+def test_a_shaper_at_half_the_rate_is_found_in_its_direction(bed: testbeds.Testbed) -> None:
     shaper = ("tc", "qdisc", "{}", "dev", "eth0", "root", "tbf", "rate", "50mbit", "burst", "32k", "latency", "400ms")
     server = bed.containers["server"]
     docker("exec", server, *(word.format("add") for word in shaper))

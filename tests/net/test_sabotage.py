@@ -1,6 +1,6 @@
 """Sabotage: what is done to a testbed is found, from the start and in mid-run, whichever protocol is measured.
 
-One testbed of the lab's own serves for most of it: each sabotage is done, must be refused as a start, must make a trial
+The testbed of the session serves for most of it: each sabotage is done, must be refused as a start, must make a trial
 invalid into which it falls, and is undone. docs/trust.md lists every one with its detector (tests/test_trust.py).
 """
 
@@ -14,17 +14,18 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from headwind.arm import H2, PLAIN, Arm, Congestion
+from headwind.arm import H2, PLAIN, Arm
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.testbed import testbed
+from headwind.testbed import testbed as testbeds
+from headwind.testbed.agent import Agent
 from headwind.testbed.docker import docker
-from headwind.testbed.images import ensure_images
+from headwind.testbed.operations import RUN
 from headwind.trial import trial
-from headwind.trial.start import NotPlain, examine_start, long_train, troubles
+from headwind.trial.start import NotPlain, changed_programs, examine_start, long_train, troubles
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Profile
 from tests.net.impaired import ImpairedPath, Project, ask, namespaces
@@ -49,21 +50,12 @@ with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
 """
 
 
-@pytest.fixture(scope="module")
-def bed() -> Iterator[testbed.Testbed]:
-    """A testbed as the lab makes it."""
-    images = ensure_images(print)
-    with testbed.Testbed.up(images.tag, Congestion(), "auto", print) as up:
-        examine_start(up)
-        yield up
-
-
 def a_trial(arm: Arm, requests: int = 100) -> Trial:
     condition = Condition(Profile("clean"), H2load("small", requests, 4, 10))
     return Trial(Block(condition, 0, PLAIN, dict.fromkeys(Direction, 7)), 0, arm)
 
 
-def words_of(bed: testbed.Testbed, sabotage: Sabotage) -> dict[str, str]:
+def words_of(bed: testbeds.Testbed, sabotage: Sabotage) -> dict[str, str]:
     """What the placeholders in a command stand for."""
     side, peer = ("client", "server") if sabotage.host == "client" else ("server", "client")
     identity = bed.containers[sabotage.host]
@@ -77,7 +69,7 @@ def words_of(bed: testbed.Testbed, sabotage: Sabotage) -> dict[str, str]:
     }  # fmt: skip
 
 
-def execute(bed: testbed.Testbed, sabotage: Sabotage, commands: tuple[str, ...], words: dict[str, str]) -> None:
+def execute(bed: testbeds.Testbed, sabotage: Sabotage, commands: tuple[str, ...], words: dict[str, str]) -> None:
     identity = bed.containers[sabotage.host]
     prefix: dict[str, Callable[[], list[str]]] = {
         "in": lambda: ["docker", "exec", identity],
@@ -108,26 +100,37 @@ def possible(sabotage: Sabotage) -> None:
         pytest.skip("needs root on this host")
 
 
-def run_with(bed: testbed.Testbed, arm: Arm, action: Callable[[], None]) -> Result:
+class Saboteur:
+    """The client's agent; before it runs the client, something is done."""
+
+    def __init__(self, agent: Agent, action: Callable[[], None]) -> None:
+        self.agent, self.action = agent, action
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.agent, name)
+
+    def call(self, op: str, *others: Any, **arguments: Any) -> Any:
+        if op == RUN.name:
+            self.action()
+        return self.agent.call(op, *others, **arguments)
+
+
+def run_with(bed: testbeds.Testbed, arm: Arm, action: Callable[[], None]) -> Result:
     """A trial into which `action` falls: right before the client runs, after everything else was looked at."""
-    with pytest.MonkeyPatch.context() as patch:
-        client = trial.run_client
-
-        def run_client(*arguments: Any) -> Any:
-            action()
-            return client(*arguments)
-
-        patch.setattr(trial, "run_client", run_client)
-        return trial.run_trial(bed, a_trial(arm), timeout_s=4.0)
+    client = cast("Agent", Saboteur(bed.client, action))
+    return trial.run_trial(replace(bed, client=client), a_trial(arm), timeout_s=4.0)
 
 
 arms = itertools.cycle(PLAIN)
 
 
 @pytest.mark.parametrize("sabotage", SABOTAGES, ids=[sabotage.name for sabotage in SABOTAGES])
-def test_a_sabotage_is_found_in_mid_run_and_refused_at_the_start(bed: testbed.Testbed, sabotage: Sabotage) -> None:
+def test_a_sabotage_is_found_in_mid_run_and_refused_at_the_start(bed: testbeds.Testbed, sabotage: Sabotage) -> None:
     possible(sabotage)
     words, arm = words_of(bed, sabotage), next(arms)
+    if "programs" in sabotage.changed:
+        before = changed_programs(bed.containers[sabotage.host])
+        assert not [what for what in before if what in sabotage.start], "somebody has done so before"
     try:
         result = run_with(bed, arm, lambda: execute(bed, sabotage, sabotage.do, words))
         assert result.outcome is Outcome.INVALID, f"{arm}: {result.reason}"
@@ -145,13 +148,13 @@ def test_a_sabotage_is_found_in_mid_run_and_refused_at_the_start(bed: testbed.Te
 
 
 @pytest.mark.parametrize("arm", PLAIN, ids=str)
-def test_after_all_that_the_testbed_is_as_it_was(bed: testbed.Testbed, arm: Arm) -> None:
+def test_after_all_that_the_testbed_is_as_it_was(bed: testbeds.Testbed, arm: Arm) -> None:
     result = trial.run_trial(bed, a_trial(arm), timeout_s=20.0)
     assert (result.outcome, result.reason) == (Outcome.OK, "")
 
 
 @pytest.mark.parametrize("arm", PLAIN, ids=str)
-def test_a_server_without_its_processors_is_found_by_the_time_it_waited(bed: testbed.Testbed, arm: Arm) -> None:
+def test_a_server_without_its_processors_is_found_by_the_time_it_waited(bed: testbeds.Testbed, arm: Arm) -> None:
     """Also where the quota was there before the fingerprints were taken."""
     identity = bed.containers["server"]
     docker("update", "--cpus", "0.05", identity)
@@ -167,7 +170,7 @@ def test_a_server_without_its_processors_is_found_by_the_time_it_waited(bed: tes
 
 
 @pytest.mark.parametrize("arm", PLAIN, ids=str)
-def test_a_paused_router_is_found(bed: testbed.Testbed, arm: Arm) -> None:
+def test_a_paused_router_is_found(bed: testbeds.Testbed, arm: Arm) -> None:
     def pause() -> None:
         docker("pause", bed.containers["impair"])
         time.sleep(1.0)
@@ -178,7 +181,7 @@ def test_a_paused_router_is_found(bed: testbed.Testbed, arm: Arm) -> None:
     assert "standstill_s" in result.reason
 
 
-def test_a_shaper_that_nobody_can_see_is_found_by_the_long_train(bed: testbed.Testbed) -> None:
+def test_a_shaper_that_nobody_can_see_is_found_by_the_long_train(bed: testbeds.Testbed) -> None:
     (sabotage,) = (known for known in SABOTAGES if known.name == "a shaper on the host's side")
     possible(sabotage)
     words = words_of(bed, sabotage)
@@ -191,13 +194,13 @@ def test_a_shaper_that_nobody_can_see_is_found_by_the_long_train(bed: testbed.Te
 
 
 OTHER_NGINX = (
-    "sed 's/443/444/; s/8443/8444/' /opt/headwind/nginx/nginx.conf > /tmp/other.conf && "
-    "nginx -c /tmp/other.conf -g 'daemon on;'"
+    "sed -E 's/listen ([0-9]+)/listen 1\\1/; s#include ([a-z])#include /opt/headwind/nginx/\\1#' "
+    "/opt/headwind/nginx/nginx.conf > /tmp/other.conf && nginx -c /tmp/other.conf -g 'daemon on;'"
 )
 
 
-def test_an_nginx_that_obeys_another_file_is_found(bed: testbed.Testbed) -> None:
-    """A second one that takes the first one's place: it has the same ports less one, and the same file of its pid."""
+def test_an_nginx_that_obeys_another_file_is_found(bed: testbeds.Testbed) -> None:
+    """A second one that takes the first one's place: it has other ports, and the same file of its pid."""
     identity = bed.containers["server"]
     own = docker("exec", identity, "cat", "/run/nginx.pid").strip()
 
@@ -211,7 +214,8 @@ def test_an_nginx_that_obeys_another_file_is_found(bed: testbed.Testbed) -> None
         with pytest.raises(NotPlain, match=r"nginx obeys another file than /opt/headwind/nginx/nginx\.conf"):
             examine_start(bed)
     finally:
-        docker("exec", identity, "sh", "-c", f"kill $(cat /run/nginx.pid); sleep 0.3; echo {own} > /run/nginx.pid")
+        docker("exec", identity, "sh", "-c", f"[ $(cat /run/nginx.pid) = {own} ] || kill $(cat /run/nginx.pid);"
+               f"sleep 0.3; echo {own} > /run/nginx.pid")  # fmt: skip
     assert trial.run_trial(bed, a_trial(H2), timeout_s=20.0).outcome is Outcome.OK
 
 

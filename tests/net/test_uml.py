@@ -18,10 +18,11 @@ from headwind.testbed.agent import Agent, AgentError
 from headwind.testbed.docker import docker
 from tests.net.impaired import Project, start_agent
 
-pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
+# The first test may have to build the images.
+pytestmark = [pytest.mark.timeout(300), pytest.mark.beside]
 
 ROUTE = ("-m", "impair.router.uml", "--client-subnet", "127.0.0.0/8", "--server-subnet", "127.0.0.0/8")
-GONE_S = 5.0
+GONE_S = 20.0  # of patience
 
 
 @contextmanager
@@ -56,6 +57,7 @@ def test_lines_of_any_length_pass_both_ways(project: Project, tmp_path: Path) ->
         assert router.call("hello")["engine"] == "uml"
 
 
+@pytest.mark.timed
 def test_the_machine_goes_off_when_its_input_ends(project: Project, tmp_path: Path) -> None:
     with booted(project, tmp_path) as (container, router):
         assert kernels(container)
@@ -81,6 +83,7 @@ def test_a_kernel_that_dies_says_so(project: Project, tmp_path: Path) -> None:
         assert "ended by itself with status" in router._refusal
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("how", ["docker pause", "SIGSTOP"])
 def test_a_stopped_kernel_is_found_and_a_working_one_is_not(project: Project, tmp_path: Path, how: str) -> None:
     with booted(project, tmp_path) as (container, router):

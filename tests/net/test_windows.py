@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from headwind.arm import H3, PLAIN, Arm, Congestion
+from headwind.arm import H3, PLAIN, Arm
 from headwind.model import Block, Condition, Result, Trial
 from headwind.settings import LARGEST_BDP_BYTES, PORTS, UNBOUND, Settings, Windows
 from headwind.testbed import testbed as testbeds
 from headwind.testbed.docker import docker
-from headwind.testbed.images import ensure_images
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.profile import Delay, Direction, Link, Profile
@@ -25,35 +23,28 @@ AS_SHIPPED = Settings(Windows.AS_SHIPPED, Windows.AS_SHIPPED)
 TIMEOUT_S = 8.0  # 64 KB in each of its round trips of 40 ms are 13 MB
 
 
-@pytest.fixture(scope="module")
-def testbed() -> Iterator[testbeds.Testbed]:
-    images = ensure_images(print)
-    with testbeds.Testbed.up(images.tag, Congestion(), "auto") as up:
-        yield up
-
-
-def result(testbed: testbeds.Testbed, settings: Settings, arm: Arm = H3, work: H2load = BULK) -> Result:
+def result(bed: testbeds.Testbed, settings: Settings, arm: Arm = H3, work: H2load = BULK) -> Result:
     seeds = dict.fromkeys(Direction, 1)
     block = Block(Condition(Profile("far", FAR, FAR), work), 0, (arm,), seeds)
-    return run_trial(testbed, Trial(block, 0, arm), TIMEOUT_S, settings=settings)
+    return run_trial(bed, Trial(block, 0, arm), TIMEOUT_S, settings=settings)
 
 
-def test_a_planted_send_buffer_is_named_and_without_it_no_window_is(testbed: testbeds.Testbed) -> None:
-    planted = result(testbed, Settings(server=Windows.AS_SHIPPED))
+def test_a_planted_send_buffer_is_named_and_without_it_no_window_is(bed: testbeds.Testbed) -> None:
+    planted = result(bed, Settings(server=Windows.AS_SHIPPED))
     assert "total_s" not in planted.metrics, "20 MB take longer than that"
     assert any("limited by a window of 64 KB (nginx's http3_stream_buffer_size)" in w for w in planted.proof.warnings)
-    free = result(testbed, UNBOUND)
+    free = result(bed, UNBOUND)
     assert not [warning for warning in free.proof.warnings if "window" in warning]
     assert "total_s" in free.metrics
 
 
-def test_what_a_trial_had_is_what_its_settings_say(testbed: testbeds.Testbed) -> None:
+def test_what_a_trial_had_is_what_its_settings_say(bed: testbeds.Testbed) -> None:
     for arm in PLAIN:
-        had = result(testbed, UNBOUND, arm).proof.counters["windows"]
+        had = result(bed, UNBOUND, arm, PAGES).proof.counters["windows"]
         tcp = [had[side][name] for side in had for name in ("tcp_rmem_max_bytes", "tcp_wmem_max_bytes")]
         assert min(tcp) // 2 >= 2 * LARGEST_BDP_BYTES
         assert had["server"]["http3_stream_buffer_bytes"] >= 2 * LARGEST_BDP_BYTES
-        shipped = result(testbed, AS_SHIPPED, arm).proof.counters["windows"]
+        shipped = result(bed, AS_SHIPPED, arm, PAGES).proof.counters["windows"]
         assert shipped["server"]["http3_stream_buffer_bytes"] == 64 << 10
         if arm is H3:
             for side, name in (("server", "udp_rcvbuf_bytes"), ("client", "udp_rcvbuf_bytes")):
@@ -63,13 +54,13 @@ def test_what_a_trial_had_is_what_its_settings_say(testbed: testbeds.Testbed) ->
 
 @pytest.mark.parametrize(("settings", "buffer_bytes"), [(UNBOUND, 16 << 20), (AS_SHIPPED, 64 << 10)])
 def test_nginx_grants_the_flow_control_that_its_configuration_says(
-    testbed: testbeds.Testbed, settings: Settings, buffer_bytes: int
+    bed: testbeds.Testbed, settings: Settings, buffer_bytes: int
 ) -> None:
     """QUIC's transport parameters show the buffer that nginx runs with, not the one that is written down."""
-    testbed.router.call("apply", profile=Profile("clean").to_json(), seeds={"uplink": 1, "downlink": 1})
-    url = f"https://{testbed.addresses.host('server', 10)}:{PORTS[settings.server]}/"
+    bed.router.call("apply", profile=Profile("clean").to_json(), seeds={"uplink": 1, "downlink": 1})
+    url = f"https://{bed.addresses.host('server', 10)}:{PORTS[settings.server]}/"
     script = f"cd /tmp && h2load -n 1 --alpn-list=h3 --qlog-file-base=said {url} >/dev/null && cat said.0.0.sqlog"
-    said = docker("exec", testbed.containers["client"], "sh", "-c", script)
+    said = docker("exec", bed.containers["client"], "sh", "-c", script)
     events = [json.loads(line.lstrip("\x1e")) for line in said.splitlines()[1:] if line.strip("\x1e ")]
     remote: dict[str, Any] = next(
         event["data"] for event in events
@@ -78,10 +69,10 @@ def test_nginx_grants_the_flow_control_that_its_configuration_says(
     assert remote["initial_max_stream_data_bidi_remote"] == buffer_bytes
 
 
-def test_requests_are_padded_by_the_shipped_client_only(testbed: testbeds.Testbed) -> None:
+def test_requests_are_padded_by_the_shipped_client_only(bed: testbeds.Testbed) -> None:
     frames = {}
     for windows in Windows:
-        proof = result(testbed, Settings(client=windows), work=PAGES).proof
+        proof = result(bed, Settings(client=windows), work=PAGES).proof
         before, after = (proof.counters[moment]["client"] for moment in ("before", "after"))
         frames[windows] = (after["tx_bytes"] - before["tx_bytes"]) // (after["tx_frames"] - before["tx_frames"])
     assert frames[Windows.UNBOUND] < 300

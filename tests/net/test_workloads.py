@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
-from headwind.arm import PLAIN, Arm, Congestion
+from headwind.arm import PLAIN, Arm
 from headwind.metric import Workload
 from headwind.model import Block, Condition, Outcome, Result
 from headwind.testbed import testbed as testbeds
-from headwind.testbed.images import ensure_images
 from headwind.trial.trial import run_trial
 from headwind.workloads.objects import Objects
 from headwind.workloads.transfer import FIRST_BYTE, HANDSHAKE, Transfer
@@ -22,6 +21,8 @@ RTT_S = 2 * DELAY_S
 FAR = Profile("far", Link(Delay(DELAY_S)), Link(Delay(DELAY_S)))
 PICTURES = Objects("pictures", 60, 0, 0, path="/bytes/10000")
 SMALL = Transfer("small", 1, 1, 1, path="/bytes/10000")
+SLOW = replace(SMALL, name="slow", server_delay_s=0.05)
+SLOW_PICTURES = replace(PICTURES, name="slow pictures", server_delay_s=0.05)
 LARGE = Transfer("large", 1, 1, 1, path="/bytes/1000000")
 HANDSHAKE_RTTS = {"h1": 2, "h2": 2, "h3": 1}  # TCP's and TLS 1.3's, or QUIC's
 # nginx's TLS records have up to 16 KB, which the first ten segments do not hold; nothing of a record can be read before
@@ -33,18 +34,17 @@ FIRST_BYTE_RTTS: dict[Workload, dict[str, int]] = {
 
 
 @pytest.fixture(scope="module")
-def results() -> Iterator[dict[tuple[Workload, Arm], Result]]:
+def results(bed: testbeds.Testbed) -> dict[tuple[Workload, Arm], Result]:
     """A trial of each, again where the machine was so busy that its network could not be proven."""
     found: dict[tuple[Workload, Arm], Result] = {}
-    with testbeds.Testbed.up(ensure_images(print).tag, Congestion(), "auto") as up:
-        for workload in (PICTURES, SMALL, LARGE):
-            block = Block(Condition(FAR, workload), 0, PLAIN, dict.fromkeys(Direction, 1))
-            for trial in block.trials():
-                for _ in range(4):
-                    result = found[workload, trial.arm] = run_trial(up, trial, 30.0)
-                    if result.outcome is not Outcome.INVALID:
-                        break
-        yield found
+    for workload in (PICTURES, SMALL, LARGE, SLOW, SLOW_PICTURES):
+        block = Block(Condition(FAR, workload), 0, PLAIN, dict.fromkeys(Direction, 1))
+        for trial in block.trials():
+            for _ in range(4):
+                result = found[workload, trial.arm] = run_trial(bed, trial, 30.0)
+                if result.outcome is not Outcome.INVALID:
+                    break
+    return found
 
 
 def test_every_kind_gives_data(results: dict[tuple[Workload, Arm], Result]) -> None:
@@ -52,7 +52,7 @@ def test_every_kind_gives_data(results: dict[tuple[Workload, Arm], Result]) -> N
         f"{load.name} {arm}": each.reason for (load, arm), each in results.items() if each.outcome is not Outcome.OK
     }
     assert wrong == {}
-    assert len(results) == 9
+    assert len(results) == 15
 
 
 @pytest.mark.parametrize("arm", PLAIN, ids=str)
@@ -76,3 +76,19 @@ def test_a_transfer_takes_the_round_trips_of_its_protocol(
     assert first * RTT_S <= metrics[FIRST_BYTE.key] < (first + 0.9) * RTT_S
     assert metrics["total_s"] >= metrics[FIRST_BYTE.key]
     assert metrics["goodput_bps"] <= 8 * (10_000 if workload is SMALL else 1_000_000) / metrics[FIRST_BYTE.key]
+
+
+@pytest.mark.parametrize(
+    ("workload", "arm"), list(product((SLOW, SLOW_PICTURES), PLAIN)), ids=lambda each: getattr(each, "name", "")
+)
+def test_a_slow_server_waits_with_every_answer_and_its_log_says_so(
+    results: dict[tuple[Workload, Arm], Result], workload: Transfer | Objects, arm: Arm
+) -> None:
+    result = results[workload, arm]
+    (check,) = [check for check in result.proof.checks if check.quantity == "server_delay_s"]
+    assert check.measured is not None
+    assert check.measured >= workload.server_delay_s - 0.001
+    assert result.samples["served"]["waited"] == workload.requests
+    rounds = -(-workload.requests // 6) if workload is SLOW_PICTURES and arm.name == "h1" else 1  # one after the other
+    least_s = (HANDSHAKE_RTTS[arm.name] + rounds) * RTT_S + rounds * (workload.server_delay_s - 0.001)
+    assert result.metrics["total_s"] >= least_s

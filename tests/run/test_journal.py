@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
 import signal
 import sqlite3
@@ -23,6 +22,7 @@ from headwind.arm import H1, H2, H3, Congestion
 from headwind.model import Condition, Matrix, Outcome, Place, Repetition, Result, SelfCheck, Trial
 from headwind.run.codec import State, Status, matrix_to_json
 from headwind.run.differences import differences
+from headwind.run.disk import new_folder
 from headwind.run.journal import ENVIRONMENT as ENVIRONMENT_FILE
 from headwind.run.journal import JOURNAL, SCHEMA_VERSION, STOPPED, JournalError, NoRunFolder, ResumeRefused, Run
 from headwind.workloads.h2load import H2load
@@ -72,14 +72,12 @@ def test_the_name_of_a_run_is_the_minute_and_four_hex_digits(tmp_path: Path) -> 
     assert int(digits, 16) >= 0
 
 
-def test_two_runs_that_draw_the_same_name_get_different_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_runs_that_draw_the_same_name_get_different_folders(tmp_path: Path) -> None:
     drawn = iter(["aaaa", "aaaa", "aaaa", "bbbb"])
-    monkeypatch.setattr(secrets, "token_hex", lambda _: next(drawn))
-    with a_run(tmp_path) as first, a_run(tmp_path) as second:
-        assert first.id.endswith("aaaa")
-        assert second.id.endswith("bbbb")
+    first, second = (new_folder(tmp_path, lambda _: next(drawn)) for _ in range(2))
+    assert first.name.endswith("-aaaa")
+    assert second.name.endswith("-bbbb")
+    assert sorted(tmp_path.iterdir()) == [first, second]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import yaml
 
 from headwind.testbed import images
 from headwind.testbed.docker import DockerError
+from headwind.testbed.images import Host
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ID = "sha256:" + "0123456789abcdef" * 4
@@ -117,35 +117,30 @@ class FakeDocker:
         return [command for command in self.commands if command[0] == word]
 
 
-@pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeDocker], FakeDocker]:
-    def use(docker: FakeDocker) -> FakeDocker:
-        monkeypatch.setattr(images, "docker", docker)
-        return docker
-
+@pytest.fixture(autouse=True)
+def without_tarballs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADWIND_DISTFILES", raising=False)
-    return use
 
 
 def names(tag: str) -> list[str]:
     return [f"headwind-{name}:{tag}" for name in ("server", "client", "impair")]
 
 
-def test_images_that_are_there_are_taken_with_one_question(use: Callable[[FakeDocker], FakeDocker]) -> None:
+def test_images_that_are_there_are_taken_with_one_question() -> None:
     tag = images.content_tag(ROOT)
-    docker, said = use(FakeDocker(*names(tag))), list[str]()
-    found = images.ensure_images(said.append)
+    docker, said = FakeDocker(*names(tag)), list[str]()
+    found = images.ensure_images(said.append, Host(docker))
     assert (found.tag, found.built, found.base) == (tag, False, "mmdebstrap")
     assert found.ids == {"server": ID, "client": ID, "impair": ID}
     assert len(docker.commands) == 1
     assert said == []
-    assert images.router_image() == f"headwind-impair:{tag}"
+    assert images.router_image(docker) == f"headwind-impair:{tag}"
 
 
-def test_one_missing_image_has_all_of_them_built(use: Callable[[FakeDocker], FakeDocker]) -> None:
+def test_one_missing_image_has_all_of_them_built() -> None:
     tag = images.content_tag(ROOT)
-    docker, said = use(FakeDocker(*names(tag)[:2], images.BASE)), list[str]()
-    found = images.ensure_images(said.append)
+    docker, said = FakeDocker(*names(tag)[:2], images.BASE), list[str]()
+    found = images.ensure_images(said.append, Host(docker))
     assert found.built
     assert sorted((command[2], command[4]) for command in docker.did("build")) == [
         (f"headwind-client:{tag}", "client/Dockerfile"),
@@ -156,93 +151,75 @@ def test_one_missing_image_has_all_of_them_built(use: Callable[[FakeDocker], Fak
     assert not docker.did("pull")
 
 
-def test_files_that_change_during_a_build_are_built_again(
-    use: Callable[[FakeDocker], FakeDocker], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_change_during_a_build_are_built_again() -> None:
     tags = iter(["old", "new", "new", "new"])  # before and after each of two builds
-    monkeypatch.setattr(images, "content_tag", lambda _: next(tags))
-    docker = use(FakeDocker(images.BASE))
-    assert images.ensure_images(lambda _: None).tag == "new"
+    docker = FakeDocker(images.BASE)
+    assert images.ensure_images(lambda _: None, Host(docker, tag=lambda _: next(tags))).tag == "new"
     assert docker.there == {images.BASE, *names("new")}, "no image keeps a tag that is not its own"
 
 
 @pytest.mark.parametrize("failing", ["headwind-client", "headwind-impair"])
-def test_a_build_that_fails_is_an_error_whatever_the_others_do(
-    use: Callable[[FakeDocker], FakeDocker], failing: str
-) -> None:
-    use(FakeDocker(images.BASE, failing=failing))
+def test_a_build_that_fails_is_an_error_whatever_the_others_do(failing: str) -> None:
     with pytest.raises(DockerError, match=f"{failing}:[0-9a-f]+ cannot be built"):
-        images.ensure_images(lambda _: None)
+        images.ensure_images(lambda _: None, Host(FakeDocker(images.BASE, failing=failing)))
 
 
-def test_without_images_there_is_no_router_image(use: Callable[[FakeDocker], FakeDocker]) -> None:
-    use(FakeDocker())
-    assert images.router_image() is None
+def test_without_images_there_is_no_router_image() -> None:
+    assert images.router_image(FakeDocker()) is None
 
 
-def test_a_registry_that_answers_is_enough(
-    use: Callable[[FakeDocker], FakeDocker], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    docker = use(FakeDocker())
-    monkeypatch.setattr(images, "make_base", lambda *_: pytest.fail("the registry had it"))
-    images.ensure_base(images.BASE, lambda _: None)
+def test_a_registry_that_answers_is_enough() -> None:
+    docker = FakeDocker()
+    host = Host(docker, command=lambda *_: pytest.fail("the registry had it"))
+    images.ensure_base(images.BASE, lambda _: None, host)
     assert docker.there == {images.BASE}
 
 
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The commands that would be run besides docker; apt knows two mirrors."""
-    ran: list[tuple[str, ...]] = []
+class Programs:
+    """The commands that are run besides docker, and what is not installed; apt knows two mirrors."""
 
-    def run(*command: str) -> str:
-        ran.append(command)
+    def __init__(self, *missing: str) -> None:
+        self.ran: list[tuple[str, ...]] = []
+        self.missing = missing
+
+    def __call__(self, *command: str) -> str:
+        self.ran.append(command)
         listing = "Debian-Security http://mirror.example/security\nDebian http://mirror.example/debian\n"
         return listing if "indextargets" in command else ""
 
-    monkeypatch.setattr(images, "_command", run)
-    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(images, "KEYRING", __file__)
-    return ran
+    def which(self, name: str) -> str | None:
+        return None if name in self.missing else f"/usr/bin/{name}"
+
+    def host(self, docker: FakeDocker, *, root: bool = True) -> Host:
+        return Host(docker, self, self.which, lambda: root, keyring=Path(__file__))
 
 
-def test_without_a_registry_the_base_comes_from_the_mirror_that_apt_uses(
-    use: Callable[[FakeDocker], FakeDocker], command: list[tuple[str, ...]]
-) -> None:
-    docker, said = use(FakeDocker(registry=False)), list[str]()
-    images.ensure_base("debian:other", said.append)
-    made = [words for words in command if words[0] == "mmdebstrap"]
+def test_without_a_registry_the_base_comes_from_the_mirror_that_apt_uses() -> None:
+    docker, programs, said = FakeDocker(registry=False), Programs(), list[str]()
+    images.ensure_base("debian:other", said.append, programs.host(docker))
+    made = [words for words in programs.ran if words[0] == "mmdebstrap"]
     assert [words[-1] for words in made] == ["http://mirror.example/debian"]
     assert docker.did("import")[0][1:3] == ("--change", "LABEL headwind.base=mmdebstrap")
     assert docker.there == {"debian:other"}
     assert "no such host" in said[-1], "the reason is told"
 
 
-def test_a_host_without_a_debian_mirror_leaves_the_choice_to_mmdebstrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(images, "_command", lambda *_: "Ubuntu http://mirror.example/ubuntu\n")
-    assert images.debian_mirror() == []
+def test_a_host_without_a_debian_mirror_leaves_the_choice_to_mmdebstrap() -> None:
+    assert images.debian_mirror(lambda *_: "Ubuntu http://mirror.example/ubuntu\n") == []
 
 
-@pytest.mark.parametrize(("user", "missing"), [(1000, "mmdebstrap"), (0, "apt-get")])
-def test_who_cannot_install_mmdebstrap_is_told_what_to_do(
-    use: Callable[[FakeDocker], FakeDocker], command: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch,
-    user: int, missing: str,
-) -> None:  # fmt: skip
-    use(FakeDocker(registry=False))
-    monkeypatch.setattr("os.geteuid", lambda: user)
-    monkeypatch.setattr(shutil, "which", lambda name: None if name in (missing, "mmdebstrap") else name)
+@pytest.mark.parametrize(("root", "missing"), [(False, ["mmdebstrap"]), (True, ["mmdebstrap", "apt-get"])])
+def test_who_cannot_install_mmdebstrap_is_told_what_to_do(root: bool, missing: list[str]) -> None:
+    programs = Programs(*missing)
     with pytest.raises(images.ImageError, match="apt-get install mmdebstrap debian-archive-keyring"):
-        images.ensure_base(images.BASE, lambda _: None)
-    assert command == []
+        images.ensure_base(images.BASE, lambda _: None, programs.host(FakeDocker(registry=False), root=root))
+    assert programs.ran == []
 
 
-def test_root_has_it_installed(
-    use: Callable[[FakeDocker], FakeDocker], command: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    docker = use(FakeDocker(registry=False))
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr(shutil, "which", lambda name: None if name == "mmdebstrap" else name)
-    images.ensure_base(images.BASE, lambda _: None)
-    assert [words[:2] for words in command[:2]] == [("apt-get", "update"), ("apt-get", "install")]
+def test_root_has_it_installed() -> None:
+    docker, programs = FakeDocker(registry=False), Programs("mmdebstrap")
+    images.ensure_base(images.BASE, lambda _: None, programs.host(docker))
+    assert [words[:2] for words in programs.ran[:2]] == [("apt-get", "update"), ("apt-get", "install")]
     assert docker.there == {images.BASE}
 
 

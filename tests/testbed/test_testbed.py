@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from headwind.arm import Congestion
 from headwind.errors import HeadwindError
 from headwind.testbed import testbed
+from headwind.testbed.addresses import pick_addresses
 from headwind.testbed.docker import DockerError
 from headwind.testbed.testbed import (
     LABEL,
     OWNER_LABEL,
     Addresses,
-    pick_addresses,
     projects,
     remove_project,
     sweep,
@@ -51,9 +51,19 @@ def test_addresses_never_overlap_what_is_taken_nor_each_other(taken: list[str], 
     assert all(subnet.is_private and subnet.prefixlen == 24 for subnet in subnets)
 
 
-def test_a_subnet_that_is_drawn_twice_is_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng, drawn = random.Random(1), iter([0x0A460100, 0x0A460100, 0x0A460200])
-    monkeypatch.setattr(rng, "randrange", lambda *_: next(drawn))
+class Drawn(random.Random):
+    """Draws what it was given."""
+
+    def __init__(self, *numbers: int) -> None:
+        super().__init__()
+        self.numbers = list(numbers)
+
+    def randrange(self, *_: Any, **__: Any) -> int:
+        return self.numbers.pop(0)
+
+
+def test_a_subnet_that_is_drawn_twice_is_used_once() -> None:
+    rng = Drawn(0x0A460100, 0x0A460100, 0x0A460200)
     assert pick_addresses(rng, []) == Addresses("10.70.1.0/24", "10.70.2.0/24")
 
 
@@ -128,12 +138,11 @@ def test_who_cannot_be_judged_is_left_alone_and_who_is_nobody_is_not(owner: str,
     assert testbed._is_alive(owner) == alive
 
 
-def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_of_another_user_is_alive() -> None:
     def forbidden(pid: int, number: int) -> None:
         raise PermissionError(pid, number)
 
-    monkeypatch.setattr(os, "kill", forbidden)
-    assert testbed._is_alive(f"{HOST}:12345:1")
+    assert testbed._is_alive(f"{HOST}:12345:1", forbidden)
 
 
 # What is left of earlier labs
@@ -186,10 +195,8 @@ class FakeDocker:
 
 
 @pytest.fixture
-def daemon(monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
-    fake = FakeDocker()
-    monkeypatch.setattr(testbed, "docker", fake)
-    return fake
+def daemon() -> FakeDocker:
+    return FakeDocker()
 
 
 DEAD = f"{HOST}:{os.getpid()}:1"
@@ -200,7 +207,7 @@ def test_sweeping_removes_dead_labs_and_leaves_living_ones(daemon: FakeDocker) -
     daemon.testbed("living", testbed._owner())
     daemon.network["half-net"] = ("half", DEAD)  # of a lab that was killed while it started
     said: list[str] = []
-    assert sweep(said.append) == 2
+    assert sweep(said.append, docker=daemon) == 2
     assert daemon.projects == {"living"}
     assert sorted(said) == [
         "leaving living alone: its lab is still running",
@@ -211,28 +218,28 @@ def test_sweeping_removes_dead_labs_and_leaves_living_ones(daemon: FakeDocker) -
 
 def test_sweeping_everything_takes_living_labs_too(daemon: FakeDocker) -> None:
     daemon.testbed("living", testbed._owner())
-    assert sweep(lambda _: None, include_living=True) == 1
+    assert sweep(lambda _: None, include_living=True, docker=daemon) == 1
     assert daemon.projects == set()
 
 
 def test_sweeping_a_clean_host_removes_and_says_nothing(daemon: FakeDocker) -> None:
     said: list[str] = []
-    assert sweep(said.append) == 0
+    assert sweep(said.append, docker=daemon) == 0
     assert said == []
 
 
 def test_removing_one_testbed_spares_the_others(daemon: FakeDocker) -> None:
     daemon.testbed("one", DEAD)
     daemon.testbed("two", DEAD)
-    remove_project("one")
-    assert projects() == {"two": False}
+    remove_project("one", daemon)
+    assert projects(daemon) == {"two": False}
     assert len(daemon.container) == 3
     assert len(daemon.network) == 2
 
 
 def test_containers_go_before_the_networks_that_they_hang_on(daemon: FakeDocker) -> None:
     daemon.testbed("one", DEAD)
-    remove_project("one")
+    remove_project("one", daemon)
     removals = [arguments[0] for arguments in daemon.asked if "rm" in arguments]
     assert removals == ["rm", "network"]
 
@@ -248,9 +255,9 @@ def test_subnets_of_docker_and_of_the_hosts_routes_are_taken(
     (tmp_path / "ip").write_text(f"#!/bin/sh\necho '{routes}'\n")
     (tmp_path / "ip").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert taken_subnets() == ["172.17.0.0/16", "10.8.0.0/16", "192.168.1.7"]
+    assert taken_subnets(daemon) == ["172.17.0.0/16", "10.8.0.0/16", "192.168.1.7"]
     monkeypatch.setenv("PATH", "")
-    assert taken_subnets() == ["172.17.0.0/16"]
+    assert taken_subnets(daemon) == ["172.17.0.0/16"]
 
 
 # Coming up
@@ -279,29 +286,25 @@ OVERLAP = "Error: Pool overlaps with other one on this address space"
     [([], 1, ""), ([OVERLAP], 2, ""), ([OVERLAP] * 9, 4, "overlaps"), (["no such image"], 1, "no such image")],
 )
 def test_another_pair_of_subnets_is_tried_only_when_somebody_was_quicker(
-    daemon: FakeDocker, monkeypatch: pytest.MonkeyPatch, failures: list[str], tries: int, raised: str
+    daemon: FakeDocker, failures: list[str], tries: int, raised: str
 ) -> None:
     compose = FakeCompose(list(failures))
-    monkeypatch.setattr(testbed, "compose", compose)
-    monkeypatch.setattr(testbed, "taken_subnets", list)
     if raised:
         with pytest.raises(DockerError, match=raised):
-            testbed._start_containers("headwind-1", "tag")
+            testbed._start_containers("headwind-1", "tag", daemon, compose)
     else:
-        assert testbed._start_containers("headwind-1", "tag").client_subnet == compose.tried[-1]
+        assert testbed._start_containers("headwind-1", "tag", daemon, compose).client_subnet == compose.tried[-1]
     assert len(compose.tried) == tries
 
 
-def test_a_testbed_that_cannot_come_up_leaves_nothing(daemon: FakeDocker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_testbed_that_cannot_come_up_leaves_nothing(daemon: FakeDocker) -> None:
     def compose(*_: str, environment: dict[str, str]) -> str:
         daemon.testbed(environment["HEADWIND_PROJECT"], environment["HEADWIND_OWNER"])
         raise DockerError("port is already allocated")
 
-    monkeypatch.setattr(testbed, "compose", compose)
-    monkeypatch.setattr(testbed, "taken_subnets", list)
     with (
         pytest.raises(DockerError, match="already allocated"),
-        testbed.Testbed.up("tag", Congestion(), "auto"),
+        testbed.Testbed.up("tag", Congestion(), "auto", docker=daemon, compose=compose),
     ):
         pytest.fail("it is not up")
     assert daemon.projects == set()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from headwind.arm import H3, PLAIN, Arm, Congestion, Protocol
+from headwind.arm import H3, PLAIN, Arm, Protocol
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.testbed import testbed as lab
+from headwind.testbed import testbed as testbeds
 from headwind.testbed.docker import docker
-from headwind.testbed.images import ensure_images
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
@@ -45,23 +42,17 @@ while set(workers()) & set(old):
 """
 
 
-@pytest.fixture(scope="module")
-def testbed() -> Iterator[lab.Testbed]:
-    with lab.Testbed.up(ensure_images(print).tag, Congestion(), "auto") as testbed:
-        yield testbed
-
-
-def alter(testbed: lab.Testbed, *arguments: str) -> None:
+def alter(bed: testbeds.Testbed, *arguments: str) -> None:
     """As if it had been so from the start: what changes later is found by the fingerprints, for every arm."""
-    docker("exec", testbed.containers["server"], "python3", "-c", ALTER, *arguments)
-    testbed.fingerprints = testbed.read_fingerprints()
+    docker("exec", bed.containers["server"], "python3", "-c", ALTER, *arguments)
+    bed.fingerprints = bed.read_fingerprints()
 
 
-def tried(testbed: lab.Testbed, arm: Arm, path: str = "/", profile: Profile = LOSSY) -> Result:
+def tried(bed: testbeds.Testbed, arm: Arm, path: str = "/", profile: Profile = LOSSY) -> Result:
     """One trial; again where the machine was so busy that the network could not be proven."""
     condition = Condition(profile, H2load("some", 4 if path == "/10m" else 40, 4, 2, path=path))
     block = Block(condition, 7, PLAIN, dict.fromkeys(Direction, 5))
-    results = (run_trial(testbed, Trial(block, 0, arm), 20.0) for _ in range(8))
+    results = (run_trial(bed, Trial(block, 0, arm), 20.0) for _ in range(8))
     reasons = []
     for result in results:
         if result.outcome is not Outcome.INVALID:
@@ -72,14 +63,14 @@ def tried(testbed: lab.Testbed, arm: Arm, path: str = "/", profile: Profile = LO
 
 @pytest.mark.parametrize("url", ["/", "/10k"])
 @pytest.mark.parametrize("arm", PLAIN, ids=str)
-def test_an_honest_server_gives_the_asked_bytes(testbed: lab.Testbed, arm: Arm, url: str) -> None:
-    result = tried(testbed, arm, url)
+def test_an_honest_server_gives_the_asked_bytes(bed: testbeds.Testbed, arm: Arm, url: str) -> None:
+    result = tried(bed, arm, url)
     assert (result.outcome, result.reason) == (Outcome.OK, "")
     assert result.samples["content"]["alpn"] == arm.protocol.alpn
 
 
-def test_of_a_large_object_a_stretch_is_compared(testbed: lab.Testbed) -> None:
-    result = tried(testbed, H3, "/10m", Profile("clean"))
+def test_of_a_large_object_a_stretch_is_compared(bed: testbeds.Testbed) -> None:
+    result = tried(bed, H3, "/10m", Profile("clean"))
     assert (result.outcome, result.samples["content"]["status"]) == (Outcome.OK, 206), result.reason
     assert result.samples["content"]["bytes"] == 1 << 20
 
@@ -90,13 +81,13 @@ def test_of_a_large_object_a_stretch_is_compared(testbed: lab.Testbed) -> None:
                                  ("612", "zeros", "other content than asked for: 612 bytes")]
 )  # fmt: skip
 def test_other_bytes_for_one_protocol_are_no_time_and_the_others_stay_as_they_are(
-    testbed: lab.Testbed, altered: Arm, length: str, what: str, word: str
+    bed: testbeds.Testbed, altered: Arm, length: str, what: str, word: str
 ) -> None:
-    alter(testbed, VERSIONS[altered.protocol], length, what)
+    alter(bed, VERSIONS[altered.protocol], length, what)
     try:
-        results = {arm: tried(testbed, arm) for arm in PLAIN}
+        results = {arm: tried(bed, arm) for arm in PLAIN}
     finally:
-        alter(testbed)
+        alter(bed)
     assert {arm: result.outcome for arm, result in results.items()} == {
         arm: Outcome.WRONG_CONTENT if arm is altered else Outcome.OK for arm in PLAIN
     }, [result.reason for result in results.values()]
