@@ -129,6 +129,12 @@ def test_bursts_are_as_long_and_as_frequent_as_asked(path: ImpairedPath) -> None
     assert statistics.mean(bursts) == pytest.approx(1 / model.r, abs=sigmas(path) * burst_sigma)
 
 
+def usual_s(path: ImpairedPath) -> list[float]:
+    """How long packets take without an impairment at this very moment: the machine's share of what follows."""
+    path.apply(CLEAN, CLEAN)
+    return sorted(path.train(DOWN, 200, interval_s=0.001)["delays_s"])
+
+
 @pytest.mark.parametrize(
     "delay",
     [Delay(0.001), Delay(0.04), Delay(0.01, 0.005), Delay(0.02, 0.004, "normal"), Delay(0.02, 0.004, "pareto"),
@@ -136,19 +142,21 @@ def test_bursts_are_as_long_and_as_frequent_as_asked(path: ImpairedPath) -> None
     ids=str,
 )  # fmt: skip
 def test_every_packet_is_delayed_by_what_was_drawn_for_it(path: ImpairedPath, tables: Tables, delay: Delay) -> None:
+    """None is early, and a quarter at least is on time: a timer of the wrong grain or scale would delay all of them."""
     needs_seed(path)
     link, packets, table = Link(delay=delay), 400, tables[delay.distribution]
     errors = [math.inf]
-    for _ in range(3):  # a busy machine is late now and then; netem's own mistakes would come back
+    for _ in range(5):  # a busy machine is late now and then; netem's own mistakes would come back
         netem = SeededNetem(Options.of(link, SEED), table)
         drawn_s = [copy.delay / 1e9 for _ in range(packets) for copy in netem.offer() if copy.delay is not None]
         assert statistics.mean(drawn_s) == pytest.approx(delay.delay_s, abs=delay.jitter_s / 5 + 1e-9)
+        usual = usual_s(path)
         path.impair(DOWN, link, SEED)
         train = path.train(DOWN, packets, interval_s=0.001)
         late_s = [took - drawn_s[packet] for packet, took in zip(train["sequences"], train["delays_s"], strict=True)]
         assert len(late_s) == packets
         assert min(late_s) > -0.0001, "a packet was early"
-        errors.append(statistics.mean(late_s))
+        errors.append(statistics.quantiles(late_s, n=4)[0] - statistics.quantiles(usual, n=4)[0])
         if min(errors) < TIMING_ERROR_S:
             break
     assert min(errors) < TIMING_ERROR_S
@@ -159,18 +167,19 @@ def test_delays_lie_about_their_middle_as_far_as_asked(path: ImpairedPath, delay
     """For every kernel, also one that draws numbers of its own."""
     packets, reach_s = 600, DISTRIBUTION_REACH[delay.distribution] * delay.jitter_s
     spread_s = delay.jitter_s / (math.sqrt(3) if delay.distribution == "uniform" else 1.0)
+    chance_s = SIGMAS * math.sqrt(3) * spread_s / math.sqrt(packets)  # of a uniform law's median; a normal one has less
     late_s, took_s = math.inf, list[float]()
-    for _ in range(3):  # a busy machine is late now and then; netem's own mistakes would come back
+    for _ in range(5):  # a busy machine is late now and then; netem's own mistakes would come back
+        usual = statistics.median(usual_s(path))
         path.impair(DOWN, Link(delay=delay), SEED)
         took_s = path.train(DOWN, packets, interval_s=0.001)["delays_s"]
         assert len(took_s) == packets
         assert min(took_s) > delay.delay_s - reach_s - 0.0001, "a packet was early"
-        late_s = min(late_s, statistics.mean(took_s) - delay.delay_s)
-        if late_s < TIMING_ERROR_S:
+        assert statistics.median(took_s) - delay.delay_s > -chance_s, "the middle of a law that is even on both sides"
+        late_s = min(late_s, statistics.median(took_s) - delay.delay_s - usual)
+        if late_s < chance_s + TIMING_ERROR_S:
             break
-    chance_s = SIGMAS * spread_s / math.sqrt(packets)
-    assert -chance_s < late_s < chance_s + TIMING_ERROR_S
-    assert statistics.median(took_s) - delay.delay_s > -1.3 * chance_s, "the middle of a law that is even on both sides"
+    assert late_s < chance_s + TIMING_ERROR_S
     assert statistics.stdev(took_s) > spread_s * (1 - SIGMAS / math.sqrt(2 * packets))
 
 
