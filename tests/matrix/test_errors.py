@@ -196,7 +196,8 @@ def test_a_confusion_that_is_four_times_as_large_takes_no_sixteen_times_as_long(
         assert len(refusal(text, here).complaints) == count
         return time.process_time() - start_s
 
-    assert seconds(1500) < 10 * seconds(375)
+    # the least of three is what it takes when nothing else has the processor
+    assert min(map(seconds, [1500] * 3)) < 10 * min(map(seconds, [375] * 3))
 
 
 # Whatever is in the file, it is a matrix or it is explained
