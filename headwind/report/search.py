@@ -64,14 +64,20 @@ def _cost(matrix: Matrix, tallies: list[Tally], sides: list[int]) -> str:
     took = f"This took {counted(blocks * arms, 'trial')} at {counted(len(tried), 'value')}"
     if not tried:
         return f"{took}."
-    grid = range(0, len(tallies), STEPS_WITHIN)
-    nearest = [min((abs(place - at), place) for place in tried)[1] for at in grid]
-    cost = sum(tallies[place].blocks if sides[place] else matrix.repeat.most for place in nearest)
+    grid, cost = grid_blocks(tallies, sides, matrix.repeat.most)
     return (
-        f"{took}; a grid of the same precision, {counted(len(grid), 'value')}, would take about "
+        f"{took}; a grid of the same precision, {counted(grid, 'value')}, would take about "
         f"{counted(cost * arms, 'trial')}: at each as many as at the nearest one here, and the "
         f"{matrix.repeat.most} blocks that are allowed where nobody is known to be ahead."
     )
+
+
+def grid_blocks(tallies: list[Tally], sides: list[int], most: int) -> tuple[int, int]:
+    """The values and the blocks of a grid of the same precision, at the pace that was seen; some value was tried."""
+    tried = [place for place, each in enumerate(tallies) if each.blocks]
+    grid = range(0, len(tallies), STEPS_WITHIN)
+    nearest = [min((abs(place - at), place) for place in tried)[1] for at in grid]
+    return len(grid), sum(tallies[place].blocks if sides[place] else most for place in nearest)
 
 
 def _name(search: Search) -> str:

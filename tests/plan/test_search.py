@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
 from headwind.arm import H3
 from headwind.model import Matrix, Outcome, Result, Trial
 from headwind.plan.scheduler import Scheduler
 from headwind.report.formats.markdown import summary_md
+from headwind.report.formats.verdicts_json import verdicts_text
 from headwind.report.html.page import render
 from headwind.report.search import search_text
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
 from headwind.verdicts.search import brackets, sides_of, tallies_of
 from tests import fake
-from tests.matrix_files import load
+from tests.matrix_files import ROOT, load
 
 SEARCH = """protocols: [h2, h3]
 find: {{crossover: [h3, h2], along: downlink.loss, from: 0%, to: 10%, within: {within}}}
@@ -131,7 +135,39 @@ def test_without_a_crossover_the_report_says_so(tmp_path: Path) -> None:
     assert "it is not known anywhere" in early
 
 
+def answer(data: RunData) -> dict[str, Any]:
+    """The search in verdicts.json, which is as its schema says."""
+    document = json.loads(verdicts_text(data, data.judgement))
+    jsonschema.Draft202012Validator(json.loads((ROOT / "docs/verdicts.schema.json").read_text())).validate(document)
+    found = document["search"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_programs_are_told_the_answer_and_what_it_rests_on(tmp_path: Path) -> None:
+    data = data_of(tmp_path, 0.043)
+    found = answer(data)
+    (place,) = found["crossovers"]
+    assert place["from"] <= 0.043 <= place["to"]
+    assert (place["ahead_before"], place["ahead_after"], place["is_narrow"]) == ("h2", "h3", True)
+    assert place["to"] - place["from"] == pytest.approx(2 * found["step"])
+    claims = {each["value"]: each["ahead"] for each in found["values"]}
+    assert (claims[place["from"]], claims[place["to"]]) == ("h2", "h3")
+    assert (claims[0.0], claims[0.1]) == ("h2", "h3")
+    assert 2 * sum(each["blocks"] for each in found["values"]) == found["trials"] == len(data.results)
+    assert f"about {found['grid_trials']:,} trials" in found["sentence"] == search_text(data)
+
+
+@pytest.mark.parametrize("blocks", [0, 3])
+def test_programs_are_told_that_nothing_is_known_yet(tmp_path: Path, blocks: int) -> None:
+    found = answer(data_of(tmp_path, 0.043, budget_blocks=blocks))
+    assert (found["crossovers"], found["trials"]) == ([], 2 * blocks)
+    assert [(each["blocks"], each["ahead"]) for each in found["values"]] == ([(blocks, None)] if blocks else [])
+    assert (found["grid_trials"] is None) == (blocks == 0)
+
+
 def test_a_run_without_a_search_says_nothing_of_one() -> None:
     matrix = fake.example_matrix(repeat=1)
-    status = Status(State.FINISHED, "", 0.0, 1.0)
-    assert search_text(RunData("run", matrix, (), fake.ENVIRONMENT, status)) == ""
+    data = RunData("run", matrix, (), fake.ENVIRONMENT, Status(State.FINISHED, "", 0.0, 1.0))
+    assert search_text(data) == ""
+    assert json.loads(verdicts_text(data, data.judgement))["search"] is None
