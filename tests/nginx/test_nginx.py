@@ -12,12 +12,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from headwind.settings import LARGEST_BDP_BYTES, PORTS, SESSION_PORTS, Windows
 from nginx import agent, objects
+from nginx.master import Nginx, children
+from nginx.probes import QUIC_TIMEOUT_S, NginxIsGone, Probes, unknown_initial
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CONFIGURATION = (ROOT / "nginx" / "nginx.conf").read_text()
@@ -138,7 +141,7 @@ def master(pid_file: Path, lives: int) -> Iterator[int]:
     pid_file.write_text(f"{process.pid}\n")
     try:
         deadline = time.monotonic() + 10
-        while len(agent._workers(process.pid)) < min(lives, 2):
+        while len(children(process.pid)) < min(lives, 2):
             assert time.monotonic() < deadline
             time.sleep(0.01)
         yield process.pid
@@ -147,101 +150,105 @@ def master(pid_file: Path, lives: int) -> Iterator[int]:
         process.wait()
 
 
-@pytest.fixture
-def pid_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(agent, "PID_FILE", tmp_path / "nginx.pid")
-    monkeypatch.setattr(agent, "WORKERS_FILE", tmp_path / "workers.conf")
-    return tmp_path / "nginx.pid"
+@dataclass
+class Sent:
+    """In place of probes: which were sent, in order."""
+
+    all: list[object] = field(default_factory=list)
+
+    def tcp(self) -> None:
+        self.all.append("tcp")
+
+    def quic(self, count: int) -> None:
+        self.all.append(count)
+
+    def sockets(self, workers: int) -> None:
+        self.all.append(f"{workers} sockets")
 
 
 @pytest.fixture
-def probes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The probes that `restart_workers` would send, in order."""
-    sent: list[object] = []
-    monkeypatch.setattr(agent, "_prove_tcp", lambda: sent.append("tcp"))
-    monkeypatch.setattr(agent, "_prove_quic", sent.append)
-    monkeypatch.setattr(agent, "_prove_sockets", lambda count: sent.append(f"{count} sockets"))
-    return sent
+def sent() -> Sent:
+    return Sent()
 
 
-def test_a_restart_gives_new_workers_under_the_same_master(pid_file: Path, probes: list[object]) -> None:
-    with master(pid_file, lives=4) as pid:
-        before = agent.health()
-        restarted = agent.restart_workers()
-        after = agent.health()
+@pytest.fixture
+def nginx(tmp_path: Path, sent: Sent) -> Nginx:
+    return Nginx(tmp_path / "nginx.pid", tmp_path / "workers.conf", probes=sent)
+
+
+def test_a_restart_gives_new_workers_under_the_same_master(nginx: Nginx, sent: Sent) -> None:
+    with master(nginx.pid_file, lives=4) as pid:
+        before = nginx.health()
+        restarted = nginx.restart_workers()
+        after = nginx.health()
     assert before.master == after.master == pid
     assert before.master_started_s == after.master_started_s
     assert len(before.workers) == len(after.workers) == 2
     assert not set(before.workers) & set(after.workers)
     assert restarted["workers"] == after.workers
-    assert probes == ["tcp", 16]
+    assert sent.all == ["tcp", 16]
 
 
 @pytest.mark.parametrize("wanted", [1, 3])
-def test_a_restart_gives_as_many_workers_as_are_wanted(pid_file: Path, probes: list[object], wanted: int) -> None:
-    with master(pid_file, lives=20) as pid:
-        before = agent.health().workers
-        restarted = agent.restart_workers(wanted)
-        after = agent.health()
-        again = agent.restart_workers(wanted)
+def test_a_restart_gives_as_many_workers_as_are_wanted(nginx: Nginx, sent: Sent, wanted: int) -> None:
+    with master(nginx.pid_file, lives=20) as pid:
+        before = nginx.health().workers
+        restarted = nginx.restart_workers(wanted)
+        after = nginx.health()
+        again = nginx.restart_workers(wanted)
     assert after.master == pid
     assert len(restarted["workers"]) == len(again["workers"]) == wanted
     assert after.workers == restarted["workers"]
     assert not set(before) & set(after.workers)
-    assert probes == [f"{wanted} sockets", "tcp", 1 if wanted == 1 else 24, "tcp", 1 if wanted == 1 else 24]
+    assert sent.all == [f"{wanted} sockets", "tcp", 1 if wanted == 1 else 24, "tcp", 1 if wanted == 1 else 24]
 
 
-def test_workers_that_do_not_come_back_are_an_error(
-    pid_file: Path, probes: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(agent, "RESTART_TIMEOUT_S", 0.3)
-    with master(pid_file, lives=3), pytest.raises(agent.NginxIsGone, match="no new workers"):
-        agent.restart_workers()
-    assert probes == []
+def test_workers_that_do_not_come_back_are_an_error(nginx: Nginx, sent: Sent) -> None:
+    hasty = replace(nginx, timeout_s=0.3)
+    with master(nginx.pid_file, lives=3), pytest.raises(NginxIsGone, match="no new workers"):
+        hasty.restart_workers()
+    assert sent.all == []
 
 
-def test_a_crash_of_a_worker_shows_in_the_health(pid_file: Path) -> None:
-    with master(pid_file, lives=3):
-        before = agent.health().workers
+def test_a_crash_of_a_worker_shows_in_the_health(nginx: Nginx) -> None:
+    with master(nginx.pid_file, lives=3):
+        before = nginx.health().workers
         os.kill(before[0], signal.SIGKILL)
         deadline = time.monotonic() + 10
-        while agent.health().workers in (before, before[1:]):
+        while nginx.health().workers in (before, before[1:]):
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert before[1] in agent.health().workers
+        assert before[1] in nginx.health().workers
 
 
 @pytest.mark.parametrize("content", [None, "", "4194305"])
-def test_without_a_master_there_is_no_health(pid_file: Path, content: str | None) -> None:
+def test_without_a_master_there_is_no_health(nginx: Nginx, content: str | None) -> None:
     if content is not None:
-        pid_file.write_text(content)
-    with pytest.raises(agent.NginxIsGone, match="nginx does not run here"):
-        agent.health()
+        nginx.pid_file.write_text(content)
+    with pytest.raises(NginxIsGone, match="nginx does not run here"):
+        nginx.health()
 
 
 def test_the_first_datagram_asks_for_an_unknown_version() -> None:
-    datagram = agent._unknown_initial()
+    datagram = unknown_initial()
     assert len(datagram) == 1200
     assert datagram[0] & 0xC0 == 0xC0, "a long header with the fixed bit"
     assert all(byte & 0x0F == 0x0A for byte in datagram[1:5]), "a version that is reserved for this"
     assert (datagram[5], datagram[14]) == (8, 8), "lengths of the connection ids"
-    assert agent._unknown_initial()[6:14] != datagram[6:14]
+    assert unknown_initial()[6:14] != datagram[6:14]
 
 
 @contextmanager
-def listening(
-    monkeypatch: pytest.MonkeyPatch, kind: socket.SocketKind, serve: Callable[[socket.socket], None]
-) -> Iterator[None]:
-    """A server on the loopback, on the port that the agent probes."""
+def listening(kind: socket.SocketKind, serve: Callable[[socket.socket], None]) -> Iterator[Probes]:
+    """A server on the loopback, and probes of it."""
     with closing(socket.socket(socket.AF_INET, kind)) as server:
         server.bind(("127.0.0.1", 0))
         server.settimeout(5)
         if kind == socket.SOCK_STREAM:
             server.listen()
-        monkeypatch.setattr(agent, "PORT", server.getsockname()[1])
         thread = threading.Thread(target=serve, args=(server,))
         thread.start()
-        yield
+        yield Probes(server.getsockname()[1], quic_timeout_s=0.2)
         thread.join()
 
 
@@ -265,40 +272,35 @@ def tcp(answer: bytes) -> Callable[[socket.socket], None]:
     return serve
 
 
-def test_a_version_negotiation_proves_a_quic_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    with listening(monkeypatch, socket.SOCK_DGRAM, udp(VERSION_NEGOTIATION, 8)):
-        agent._prove_quic(8)
+def test_a_version_negotiation_proves_a_quic_server() -> None:
+    with listening(socket.SOCK_DGRAM, udp(VERSION_NEGOTIATION, 8)) as probes:
+        replace(probes, quic_timeout_s=QUIC_TIMEOUT_S).quic(8)
 
 
 @pytest.mark.parametrize(("answer", "complaint"), [(None, "does not answer"), (b"hello, hello", "not a Version Neg")])
-def test_anything_else_does_not(monkeypatch: pytest.MonkeyPatch, answer: bytes | None, complaint: str) -> None:
-    monkeypatch.setattr(agent, "PROBE_TIMEOUT_S", 0.2)
+def test_anything_else_does_not(answer: bytes | None, complaint: str) -> None:
+    with listening(socket.SOCK_DGRAM, udp(answer, 1)) as probes, pytest.raises(NginxIsGone, match=complaint):
+        probes.quic(1)
+
+
+def test_a_refusal_of_plain_http_proves_a_tls_server() -> None:
+    with listening(socket.SOCK_STREAM, tcp(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as probes:
+        probes.tcp()
+
+
+def test_a_server_that_takes_plain_http_is_the_wrong_one() -> None:
     with (
-        listening(monkeypatch, socket.SOCK_DGRAM, udp(answer, 1)),
-        pytest.raises(agent.NginxIsGone, match=complaint),
+        listening(socket.SOCK_STREAM, tcp(b"HTTP/1.1 200 OK\r\n\r\n")) as probes,
+        pytest.raises(NginxIsGone, match="200 OK"),
     ):
-        agent._prove_quic(1)
+        probes.tcp()
 
 
-def test_a_refusal_of_plain_http_proves_a_tls_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    with listening(monkeypatch, socket.SOCK_STREAM, tcp(b"HTTP/1.1 400 Bad Request\r\n\r\n")):
-        agent._prove_tcp()
-
-
-def test_a_server_that_takes_plain_http_is_the_wrong_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    with (
-        listening(monkeypatch, socket.SOCK_STREAM, tcp(b"HTTP/1.1 200 OK\r\n\r\n")),
-        pytest.raises(agent.NginxIsGone, match="200 OK"),
-    ):
-        agent._prove_tcp()
-
-
-def test_a_closed_port_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_port_is_an_error() -> None:
     with closing(socket.socket()) as unused:
         unused.bind(("127.0.0.1", 0))
-        monkeypatch.setattr(agent, "PORT", unused.getsockname()[1])
-        with pytest.raises(agent.NginxIsGone, match="TCP port"):
-            agent._prove_tcp()
+        with pytest.raises(NginxIsGone, match="TCP port"):
+            Probes(unused.getsockname()[1]).tcp()
 
 
 def test_an_nginx_with_another_configuration_is_odd() -> None:
