@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from headwind.model import Check, Proof
 from headwind.proof.congestion import check_congestion
@@ -44,7 +44,7 @@ def prove(profile: Profile, evidence: Evidence) -> Proof:
     passages = {direction: passage_of(direction, profile.link(direction), evidence) for direction in Direction}
     for direction, passage in passages.items():
         checks += _check_direction(direction, profile.link(direction), passage, evidence)
-    return Proof(tuple(checks), evidence.to_json(), tuple(_warnings(profile, passages, evidence)))
+    return Proof(tuple(checks), evidence.to_json(), tuple(_warnings(evidence)))
 
 
 def _check_direction(direction: Direction, link: Link, passage: Passage, evidence: Evidence) -> Iterator[Check]:
@@ -181,15 +181,11 @@ def _check_unexplained(direction: Direction, link: Link, passage: Passage, evide
         direction, "unexplained_loss_ratio", 0.0, None, share, (limit + corrupted) / sent if sent else None,
         vanished <= limit + corrupted and (passage.queue_drops == 0 or may_overflow),
         f"{sent} sent, {entered} into the router, {left} out of it, {arrived} arrived"
-        + (f"; {passage.queue_drops} dropped by a full queue" if passage.queue_drops else ""),
+        + (f"; {passage.queue_drops} dropped by a full queue (limit {link.limit})" if passage.queue_drops else ""),
     )  # fmt: skip
 
 
-def _warnings(profile: Profile, passages: Mapping[Direction, Passage], evidence: Evidence) -> Iterator[str]:
-    for direction, passage in passages.items():
-        if passage.queue_drops:
-            dropped, limit = passage.queue_drops, profile.link(direction).limit
-            yield f"{direction}: {dropped} packets dropped by a full queue (limit {limit}), as a slow link does"
+def _warnings(evidence: Evidence) -> Iterator[str]:
     for side in ("client", "server"):
         if lost := evidence.grown(side).udp_rcvbuf_errors:
             size = evidence.windows.get(side, {}).get("udp_rcvbuf_bytes")
