@@ -74,6 +74,7 @@ PROCESSOR_TIMES = tuple(
     Metric(f"{host}_cpu_s", f"processor time of the {host}", f"{host} CPU", "s", use=Use.SHOWN)
     for host in ("client", "router", "server")
 )
+SERVER_TIME = PROCESSOR_TIMES[-1]
 # What any workload took of the network, and where it stood still, as the hosts count it.
 SILENCE = Metric("silence_s", "longest time without a packet", "silence", "s")
 WIRE_PACKETS = Metric("wire_packets", "packets that both ends sent", "packets")

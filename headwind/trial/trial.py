@@ -11,6 +11,7 @@ from typing import Any
 
 from headwind.arm import Protocol
 from headwind.clock import Clock
+from headwind.metric import SERVER_TIME
 from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.proof.bursts import stalls
 from headwind.proof.evidence import Evidence, Missed, Moment, WindowSizes
@@ -89,7 +90,9 @@ def run_trial(
         windows = {"server": server_windows, "client": run.windows}
         evidence = Evidence(configured, before, after, trains, expected_fingerprints(testbed), windows, missed, sockets)
         answer |= {"served": asdict(served)} if served else {}
-        on_server = check_served(trial.workload, served, trial.workload.answered(answer), len(health.workers))
+        cost = _costs(trial, evidence, run)
+        answered, busy_s = trial.workload.answered(answer), cost.get(SERVER_TIME.key, 0.0)
+        on_server = check_served(trial.workload, served, answered, len(health.workers), busy_s)
         proof = _proven(trial, testbed, evidence, run, len(health.workers), on_server)
     with watch.phase("compare"):
         fetched = finish_fetch(testbed, fetch)
@@ -100,7 +103,7 @@ def run_trial(
     if outcome is Outcome.TIMEOUT:
         metrics = {"timeout_s": timeout_s, **trial.block.condition.workload.bounds(answer, timeout_s)}
     return Result(
-        trial, outcome, reason, {**metrics, **_costs(trial, evidence, run)}, proof, answer, " ".join(run.command),
+        trial, outcome, reason, {**metrics, **cost}, proof, answer, " ".join(run.command),
         watch.phases_s, attempt, started_at,
     )  # fmt: skip
 

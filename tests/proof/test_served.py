@@ -15,8 +15,8 @@ SLOW = Transfer("slow", 1, 1, 1, path="/bytes/1000", server_delay_s=0.03)
 WAITED = Answers(60, 0, 0, 0, 60, 0.030, 0.031, 0.050)
 
 
-def checked(served: Answers, succeeded: int = 60) -> Check:
-    (check,) = check_served(SLOW, served, succeeded, 1)
+def checked(served: Answers, succeeded: int = 60, busy_s: float = 0.0) -> Check:
+    (check,) = check_served(SLOW, served, succeeded, 1, busy_s)
     return check
 
 
@@ -42,6 +42,14 @@ def test_answers_that_all_waited_pass() -> None:
 )
 def test_one_that_did_not_or_that_nobody_logged_fails(served: Answers) -> None:
     assert not checked(served).passed
+
+
+def test_requests_that_come_at_once_wait_for_the_servers_work_and_for_no_more() -> None:
+    crowded = replace(WAITED, median_wait_s=0.060, longest_wait_s=0.080)
+    assert not checked(crowded).passed
+    assert checked(crowded, busy_s=0.021).passed
+    assert not checked(crowded, busy_s=0.019).passed
+    assert not checked(replace(crowded, shortest_wait_s=0.028), busy_s=0.021).passed
 
 
 def test_without_an_answer_there_is_nothing_to_check() -> None:
