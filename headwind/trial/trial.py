@@ -89,11 +89,10 @@ def run_trial(
     with watch.phase("prove"):
         windows = {"server": server_windows, "client": run.windows}
         evidence = Evidence(configured, before, after, trains, expected_fingerprints(testbed), windows, missed, sockets)
-        answer |= {"served": asdict(served)} if served else {}
-        cost = _costs(trial, evidence, run)
-        answered, busy_s = trial.workload.answered(answer), cost.get(SERVER_TIME.key, 0.0)
-        on_server = check_served(trial.workload, served, answered, len(health.workers), busy_s)
-        proof = _proven(trial, testbed, evidence, run, len(health.workers), on_server)
+        answer, cost = answer | ({"served": asdict(served)} if served else {}), _costs(trial, evidence, run)
+        workers, busy_s = len(health.workers), cost.get(SERVER_TIME.key, 0.0)
+        on_server = check_served(trial.workload, served, trial.workload.answered(answer), workers, busy_s)
+        proof = _proven(trial, testbed, evidence, run, workers, on_server)
     with watch.phase("compare"):
         fetched = finish_fetch(testbed, fetch)
         answer["content"] = asdict(fetched) if fetched else {}

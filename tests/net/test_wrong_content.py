@@ -17,8 +17,8 @@ VERSIONS = {Protocol.H1: "HTTP/1.1", Protocol.H2: "HTTP/2.0", Protocol.H3: "HTTP
 # argv: a protocol, and what it gets instead of the page: so many bytes of the page, or of zeros. Nothing: mend it.
 ALTER = """
 import os, pathlib, signal, subprocess, sys, time
-from nginx.agent import health
-workers = lambda: health().workers
+from nginx.agent import NGINX
+workers = lambda: NGINX.health().workers
 configuration = pathlib.Path("/opt/headwind/nginx/nginx.conf")
 kept = configuration.with_name("kept.conf")
 kept.exists() or kept.write_bytes(configuration.read_bytes())
