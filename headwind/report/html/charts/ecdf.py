@@ -28,7 +28,7 @@ from headwind.report.html.charts.svg import LINE, WIDTH, Point, chart, number, p
 
 _TOP, _BOTTOM = 26.0, 256.0
 _BRACKET = 6.0  # from one arm's bracket to the next
-NEAR = 3.0  # a timeout that stopped nothing is shown when it is no further than this factor from the slowest trial
+NEAR = 5.0  # times the slowest trial: a timeout further on would leave the trials one end of the axis
 
 
 def ecdf(
@@ -45,8 +45,8 @@ def ecdf(
 
     `span` is that of all charts of these trials (violin.span); None: as the times need it.
 
-    A bracket at the end of a curve is the share that is missing. The timeout is a dashed line, unless all trials were
-    done so long before it that it would leave no room for them; None where the metric is not a time up to it.
+    A bracket at the end of a curve is the share that is missing. The timeout is a dashed line where it stopped a trial,
+    unless those that finished were done long before (NEAR); None where the metric is not a time up to it.
     """
     series = [item for item in series if item.trials]
     if not series:
@@ -65,7 +65,7 @@ def ecdf(
         height,
         y_axis(plot, [0, 0.25, 0.5, 0.75, 1], lambda value: units.setting("share_ratio", value), "share of trials"),
         x_axis(plot, ticks(plot.x, 5), lambda value: units.setting(metric.key, value), metric.label),
-        _timeout(plot, timeout_s),
+        _timeout(plot, timeout_s if any(item.values(Kind.BOUND) for item in series) else None),
         *(_bracket(item, plot.right + _BRACKET * (index + 1)) for index, item in enumerate(gaps)),
         *(_curve(plot, item) for item in series),
         column(labels, end + 4, _TOP - 8, height),
@@ -88,7 +88,7 @@ def _missing(series: DotSeries) -> str:
 
 
 def _along(series: Sequence[DotSeries], timeout_s: float | None, span: Span | None, start: float, end: float) -> Scale:
-    """From a little before the first time to the timeout, or else to a little after the last time."""
+    """From a little before the first time to the timeout that stopped a trial, or else to a little after the last."""
     if span:
         return spanned(span, (), start, end)
     times = [value for item in series for value in item.values()]
@@ -97,7 +97,7 @@ def _along(series: Sequence[DotSeries], timeout_s: float | None, span: Span | No
         return scale(times or [0.0, 1.0], start, end)
     if not times:
         return scale([timeout_s / 10, timeout_s], start, end, kind="log", pad=0)
-    if not stopped and timeout_s > NEAR * max(times):
+    if not stopped or timeout_s > NEAR * max(times):
         return scale(times, start, end)
     found = scale([*times, timeout_s], start, end)
     return Scale(found.kind, found.low, max(timeout_s, *times), start, end)

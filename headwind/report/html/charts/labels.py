@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression
 from headwind.report.html.charts.marks import stamp
 from headwind.report.html.charts.svg import LINE, text, text_width
 
-ROOM = 152.0  # for the texts of the widest column
+ROOM = 176.0  # for the texts of the widest column
 _ICON = 16.0  # for the shape before each
 
 

@@ -66,9 +66,10 @@ def stamp(name: str, points: Iterable[Point], radius: float, *, hollow: bool | N
     family, _, role = name.partition("-")
     shape = "diamond" if role == "slower" else _SHAPES.get(family, "diamond")
     hollow = bool(role) if hollow is None else hollow
-    if shape in ("circle", "square") and not hollow:  # a line of no length with round or square ends: the shortest
-        look, width = ("round", 2 * radius) if shape == "circle" else ("square", 1.8 * radius)
-        return path(f"{name} {look}", stamps(points, "h0"), stroke_width=width)
+    if shape == "circle" and not hollow:  # a line of no length with round ends: the shortest
+        return path(f"{name} round", stamps(points, "h0"), stroke_width=2 * radius)
+    if shape == "square" and not hollow:  # of no length it would have no ends on paper (ISO 32000-1, 8.5.3.2)
+        return path(f"{name} square", stamps(points, "h.1", (0.1, 0.0)), stroke_width=1.8 * radius)
     (start_x, start_y), draw = _outline(shape, radius)
     moved = ((x + start_x, y + start_y) for x, y in points)
     return path(f"{name} {'hollow' if hollow else 'solid'}", stamps(moved, draw))

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from headwind.observed import Kind, Observed
 from headwind.report.html.charts.marks import crosses, stamp
-from headwind.report.html.charts.strip import StripAxis, onward, strip_labels
+from headwind.report.html.charts.strip import StripAxis, onward, strip_labels, timeout_line
 from headwind.report.html.charts.svg import SHARED, WIDTH, element, number, path
 
 _ROW = 22.0
@@ -17,11 +17,10 @@ _WIDTHS = (7.0, 3.5, 1.6)  # of the line from each share to the next: the fewer 
 
 
 def track_labels(id: str, axis: StripAxis) -> Markup:  # noqa: A002
-    """The axis for the head of the table, with what is behind every row: round times, and the timeout."""
+    """The axis for the head of the table, with what is behind every row: round times."""
     height = number(_ROW)
     grid = "".join(f"M{number(axis.x(value))} 0V{height}" for value in axis.ticks)
-    stop = f"M{number(axis.x(axis.stopped))} 0V{height}" if axis.stopped else ""
-    behind = element("g", path("grid", grid), path("timeout", stop), id=f"{id}-b", class_=SHARED)
+    behind = element("g", path("grid", grid), id=f"{id}-b", class_=SHARED)
     return strip_labels(id, axis, element("defs", behind))
 
 
@@ -35,7 +34,8 @@ def track(id: str, axis: StripAxis, arm: str, reached: Sequence[Observed], hands
     height = number(_ROW)
     tick = f"M{number(axis.x(handshake))} 0V{height}" if handshake else ""
     return element(
-        "svg", element("use", href=f"#{id}-b"), *_line(axis, arm, reached), path("stop", tick),
+        "svg", element("use", href=f"#{id}-b"), timeout_line(axis, _ROW, reached), *_line(axis, arm, reached),
+        path("stop", tick),
         class_="chart strip", aria_hidden="true", viewBox=f"0 0 {number(WIDTH)} {height}",
     )  # fmt: skip
 

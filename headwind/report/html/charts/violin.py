@@ -46,7 +46,9 @@ class _Violin:
 
 
 def span(series: Sequence[DotSeries], timeout_s: float | None) -> Span | None:
-    """From the shortest time to the longest, violins and a near timeout included: for all charts of a condition.
+    """From the shortest time to the longest, violins included, and a timeout that stopped a trial not long after.
+
+    For all charts of a condition.
 
     None where there is no time, or one that has no logarithm.
     """
@@ -57,7 +59,7 @@ def span(series: Sequence[DotSeries], timeout_s: float | None) -> Span | None:
         end for item in series if len(item.values()) >= _FEWEST for end in reach(list(map(math.log, item.values())))
     ]
     stopped = any(item.values(Kind.BOUND) for item in series)
-    limit = [timeout_s] if timeout_s and (stopped or timeout_s <= NEAR * max(times)) else []
+    limit = [timeout_s] if timeout_s and stopped and timeout_s <= NEAR * max(times) else []
     return min([*times, *map(math.exp, ends)]), max([*times, *map(math.exp, ends), *limit])
 
 
@@ -94,7 +96,7 @@ def violin(
     plot = Plot(Scale("lin", -0.5, len(series) - 0.5, left_room(words), WIDTH - 4), up)
     room = (plot.right - plot.left) / len(series)
     widest = max((float(item.heights.max()) for item in violins if item.heights.size), default=1.0)
-    names = [_wrapped(item.label, room - 8) for item in series]
+    names, name_room = _names([item.label for item in series], room - 8)
     return chart(
         "violin",
         id,
@@ -104,7 +106,7 @@ def violin(
         *(text(plot.left - 8, y, name, class_="end") for y, name in rows.values()),
         *(_unfinished(item, kind, plot.x(index), rows[kind][0]) for index, item in enumerate(series) for kind in kinds),
         *(part for index, item in enumerate(violins) for part in _drawn(item, plot, index, room / widest)),
-        *_written(names, [_median(item, metric.key) for item in series], plot, room - 8),
+        *_written(names, [_median(item, metric.key) for item in series], plot, name_room),
         title=title,
         description=description,
         data_x=str(plot.x),
@@ -158,6 +160,19 @@ def _box(series: DotSeries, plot: Plot, x: float) -> Markup:
     return Markup().join(parts)
 
 
+def _names(labels: Sequence[str], room: float) -> tuple[list[list[str]], float]:
+    """The lines under each column, and their room.
+
+    Where one has too little, every second column's begin below the others', and all have twice as much.
+    """
+    names = [_wrapped(label, room) for label in labels]
+    if all(text_width(words) <= room for lines in names for words in lines):
+        return names, room
+    names = [_wrapped(label, 2 * room) for label in labels]
+    depth = max(map(len, names[::2]))
+    return [[""] * depth * (index % 2) + lines for index, lines in enumerate(names)], 2 * room
+
+
 def _wrapped(label: str, room: float) -> list[str]:
     """A label on one line, or on two where a space lets it."""
     if text_width(label) <= room or " " not in label:
@@ -172,10 +187,12 @@ def _median(series: DotSeries, quantity: str) -> str:
 
 
 def _written(names: Sequence[Sequence[str]], medians: Sequence[str], plot: Plot, room: float) -> Iterator[Markup]:
-    """Under each column its name, and its median in a row of medians."""
+    """Under each column its name, and its median in a row of medians; no name runs over the right end."""
     first, last = plot.bottom + 13, plot.bottom + 13 + LINE * max(map(len, names))
     yield text(plot.left - 8, last, "median", class_="quiet end")
     for index, (lines, middle) in enumerate(zip(names, medians, strict=True)):
         for row, words in enumerate(lines):
-            yield text(plot.x(index), first + LINE * row, words, room=room, class_="middle")
+            x = min(plot.x(index), WIDTH - min(text_width(words), room) / 2)
+            if words:
+                yield text(x, first + LINE * row, words, room=room, class_="middle")
         yield text(plot.x(index), last, middle, class_="strong middle")
