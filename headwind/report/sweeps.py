@@ -1,14 +1,16 @@
 """Sweeps: conditions that differ in one number of the network alone, such as the loss; and where a verdict turns over.
 
+Grids: conditions that differ in two, each value of one with each of the other.
+
 Nobody declares them. Whoever writes profiles with a loss of 1 %, 2 % and 5 %, all else being equal, has written one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from headwind.format import link_settings, quantity_name
 from headwind.metric import Metric
@@ -66,6 +68,56 @@ def sweeps_of(matrix: Matrix) -> list[Sweep]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Conditions of one workload over networks that differ in two numbers: a sweep along each row and each column."""
+
+    down: str  # the parameter of the rows, in words
+    down_quantity: str
+    down_values: tuple[float, ...]  # rising, in SI units
+    along: str  # of the columns
+    along_quantity: str
+    along_values: tuple[float, ...]
+    workload: str
+    cells: Mapping[tuple[float, float], Condition]  # by the value of the row and that of the column: all of them
+
+    def holds(self, sweep: Sweep) -> bool:
+        """Whether a sweep is one of its rows or columns."""
+        ids = {condition.id for condition in self.cells.values()}
+        return all(step.condition.id in ids for step in sweep.steps)
+
+
+def grids_of(matrix: Matrix) -> list[Grid]:
+    """Every grid of at least three by three values without a gap, in the order of `sweeps_of`."""
+    found = []
+    for workload in dict.fromkeys(condition.workload.name for condition in matrix.conditions):
+        conditions = [condition for condition in matrix.conditions if condition.workload.name == workload]
+        settings = [(condition, _settings(condition.profile)) for condition in conditions]
+        parameters = [(directions, quantity) for directions in WHERE for quantity in _quantities(settings)]
+        for one, other in combinations(parameters, 2):
+            if one[1] == other[1] and set(one[0]) & set(other[0]):
+                continue
+            groups: dict[frozenset[object], dict[tuple[float, float], Condition]] = {}
+            for condition, each in settings:
+                row, column = _value(each, *one), _value(each, *other)
+                if row is not None and column is not None:
+                    rest = (item for item in each.items() if all(_is_other(item[0], *axis) for axis in (one, other)))
+                    groups.setdefault(frozenset(rest), {}).setdefault((row, column), condition)
+            names = parameter_name(*one), one[1], parameter_name(*other), other[1]
+            found += [grid for cells in groups.values() for grid in _whole(*names, workload, cells)]
+    return found
+
+
+def _whole(
+    down: str, down_quantity: str, along: str, along_quantity: str, workload: str,
+    cells: Mapping[tuple[float, float], Condition],
+) -> Iterator[Grid]:  # fmt: skip
+    """One grid of these cells, or none where it is too small or has a gap."""
+    rows, columns = (tuple(sorted({place[axis] for place in cells})) for axis in (0, 1))
+    if min(len(rows), len(columns)) >= FEWEST_STEPS and len(cells) == len(rows) * len(columns):
+        yield Grid(down, down_quantity, rows, along, along_quantity, columns, workload, cells)
+
+
 def parameter_name(directions: tuple[Direction, ...], quantity: str) -> str:
     """A number of the network in words: `downlink loss`, `delay in both directions`."""
     return WHERE[directions].format(quantity_name(quantity).replace(".", " "))
@@ -74,9 +126,8 @@ def parameter_name(directions: tuple[Direction, ...], quantity: str) -> str:
 def _groups(conditions: Sequence[Condition]) -> Iterator[tuple[str, str, dict[float, Condition]]]:
     """For each parameter, and each setting of all the others, the conditions by the parameter's value."""
     settings = [(condition, _settings(condition.profile)) for condition in conditions]
-    numbers = [quantity for _, each in settings for (_, quantity), value in each.items() if not isinstance(value, str)]
     for directions in WHERE:
-        for quantity in dict.fromkeys(numbers):
+        for quantity in _quantities(settings):
             groups: dict[frozenset[object], dict[float, Condition]] = {}
             for condition, each in settings:
                 value = _value(each, directions, quantity)
@@ -85,6 +136,13 @@ def _groups(conditions: Sequence[Condition]) -> Iterator[tuple[str, str, dict[fl
                     groups.setdefault(rest, {}).setdefault(value, condition)
             name = parameter_name(directions, quantity)
             yield from ((name, quantity, steps) for steps in groups.values())
+
+
+def _quantities(settings: Iterable[tuple[Condition, Settings]]) -> list[str]:
+    """Every number that some network sets, once."""
+    return list(dict.fromkeys(
+        quantity for _, each in settings for (_, quantity), value in each.items() if not isinstance(value, str)
+    ))  # fmt: skip
 
 
 def _settings(profile: Profile) -> Settings:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import groupby
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, arm_name, counted, duration
+from headwind.format import NOTHING, arm_name, counted, duration, measured
 from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
@@ -54,11 +54,6 @@ def sides(finding: Finding) -> tuple[Arm, Arm]:
     return (pair.base, pair.new) if _ahead(finding) < 0 else (pair.new, pair.base)
 
 
-def rival_name(rival: Arm, winner: Arm) -> str:
-    """How a sentence about a winner calls whom it is ahead of: a variant of the plain winner is "its own h3-bbr"."""
-    return f"its own {rival.name}" if is_own(rival, winner) else arm_name(rival)
-
-
 def is_own(rival: Arm, winner: Arm) -> bool:
     """Whether a rival is a variant of the winner: the same protocol with settings of its own."""
     return winner in PLAIN and rival not in PLAIN and rival.protocol is winner.protocol
@@ -82,7 +77,7 @@ def claim_text(finding: Finding, rule: Rule) -> str:
 
 
 def lead_text(finding: Finding) -> str:
-    """How far the first of `sides` is ahead, and how often it stalled: `1.2x [1.1, 1.3], HTTP/3 stalled in 3 of 9`."""
+    """How far the first of `sides` is ahead, and how often not done: `1.2x [1.1, 1.3], HTTP/3 unfinished in 3 of 9`."""
     return ", ".join(filter(None, (ahead_text(finding), stalled_text(finding))))
 
 
@@ -99,10 +94,10 @@ def ahead_text(finding: Finding) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """`HTTP/3 stalled in 3 of 60`: in how many blocks the one who is ahead in speed did not finish; empty for none."""
+    """`HTTP/3 unfinished in 3 of 60`: in how many blocks the one who is ahead in speed was; empty for none."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
-    return f"{arm_name(sides(finding)[0])} stalled in {stalls} of {completion.n}" if stalls else ""
+    return f"{arm_name(sides(finding)[0])} unfinished in {stalls} of {completion.n}" if stalls else ""
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -160,6 +155,16 @@ def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
     named = interval.estimate is not None and math.isfinite(interval.estimate)
     who = f"{(pair.base if behind else pair.new).name} " if named else ""
     return f"{who}{ratio_text(ahead(interval))}"
+
+
+def short_text(finding: Finding, rule: Rule) -> str:
+    """As `finding_text`, for a cell of a grid: `h3 1.23x`, `perhaps h3 1.03x`, `tie`, `not decided`."""
+    word = word_of(finding, rule)
+    is_tie = finding.verdict.says_something and not finding.verdict.favours
+    if word in (Word.OPEN, Word.FEW) or is_tie:
+        return f"{word}{' tie' if is_tie and word is Word.PERHAPS else ''}"
+    lead = ahead_text(finding).partition(" [")[0]
+    return f"{'perhaps ' if word is Word.PERHAPS else ''}{sides(finding)[0].name} {lead}"
 
 
 def cell_class(finding: Finding, rule: Rule) -> str:
@@ -227,7 +232,7 @@ def check_text(check: SelfCheckFinding, name: str) -> str:
     text += counted(finding.comparison.completion.n, "block")
     floor = check.noise_floor_ratio
     if floor is not None:
-        text += f"; noise floor {floor:.1%}" if math.isfinite(floor) else "; noise floor unknown"
+        text += f"; noise floor {measured('floor_ratio', floor)}" if math.isfinite(floor) else "; noise floor unknown"
     return text
 
 

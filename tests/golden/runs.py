@@ -174,6 +174,22 @@ def sweep() -> Golden:
     return Golden(matrix, tuple(results))
 
 
+def grid() -> Golden:
+    """Delay and loss, each value with each: h3 is behind without loss and ahead with it, whatever the delay."""
+    lead = {0: 0.85, 1: 1.4, 5: 2.5}
+    profiles = {
+        Profile(f"delay{ms}-loss{percent}", downlink=Link(Delay(ms / 1000), Loss(percent / 100))): lead[percent]
+        for ms in (10, 50, 200)
+        for percent in lead
+    }
+    matrix = example_matrix(*profiles, repeat=12, title="Delay and loss")
+    results = [
+        took(trial, shaken(trial) ** 0.3 / (profiles[trial.profile] if trial.protocol is Protocol.H3 else 1.0))
+        for trial in trials_of(matrix)
+    ]
+    return Golden(matrix, tuple(results))
+
+
 def shaken(trial: Trial) -> float:
     """A factor around 1, the same for the same trial."""
     return random.Random(trial.id).uniform(0.97, 1.03)
@@ -257,6 +273,7 @@ RUNS: dict[str, Callable[[], Golden]] = {
     "hostile": hostile,
     "every-impairment": every_impairment,
     "sweep": sweep,
+    "grid": grid,
     "published": published,
     "checked": checked,
     "arms": arms,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import combinations, pairwise
 
 import pytest
@@ -13,7 +14,8 @@ from headwind.arm import H1, H2, H3, Role
 from headwind.matrix.reader import load_matrix
 from headwind.metric import Metric
 from headwind.model import Condition, Matrix, SelfCheck
-from headwind.report.sweeps import Curve, Step, Sweep, crossovers, curves, sweeps_of
+from headwind.report import render
+from headwind.report.sweeps import Curve, Step, Sweep, crossovers, curves, grids_of, sweeps_of
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Finding, Pair
@@ -23,7 +25,9 @@ from headwind.verdicts.verdict import Comparison, Completion, Verdict
 from headwind.workloads.h2load import REQUEST, TOTAL, H2load
 from impair.profile import Corrupt, Delay, Duplicate, GilbertElliott, Link, Loss, Profile, Rate
 from tests.fake import ARTICLE, ENVIRONMENT, STARTED_AT, example_matrix, ok, trials_of
+from tests.golden.runs import RUNS
 from tests.matrix_files import ROOT
+from tests.pages import parse, section, words
 
 CLEAN = Profile("clean")
 
@@ -284,3 +288,65 @@ def test_a_crossover_lies_between_neighbours_whose_verdicts_are_opposite(points:
     found = crossovers(curve(*rising))
     assert len(found) == len(turns)
     assert all(low < value < high for value, (low, high) in zip(found, turns, strict=True))
+
+
+# Grids of two parameters
+
+
+def grid(*without: str) -> list[Profile]:
+    """Three delays by four losses, but for those named."""
+    every = [
+        down(f"d{ms}-l{percent}", delay=Delay(ms / 1000), loss=Loss(percent / 100) if percent else None)
+        for ms in (50, 10, 20)
+        for percent in (0, 1, 5, 2)
+    ]
+    return [profile for profile in every if profile.name not in without]
+
+
+def test_two_parameters_each_value_with_each_are_a_grid() -> None:
+    (found,) = grids_of(example_matrix(*grid()))
+    assert (found.down, found.along) == ("downlink delay", "downlink loss")
+    assert (found.down_values, found.along_values) == ((0.01, 0.02, 0.05), (0.0, 0.01, 0.02, 0.05))
+    assert {place: each.profile.name for place, each in found.cells.items()} == {
+        (ms / 1000, percent / 100): f"d{ms}-l{percent}" for ms in (10, 20, 50) for percent in (0, 1, 2, 5)
+    }
+
+
+def test_a_grid_has_no_gap_and_three_values_of_each() -> None:
+    assert grids_of(example_matrix(*grid("d20-l2"))) == []
+    assert grids_of(example_matrix(*grid("d50-l0", "d50-l1", "d50-l2", "d50-l5"))) == []
+    assert grids_of(example_matrix(CLEAN, *losses(1, 2, 5))) == []
+
+
+def test_every_sweep_of_a_grid_is_one_of_its_rows_or_columns() -> None:
+    matrix = example_matrix(*grid(), down("other", rate=Rate(10**6)), *losses(1, 2, 5, rate=Rate(10**6)))
+    (found,) = grids_of(matrix)
+    inside = [sweep for sweep in sweeps_of(matrix) if found.holds(sweep)]
+    assert len(inside) == 3 + 4
+    assert [sweep.parameter for sweep in sweeps_of(matrix) if not found.holds(sweep)] == ["downlink loss"]
+
+
+def test_a_grid_shows_who_leads_in_each_cell_and_the_deeper_the_further() -> None:
+    shown = section(parse(render(RUNS["grid"]().data("grid"), 0.0)), "sweeps")
+    first, *others = shown.findall(".//table")
+    assert len(others) == 2, "a table for each comparison"
+    rows = first.findall("./tbody/tr")
+    assert [words(row.find("th")) for row in rows] == ["10 ms", "50 ms", "200 ms"]
+    for row in rows:
+        cells = row.findall("td")
+        assert [cell.get("class") for cell in cells] == [
+            "cell h1 settled deep0", "cell h3 settled deep1", "cell h3 settled deep2",
+        ]  # fmt: skip
+        for cell, (who, ratio) in zip(cells, (("h1", 1.18), ("h3", 1.4), ("h3", 2.5)), strict=True):
+            name, said = words(cell).split()
+            assert (name, float(said.removesuffix("x"))) == (who, pytest.approx(ratio, rel=0.05))
+    assert {words(cell) for cell in others[1].iter("td")} == {"tie"}
+    assert not shown.findall(".//figure"), "a sweep that is a row or column of it has no chart of its own"
+
+
+def test_where_the_lead_changes_along_a_grid_is_said_for_each_row() -> None:
+    said = words(section(parse(render(RUNS["grid"]().data("grid"), 0.0)), "sweeps"))
+    for delay in ("10 ms", "50 ms", "200 ms"):
+        pattern = rf"HTTP/3 and HTTP/1.1 at a downlink loss of about 0\.\d+ % where downlink delay is {delay}"
+        assert re.search(pattern, said)
+    assert said.count("HTTP/3 and HTTP/1.1 at a") == 3, "no delay turns it over"

@@ -23,6 +23,7 @@ from headwind.report.drift import drift_text, usual_times
 from headwind.report.html import templating
 from headwind.report.html.colours import arm_style
 from headwind.report.html.embedded import embedded
+from headwind.report.html.grids import DEEPER, grid_pictures
 from headwind.report.html.panels import panels, published_pictures
 from headwind.report.html.pictures import (
     arm_key,
@@ -40,12 +41,13 @@ from headwind.report.published import measured_text, published_rows
 from headwind.report.search import searched
 from headwind.report.standing import standings
 from headwind.report.summary import Row, notices, summary_table
+from headwind.report.sweeps import sweeps_of
 from headwind.report.trust import believed, trust
 from headwind.report.truth import Truth, truth_table
 from headwind.report.why import whys
 from headwind.run.codec import State, matrix_to_json
 from headwind.run.data import RunData
-from headwind.verdicts.findings import metrics_of
+from headwind.verdicts.findings import FALSE_SHARE, metrics_of
 from headwind.verdicts.judgement import Judge, Line
 from impair.profile import Direction
 
@@ -151,7 +153,8 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         condition_view(data, item, f"c{number}", [line.pair for line in by_condition.get(item.id, [])], verdicts.rule)
         for number, item in enumerate(matrix.conditions, 1)
     ]
-    cells = list(_cells(data, both_ways=both_ways))
+    cells, sweeps = list(_cells(data, both_ways=both_ways)), sweeps_of(matrix)
+    grids = grid_pictures(matrix, verdicts, sweeps)
     return {
         "verdicts": verdicts,
         "doubts": doubts(verdicts),
@@ -168,7 +171,8 @@ def _verdicts(data: RunData) -> dict[str, Any]:
             for result in row.results.values()
         },
         "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule) for view in views],
-        "sweeps": sweep_pictures(matrix, verdicts),
+        "grids": grids,
+        "sweeps": sweep_pictures([each for each in sweeps if not any(it.grid.holds(each) for it in grids)], verdicts),
         "published": (published := published_rows(data, verdicts)),
         "published_pictures": published_pictures(published, verdicts.rule),
         "profiles": list(dict.fromkeys(item.profile.name for item in matrix.conditions)),
@@ -245,4 +249,6 @@ GLOBALS = {
     "commands_of": tc_commands,
     "measured_text": measured_text,
     "heading": heading,
+    "false_share": FALSE_SHARE,
+    "grid_steps": " and ".join(f"{factor:g}x" for factor in DEEPER),
 }

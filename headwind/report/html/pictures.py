@@ -11,7 +11,7 @@ from markupsafe import Markup
 from headwind.arm import Arm
 from headwind.format import arm_name, counted, measured
 from headwind.metric import Metric, Unfinished, Workload
-from headwind.model import Condition, Matrix, Outcome, Result
+from headwind.model import Condition, Outcome, Result
 from headwind.observed import Kind, Observed, figure
 from headwind.report.condition import ConditionView, Running
 from headwind.report.cost import Cost, Times, costs
@@ -20,7 +20,7 @@ from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
 from headwind.report.html.charts.strip import StripAxis
 from headwind.report.standing import Standing
-from headwind.report.sweeps import Step, Sweep, crossovers, curves, sweeps_of
+from headwind.report.sweeps import Step, Sweep, crossovers, curves
 from headwind.report.tracks import Track, columns, unrecorded
 from headwind.report.verdicts import finding_text, word_of
 from headwind.report.why import Why
@@ -257,12 +257,10 @@ class SweepPicture:
     crossovers: tuple[str, ...]
 
 
-def sweep_pictures(matrix: Matrix, verdicts: Judgement) -> list[SweepPicture]:
-    """Every sweep in a matrix by the primary metric, where two protocols or more are compared."""
+def sweep_pictures(sweeps: Sequence[Sweep], verdicts: Judgement) -> list[SweepPicture]:
+    """Sweeps by the primary metric, where two protocols or more are compared."""
     pairs = verdicts.pairs
-    return [
-        _sweep(f"sweep-{number}", sweep, verdicts, pairs) for number, sweep in enumerate(sweeps_of(matrix), 1) if pairs
-    ]
+    return [_sweep(f"sweep-{number}", sweep, verdicts, pairs) for number, sweep in enumerate(sweeps, 1) if pairs]
 
 
 def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) -> SweepPicture:
