@@ -157,11 +157,16 @@ def override_settings(arm: Arm) -> dict[str, str]:
     return {**found, **{f"settings.{end}": size.value for end, size in windows.items() if size}}
 
 
-def served_text(workload: Workload) -> str:
-    """What a workload asks of the server, beside its objects, to be put behind a sentence; empty where nothing."""
-    told = []
-    if workload.server_delay_s:
-        told.append(f"The server waits {setting('delay_s', workload.server_delay_s)} with each answer.")
+def served_text(*workloads: Workload) -> str:
+    """What workloads ask of the server, beside their objects, to be put behind a sentence; empty where nothing.
+
+    They ask the same, but for how long it waits.
+    """
+    told, workload = list[str](), workloads[0]
+    delays = sorted({each.server_delay_s for each in workloads})
+    if delays[-1]:
+        waits = " to ".join(dict.fromkeys(setting("delay_s", delay) for delay in (delays[0], delays[-1])))
+        told.append(f"The server waits {waits} with each answer.")
     if workload.workers != 1:
         told.append(f"It has {workload.workers} workers." if told else f"The server has {workload.workers} workers.")
     own = {"TCP": workload.tcp_congestion, "QUIC": workload.quic_congestion}

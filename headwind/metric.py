@@ -47,6 +47,7 @@ class Metric:
     better: Better = Better.LESS
     use: Use = Use.KEPT
     unfinished: Unfinished = Unfinished.NOTHING
+    note: str = ""  # what a reader has to know where it says otherwise than the primary one: "which ..."
 
     def __post_init__(self) -> None:
         if self.unit and not self.key.endswith(f"_{self.unit}"):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, served_text
-from headwind.metric import Better
+from headwind.metric import Better, Workload
 from headwind.model import Matrix
 from headwind.report.standing import Standing
-from headwind.report.verdicts import Word, is_own, rival_name, sides, word_of
+from headwind.report.verdicts import Word, is_own, sides, word_of
 from headwind.report.words import named
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Pair
@@ -64,7 +64,8 @@ def headline_sentences(data: RunData) -> list[str]:
     of_newest = [score for score in found if matrix.newest in (score.first, score.second)]
     others = [score for score in found if score not in of_newest]
     first = _clauses(of_newest, matrix)
-    clauses = [first, _not_won(of_newest, is_alone=len(first) == 1), _clauses(others, matrix), _not_won(others)]
+    second = _clauses(others, matrix)
+    clauses = [first, _elsewhere(of_newest, len(first) == 1), second, _elsewhere(others, len(second) == 1)]
     for number in (2, 3):
         if len(clauses[number]) > MOST_SAID:
             left = len(clauses[number]) - MOST_SAID + 1
@@ -158,7 +159,7 @@ def _alike(found: Iterable[Score]) -> list[list[Score]]:
 
 
 def _rivals(alike: Iterable[Score]) -> str:
-    return enumerated(rival_name(score.second, score.first) for score in alike)
+    return enumerated(arm_name(score.second) for score in alike)
 
 
 def _ratios(alike: Sequence[Score]) -> str:
@@ -170,31 +171,29 @@ def _ratios(alike: Sequence[Score]) -> str:
     if any(len(each.ratios) < len(each.beats) for each in alike) or (others and len(score.beats) > 1):
         return ""
     if others:
-        return f" ({', '.join(f'{rival_name(each.second, each.first)} {each.ratios[0]:.2f}x' for each in alike)})"
+        return f" ({', '.join(f'{arm_name(each.second)} {each.ratios[0]:.2f}x' for each in alike)})"
     ends = dict.fromkeys(f"{ratio:.2f}x" for ratio in (min(score.ratios), max(score.ratios)))
     return f" ({' to '.join(ends)})"
 
 
-def _not_won(found: Sequence[Score], *, is_alone: bool = False) -> list[str]:
-    """`It is beaten by HTTP/1.1 in clean, tied in 2, open in 3`: of who wins, the conditions in which it does not.
+def _elsewhere(found: Sequence[Score], is_alone: bool) -> list[str]:
+    """`Elsewhere: against HTTP/1.1 beaten in clean, tied in 2, open in 3`: where who wins does not.
 
-    Only what is settled counts as beaten; nothing is said of whom it beats everywhere. A winner that is not `is_alone`
-    in the sentence before is called by its name, and so are its rivals.
+    Only what is settled counts as beaten, and what holds nowhere is not said. A winner that `is_alone` in the sentence
+    before has no name here.
     """
     winning, told = _winning(found), []
     for winner in dict.fromkeys(score.first for score in winning):
         groups = _alike(score for score in winning if score.first == winner)
-        parts = []
         for alike in groups:
-            score = alike[0]
-            by = f"by {_rivals(alike)} " if len(groups) > 1 or not is_alone else ""
-            left = "".join(f", {word} in {named(names, MOST_IN_PASSING)}"
-                           for word, names in (("tied", score.ties), ("open", score.open)) if names)  # fmt: skip
-            if score.loses or left:
-                parts.append(f"{by}in {named(score.loses, MOST_SAID) if score.loses else 'none'}{left}")
-        if parts:
-            told.append(f"{'It' if is_alone else arm_name(winner)} is beaten {'; '.join(parts)}")
-    return told
+            score, rivals = alike[0], _rivals(alike)
+            who = f"{arm_name(winner)} against {rivals} " if not is_alone else ""
+            against = f"against {rivals} " if is_alone and len(groups) > 1 else who
+            where = ", ".join(f"{word} in {named(names, most)}" for word, names, most in (
+                ("beaten", score.loses, MOST_SAID), ("tied", score.ties, MOST_IN_PASSING),
+                ("open", score.open, MOST_IN_PASSING)) if names)  # fmt: skip
+            told += [against + where] if where else []
+    return [f"Elsewhere: {told[0]}", *told[1:]] if told else []
 
 
 def _with_names(where: Sequence[str], in_full: _Counting) -> str:
@@ -258,9 +257,7 @@ def _perhaps(data: RunData, in_full: _Counting) -> str:
     clauses = []
     for winner in sorted(where, key=lambda arm: (arm != matrix.newest, -sum(map(len, where[arm].values())))):
         losers = sorted(where[winner], key=lambda arm: (arm != matrix.newest, -len(where[winner][arm])))[:MOST_SAID]
-        parts = " and ".join(
-            f"{rival_name(loser, winner)} in {_few_or(where[winner][loser], in_full)}" for loser in losers
-        )
+        parts = " and ".join(f"{arm_name(loser)} in {_few_or(where[winner][loser], in_full)}" for loser in losers)
         clauses.append(f"{arm_name(winner)} perhaps beats {parts}")
     return "; ".join(
         [*clauses[:MOST_SAID], *([f"{len(clauses) - MOST_SAID} more"] if len(clauses) > MOST_SAID else [])]
@@ -292,13 +289,22 @@ def _lowest(data: RunData, found: Sequence[Standing], in_full: _Counting) -> str
 
 
 def workloads(data: RunData) -> list[str]:
-    """What was measured, in plain words: a sentence for all workloads that go by the same metric."""
-    told: dict[tuple[str, str, str], list[str]] = {}  # by what they go by, what they are not, and the server
+    """What was measured, in plain words: a sentence for all workloads that go by the same metric.
+
+    Those of which the same is said are named together; where the server waits differently, from what to what.
+    """
+    alike: dict[tuple[str, str, str], list[Workload]] = {}  # by what they go by, what they are, and the server
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
         metrics = [result.metrics for result in data.latest if result.trial.block.condition.workload == workload]
-        what, _, limit = workload.in_short(metrics).partition("; ")
-        told.setdefault((workload.primary().label, limit, served_text(workload)), []).append(
-            what if data.matrix.place == "network" else f"{workload.name}, {what}"
+        asked = served_text(replace(workload, server_delay_s=0.0))
+        alike.setdefault((workload.primary().label, workload.in_short(metrics), asked), []).append(workload)
+    told: dict[tuple[str, str, str], list[str]] = {}  # by what they go by, what they are not, and the server
+    for (metric, short, _), mine in alike.items():
+        what, _, limit = short.partition("; ")
+        names = [workload.name for workload in mine]
+        text = f"{names[0]}, {what}" if len(mine) == 1 else f"{what} ({enumerated(names)})"
+        told.setdefault((metric, limit, served_text(*mine)), []).append(
+            what if data.matrix.place == "network" else text
         )
     return [
         f"By {metric}: {'; '.join(parts)}{f'; {limit}' if limit else ''}.{served}"

@@ -193,7 +193,13 @@ def _primary(analysed: Sequence[Result], metric: Metric) -> dict[str, str]:
 
 
 def _inside(analysed: Sequence[Result], metric: Metric) -> str:
-    """The median over trials of one figure of each; a trial that did not finish has none, and counts as the worst."""
+    """The median over trials of one figure of each; a trial that did not finish has none, and counts as the worst.
+
+    Nothing where no trial that finished has it on record.
+    """
+    finished = [result for result in analysed if result.outcome is Outcome.OK]
+    if finished and not any(metric.key in result.metrics for result in finished):
+        return observed_text(metric.key, None)
     values = from_best((figure(result, metric) for result in analysed), metric.better)
     return observed_text(metric.key, median(values) if values else None)
 

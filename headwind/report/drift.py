@@ -34,7 +34,7 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
                if len(part) >= FEWEST_TYPICAL}  # fmt: skip
     worst = max(middles, key=lambda at: abs(math.log(middles[at])))
     if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
-        return f"No drift: in each tenth of the run times were within {DRIFT_RATIO:.0%} of the usual.".replace(
+        return f"No drift seen: the median of each tenth of the run was within {DRIFT_RATIO:.0%} of the usual.".replace(
             "%", " %"
         )
     of_arms: dict[Arm, list[float]] = {}

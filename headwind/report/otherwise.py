@@ -18,12 +18,12 @@ PARTS = {0.99: ("99 %", "last hundredth"), 0.9: ("nine tenths", "last tenth"), 0
 
 
 def otherwise(data: RunData) -> list[str]:
-    """A sentence for each pair and metric that the headline, which goes by the primary metric, does not tell.
+    """What the headline, which goes by the primary metric, does not tell: a sentence for all that mean the same.
 
     `By mean completion time, HTTP/3 and HTTP/2 tie in loss, where HTTP/3 beats by total time: nine tenths of the
     requests were done as early over HTTP/2, or earlier; the lead is in the last tenth.`
     """
-    rule, alike = data.judgement.rule, dict[tuple[str, str], list[str]]()
+    rule, alike = data.judgement.rule, dict[tuple[str, str], dict[str, list[str]]]()
     for line in data.judgement.compared:
         if word_of(line.primary, rule) is not Word.BEATS:
             continue
@@ -36,9 +36,13 @@ def otherwise(data: RunData) -> list[str]:
                 said = f"{arm_name(loser)} beats {arm_name(winner)}", f"by {primary} it is the other way round"
             else:
                 continue
-            key = f"By {other.metric.label}, {said[0]} in ", f", where {said[1]}{_meaning(data, line, winner, loser)}."
-            alike.setdefault(key, []).append(data.matrix.name_of(line.condition))
-    return [f"{start}{named(names)}{end}" for (start, end), names in alike.items()]
+            start = ", ".join(filter(None, (f"By {other.metric.label}", other.metric.note)))
+            key = start, f"{said[1]}{_meaning(data, line, winner, loser)}"
+            alike.setdefault(key, {}).setdefault(said[0], []).append(data.matrix.name_of(line.condition))
+    return [
+        f"{start}, {', and '.join(f'{said} in {named(names)}' for said, names in where.items())}, where {end}."
+        for (start, end), where in alike.items()
+    ]
 
 
 def _meaning(data: RunData, line: Line, winner: Arm, loser: Arm) -> str:

@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import Arm
-from headwind.format import arm_name, counted, enumerated, measured
+from headwind.format import arm_name, counted, enumerated
 from headwind.metric import Better, Metric
 from headwind.model import Condition, Outcome
 from headwind.observed import Observed, figure, from_best, median, observed
-from headwind.report.verdicts import Word, ahead_text, claim_text, is_own, rival_name, sides, stalled_text, word_of
+from headwind.report.perhaps import why_perhaps
+from headwind.report.verdicts import Word, ahead_text, claim_text, is_own, sides, stalled_text, word_of
 from headwind.run.data import RunData, is_data
-from headwind.verdicts.findings import Finding, Rows, SelfCheckFinding
-from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.findings import Finding, Rows
+from headwind.verdicts.judgement import Line
 from headwind.verdicts.stats import fewest_blocks
 from headwind.verdicts.verdict import Rule
 from impair.profile import Link
@@ -94,8 +95,7 @@ def _standing(data: RunData, condition: Condition, lines: Sequence[Line], rows: 
     words = {word_of(line.primary, rule) for line in lines}
     word = next((word for word in Word if word in words), None) if rows else None
     notes = [*_others(found), *_left(lines, rule, newest)]
-    if found and found[0].word is Word.PERHAPS:
-        notes += _below_floor(data.judgement, lines, rule)
+    notes += why_perhaps(data.judgement, lines)
     claim = (found[0].text if found else str(word or "")) if rows else "not run"
     medians = _medians(data, condition, rows)
     named = {_lowest(medians, condition.workload.primary())} - {None} | {claim.winner for claim in found[:1]}
@@ -163,9 +163,8 @@ def _over(findings: Sequence[Finding], newest: Arm) -> str:
 
 def _lead(finding: Finding) -> str:
     """`HTTP/2 1.23x [1.10, 1.34]`, or `HTTP/2 (finished 12 against 0 of 12)`."""
-    winner, loser = sides(finding)
-    lead = ahead_text(finding)
-    return f"{rival_name(loser, winner)} {f'({lead})' if finding.verdict.is_completion else lead}"
+    loser, lead = sides(finding)[1], ahead_text(finding)
+    return f"{arm_name(loser)} {f'({lead})' if finding.verdict.is_completion else lead}"
 
 
 def _ties(lines: Sequence[Line], rule: Rule, newest: Arm, word: Word) -> Iterator[Claim]:
@@ -252,39 +251,6 @@ def first_in(rows: Rows, arms: Sequence[Arm]) -> tuple[Counter[Arm], int]:
         if best.is_finished and best != second:
             firsts[next(arm for arm, value in values.items() if value is best)] += 1
     return firsts, blocks
-
-
-def _below_floor(judgement: Judgement, lines: Sequence[Line], rule: Rule) -> Iterator[str]:
-    """Where as large a difference could be of the lab's own making."""
-    floor = noise_floor(judgement.checks, lines[0].condition)
-    perhaps = {
-        sides(line.primary): line.primary.comparison.interval.estimate
-        for line in lines
-        if word_of(line.primary, rule) is Word.PERHAPS
-    }
-    if floor is None:
-        return
-    below = [pair for pair, estimate in perhaps.items() if estimate is not None and abs(estimate) < math.log1p(floor)]
-    if below:
-        who = enumerated(f"{arm_name(ahead)} against {arm_name(behind)}" for ahead, behind in below)
-        yield f"{who}: below the noise floor, {measured('floor_ratio', floor)}"
-
-
-def noise_floor(checks: Sequence[SelfCheckFinding], condition: Condition) -> float | None:
-    """How far from 1 a protocol was seen from itself in this condition; None where that is not known."""
-    check = floor_check(checks, condition)
-    return check.noise_floor_ratio if check else None
-
-
-def floor_check(checks: Sequence[SelfCheckFinding], condition: Condition) -> SelfCheckFinding | None:
-    """The self-check that tells the noise floor of a condition, where that is known."""
-    floors = ((check, check.noise_floor_ratio) for check in checks if check.finding.condition.id == condition.id)
-    return next((check for check, floor in floors if floor is not None and math.isfinite(floor)), None)
-
-
-def floor_text(check: SelfCheckFinding) -> str:
-    """`44.0 %, HTTP/2 against itself`: the noise floor, and whom it is of."""
-    return f"{measured('floor_ratio', check.noise_floor_ratio)}, {arm_name(check.finding.pair.base)} against itself"
 
 
 def _medians(data: RunData, condition: Condition, rows: Rows) -> dict[Arm, Observed]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headwind.format import arm_name, counted, enumerated
 from headwind.model import DATA_OUTCOMES, Outcome
 from headwind.report.doubts import doubts
-from headwind.report.standing import floor_check, floor_text
+from headwind.report.perhaps import floor_check, floor_text
 from headwind.report.verdicts import dependence_text
 from headwind.report.words import named
 from headwind.run.data import RunData, is_data
@@ -62,14 +62,15 @@ def _network_checks(data: RunData) -> Iterator[Trust]:
 
 
 def _self_checks(data: RunData) -> Iterator[Trust]:
-    checks = data.judgement.checks
+    checks, told = data.judgement.checks, set[str]()
     for passed, mark, words in ((False, BAD, "FAILED"), (None, UNKNOWN, "open"), (True, GOOD, "passed")):
         mine = dict.fromkeys(check.finding.condition for check in checks if check.passed is passed)
         names = []
-        for condition in mine:
+        for condition in (each for each in mine if each.id not in told):
             again = floor_check(checks, condition)
             noise = f" (noise floor {floor_text(again)})" if again else ""
             names.append(data.matrix.name_of(condition) + noise)
+        told |= {condition.id for condition in mine}
         if names:
             yield Trust(mark, f"self-checks {words} in {named(names)}")
 

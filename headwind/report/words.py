@@ -119,12 +119,12 @@ def named(names: Sequence[str], most: int = MOST_NAMED) -> str:
 
 
 def unbroken(text: str) -> str:
-    """The text with numbers tied to their units, to the arrow before them, and to each other in an interval.
+    """The text with numbers tied to their units, to the arrow or name before them, and to each other in an interval.
 
     A narrow column does not part them.
     """
-    tied = r"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑±]) |(?<=[0-9]x) (?=\[)|(?<=[0-9],) (?=[0-9.∞]+\])"
-    return re.sub(tied, "\N{NO-BREAK SPACE}", text)
+    ratio = r"(?<=[0-9)]) (?=[0-9.]+x)|(?<=[0-9]x) (?=\[)|(?<=[0-9],) (?=[0-9.∞]+\])"
+    return re.sub(rf"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑±]) |{ratio}", "\N{NO-BREAK SPACE}", text)
 
 
 def uses_uplink(profiles: Iterable[Profile]) -> bool:

@@ -7,7 +7,7 @@ is decided in its own condition only is not settled: the headline may not count 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
@@ -114,6 +114,18 @@ def joining_bar(comparisons: int, held: int, joining: int) -> float:
     What stats.e_bh asks of the smallest e-values, of equal ones; those that are held have more than enough.
     """
     return math.log(max(1, comparisons - held) / (FALSE_SHARE * (held + max(1, joining))))
+
+
+def blocks_to_stand(findings: Iterable[Finding]) -> dict[Key, int]:
+    """About how many more blocks it takes until what is decided in its own condition stands among all.
+
+    `findings` are those of all comparisons of a run by every judged metric; of what stands already nothing is said, nor
+    of what cannot, because the processors were the limit or the network was another one.
+    """
+    every = [finding for finding in findings if not finding.pair.is_check]
+    joining = [each for each in every if each.is_decided and not each.survives and not each.is_processor_bound]
+    bar = joining_bar(len(every), sum(finding.survives for finding in every), len(joining))
+    return {finding.key: _until(finding.comparison, bar).blocks or 1 for finding in joining}
 
 
 def _until(comparison: Comparison, bar: float) -> Outlook:

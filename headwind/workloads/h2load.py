@@ -35,8 +35,9 @@ DONE = Metric(
     "mean_done_s", "mean completion time", "mean completion", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED
 )
 REQUEST = Metric(
-    "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED
-)
+    "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
+    note="which counts only from when each was sent",
+)  # fmt: skip
 TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)
 PROGRESS = {
     share: Metric(f"done_{name}_s", f"time until {said} of the requests were done", f"{said} done", "s",

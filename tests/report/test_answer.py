@@ -13,7 +13,7 @@ from rich.console import Console
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.format import arm_name
-from headwind.model import Outcome, SelfCheck
+from headwind.model import Condition, Outcome, SelfCheck
 from headwind.observed import Observed
 from headwind.report import RunData, render
 from headwind.report.answer import headline, headline_sentences, scores, seen, workloads
@@ -21,12 +21,14 @@ from headwind.report.formats.terminal import print_summary
 from headwind.report.html import charts
 from headwind.report.html.charts import DotSeries
 from headwind.report.html.panels import panels
-from headwind.report.standing import first_in, is_reference, noise_floor, standings
+from headwind.report.perhaps import noise_floor
+from headwind.report.standing import first_in, is_reference, standings
 from headwind.report.trust import believed, trust
 from headwind.report.verdicts import Word, lead_text, sides, toward, word_of
 from headwind.verdicts.findings import rows_of
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Verdict
+from headwind.workloads.h2load import H2load
 from impair.profile import Profile
 from tests.drawn import Drawn
 from tests.fake import PROFILES, example_matrix, ok, timeout, trials_of
@@ -80,7 +82,7 @@ def test_what_is_settled_nowhere_is_open() -> None:
     assert headline(data_of("published")) == (
         "HTTP/1.1 beats HTTP/3 in 2 of 3 networks: clean, delay (1.27x); "
         "HTTP/2 beats HTTP/3 in 2: clean, delay (1.25x). "
-        "HTTP/1.1 is beaten by HTTP/3 in none, open in loss; HTTP/2 is beaten by HTTP/3 in none, open in loss. "
+        "Elsewhere: HTTP/1.1 against HTTP/3 open in loss; HTTP/2 against HTTP/3 open in loss. "
         "HTTP/2 and HTTP/1.1 tie in 1 of 3 networks: clean (open in delay and loss)."
     )
     data = raced({H1: 1, H2: 1, H3: 1.05}, PROFILES[0])
@@ -108,7 +110,7 @@ def test_what_is_said_of_two_arms_makes_all_conditions(name: str) -> None:
 
 def test_the_newest_protocol_against_each_of_its_rivals_is_always_told() -> None:
     data = data_of("arms")
-    newest, first = data.matrix.newest, plainly(headline_sentences(data)[0])
+    newest, first = data.matrix.newest, headline_sentences(data)[0]
     rivals = {arm for pair in data.judgement.pairs for arm in (pair.new, pair.base) if newest in (pair.new, pair.base)}
     assert newest is H3
     assert len(rivals) == 3
@@ -118,7 +120,7 @@ def test_the_newest_protocol_against_each_of_its_rivals_is_always_told() -> None
         "HTTP/3 (as-shipped) with any other protocol."
     )
     for standing in standings(data):
-        told = plainly("; ".join((standing.claim, *standing.notes)))
+        told = "; ".join((standing.claim, *standing.notes))
         assert standing.claim == "all tie" or all(arm_name(arm) in told for arm in rivals - {newest}), told
 
 
@@ -135,11 +137,6 @@ def test_without_a_verdict_the_headline_says_why(name: str, said: str) -> None:
 
 
 NAME = r"HTTP/[\d.]*\d(?: \([\w-]+\))?"  # of an arm
-
-
-def plainly(text: str) -> str:
-    """A text in which a variant of the winner's own is called by its name."""
-    return re.sub(r"its own (h\d[\w-]*)", lambda match: arm_name(match[1]), text)
 
 
 def beaten_in(data: RunData) -> dict[tuple[str, str], set[str]]:
@@ -177,7 +174,7 @@ ARMS = rf"((?:{NAME}(?:, | and )?)+)"
 
 
 def told_in_the_headline(data: RunData) -> list[str]:
-    return [clause for text in headline_sentences(data) for clause in plainly(text).removesuffix(".").split("; ")]
+    return [clause for text in headline_sentences(data) for clause in text.removesuffix(".").split("; ")]
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -198,7 +195,7 @@ def test_no_sentence_is_stronger_than_the_verdicts(name: str) -> None:
             assert not found[4] or holds(found[4], ties[frozenset((found[1], found[2]))], total)
     for standing in standings(data):
         for text in (standing.claim, *standing.notes):
-            for winner, loser in re.findall(rf"({NAME}) beats ({NAME})", plainly(text)):
+            for winner, loser in re.findall(rf"({NAME}) beats ({NAME})", text):
                 assert data.matrix.name_of(standing.condition) in beats[winner, loser]
 
 
@@ -213,6 +210,12 @@ def test_where_a_winner_is_beaten_or_ties_is_what_the_verdicts_say(name: str) ->
     says_where_the_winner_does_not_win(data_of(name))
 
 
+ELSEWHERE = (
+    rf"(?:Elsewhere: )?(?:({NAME}) )?(?:against {ARMS} )?"
+    r"(?=beaten|tied|open)(?:beaten in (.+?))?(?:, )?(?:tied in (.+?))?(?:, )?(?:open in (.+))?"
+)
+
+
 def says_where_the_winner_does_not_win(data: RunData) -> int:
     """How many such clauses there are."""
     beats, ties, total = beaten_in(data), tied_in(data), len(data.matrix.conditions)
@@ -220,11 +223,10 @@ def says_where_the_winner_does_not_win(data: RunData) -> int:
     for clause in told_in_the_headline(data):
         if found := re.match(rf"({NAME}) beats (.+)", clause):
             winner, rivals = found[1], found[2]
-        pattern = rf"(?:(It|{NAME}) is beaten )?(?:by {ARMS} )?in (.+?)(?:, tied in (.+?))?(?:, open in (.+))?"
-        if not re.match(r"by |It is beaten|HTTP/.* is beaten", clause) or not (found := re.fullmatch(pattern, clause)):
+        if not (found := re.fullmatch(ELSEWHERE, clause)):
             continue
         clauses += 1
-        winner = found[1] if found[1] not in (None, "It") else winner
+        winner = found[1] or winner
         for rival in dict.fromkeys(re.findall(NAME, found[2] or rivals)):
             lost, tied = beats.get((rival, winner), set()), ties.get(frozenset((rival, winner)), set())
             assert holds(found[3], lost, total)
@@ -250,10 +252,10 @@ def over_eight(beats: dict[Arm, dict[int, float]]) -> RunData:
 def test_few_networks_are_named_and_it_is_said_where_the_winner_is_beaten() -> None:
     first, second, *_ = headline_sentences(over_eight({H3: {2: 2.0, 4: 3.0, 5: 2.5}}))
     assert first == "HTTP/3 beats HTTP/1.1 and HTTP/2 in 3 of 8 networks: loss, loss-duplicate, clean-b."
-    assert second == "It is beaten in none, open in 5."
+    assert second == "Elsewhere: open in 5."
     first, second, *_ = headline_sentences(over_eight({H3: {2: 2.0, 4: 3.0, 0: 0.5}}))
     assert first == "HTTP/3 beats HTTP/1.1 and HTTP/2 in 2 of 8 networks: loss, loss-duplicate."
-    assert second == "It is beaten in clean, open in 5."
+    assert second == "Elsewhere: beaten in clean, open in 5."
     data = over_eight({H3: dict.fromkeys(range(6), 2.0)})
     assert headline_sentences(data)[0] == "HTTP/3 beats HTTP/1.1 and HTTP/2 in 6 of 8 networks."
 
@@ -262,8 +264,9 @@ def test_ties_and_losses_against_each_rival_are_told_apart() -> None:
     data = over_eight({H3: {0: 0.8, 1: 1.0, 2: 2.0, 5: 2.0, 6: 2.0}, H1: {3: 4.0}})
     assert says_where_the_winner_does_not_win(data) >= 2
     assert headline_sentences(data)[1] == (
-        "It is beaten by HTTP/1.1 in clean and loss-corrupt, tied in delay, open in loss-duplicate and loss-b; "
-        "by HTTP/2 in clean, tied in delay and loss-corrupt, open in loss-duplicate and loss-b."
+        "Elsewhere: against HTTP/1.1 beaten in clean and loss-corrupt, tied in delay, "
+        "open in loss-duplicate and loss-b; "
+        "against HTTP/2 beaten in clean, tied in delay and loss-corrupt, open in loss-duplicate and loss-b."
     )
 
 
@@ -281,15 +284,15 @@ def test_in_a_single_network_each_rival_has_its_own_ratio() -> None:
     )
 
 
-def test_a_variant_is_called_the_winners_own() -> None:
+def test_variants_of_the_winner_come_last() -> None:
     data = data_of("arms")
     assert re.fullmatch(
-        r"HTTP/3 beats HTTP/2 in both networks \(1\.\d\dx\) and its own h3-as-shipped in both "
+        r"HTTP/3 beats HTTP/2 in both networks \(1\.\d\dx\) and HTTP/3 \(as-shipped\) in both "
         r"\(3\.\d\dx to 3\.\d\dx\)\.",
         headline_sentences(data)[0],
     )
     for standing in standings(data):
-        assert re.fullmatch(r"HTTP/3 beats HTTP/2 1\S+ \[.+\] and its own h3-as-shipped 3\S+ \[.+\]", standing.claim)
+        assert re.fullmatch(r"HTTP/3 beats HTTP/2 1\S+ \[.+\] and HTTP/3 \(as-shipped\) 3\S+ \[.+\]", standing.claim)
 
 
 def test_a_ratio_is_that_of_the_winner() -> None:
@@ -394,10 +397,10 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     data = Golden(matrix, tuple(results)).data("x")
-    assert standings(data)[0].claim.endswith("], HTTP/3 stalled in 1 of 60")
-    assert standings(data)[0].claim.count("stalled") == 1
+    assert standings(data)[0].claim.endswith("], HTTP/3 unfinished in 1 of 60")
+    assert standings(data)[0].claim.count("unfinished") == 1
     found = [lead_text(line.primary) for line in data.judgement.compared if sides(line.primary)[0] is H3]
-    assert [text.endswith("], HTTP/3 stalled in 1 of 60") for text in found] == [True, True]
+    assert [text.endswith("], HTTP/3 unfinished in 1 of 60") for text in found] == [True, True]
 
 
 def test_networks_in_which_all_tie_for_sure_are_not_among_what_is_not_proven() -> None:
@@ -452,6 +455,24 @@ def test_the_workload_is_told_in_plain_words() -> None:
     assert workloads(data_of("small")) == [
         "By total time: 1,000 requests for 612 bytes over 100 new connections; not a page load."
     ]
+
+
+def test_workloads_that_differ_only_in_how_long_the_server_waits_are_one_sentence() -> None:
+    waiting = [H2load(f"{ms} ms", 100, 6, 10, server_delay_s=ms / 1000) for ms in (0, 10, 40)]
+    other = H2load("other", 50, 6, 10)
+    matrix = example_matrix(PROFILES[0])
+    for more, said in (
+        ([], ""),
+        ([other], "By total time: other, 50 requests for / over 6 new connections; not a page load."),
+    ):
+        conditions = tuple(Condition(PROFILES[0], workload) for workload in (*waiting, *more))
+        assert workloads(Golden(replace(matrix, conditions=conditions), ()).data("x")) == [
+            (
+                "By total time: 100 requests for / over 6 new connections (0 ms, 10 ms and 40 ms); not a page load. "
+                "The server waits 0 s to 40 ms with each answer."
+            ),
+            *([said] if said else []),
+        ]
 
 
 def test_what_to_trust_names_what_went_wrong_and_with_whom() -> None:
@@ -523,8 +544,33 @@ def test_every_trial_is_where_its_time_is_and_a_stopped_one_at_the_timeout() -> 
 
 
 def test_without_a_stopped_trial_the_axis_does_not_reach_to_the_timeout() -> None:
-    assert charts.strip_axis(exact(1, 2, 5), "total_s", 60.0).x.high < 6
+    assert charts.strip_axis(exact(1, 2, 5), "total_s", 60.0).scale.high < 6
     assert picture(("h1", exact(1, 2, 5))).paths("timeout") == []
+
+
+@pytest.mark.parametrize(("slowest_s", "on_axis"), [(50.0, True), (12.0, True), (11.9, False), (0.1, False)])
+def test_a_timeout_far_from_all_trials_stands_beyond_the_axis_which_follows_the_trials(
+    slowest_s: float, on_axis: bool
+) -> None:
+    stopped = Observed.unfinished(60.0)
+    axis = charts.strip_axis([*exact(0.05, slowest_s), stopped, Observed.unfinished(30.0)], "total_s", 60.0)
+    assert axis.scale.holds(60.0) is on_axis
+    assert axis.x(slowest_s) < axis.x(60.0) < 520
+    assert on_axis or axis.x(slowest_s) <= axis.x(30.0) < axis.x(60.0), "a bound between the two"
+    labels = Drawn(charts.strip_labels("x", axis)).texts
+    assert ("timeout 60 s" if on_axis else "… timeout 60 s") in labels
+
+
+def test_the_timeout_is_drawn_only_where_a_trial_was_stopped() -> None:
+    axis = charts.strip_axis([*exact(1, 2), Observed.unfinished(60.0)], "total_s", 60.0)
+    rows = {"stopped": [*exact(1), Observed.unfinished(60.0)], "finished": exact(1, 2)}
+    lines = {
+        name: Drawn(charts.strip("x", [DotSeries("h1", "h1", marks)], axis, medians={}, title="t")).paths("timeout")
+        for name, marks in rows.items()
+    }
+    assert lines["finished"] == []
+    (((x, _), _),) = lines["stopped"]
+    assert x == pytest.approx(axis.x(60.0), abs=0.06)
 
 
 def test_a_trial_without_a_time_is_a_cross_at_the_right_end() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import util
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -314,6 +315,29 @@ def test_the_answer_stands_before_menu_and_dates(viewport: Any, browser: Browser
     assert len(places) == 4
     assert places == sorted(places)
     assert places[0] < 100
+
+
+@pytest.mark.parametrize("name", ["sweep", "small", "mixed", "checked", "arms", "large"])
+def test_the_picture_begins_on_the_first_screen_of_a_telephone(
+    name: str, browser: Browser, files: dict[str, Path]
+) -> None:
+    with context_of(browser, viewport=NARROW) as context:
+        page = Reader(context.new_page()).open(files[name])
+        box = page.locator("table.answer tbody td.picture").first.bounding_box()
+    assert box
+    assert box["y"] + box["height"] <= NARROW["height"]
+
+
+def test_wide_tables_show_every_column_and_their_heads_do_not_meet(reader: Reader, files: dict[str, Path]) -> None:
+    page = reader.open(files["arms"])
+    edges = "items => items.map((item) => [item.getBoundingClientRect().left, item.getBoundingClientRect().right])"
+    heads = page.locator("table.cost thead .arm").evaluate_all(edges)
+    assert len(heads) == len(RUNS["arms"]().matrix.arms)
+    assert all(one[1] <= other[0] for one, other in pairwise(heads))
+    assert heads[-1][1] <= WIDE["width"]
+    page = reader.open(files["published"])
+    tables = page.locator("#published .scroll")
+    assert tables.evaluate_all("items => items.map((item) => item.scrollWidth <= item.clientWidth)") == [True]
 
 
 def test_on_paper_everything_is_open_and_controls_are_gone(reader: Reader, files: dict[str, Path]) -> None:

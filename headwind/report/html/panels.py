@@ -9,7 +9,7 @@ from math import log
 
 from markupsafe import Markup
 
-from headwind.format import counted
+from headwind.format import arm_name, counted
 from headwind.metric import Metric
 from headwind.model import Condition
 from headwind.report import verdicts as describe
@@ -103,7 +103,8 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
         interval = line.intervals[metric]
         picture = charts.forest_row(axis, shown) if shown else Markup()
         ratio, blocks = describe.pair_text(line.pair, interval, rule), counted(interval.n, "block")
-        return PanelRow(line.pair, str(line.pair), "", "", picture, ratio, blocks)
+        claim = f"{arm_name(line.pair.new)} against {arm_name(line.pair.base)}"
+        return PanelRow(line.pair, claim, "", "", picture, ratio, blocks)
     word, arm = describe.word_of(finding, rule), describe.leader(finding, rule)
     unfinished = describe.unfinished_text(line)
     name = arm.name if arm else ""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from headwind import format as units
 from headwind.report import verdicts as describe
@@ -29,6 +31,13 @@ def _style() -> str:
     return text_of("style.css") + text_of("charts.css")
 
 
+def whole(text: str) -> Markup:
+    """A sentence as HTML: what has a hyphen in it, such as the name of a network, is not parted there."""
+    parts = re.split(r"(\S*-\S*)", units.clean(text))
+    return Markup().join(Markup('<span class="whole">{}</span>').format(part) if index % 2 else part
+                         for index, part in enumerate(parts))  # fmt: skip
+
+
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -40,4 +49,5 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"units": units, "words": words, "describe": describe}
+    environment.filters["whole"] = whole
     return environment
