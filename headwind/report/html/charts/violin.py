@@ -26,6 +26,8 @@ _FEWEST = 5  # times with a density
 _MOST_DOTS = 30  # times that are shown one by one
 _BOX = 5.0  # half its width
 _RADIUS = 2.2
+_GAP = 8.0  # between names under neighbouring columns
+_FEW = 3  # columns, whose names stand in one row
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +98,17 @@ def violin(
     plot = Plot(Scale("lin", -0.5, len(series) - 0.5, left_room(words), WIDTH - 4), up)
     room = (plot.right - plot.left) / len(series)
     widest = max((float(item.heights.max()) for item in violins if item.heights.size), default=1.0)
-    names, name_room = _names([item.label for item in series], room - 8)
+    names = _Names.of([item.label for item in series], room - _GAP)
     return chart(
         "violin",
         id,
-        bottom + 15 + LINE * (max(map(len, names)) + 0.5),
+        bottom + 15 + LINE * (max(map(len, names.lines)) + 0.5),
         y_axis(plot, marked, lambda value: units.setting(metric.key, value), metric.label),
         path("axis", f"M{number(plot.left)} {number(bottom)}H{number(plot.right)}"),
         *(text(plot.left - 8, y, name, class_="end") for y, name in rows.values()),
         *(_unfinished(item, kind, plot.x(index), rows[kind][0]) for index, item in enumerate(series) for kind in kinds),
         *(part for index, item in enumerate(violins) for part in _drawn(item, plot, index, room / widest)),
-        *_written(names, [_median(item, metric.key) for item in series], plot, name_room),
+        *_written(names, [_median(item, metric.key) for item in series], plot),
         title=title,
         description=description,
         data_x=str(plot.x),
@@ -160,17 +162,35 @@ def _box(series: DotSeries, plot: Plot, x: float) -> Markup:
     return Markup().join(parts)
 
 
-def _names(labels: Sequence[str], room: float) -> tuple[list[list[str]], float]:
-    """The lines under each column, and their room.
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The lines under each column, and their room; every second column's begin below the others' if `step` is 2."""
 
-    Where one has too little, every second column's begin below the others', and all have twice as much.
-    """
-    names = [_wrapped(label, room) for label in labels]
-    if all(text_width(words) <= room for lines in names for words in lines):
-        return names, room
-    names = [_wrapped(label, 2 * room) for label in labels]
-    depth = max(map(len, names[::2]))
-    return [[""] * depth * (index % 2) + lines for index, lines in enumerate(names)], 2 * room
+    lines: list[list[str]]
+    room: float
+    step: int = 1
+
+    @classmethod
+    def of(cls, labels: Sequence[str], room: float) -> _Names:
+        """All in one row, or in two where one of many has too little room."""
+        names = [_wrapped(label, room) for label in labels]
+        if len(labels) <= _FEW or all(text_width(words) <= room for lines in names for words in lines):
+            return cls(names, room)
+        room = min(2 * room, (WIDTH + _GAP) / math.ceil(len(labels) / 2) - _GAP)
+        names = [_wrapped(label, room) for label in labels]
+        depth = max(map(len, names[::2]))
+        return cls([[""] * depth * (index % 2) + lines for index, lines in enumerate(names)], room, 2)
+
+    def places(self, x: Scale) -> list[float]:
+        """Their middles: under the columns, but for those that would run over the end or into the next."""
+        half = [max(min(text_width(words), self.room) for words in lines) / 2 for lines in self.lines]
+        found = {index + len(half): WIDTH + _GAP for index in range(self.step)}  # where the next one begins
+        middles = list[float]()
+        for index in reversed(range(len(half))):
+            middle = max(half[index], min(x(index), found[index + self.step] - _GAP - half[index]))
+            found[index] = middle - half[index]
+            middles.insert(0, middle)
+        return middles
 
 
 def _wrapped(label: str, room: float) -> list[str]:
@@ -186,13 +206,13 @@ def _median(series: DotSeries, quantity: str) -> str:
     return units.NOTHING if middle.kind is Kind.NOTHING else units.observed_text(quantity, middle)
 
 
-def _written(names: Sequence[Sequence[str]], medians: Sequence[str], plot: Plot, room: float) -> Iterator[Markup]:
-    """Under each column its name, and its median in a row of medians; no name runs over the right end."""
-    first, last = plot.bottom + 13, plot.bottom + 13 + LINE * max(map(len, names))
+def _written(names: _Names, medians: Sequence[str], plot: Plot) -> Iterator[Markup]:
+    """Under each column its name, and its median in a row of medians."""
+    first, last = plot.bottom + 13, plot.bottom + 13 + LINE * max(map(len, names.lines))
     yield text(plot.left - 8, last, "median", class_="quiet end")
-    for index, (lines, middle) in enumerate(zip(names, medians, strict=True)):
+    places = names.places(plot.x)
+    for index, (lines, middle) in enumerate(zip(names.lines, medians, strict=True)):
         for row, words in enumerate(lines):
-            x = min(plot.x(index), WIDTH - min(text_width(words), room) / 2)
             if words:
-                yield text(x, first + LINE * row, words, room=room, class_="middle")
+                yield text(places[index], first + LINE * row, words, room=names.room, class_="middle")
         yield text(plot.x(index), last, middle, class_="strong middle")
