@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from headwind.arm import Arm
-from headwind.format import arm_name
+from headwind.format import arm_name, enumerated
 from headwind.observed import Observed
 from headwind.report.tracks import track_of
 from headwind.report.verdicts import Word, sides, word_of
@@ -13,6 +13,7 @@ from headwind.report.words import named
 from headwind.run.data import RunData
 from headwind.verdicts.judgement import Line
 
+Part = tuple[str, str]
 # What is done by a share of PROGRESS (headwind/workloads/h2load.py), and what is left then.
 PARTS = {0.99: ("99 %", "last hundredth"), 0.9: ("nine tenths", "last tenth"), 0.5: ("half", "later half")}
 
@@ -23,7 +24,7 @@ def otherwise(data: RunData) -> list[str]:
     `By mean completion time, HTTP/3 and HTTP/2 tie in loss, where HTTP/3 beats by total time: nine tenths of the
     requests were done as early over HTTP/2, or earlier; the lead is in the last tenth.`
     """
-    rule, alike = data.judgement.rule, dict[tuple[str, str], dict[str, list[str]]]()
+    rule, alike = data.judgement.rule, dict[tuple[str, str, Arm, Part | None], dict[tuple[Arm, str], list[str]]]()
     for line in data.judgement.compared:
         if word_of(line.primary, rule) is not Word.BEATS:
             continue
@@ -37,23 +38,29 @@ def otherwise(data: RunData) -> list[str]:
             else:
                 continue
             start = ", ".join(filter(None, (f"By {other.metric.label}", other.metric.note)))
-            key = start, f"{said[1]}{_meaning(data, line, winner, loser)}"
-            alike.setdefault(key, {}).setdefault(said[0], []).append(data.matrix.name_of(line.condition))
+            where = alike.setdefault((start, said[1], winner, _part(data, line, winner, loser)), {})
+            where.setdefault((loser, said[0]), []).append(data.matrix.name_of(line.condition))
     return [
-        f"{start}, {', and '.join(f'{said} in {named(names)}' for said, names in where.items())}, where {end}."
-        for (start, end), where in alike.items()
+        f"{start}, {', and '.join(f'{said} in {named(names)}' for (_, said), names in where.items())}, "
+        f"where {end}{_meaning(part, [loser for loser, _ in where])}."
+        for (start, end, _, part), where in alike.items()
     ]
 
 
-def _meaning(data: RunData, line: Line, winner: Arm, loser: Arm) -> str:
-    """In which part of the requests the lead by the primary metric is; empty where the figures do not show it."""
+def _meaning(part: Part | None, losers: Iterable[Arm]) -> str:
+    """What it means that the lead by the primary metric is in this part of the requests."""
+    if part is None:
+        return ""
+    over = enumerated(dict.fromkeys(map(arm_name, losers)))
+    return f": {part[0]} of the requests were done as early over {over}, or earlier; the lead is in the {part[1]}"
+
+
+def _part(data: RunData, line: Line, winner: Arm, loser: Arm) -> Part | None:
+    """In which part of the requests the lead by the primary metric is; None where the figures do not show it."""
     rows = data.rows.get(line.condition.id, {})
     fast, slow = (track_of(line.condition, rows, arm).reached for arm in (winner, loser))
-    for share, (done, left) in PARTS.items():
-        if _as_early(fast, slow, share, 1 + data.judgement.rule.margin_ratio):
-            early = f"{done} of the requests were done as early over {arm_name(loser)}, or earlier"
-            return f": {early}; the lead is in the {left}"
-    return ""
+    margin = 1 + data.judgement.rule.margin_ratio
+    return next((part for share, part in PARTS.items() if _as_early(fast, slow, share, margin)), None)
 
 
 def _as_early(fast: Mapping[float, Observed], slow: Mapping[float, Observed], share: float, margin: float) -> bool:
