@@ -221,9 +221,16 @@ class Scheduler:
         has_time = left_s > 0 if self._alone else any(self._left_s(block) <= left_s for block in beside)
         mine, others = (alone, beside) if self._alone else (beside, alone)
         if not mine or (others and not has_time):
-            self._alone, mine = not self._alone, others
-            self._turn_ends = self._clock.monotonic() + (TURN_ALONE_S if self._alone else TURN_BESIDE_S)
+            turn_s = self._turn_beside_s(alone) if self._alone else TURN_ALONE_S
+            if turn_s > 0 or not mine:
+                self._alone, mine = not self._alone, others
+                self._turn_ends = self._clock.monotonic() + turn_s
         return mine[0]
+
+    def _turn_beside_s(self, alone: Collection[Block]) -> float:
+        """How long the next turn of those side by side may be: the others are left the time for their minimum."""
+        owed_s = sum(self._left_s(block) for block in alone if block.index < self.matrix.repeat.least)
+        return min(TURN_BESIDE_S, self.left_s() - owed_s)
 
     def _one_beside(self, running: Sequence[Block], waiting: Sequence[Block]) -> Block | None:
         """The block to start beside those that run; None where there is no room, or others should have their turn."""
