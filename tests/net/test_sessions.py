@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
 
 import pytest
 
@@ -31,43 +33,56 @@ ROUND_TRIPS = {
 }  # fmt: skip
 
 
+LEAST_S = {
+    **{(session, arm): rounds * RTT_S for (session, arm), rounds in ROUND_TRIPS.items()},
+    **{("large", arm): rounds * RTT_S for arm, rounds in ((H1, 4), (H2, 3), (H3, 2))},
+    **{("slow", arm): ROUND_TRIPS["early", arm] * RTT_S + SLOW.server_delay_s - 0.001 for arm in PLAIN},
+}
+MACHINE_S = 0.9 * RTT_S  # that the machine may add: less than a round trip
+FEWEST, MOST = 2, 8  # trials of each
 Results = dict[tuple[str, Arm], list[Result]]
 
 
 @pytest.fixture(scope="module")
 def results(bed: testbeds.Testbed) -> Results:
-    """Three trials of each; others where the machine was so busy that the network could not be proven."""
+    """Two trials of each; more where the machine was so busy that it added a round trip, or that none was proven."""
     found: Results = {}
     for workload in (*SESSIONS.values(), LARGE, SLOW):
         block = Block(Condition(FAR, workload), 0, PLAIN, dict.fromkeys(Direction, 1))
         for trial in block.trials():
-            tried = (run_trial(bed, trial, 30.0) for _ in range(8))
-            proven = (result for result in tried if result.outcome is not Outcome.INVALID)
-            found[workload.name, trial.arm] = list(islice(proven, 3))
+            key, proven = (workload.name, trial.arm), list[Result]()
+            for _ in range(MOST):
+                result = run_trial(bed, trial, 30.0)
+                proven += [result] if result.outcome is not Outcome.INVALID else []
+                if len(proven) >= FEWEST and fastest_s(proven) < LEAST_S[key] + MACHINE_S:
+                    break
+            found[key] = proven
     return found
 
 
-def fastest_s(results: Results, session: str, arm: Arm) -> float:
+def fastest_s(results: Collection[Result]) -> float:
     """What the machine adds to a time is no property of the session."""
-    return min(result.metrics[FIRST_BYTE.key] for result in results[session, arm])
+    return min(result.metrics.get(FIRST_BYTE.key, math.inf) for result in results)
 
 
 def test_every_session_gives_data(results: Results) -> None:
     assert [each.reason for found in results.values() for each in found if each.outcome is not Outcome.OK] == []
-    assert {len(found) for found in results.values()} == {3}
+    assert min(len(found) for found in results.values()) >= FEWEST
+
+
+def assert_round_trips(results: Results, session: str, arm: Arm) -> None:
+    least_s = LEAST_S[session, arm]
+    assert least_s <= fastest_s(results[session, arm]) < least_s + MACHINE_S
 
 
 @pytest.mark.parametrize(("session", "arm"), list(product(SESSIONS, PLAIN)), ids=str)
 def test_the_first_byte_takes_the_round_trips_of_its_session(results: Results, session: str, arm: Arm) -> None:
-    least = ROUND_TRIPS[session, arm]
-    assert least * RTT_S <= fastest_s(results, session, arm) < (least + 0.9) * RTT_S
+    assert_round_trips(results, session, arm)
 
 
-@pytest.mark.parametrize(("arm", "least"), [(H1, 4), (H2, 3), (H3, 2)], ids=str)
-def test_the_first_line_of_http_1_comes_with_a_record_that_tcp_cannot_send_at_once(
-    results: Results, arm: Arm, least: int
-) -> None:
-    assert least * RTT_S <= fastest_s(results, "large", arm) < (least + 0.9) * RTT_S
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_the_first_line_of_http_1_comes_with_a_record_that_tcp_cannot_send_at_once(results: Results, arm: Arm) -> None:
+    assert_round_trips(results, "large", arm)
 
 
 @pytest.mark.parametrize(("session", "arm"), list(product(SESSIONS, PLAIN)), ids=str)
@@ -82,5 +97,4 @@ def test_both_ends_saw_the_session(results: Results, session: str, arm: Arm) -> 
 def test_early_data_of_a_slow_server_is_seen_as_such_when_it_comes(results: Results, arm: Arm) -> None:
     """The server's delay is longer than what is left of the handshake, which is over when the answer is logged."""
     assert {result.samples["served"]["early"] for result in results["slow", arm]} == {1}
-    least_s = ROUND_TRIPS["early", arm] * RTT_S + SLOW.server_delay_s - 0.001
-    assert least_s <= fastest_s(results, "slow", arm) < least_s + 0.9 * RTT_S
+    assert_round_trips(results, "slow", arm)

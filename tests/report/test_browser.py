@@ -123,18 +123,37 @@ def axe() -> str:
     return (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+# Rows whose elements, and what they stand in, have the same names and classes have the same colours: one of them stays.
+ONE_ROW_OF_EACH_KIND = """() => {
+    const seen = new Set();
+    for (const row of document.querySelectorAll('tr')) {
+        const items = [...row.querySelectorAll('*')];
+        for (let item = row; item; item = item.parentElement) items.push(item);
+        const kind = items.map((item) => item.tagName + '.' + item.getAttribute('class')).join();
+        if (seen.has(kind)) row.remove();
+        seen.add(kind);
+    }
+}"""
+COLOURS = "color-contrast"  # what takes axe nearly all its time
+
+
 @pytest.mark.parametrize("name", [name for name in ALL if name != "large"])
-def test_axe_finds_nothing_serious(name: str, scheme: Any, browser: Browser, files: dict[str, Path]) -> None:
-    with context_of(browser, color_scheme=scheme) as context:
+def test_axe_finds_nothing_serious(name: str, browser: Browser, files: dict[str, Path]) -> None:
+    """Everything but colours does not depend on the scheme."""
+    with context_of(browser) as context:
         page = Reader(context.new_page()).open(files[name])
         page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
         page.evaluate(axe())
-        found = page.evaluate("axe.run({resultTypes: ['violations']})")
-    assert found["passes"], "axe looked at something"
+        found = [page.evaluate(f"axe.run({{rules: {{'{COLOURS}': {{enabled: false}}}}}})")]
+        page.evaluate(ONE_ROW_OF_EACH_KIND)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            found.append(page.evaluate(f"axe.run({{runOnly: ['{COLOURS}']}})"))
+    assert all(run["passes"] for run in found), "axe looked at something"
     bad = [
         f"{item['impact']} {item['id']}: {item['help']}: {node['html'][:200]} {node['failureSummary']}"
-        for item in found["violations"]
+        for run in found
+        for item in run["violations"]
         for node in item["nodes"][:2]
         if item["impact"] in SERIOUS
     ]
