@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     rings: dict[str, list[pytest.Item]] = {ring: [] for ring in RINGS}
     for item in items:
         rings[ring_of(item)].append(item)
-    for item in rings["beside"] + rings["net"]:
+    for item in (item for ring in RINGS if ring != "pure" for item in rings[ring]):
         item.add_marker("net")
     # What shares a testbed comes last: it comes up when everything that brings up its own is through.
     rings["net"].sort(key=lambda item: "bed" in getattr(item, "fixturenames", ()))
@@ -51,10 +51,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def ring_of(item: pytest.Item) -> str:
-    """Of tests/net, what is marked `beside` may run while other tests do, unless it is `timed` all the same."""
+    """Of tests/net, what is marked with a ring's name is of that ring, unless it is `timed` all the same."""
     if not item.path.is_relative_to(NET):
         return "pure"
-    return "beside" if item.get_closest_marker("beside") and not item.get_closest_marker("timed") else "net"
+    if item.get_closest_marker("timed"):
+        return "net"
+    return next((ring for ring in RINGS if item.get_closest_marker(ring)), "net")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

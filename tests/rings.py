@@ -1,8 +1,9 @@
-"""Runs all tests: the pure rings side by side, then the real network with nothing beside it, and adds them up.
+"""Runs all tests: what waits and what computes side by side, then what measures with nothing beside it; adds them up.
 
-`python -m tests.rings [what pytest takes]`. What runs on real containers measures times and has the machine for itself;
-only what is marked `beside`, in which nothing depends on a time, runs while the pure rings do. It ends with one summary
-of all in pytest's own form, and with the status of the first that failed.
+`python -m tests.rings [what pytest takes]`. What measures times on real containers has the machine for itself. The rest
+of the real network (marked with the name of its ring) mostly waits, and fills the processors together with the pure
+rings, which are niced: a lab takes niced work for processors that are free. It ends with one summary of all in pytest's
+own form, and with the status of the first that failed.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from pathlib import Path
 
 import pytest
 
-RINGS = {"pure": ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"), "beside": (), "net": ()}
-STAGES = (("pure", "beside"), ("net",))  # what runs at the same time
+PURE = ("-n", "logical", "--maxprocesses", "8", "--dist", "worksteal")
+RINGS = {"pure": PURE, "beside": (), "labs": (), "killed": (), "net": ()}  # what pytest takes besides
+STAGES = (("pure", "beside", "labs", "killed"), ("net",))  # what runs at the same time
+NICED = {"pure": ("nice", "-n", "5")}
 KINDS = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")  # in the order of pytest's summary
 WIDTH = 80
 
@@ -68,7 +71,8 @@ def main(arguments: Sequence[str], run: Run = run) -> int:
         files = {ring: Path(folder) / ring for ring in RINGS}
         for stage in STAGES:
             codes += run([
-                [sys.executable, "-m", "pytest", "--ring", ring, "--tally", str(files[ring]), *RINGS[ring], *arguments]
+                [*NICED.get(ring, ()), sys.executable, "-m", "pytest", "--ring", ring, "--tally", str(files[ring]),
+                 *RINGS[ring], *arguments]
                 for ring in stage
             ])  # fmt: skip
             if pytest.ExitCode.INTERRUPTED in codes:

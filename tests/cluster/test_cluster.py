@@ -54,7 +54,7 @@ class Cluster:
 
     def start(self, name: str, *command: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
-            started = subprocess.Popen(["nice", sys.executable, *command], cwd=ROOT, stdout=log, stderr=log)
+            started = subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=log, stderr=log)
         self.processes.append(started)
         return started
 

@@ -13,9 +13,10 @@ import pytest
 
 from headwind.arm import Congestion
 from headwind.testbed.docker import DockerError, docker
-from headwind.testbed.images import ensure_images
+from headwind.testbed.images import Images, ensure_images
 from headwind.testbed.testbed import Testbed
 from headwind.trial.start import examine_start
+from tests.net.beside import alone
 from tests.net.impaired import ImpairedPath, Project, ask, containers, namespaces
 from tests.net.kernels import KERNELS, with_kernel
 
@@ -32,9 +33,15 @@ Tables = Mapping[str, Sequence[int]]
 
 
 @pytest.fixture(scope="session")
-def project() -> Iterator[Project]:
+def images() -> Images:
+    """Those of this tree. Of the rings that run at the same time one builds them, and the others wait."""
+    with alone():
+        return ensure_images(print)
+
+
+@pytest.fixture(scope="session")
+def project(images: Images) -> Iterator[Project]:
     """Somewhere to put containers; takes them away at the end, whatever happened."""
-    images = ensure_images(print)
     place = Project(f"headwind-test-{os.getpid()}", f"headwind-impair:{images.tag}")
     try:
         yield place
@@ -43,9 +50,9 @@ def project() -> Iterator[Project]:
 
 
 @pytest.fixture(scope="session")
-def bed() -> Iterator[Testbed]:
+def bed(images: Images) -> Iterator[Testbed]:
     """A testbed as the lab makes it, for all tests that run trials on one; whoever changes it puts it back."""
-    with Testbed.up(ensure_images(print).tag, Congestion(), "auto", print) as up:
+    with Testbed.up(images.tag, Congestion(), "auto", print) as up:
         examine_start(up)
         yield up
 

@@ -18,7 +18,7 @@ from headwind.testbed.operations import Operation
 from impair.profile import Direction, Link, Profile
 
 HERE = Path(__file__).parent
-START_S = 20.0
+START_S = 60.0  # that an agent may take to be there, on a busy machine
 SIDES = ("client", "server")
 ENDS = {Direction.UPLINK: SIDES, Direction.DOWNLINK: ("server", "client")}  # sender, receiver
 CLEAN = Link()

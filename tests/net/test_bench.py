@@ -26,9 +26,11 @@ PRINTED = {
     "judging.py": ["| 40 | 120 |", "| 360 |"],
 }
 
-PURE = ("report.py", "judging.py")  # need no testbed
-
-pytestmark = pytest.mark.timeout(300)  # the first one may have to build the images
+pytestmark = [
+    pytest.mark.timeout(300, func_only=True),  # the first one may have to build the images
+    pytest.mark.labs,
+    pytest.mark.usefixtures("images"),
+]
 
 
 def run(script: str, *arguments: str) -> str:
@@ -44,9 +46,7 @@ def test_every_bench_is_tried_here() -> None:
     assert {path.name for path in (ROOT / "bench").glob("*.py")} - others == BENCHES.keys() == PRINTED.keys()
 
 
-@pytest.mark.parametrize(
-    "script", [pytest.param(name, marks=pytest.mark.beside) if name in PURE else name for name in BENCHES]
-)
+@pytest.mark.parametrize("script", BENCHES)
 def test_a_bench_runs_and_prints_what_it_is_for(script: str, tmp_path: Path) -> None:
     reports = ("--reports", str(tmp_path)) if script in ("noise.py", "lanes.py") else ()
     said = run(script, *BENCHES[script].split(), *reports)

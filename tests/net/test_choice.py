@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from headwind.model import Outcome
 from headwind.run.journal import Run
 from headwind.testbed.docker import docker
 from headwind.testbed.engine import row_of
 from headwind.testbed.testbed import OWNER_LABEL
 from impair.ability import EVERY_KIND, Ability
+from tests.net.beside import exit_status, outcomes
 from tests.net.impaired import ImpairedPath, Project, ask
 
-pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
+pytestmark = [pytest.mark.timeout(300, func_only=True), pytest.mark.labs]  # the first test may build the images
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MATRIX = """
@@ -76,7 +78,6 @@ def host_ability(project: Project) -> Ability:
     return Ability(**json.loads(told))
 
 
-@pytest.mark.beside
 def test_engine_kernel_without_netem_ends_in_one_sentence_and_leaves_nothing(project: Project, tmp_path: Path) -> None:
     if host_ability(project).netem:
         pytest.skip("this host's kernel has netem")
@@ -90,7 +91,6 @@ def test_engine_kernel_without_netem_ends_in_one_sentence_and_leaves_nothing(pro
     assert not list(tmp_path.glob("*/matrix.json")), "no run was begun"
 
 
-@pytest.mark.beside
 @pytest.mark.parametrize("engine", ["uml", "auto"])
 def test_where_no_engine_runs_that_is_one_sentence_and_nothing_stays(
     project: Project, tmp_path: Path, engine: str
@@ -109,10 +109,11 @@ def test_where_no_engine_runs_that_is_one_sentence_and_nothing_stays(
 def test_auto_says_what_it_chose_and_why_and_keeps_it(project: Project, tmp_path: Path) -> None:
     ability = host_ability(project)
     done, left = lab(tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
     assert left == ""
     (folder,) = (path.parent for path in tmp_path.glob("*/matrix.json"))
     with Run.open(folder) as run:
+        assert outcomes(run) == [Outcome.OK], done.stdout + done.stderr
+        assert done.returncode == exit_status(run)
         environment = run.environment
     choice = environment["testbed"]["choice"]
     assert choice["engine"] == environment["engine"] == ("kernel" if ability.seed else "uml")

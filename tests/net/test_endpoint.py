@@ -158,7 +158,7 @@ def made_pair(logs: Path, *, agents: bool = True) -> Iterator[Pair]:
                 command = pair.inside(end, sys.executable, "-m", "impair.endpoint.agent")
                 pair.agents[end] = Agent(end, command, logs / f"{end}.log")
                 stack.callback(pair.agents[end].close)
-                pair.agents[end].wait_ready(10)
+                pair.agents[end].wait_ready(60)
                 pair.hello[end] = pair.agents[end].call("hello")
         yield pair
 

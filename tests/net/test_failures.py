@@ -17,19 +17,26 @@ from headwind.model import Outcome
 from headwind.run.journal import Run
 from headwind.testbed.docker import docker
 from headwind.testbed.testbed import OWNER_LABEL
+from tests.net.beside import exit_status, outcomes
+
+pytestmark = [
+    pytest.mark.timeout(400, func_only=True),  # the first test may have to build the images
+    pytest.mark.killed,
+    pytest.mark.usefixtures("images"),
+]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# 200 responses of 612 bytes at 600 kbit/s: a trial of about three seconds, whatever the machine.
+# 200 responses of 612 bytes at 400 kbit/s: a trial of more than three seconds, whatever the machine.
 MATRIX = """
 protocols: [h2]
 timeout: 30s
 repeat: {trials}
 profiles:
-  slow: {{downlink: {{rate: 600kbit}}}}
+  slow: {{downlink: {{rate: 400kbit}}}}
 workloads:
   some: {{requests: 200, connections: 2, streams: 10}}
 """
-DEADLINE_S = 120
+DEADLINE_S = 240  # for what is left of a run, on a busy machine
 SIGNAL = """
 import os, pathlib, sys
 for process in pathlib.Path('/proc').glob('[0-9]*'):
@@ -43,7 +50,7 @@ for process in pathlib.Path('/proc').glob('[0-9]*'):
 
 
 def send_signal(container: str, name: str, number: int) -> str:
-    """Signal every process of that name in a container (0 only looks); the pids that got it."""
+    """Signal every process of that name in a container; the pids that got it."""
     return docker("exec", container, "python3", "-c", SIGNAL, name, str(number), check=False).strip()
 
 
@@ -69,10 +76,17 @@ class LiveLab:
                 return
         pytest.fail("the lab ended before it said " + pattern + ":\n" + "".join(self.said))
 
+    def wait_until_done(self, number: int) -> None:
+        """So many trials are done, or more."""
+        self.wait_for(r"\[ *\d+/\d+\]")
+        while int(re.findall(r"\[ *(\d+)/\d+\]", self.said[-1])[-1]) < number:
+            self.wait_for(r"\[ *\d+/\d+\]")
+
     def wait_for_trial(self, number: int) -> None:
         """All before it are done, and the client runs it; the first one has number 0."""
-        self.wait_for(rf"\[ +{number}/\d+\]")
-        while not send_signal(self.container("client"), "h2load", 0):
+        self.wait_until_done(number)
+        client = self.container("client")
+        while "h2load" not in docker("top", client, "-eo", "pid,comm"):
             assert self.process.poll() is None, "".join(self.said)
 
     def container(self, service: str) -> str:
@@ -100,7 +114,12 @@ class LiveLab:
 
     def outcomes(self) -> list[Outcome]:
         with self.run as run:
-            return [result.outcome for result in run.results()]
+            return outcomes(run)
+
+    def due(self) -> int:
+        """The exit code of a lab that went through."""
+        with self.run as run:
+            return exit_status(run)
 
 
 @contextmanager
@@ -136,16 +155,16 @@ def test_a_signal_keeps_what_is_finished_and_takes_everything_down(tmp_path: Pat
 def test_after_a_kill_lab_down_removes_everything_and_resume_finishes_the_run(tmp_path: Path) -> None:
     with live_lab(tmp_path, 2) as lab:
         lab.wait_for_trial(1)
+        assert left_by(lab) != "", "what a killed lab cannot take down, and any other that begins now sweeps away"
         lab.process.kill()
         lab.end()
     assert lab.outcomes() == [Outcome.OK, Outcome.LAB_ERROR]
-    assert left_by(lab) != ""
     subprocess.run([sys.executable, ROOT / "lab.py", "down"], check=True, capture_output=True)
     assert left_by(lab) == ""
 
     with live_lab(tmp_path, 2, "--resume", str(lab.run.folder)) as second:
         code, said = second.end()
-    assert code == 0, said
+    assert code == second.due(), said
     assert second.outcomes() == [Outcome.OK, Outcome.LAB_ERROR, Outcome.OK]
     assert left_by(second) == ""
 
@@ -153,7 +172,6 @@ def test_after_a_kill_lab_down_removes_everything_and_resume_finishes_the_run(tm
 PARTS = (("server", "nginx"), ("client", "h2load"), ("server", ""), ("client", ""), ("impair", ""))
 
 
-@pytest.mark.timeout(240)  # five testbeds after the first
 def test_each_part_that_is_killed_breaks_one_attempt_and_no_more(tmp_path: Path) -> None:
     """A process, or a whole container; one in each trial but the first."""
     with live_lab(tmp_path, 1 + len(PARTS)) as lab:
@@ -162,20 +180,20 @@ def test_each_part_that_is_killed_breaks_one_attempt_and_no_more(tmp_path: Path)
             container = lab.container(service)
             assert send_signal(container, process, signal.SIGKILL) if process else docker("kill", container)
         code, said = lab.end()
-    assert code == 0, said
+    assert code == lab.due(), said
     assert lab.outcomes() == [Outcome.OK, *[Outcome.LAB_ERROR, Outcome.OK] * len(PARTS)]
     assert left_by(lab) == ""
 
 
-@pytest.mark.timeout(400)  # four testbeds, twice, and one
-def test_with_four_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Path) -> None:
+@pytest.mark.timeout(600, func_only=True)  # three testbeds, twice, and one
+def test_with_three_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Path) -> None:
     """A part of one lane is killed, then the lab; the run goes on, is interrupted, and goes on to its end."""
-    blocks, four = 24, ("--lanes", "4")
-    with live_lab(tmp_path, blocks, *four) as lab:
-        lab.wait_for(r"\[ +2/\d+\]")
-        while len(servers := lab.container("server").split()) < 4:
+    blocks, lanes = 16, ("--lanes", "3")
+    with live_lab(tmp_path, blocks, *lanes) as lab:
+        lab.wait_until_done(2)
+        while len(servers := lab.container("server").split()) < 3:
             assert lab.process.poll() is None, "".join(lab.said)
-        lab.wait_for(r"\[ +3/\d+\]")
+        lab.wait_until_done(3)
         docker("kill", servers[-1])
         lab.wait_for("lab-error")
         lab.process.kill()
@@ -185,19 +203,20 @@ def test_with_four_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Pa
     subprocess.run([sys.executable, ROOT / "lab.py", "down"], check=True, capture_output=True)
     assert left_by(lab) == ""
 
-    with live_lab(tmp_path, blocks, "--resume", str(lab.run.folder), *four) as second:
-        second.wait_for(rf"\[ +{len(first) + 4}/\d+\]")
+    with live_lab(tmp_path, blocks, "--resume", str(lab.run.folder), *lanes) as second:
+        for _ in range(3):
+            second.wait_for(r"\d\] .* ok ")
         second.process.send_signal(signal.SIGINT)
         code, said = second.end()
     assert code == 130, said
     assert left_by(second) == ""
     then = finished_by(second)
     assert first <= then
-    assert len(then) >= len(first) + 4
+    assert len(then) > len(first)
 
     with live_lab(tmp_path, blocks, "--resume", str(lab.run.folder)) as third:
         code, said = third.end()
-    assert code == 0, said
+    assert code == third.due(), said
     assert then <= finished_by(third)
     assert len(finished_by(third)) == blocks
     assert len({trial for trial, _ in finished_by(third)}) == blocks, "none was run twice"
@@ -205,6 +224,11 @@ def test_with_four_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Pa
 
 
 def finished_by(lab: LiveLab) -> set[tuple[str, int]]:
-    """The trials that went well, each with the number of its attempt."""
+    """The trials that need not run again, each with the number of its attempt."""
     with lab.run as run:
-        return {(result.trial.id, result.attempt) for result in run.results() if result.outcome is Outcome.OK}
+        tried = zip(run.results(), outcomes(run), strict=True)
+        return {
+            (result.trial.id, result.attempt)
+            for result, outcome in tried
+            if outcome is Outcome.OK and not result.is_disturbed
+        }

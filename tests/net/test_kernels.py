@@ -11,13 +11,13 @@ from headwind.cli.means import Means
 from headwind.matrix.reader import load_matrix
 from headwind.model import DATA_OUTCOMES, Result
 from headwind.run.journal import Run
-from headwind.testbed import images
-from headwind.testbed.docker import DockerError
+from headwind.testbed.docker import DockerError, docker
+from headwind.testbed.images import Images
 from headwind.trial.probes import describe
 from impair.profile import Direction
 from tests.net.kernels import KERNELS, with_kernel
 
-pytestmark = pytest.mark.timeout(900)  # the first test may have to build images
+pytestmark = pytest.mark.timeout(900, func_only=True)  # the first test may have to build images
 
 SHORT = """
 protocols: [h1, h3]
@@ -31,15 +31,27 @@ workloads:
 """
 
 
-def run(suite: str, text: str, folder: Path) -> list[Result]:
+def with_kernel_of(suite: str, present: Images) -> Images:
+    """With the kernel of a Debian suite in the router ("forky": the image's own); skips where it cannot be had."""
+    try:
+        return with_kernel(present, suite) if suite in KERNELS else present
+    except DockerError as error:
+        pytest.skip(f"no kernel of {suite} to be had: {error}")
+
+
+@pytest.mark.beside  # and what is built then is there for all others
+@pytest.mark.parametrize("suite", KERNELS)
+def test_the_router_takes_an_older_kernel_with_its_modules_and_no_other(images: Images, suite: str) -> None:
+    router = f"headwind-impair:{with_kernel_of(suite, images).tag}"
+    modules = docker("run", "--rm", "--network", "none", router, "ls", "/usr/lib/uml/modules").split()
+    assert [name.startswith(f"{KERNELS[suite]}.") for name in modules] == [True]
+
+
+def run(suite: str, text: str, folder: Path, present: Images) -> list[Result]:
     """The results of a matrix with the kernel of a Debian suite in the router ("forky": the image's own)."""
     folder.mkdir(exist_ok=True)
     (folder / "matrix.yaml").write_text(text)
-    present = images.ensure_images(print)
-    try:
-        prepared = with_kernel(present, suite) if suite in KERNELS else present
-    except DockerError as error:
-        pytest.skip(f"no kernel of {suite} to be had: {error}")
+    prepared = with_kernel_of(suite, present)
     matrix, means = load_matrix(folder / "matrix.yaml"), Means(ensure_images=lambda _: prepared)
     made, code = lab.run_matrix(matrix, folder / "reports", "uml", None, means=means, verbose=True, junit=False)
     results = results_in(made)
@@ -70,8 +82,8 @@ def assert_proven(results: list[Result]) -> None:
 
 
 @pytest.mark.parametrize("suite", KERNELS)
-def test_a_lab_works_with_an_older_kernel(suite: str, tmp_path: Path) -> None:
-    results = run(suite, SHORT, tmp_path)
+def test_a_lab_works_with_an_older_kernel(suite: str, images: Images, tmp_path: Path) -> None:
+    results = run(suite, SHORT, tmp_path, images)
     assert len(results) == 4
     assert_proven(results)
     for result in results:
@@ -85,11 +97,11 @@ def test_a_lab_works_with_an_older_kernel(suite: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("suite", [*KERNELS, "forky"])
 @pytest.mark.parametrize("name", ["experiments/smoke.yaml", "matrix.yaml"])
 def test_the_labs_own_matrices_work_with_every_kernel(
-    request: pytest.FixtureRequest, suite: str, name: str, tmp_path: Path
+    request: pytest.FixtureRequest, images: Images, suite: str, name: str, tmp_path: Path
 ) -> None:
     """One block of each condition."""
     if not request.config.getoption("--kernels"):
         pytest.skip("long: make test-kernels")
     text = Path(name).read_text()
     lines = ["repeat: 1" if line.startswith("repeat:") else line for line in text.splitlines()]
-    assert_proven(run(suite, "\n".join(lines), tmp_path))
+    assert_proven(run(suite, "\n".join(lines), tmp_path, images))

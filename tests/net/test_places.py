@@ -15,13 +15,18 @@ from pathlib import Path
 
 import pytest
 
+from headwind.model import Outcome
 from headwind.run.journal import Run
 from headwind.testbed import testbed
 from headwind.testbed.docker import docker
-from headwind.testbed.images import debian_mirror, ensure_images
+from headwind.testbed.images import debian_mirror
 from headwind.trial.start import NotPlain, examine_start
+from tests.net.beside import alone, exit_status, outcomes
 
-pytestmark = pytest.mark.timeout(400)  # the first test may have to build the images
+pytestmark = [
+    pytest.mark.timeout(400, func_only=True),  # the first test may have to build the images
+    pytest.mark.usefixtures("images"),
+]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NOBODY = 54_321  # a user that no host has
@@ -36,33 +41,31 @@ workloads:
 PLUGINS = ("docker-compose", "docker-buildx")
 
 
-@pytest.fixture(autouse=True)
-def images() -> None:
-    """They are there before anybody else needs them."""
-    ensure_images(print)
-
-
 def lab(folder: Path, *before: str, python: str = sys.executable, **more: str) -> Run:
-    """A small run of lab.py, after the words `before` and with `more` in its environment; it must succeed."""
+    """A run of lab.py with one trial, after the words `before` and with `more` in its environment; it must succeed."""
     (folder / "matrix.yaml").write_text(MATRIX)
     command = [python, str(ROOT / "lab.py"), "run", str(folder / "matrix.yaml"), "--reports", str(folder / "runs")]
     done = subprocess.run([*before, *command], env={**os.environ, **more}, capture_output=True, text=True, check=False,
                           timeout=240)  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    (found,) = (path.parent for path in (folder / "runs").glob("*/matrix.json"))
-    return Run.open(found)
+    found = [path.parent for path in (folder / "runs").glob("*/matrix.json")]
+    assert len(found) == 1, done.stdout + done.stderr
+    run = Run.open(found[0])
+    assert outcomes(run) == [Outcome.OK], done.stdout + done.stderr
+    assert done.returncode == exit_status(run)
+    return run
 
 
 @pytest.fixture(scope="module")
 def plugins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A configuration of Docker's client that has Compose 2 and buildx, out of Debian 13's packages.
 
-    They are fetched once for all rings, into pytest's cache.
+    They are fetched once for all, into pytest's cache.
     """
     cache: pytest.Cache | None = getattr(request.config, "cache", None)
     folder = cache.mkdir("debian-13-docker") if cache else tmp_path_factory.mktemp("docker")
-    if not all((folder / "cli-plugins" / name).exists() for name in PLUGINS):
-        fetch_plugins(folder)
+    with alone():
+        if not all((folder / "cli-plugins" / name).exists() for name in PLUGINS):
+            fetch_plugins(folder)
     return folder
 
 
@@ -89,14 +92,14 @@ def fetch_plugins(folder: Path) -> None:
         shutil.copy2(folder / "unpacked/usr/libexec/docker/cli-plugins" / name, folder / "cli-plugins")
 
 
+@pytest.mark.labs
 def test_compose_2_brings_the_testbed_up(plugins: Path, tmp_path: Path) -> None:
     with lab(tmp_path, DOCKER_CONFIG=str(plugins)) as run:
         assert run.environment["host"]["compose"] == "docker compose"
-        assert run.every_trial_is_data()
 
 
 @pytest.mark.beside
-@pytest.mark.timeout(800)  # a builder that has nothing yet, on a busy machine
+@pytest.mark.timeout(1200, func_only=True)  # a builder that has nothing yet, on a busy machine
 @pytest.mark.parametrize("name", ["impair", "nginx"])
 def test_buildx_builds_the_images(plugins: Path, name: str) -> None:
     tag = f"headwind-buildx-test:{os.getpid()}"
@@ -110,6 +113,7 @@ def test_buildx_builds_the_images(plugins: Path, name: str) -> None:
         docker("image", "rm", "--force", tag, check=False)
 
 
+@pytest.mark.labs
 def test_a_user_in_group_docker_needs_no_root() -> None:
     if os.geteuid() != 0:
         pytest.skip("this user is not root, and all tests show it")
@@ -122,7 +126,6 @@ def test_a_user_in_group_docker_needs_no_root() -> None:
     os.chown(place, NOBODY, NOBODY)
     try:
         with lab(place, *somebody, python=python, HOME=str(place), PYTHONPATH=packages) as run:
-            assert run.every_trial_is_data()
             assert (run.folder / "report.html").stat().st_uid == NOBODY
     finally:
         shutil.rmtree(place)
@@ -164,9 +167,9 @@ def test_a_firewall_that_drops_forwarded_frames_is_said_before_the_first_trial(b
     examine_start(plain)  # and it was nothing else
 
 
+@pytest.mark.labs
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="only root makes a network namespace")
 def test_where_a_vpn_owns_all_private_networks_the_lab_takes_others(tmp_path: Path) -> None:
     ways = "; ".join(f"ip route add {net} dev lo" for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
     with lab(tmp_path, "unshare", "--net", "sh", "-ec", f'ip link set lo up; {ways}; exec "$@"', "-") as run:
-        assert run.every_trial_is_data()
         assert "198.18." in str(run.environment) or "198.19." in str(run.environment)

@@ -25,7 +25,7 @@ workloads:
   some: {requests: 10, connections: 1}
 """
 
-pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
+pytestmark = pytest.mark.timeout(300, func_only=True)  # the first test may have to build the images
 
 
 def is_believed(bed: testbeds.Testbed, real: Link, direction: Direction) -> bool:
@@ -58,6 +58,8 @@ def test_a_shaper_at_half_the_rate_is_found_in_its_direction(bed: testbeds.Testb
         docker("exec", server, "tc", "qdisc", "del", "dev", "eth0", "root")
 
 
+@pytest.mark.labs
+@pytest.mark.usefixtures("images")
 def test_a_rate_above_what_the_path_carries_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     matrix, reports = tmp_path / "matrix.yaml", tmp_path / "reports"
     matrix.write_text(MATRIX)

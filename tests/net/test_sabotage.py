@@ -31,7 +31,7 @@ from impair.profile import Direction, Link, Profile
 from tests.net.impaired import ImpairedPath, Project, ask, namespaces
 from tests.net.sabotages import SABOTAGES, Sabotage
 
-pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
+pytestmark = pytest.mark.timeout(300, func_only=True)  # the first test may have to build the images
 
 ATTACH_XDP = """
 import ctypes, os, socket, struct
@@ -246,6 +246,7 @@ def guest(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield path
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize(("do", "undo", "word", "topic"), IN_A_KERNEL, ids=[case[0][0] for case in IN_A_KERNEL])
 def test_the_kernel_engines_router_tells_what_was_done_to_it(
     guest: ImpairedPath, do: tuple[str, ...], undo: str, word: str, topic: str

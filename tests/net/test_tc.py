@@ -27,7 +27,7 @@ from impair.profile import (
 )
 from tests.net.impaired import ImpairedPath, Member, Project, ask
 
-pytestmark = pytest.mark.timeout(300)  # the first test may have to build the images
+pytestmark = [pytest.mark.timeout(300, func_only=True), pytest.mark.beside]  # the first test may build the images
 in_the_guest = pytest.mark.parametrize("path", ["kernel-in-uml"], indirect=True)  # where tc sees the router's netem
 DEVICE = "lo"
 

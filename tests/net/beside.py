@@ -1,0 +1,29 @@
+"""What tests need that run while other rings do: turns at what is made once, and labs on a machine that is busy."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headwind.model import Outcome
+from headwind.run.journal import Run
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """No other ring is inside at the same time."""
+    with Path(__file__).open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def outcomes(run: Run) -> list[Outcome]:
+    """Of every attempt. What was measured to its end is OK here, also where a busy machine left it unproven."""
+    return [Outcome.OK if each.outcome is Outcome.INVALID else each.outcome for each in run.results()]
+
+
+def exit_status(run: Run) -> int:
+    """With which a lab ends whose trials all were measured: 1 where the network of one was not proven."""
+    return int(not run.every_trial_is_data())
