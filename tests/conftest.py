@@ -37,6 +37,13 @@ def signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A ring does not even read what can have nothing for it."""
+    ring = config.getoption("--ring")
+    wanted = not ring or collection_path.is_dir() or collection_path.is_relative_to(NET) == (ring != "pure")
+    return None if wanted else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Everything in tests/net is marked `net` and runs last: a slip in pure code shows after seconds."""
     rings: dict[str, list[pytest.Item]] = {ring: [] for ring in RINGS}
