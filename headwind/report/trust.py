@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headwind.format import arm_name, counted, enumerated
+from headwind.format import arm_name, counted
 from headwind.model import DATA_OUTCOMES, Outcome
 from headwind.report.doubts import doubts
 from headwind.report.perhaps import floor_check, floor_text
@@ -103,6 +103,6 @@ def _warnings(data: RunData) -> Iterator[Trust]:
         yield Trust(WARNING, f"{counted(warned, 'trial')} with a warning")
     if data.judgement.dependence.is_excessive:
         yield Trust(WARNING, dependence_text(data.judgement.dependence))
-    concerns = [doubt.concern for doubt in doubts(data.judgement) if doubt.concern not in TOLD_ELSEWHERE]
-    if concerns:
-        yield Trust(WARNING, f"comparisons with a warning: {enumerated(concern.value for concern in concerns)}")
+    for doubt in doubts(data.judgement):
+        if doubt.concern not in TOLD_ELSEWHERE:
+            yield Trust(WARNING, f"{counted(doubt.comparisons, 'comparison')} with a warning: {doubt.concern.value}")

@@ -493,6 +493,16 @@ def test_what_to_trust_names_what_went_wrong_and_with_whom() -> None:
     assert noise_floor(data_of("checked").judgement.checks, data_of("checked").matrix.conditions[0]) is not None
 
 
+def test_warnings_about_comparisons_are_counted_in_what_to_trust() -> None:
+    matrix = example_matrix(PROFILES[0], repeat=40)
+    results = [
+        took(trial, shaken(trial) ** 0.3 * (2 if trial.arm is H3 and trial.block.index >= 20 else 1))
+        for trial in trials_of(matrix)
+    ]
+    told = list(map(str, trust(Golden(matrix, tuple(results)).data("x"))))
+    assert "\N{WARNING SIGN} 2 comparisons with a warning: ratio drift" in told, "those of HTTP/3, which became slower"
+
+
 def test_the_runs_name_and_date_stand_beside_the_title() -> None:
     (top,) = parse(render(data_of("small"), 0.0)).iter("header")
     title = "HTTP/1.1, HTTP/2 and HTTP/3 on nginx under bad networks"
