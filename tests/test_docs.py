@@ -175,6 +175,16 @@ def test_every_script_in_bench_is_described() -> None:
     assert [file.name for file in (ROOT / "bench").glob("*.py") if f"bench/{file.name}" not in text] == []
 
 
+def test_a_finding_has_a_matrix_a_command_its_figures_and_a_picture() -> None:
+    text = (ROOT / "docs/findings.md").read_text()
+    found = dict(re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end -->", text, re.DOTALL))
+    assert sorted(found) == sorted(file.stem for file in (ROOT / "experiments").glob("finding_*.yaml"))
+    for name, figures in found.items():
+        assert f"make lab-run MATRIX=experiments/{name}.yaml" in shell_lines()
+        assert f"](findings/{name}.svg)" in figures
+        assert re.search(r"^Run \S+ of .*\d trials in ", figures, re.MULTILINE), f"{name} has not been run"
+
+
 def test_the_glossary_defines_every_outcome_protocol_direction_and_impairment() -> None:
     text = (ROOT / "docs/glossary.md").read_text()
     defined = {word for row in re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE) for word in re.findall(r"[\w-]+", row)}
@@ -189,7 +199,7 @@ def test_the_changelog_has_room_for_what_comes_next() -> None:
     assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d{2}-\d{2}", heading) for heading in headings[1:])
 
 
-@pytest.mark.parametrize("picture", sorted((ROOT / "docs").glob("*.svg")), ids=name_of)
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs").rglob("*.svg")), ids=name_of)
 def test_pictures_stand_alone_and_say_what_they_show(picture: Path) -> None:
     root = ET.parse(picture).getroot()
     name_space = "{http://www.w3.org/2000/svg}"
