@@ -39,6 +39,7 @@ class Score:
     ties: tuple[str, ...]
     open: tuple[str, ...]  # nothing is settled
     ratios: tuple[float, ...]  # of the first's wins, where they are about speed and known
+    lost: tuple[float, ...]  # of the second's
 
 
 def headline(data: RunData) -> str:
@@ -111,7 +112,8 @@ def _score(pair: Pair, lines: Sequence[Line], data: RunData) -> Score:
         first, second = second, first
     beats, loses, ties = (tuple(where.get(key, ())) for key in (first, second, Word.TIE))
     left = tuple(name for name in map(matrix.name_of, matrix.conditions) if name not in (*beats, *loses, *ties))
-    return Score(first, second, beats, loses, ties, left, tuple(ratios.get(first, ())))
+    by_first, by_second = (tuple(ratios.get(arm, ())) for arm in (first, second))
+    return Score(first, second, beats, loses, ties, left, by_first, by_second)
 
 
 def _clauses(found: Sequence[Score], matrix: Matrix) -> list[str]:
@@ -163,21 +165,30 @@ def _rivals(alike: Iterable[Score]) -> str:
 
 
 def _ratios(alike: Sequence[Score]) -> str:
-    """` (1.20x to 3.10x)`: by how much one rival is beaten; of several, in one condition, ` (HTTP/1.1 6.68x, ...)`.
+    """` (1.20x to 3.10x)`: by how much rivals are beaten; of several, in one condition, ` (HTTP/1.1 6.68x, ...)`.
 
-    Of several in several conditions the rows tell it; so they do where a win is about finishing, which has no ratio.
+    Where a win is about finishing, which has no ratio, the rows tell it.
     """
-    score, *others = alike
-    if any(len(each.ratios) < len(each.beats) for each in alike) or (others and len(score.beats) > 1):
+    if any(len(each.ratios) < len(each.beats) for each in alike):
         return ""
-    if others:
+    if len(alike) > 1 and len(alike[0].beats) == 1:
         return f" ({', '.join(f'{arm_name(each.second)} {each.ratios[0]:.2f}x' for each in alike)})"
-    ends = dict.fromkeys(f"{ratio:.2f}x" for ratio in (min(score.ratios), max(score.ratios)))
+    return _range([ratio for each in alike for ratio in each.ratios])
+
+
+def _lost(alike: Sequence[Score]) -> str:
+    """` (1.20x to 3.10x)`: by how much rivals are ahead where they are."""
+    known = all(len(each.lost) == len(each.loses) for each in alike)
+    return _range([ratio for each in alike for ratio in each.lost]) if known else ""
+
+
+def _range(ratios: Sequence[float]) -> str:
+    ends = dict.fromkeys(f"{ratio:.2f}x" for ratio in (min(ratios), max(ratios)))
     return f" ({' to '.join(ends)})"
 
 
 def _elsewhere(found: Sequence[Score], is_alone: bool) -> list[str]:
-    """`Elsewhere: against HTTP/1.1 beaten in clean, tied in 2, open in 3`: where who wins does not.
+    """`Elsewhere: against HTTP/1.1 beaten in clean (1.42x), tied in 2, open in 3`: where who wins does not.
 
     Only what is settled counts as beaten, and what holds nowhere is not said. A winner that `is_alone` in the sentence
     before has no name here.
@@ -189,9 +200,10 @@ def _elsewhere(found: Sequence[Score], is_alone: bool) -> list[str]:
             score, rivals = alike[0], _rivals(alike)
             who = f"{arm_name(winner)} against {rivals} " if not is_alone else ""
             against = f"against {rivals} " if is_alone and len(groups) > 1 else who
-            where = ", ".join(f"{word} in {named(names, most)}" for word, names, most in (
-                ("beaten", score.loses, MOST_SAID), ("tied", score.ties, MOST_IN_PASSING),
-                ("open", score.open, MOST_IN_PASSING)) if names)  # fmt: skip
+            beaten = [f"beaten in {named(score.loses, MOST_SAID)}{_lost(alike)}"] if score.loses else []
+            others = [f"{word} in {named(names, MOST_IN_PASSING)}" for word, names in (
+                ("tied", score.ties), ("open", score.open)) if names]  # fmt: skip
+            where = ", ".join(beaten + others)
             told += [against + where] if where else []
     return [f"Elsewhere: {told[0]}", *told[1:]] if told else []
 

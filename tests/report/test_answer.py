@@ -53,7 +53,7 @@ def raced(speeds: dict[Arm, float], *profiles: Profile, repeat: int = 12) -> Run
     [
         (
             (1, 1, 2),
-            "HTTP/3 beats HTTP/1.1 and HTTP/2 in both networks. HTTP/2 and HTTP/1.1 tie in both networks.",
+            "HTTP/3 beats HTTP/1.1 and HTTP/2 in both networks (RATIO). HTTP/2 and HTTP/1.1 tie in both networks.",
         ),
         (
             (3, 1, 2),
@@ -74,7 +74,7 @@ def raced(speeds: dict[Arm, float], *profiles: Profile, repeat: int = 12) -> Run
 )
 def test_the_headline_names_the_winner_first(speeds: tuple[float, float, float], said: str) -> None:
     told = headline(raced(dict(zip(PLAIN, speeds, strict=True)), *PROFILES[:2]))
-    assert re.sub(r"\d\.\d\dx( to \d\.\d\dx)?", "RATIO", told) == said
+    assert without_ratios(told) == said
     assert all(float(ratio) > 1 for ratio in re.findall(r"([\d.]+)x", told))
 
 
@@ -212,7 +212,7 @@ def test_where_a_winner_is_beaten_or_ties_is_what_the_verdicts_say(name: str) ->
 
 ELSEWHERE = (
     rf"(?:Elsewhere: )?(?:({NAME}) )?(?:against {ARMS} )?"
-    r"(?=beaten|tied|open)(?:beaten in (.+?))?(?:, )?(?:tied in (.+?))?(?:, )?(?:open in (.+))?"
+    r"(?=beaten|tied|open)(?:beaten in (.+?)(?: \(([\d.x to]+)\))?)?(?:, )?(?:tied in (.+?))?(?:, )?(?:open in (.+))?"
 )
 
 
@@ -230,9 +230,12 @@ def says_where_the_winner_does_not_win(data: RunData) -> int:
         for rival in dict.fromkeys(re.findall(NAME, found[2] or rivals)):
             lost, tied = beats.get((rival, winner), set()), ties.get(frozenset((rival, winner)), set())
             assert holds(found[3], lost, total)
-            assert holds(found[4], tied, total)
+            assert set(re.findall(r"[\d.]+x", found[4] or "")) <= {
+                ratio for each in re.findall(NAME, found[2] or rivals) for ratio in ratios_of(data, each)
+            }
+            assert holds(found[5], tied, total)
             open_ = set(map(data.matrix.name_of, data.matrix.conditions)) - lost - tied - beats[winner, rival]
-            assert holds(found[5], open_, total)
+            assert holds(found[6], open_, total)
     return clauses
 
 
@@ -249,24 +252,33 @@ def over_eight(beats: dict[Arm, dict[int, float]]) -> RunData:
     return Golden(matrix, tuple(results)).data("x")
 
 
-def test_few_networks_are_named_and_it_is_said_where_the_winner_is_beaten() -> None:
-    first, second, *_ = headline_sentences(over_eight({H3: {2: 2.0, 4: 3.0, 5: 2.5}}))
-    assert first == "HTTP/3 beats HTTP/1.1 and HTTP/2 in 3 of 8 networks: loss, loss-duplicate, clean-b."
+def without_ratios(text: str) -> str:
+    return re.sub(r"\d\.\d\dx( to \d\.\d\dx)?", "RATIO", text)
+
+
+def test_few_networks_are_named_and_it_is_said_where_the_winner_is_beaten_and_by_how_much() -> None:
+    first, second, *_ = map(without_ratios, headline_sentences(over_eight({H3: {2: 2.0, 4: 3.0, 5: 2.5}})))
+    assert first == "HTTP/3 beats HTTP/1.1 and HTTP/2 in 3 of 8 networks: loss, loss-duplicate, clean-b (RATIO)."
     assert second == "Elsewhere: open in 5."
-    first, second, *_ = headline_sentences(over_eight({H3: {2: 2.0, 4: 3.0, 0: 0.5}}))
-    assert first == "HTTP/3 beats HTTP/1.1 and HTTP/2 in 2 of 8 networks: loss, loss-duplicate."
-    assert second == "Elsewhere: beaten in clean, open in 5."
+    data = over_eight({H3: {2: 2.0, 4: 3.0, 0: 0.5}})
+    first, second, *_ = map(without_ratios, headline_sentences(data))
+    assert first == "HTTP/3 beats HTTP/1.1 and HTTP/2 in 2 of 8 networks: loss, loss-duplicate (RATIO)."
+    assert second == "Elsewhere: beaten in clean (RATIO), open in 5."
+    assert says_where_the_winner_does_not_win(data) == 1
+    lost = sorted({lead_text(line.primary).split()[0] for line in data.judgement.compared
+                   if line.condition.profile.name == "clean" and sides(line.primary)[1] is H3})  # fmt: skip
+    assert f"beaten in clean ({' to '.join(lost)})" in headline_sentences(data)[1]
     data = over_eight({H3: dict.fromkeys(range(6), 2.0)})
-    assert headline_sentences(data)[0] == "HTTP/3 beats HTTP/1.1 and HTTP/2 in 6 of 8 networks."
+    assert without_ratios(headline_sentences(data)[0]) == "HTTP/3 beats HTTP/1.1 and HTTP/2 in 6 of 8 networks (RATIO)."
 
 
 def test_ties_and_losses_against_each_rival_are_told_apart() -> None:
     data = over_eight({H3: {0: 0.8, 1: 1.0, 2: 2.0, 5: 2.0, 6: 2.0}, H1: {3: 4.0}})
     assert says_where_the_winner_does_not_win(data) >= 2
-    assert headline_sentences(data)[1] == (
-        "Elsewhere: against HTTP/1.1 beaten in clean and loss-corrupt, tied in delay, "
+    assert without_ratios(headline_sentences(data)[1]) == (
+        "Elsewhere: against HTTP/1.1 beaten in clean and loss-corrupt (RATIO), tied in delay, "
         "open in loss-duplicate and loss-b; "
-        "against HTTP/2 beaten in clean, tied in delay and loss-corrupt, open in loss-duplicate and loss-b."
+        "against HTTP/2 beaten in clean (RATIO), tied in delay and loss-corrupt, open in loss-duplicate and loss-b."
     )
 
 
@@ -650,7 +662,7 @@ def test_the_terminal_says_the_answer_in_thirty_lines_of_a_hundred_columns() -> 
     assert len(data.matrix.conditions) == 8
     assert len(lines) < 30
     assert max(map(len, lines)) <= 100
-    assert lines[0].startswith("HTTP/3 beats HTTP/1.1 and HTTP/2 in all 8 networks.")
+    assert lines[0].startswith("HTTP/3 beats HTTP/1.1 and HTTP/2 in all 8 networks (")
     assert len(printed(data, 140, full=True)) > 2 * len(lines)
 
 
