@@ -126,7 +126,8 @@ def _stopped(data: RunData, rows: Rows) -> str:
 def claims(lines: Sequence[Line], rule: Rule, newest: Arm) -> list[Claim]:
     """Everything that one condition's comparisons say by the primary metric, the surest first.
 
-    What one arm has over several others is one claim; of two arms that have as much, the one named first comes first.
+    What one arm has over several others is one claim; of two arms that beat as many, the one with the larger lead comes
+    first.
     Of the arm `newest` everything is said, of the others in few words where they are many.
     """
     return [
@@ -143,9 +144,15 @@ def _leads(lines: Sequence[Line], rule: Rule, newest: Arm, word: Word) -> Iterat
         if word_of(line.primary, rule) is word and line.primary.verdict.favours:
             over.setdefault(sides(line.primary)[0], []).append(line.primary)
     verb = "beats" if word is Word.BEATS else "perhaps beats"
-    for winner, findings in sorted(over.items(), key=lambda item: -len(item[1])):
+    for winner, findings in sorted(over.items(), key=lambda item: (-len(item[1]), -max(map(_size, item[1])))):
         is_of_newest = any(newest in (finding.pair.new, finding.pair.base) for finding in findings)
         yield Claim(word, winner, f"{arm_name(winner)} {verb} {_over(findings, newest)}", is_of_newest)
+
+
+def _size(finding: Finding) -> float:
+    """The logarithm of a lead; infinite where only one of both finished."""
+    estimate = finding.comparison.interval.estimate
+    return math.inf if finding.verdict.is_completion or estimate is None else abs(estimate)
 
 
 def _over(findings: Sequence[Finding], newest: Arm) -> str:

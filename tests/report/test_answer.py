@@ -318,6 +318,14 @@ def test_a_ratio_is_that_of_the_winner() -> None:
     assert standing.blocks_text == "12 blocks"
 
 
+def test_of_two_that_beat_the_same_arm_the_one_with_the_larger_lead_comes_first() -> None:
+    for faster, slower in ((H1, H2), (H2, H1)):
+        (standing,) = standings(raced({faster: 1.34, slower: 1.31, H3: 1}, PROFILES[0]))
+        assert standing.leader is faster
+        assert standing.claim.startswith(f"{arm_name(faster)} beats HTTP/3 1.3")
+        assert any(note.startswith(f"{arm_name(slower)} beats HTTP/3 1.3") for note in standing.notes)
+
+
 def test_the_interval_of_the_other_side_is_the_inverse() -> None:
     interval = Interval(-0.2, -0.1, -0.15, 9)
     estimate, low, high = toward(interval, -1).ratios
