@@ -42,7 +42,10 @@ def run(script: str, *arguments: str) -> str:
 
 
 def test_every_bench_is_tried_here() -> None:
-    others = {"pictures.py"}  # which measures nothing, and is tried where a browser is
+    others = {
+        "pictures.py",
+        "findings.py",
+    }  # which measure nothing, and are tried where a browser is, and on stored runs
     assert {path.name for path in (ROOT / "bench").glob("*.py")} - others == BENCHES.keys() == PRINTED.keys()
 
 
