@@ -493,5 +493,5 @@ def test_hostile_names_survive_trials_csv() -> None:
 def test_what_arms_set_for_themselves_is_said_beside_the_tables_and_in_the_method() -> None:
     shown = words(parse(render(RUNS["arms"]().data("arms"), 0.0)))
     said = "HTTP/1.1 (six): connections 6; HTTP/2 (bbr): congestion bbr; HTTP/3 (as-shipped): settings as-shipped."
-    assert shown.count(said) == 3
+    assert shown.count(said) == 4, "below the first picture, with the tables, with the comparisons and in the method"
     assert "h2-bbr-again against h2-bbr" in shown or "HTTP/2 (bbr-again) against HTTP/2 (bbr)" in shown
