@@ -72,7 +72,7 @@ def bench_here(
     from headwind.cli.cluster import Bench
     from headwind.cli.doctor import host_facts, lanes_here
     from headwind.plan.arms import check_arms
-    from headwind.plan.capacity import check_capacity
+    from headwind.plan.capacity import check_capacity, profiles_of
     from headwind.run.ceilings import earlier_ceilings
     from headwind.trial.lane import Lane
     from headwind.trial.lanes import Lanes
@@ -82,10 +82,9 @@ def bench_here(
     if earlier:  # before anything is started
         earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""), host_facts())
     say("bringing the testbed up")
-    profiles = tuple({condition.profile.name: condition.profile for condition in matrix.conditions}.values())
 
     def up(engine: str) -> AbstractContextManager[Testbed]:
-        return means.up(images.tag, matrix.congestion, engine, say, profiles)
+        return means.up(images.tag, matrix.congestion, engine, say, profiles_of(matrix))
 
     first = Lane(up, matrix.timeout_s, engine=engine, settings=matrix.settings)
     with Lanes(first, lanes_here(matrix.lanes), say) as lanes:

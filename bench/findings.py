@@ -22,6 +22,7 @@ from markupsafe import Markup
 from headwind.arm import Arm
 from headwind.format import arm_name, duration, moment, observed_text
 from headwind.matrix.reader import load_matrix
+from headwind.report.formats.markdown import row
 from headwind.report.html.charts import icon
 from headwind.report.html.charts.svg import LINE, WIDTH, element, text, text_width
 from headwind.report.html.colours import arm_style
@@ -52,7 +53,7 @@ def figures(data: RunData) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+    return [row(*cells) for cells in (head, ["---"] * len(head), *rows)]
 
 
 def _verdicts(data: RunData) -> Iterator[Sequence[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,6 +17,7 @@ from headwind.arm import Arm, Protocol
 from headwind.metric import Workload
 from headwind.model import Repetition
 from headwind.observed import Kind, Observed
+from headwind.settings import Windows
 from impair.profile import GilbertElliott, Link, Loss, LossModel
 
 NOTHING = "\N{EM DASH}"  # there is no such value
@@ -183,6 +184,13 @@ def override_texts(arms: Iterable[Arm]) -> list[str]:
         for arm, settings in told
         if settings
     ]
+
+
+def variants_text(arms: Sequence[Arm]) -> str:
+    """What the arms with settings of their own are, in sentences."""
+    shipped = any(Windows.AS_SHIPPED in (arm.overrides.server, arm.overrides.client) for arm in arms)
+    meaning = " As shipped are the windows and buffers that the programs come with." if shipped else ""
+    return f"Variants: {'; '.join(override_texts(arms))}.{meaning}"
 
 
 def blocks_text(repeat: Repetition) -> str:

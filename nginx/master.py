@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from impair.messages import Health
 from nginx.probes import NginxIsGone, Probes
@@ -19,19 +19,6 @@ LOOK_EVERY_S = 0.0005
 PROBES_PER_WORKER = 8  # with n workers a socket is missed by all of 8 n random source ports once in e^8 = 3,000 times
 
 
-class Prober(Protocol):
-    """What asks nginx whether it answers: `Probes`, or what a test puts in its place."""
-
-    def tcp(self) -> None:
-        """Ask over TCP; raises NginxIsGone, as do the others."""
-
-    def quic(self, count: int, /) -> None:
-        """Ask over QUIC, from `count` ports."""
-
-    def sockets(self, workers: int, /) -> None:
-        """Count the sockets of the workers."""
-
-
 @dataclass(frozen=True, slots=True)
 class Nginx:
     """The nginx that wrote its master's pid into `pid_file` and reads from `workers_file` how many workers to have."""
@@ -39,7 +26,7 @@ class Nginx:
     pid_file: Path = PID_FILE
     workers_file: Path = WORKERS_FILE
     timeout_s: float = RESTART_TIMEOUT_S
-    probes: Prober = field(default_factory=Probes)
+    probes: Probes = field(default_factory=Probes)
 
     def health(self) -> Health:
         """The processes, as pids; raises NginxIsGone."""

@@ -88,9 +88,9 @@ def _opened(
 def _order(matrix: Matrix, engine: str) -> Order:
     from headwind.cluster.messages import Order
     from headwind.plan.arms import asked_of_tcp
+    from headwind.plan.capacity import profiles_of
 
-    profiles = tuple({condition.profile.name: condition.profile for condition in matrix.conditions}.values())
-    return Order(uuid.uuid4().hex, 1, engine, matrix.timeout_s, matrix.settings, matrix.congestion, profiles,
+    return Order(uuid.uuid4().hex, 1, engine, matrix.timeout_s, matrix.settings, matrix.congestion, profiles_of(matrix),
                  asked_of_tcp(matrix))  # fmt: skip
 
 

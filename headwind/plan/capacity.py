@@ -26,6 +26,11 @@ class PathTooSlow(HeadwindError):
     """The bare path carries so little that something must be wrong with it."""
 
 
+def profiles_of(matrix: Matrix) -> tuple[Profile, ...]:
+    """The networks of all conditions, each once."""
+    return tuple({condition.profile.name: condition.profile for condition in matrix.conditions}.values())
+
+
 def check_capacity(matrix: Matrix, ceiling: Ceiling, earlier: Sequence[Ceiling]) -> None:
     """Raises PathTooSlow, or MatrixError where the path is sound but a profile asks for more than it can show."""
     wrong = [*_below_floor(ceiling), *_below_earlier(ceiling, earlier)]
@@ -36,9 +41,7 @@ def check_capacity(matrix: Matrix, ceiling: Ceiling, earlier: Sequence[Ceiling])
             "the containers' traffic (`tc qdisc show`, `iptables -L`); then try again"
         )
     refused = {
-        profile.name: reasons
-        for profile in {condition.profile.name: condition.profile for condition in matrix.conditions}.values()
-        if (reasons := "; ".join(_too_fast(profile, ceiling)))
+        profile.name: reasons for profile in profiles_of(matrix) if (reasons := "; ".join(_too_fast(profile, ceiling)))
     }
     if refused:
         raise profiles_refused(matrix, refused, "ask for less, or run this on a faster host")

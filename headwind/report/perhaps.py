@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from headwind.format import arm_name, counted, enumerated, measured, setting
 from headwind.model import Condition
-from headwind.report.verdicts import Word, sides, word_of
+from headwind.report.verdicts import Word, lead_size, sides, word_of
 from headwind.verdicts.findings import Finding, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.pending import blocks_to_stand
@@ -56,15 +56,9 @@ def _names(finding: Finding) -> str:
 def _below_floor(judgement: Judgement, found: Sequence[Finding]) -> Iterator[str]:
     if not found or (floor := noise_floor(judgement.checks, found[0].condition)) is None:
         return
-    below = [each for each in found if _size(each) < math.log1p(floor)]
+    below = [each for each in found if lead_size(each) < math.log1p(floor)]
     if below:
         yield f"{enumerated(map(_names, below))}: below the noise floor, {measured('floor_ratio', floor)}"
-
-
-def _size(finding: Finding) -> float:
-    """How far from 1 the estimate is, as ln; infinite where there is none."""
-    estimate = finding.comparison.interval.estimate
-    return math.inf if estimate is None else abs(estimate)
 
 
 def noise_floor(checks: Sequence[SelfCheckFinding], condition: Condition) -> float | None:

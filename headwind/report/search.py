@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from headwind.format import counted, enumerated, setting
 from headwind.model import STEPS_WITHIN, Matrix, Search
 from headwind.report.sweeps import parameter_name
@@ -17,17 +20,51 @@ def searched(data: RunData) -> list[str]:
     return [text for text in [search_text(data)] if text]
 
 
-def search_text(data: RunData) -> str:
-    """The answer, its certainty and its cost; empty where nothing was searched."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search knows of each of its values, in their order."""
+
+    matrix: Matrix  # with all values
+    search: Search
+    tallies: Sequence[Tally]
+    sides: Sequence[int]  # who is ahead: 1 the candidate, -1 the baseline, 0 not known
+
+    @property
+    def trials(self) -> int:
+        """How many it took."""
+        return sum(each.blocks for each in self.tallies) * len(self.matrix.arms)
+
+    def grid(self) -> tuple[int, int] | None:
+        """The values and the trials of a grid of the same precision, at the pace that was seen; None if nothing was."""
+        tried = [place for place, each in enumerate(self.tallies) if each.blocks]
+        if not tried:
+            return None
+        values = range(0, len(self.tallies), STEPS_WITHIN)
+        nearest = [min((abs(place - at), place) for place in tried)[1] for at in values]
+        blocks = sum(self.tallies[at].blocks if self.sides[at] else self.matrix.repeat.most for at in nearest)
+        return len(values), blocks * len(self.matrix.arms)
+
+    def text(self) -> str:
+        """The answer, its certainty and its cost."""
+        return f"{_answer(self.matrix, self.search, self.sides)} {_cost(self)}"
+
+
+def answer_of(data: RunData) -> Answer | None:
+    """None where nothing was searched."""
     matrix = data.searched
     if matrix is None or matrix.find is None:
-        return ""
+        return None
     tallies = tallies_of(matrix, lambda name: data.rows.get(name, {}))
-    sides = sides_of(tallies, matrix.repeat.confidence)
-    return " ".join([_answer(matrix, matrix.find, sides), _cost(matrix, tallies, sides)])
+    return Answer(matrix, matrix.find, tallies, sides_of(tallies, matrix.repeat.confidence))
 
 
-def _answer(matrix: Matrix, search: Search, sides: list[int]) -> str:
+def search_text(data: RunData) -> str:
+    """The answer in sentences; empty where nothing was searched."""
+    answer = answer_of(data)
+    return answer.text() if answer else ""
+
+
+def _answer(matrix: Matrix, search: Search, sides: Sequence[int]) -> str:
     found = brackets(sides)
     sure = f"({setting('confidence_ratio', matrix.repeat.confidence)} sure, whenever one looks)"
     if found:
@@ -56,28 +93,19 @@ def _place(search: Search, bracket: Bracket) -> str:
     return f"between {low}, where {below} is ahead, and {high}, where {above} is"
 
 
-def _cost(matrix: Matrix, tallies: list[Tally], sides: list[int]) -> str:
+def _cost(answer: Answer) -> str:
     """What was spent, and what a grid of the same precision takes at the pace that was seen."""
-    arms = len(matrix.arms)
-    tried = [place for place, each in enumerate(tallies) if each.blocks]
-    blocks = sum(each.blocks for each in tallies)
-    took = f"This took {counted(blocks * arms, 'trial')} at {counted(len(tried), 'value')}"
-    if not tried:
+    tried = sum(bool(each.blocks) for each in answer.tallies)
+    took = f"This took {counted(answer.trials, 'trial')} at {counted(tried, 'value')}"
+    grid = answer.grid()
+    if grid is None:
         return f"{took}."
-    grid, cost = grid_blocks(tallies, sides, matrix.repeat.most)
+    values, trials = grid
     return (
-        f"{took}; a grid of the same precision, {counted(grid, 'value')}, would take about "
-        f"{counted(cost * arms, 'trial')}: at each as many as at the nearest one here, and the "
-        f"{matrix.repeat.most} blocks that are allowed where nobody is known to be ahead."
+        f"{took}; a grid of the same precision, {counted(values, 'value')}, would take about "
+        f"{counted(trials, 'trial')}: at each as many as at the nearest one here, and the "
+        f"{answer.matrix.repeat.most} blocks that are allowed where nobody is known to be ahead."
     )
-
-
-def grid_blocks(tallies: list[Tally], sides: list[int], most: int) -> tuple[int, int]:
-    """The values and the blocks of a grid of the same precision, at the pace that was seen; some value was tried."""
-    tried = [place for place, each in enumerate(tallies) if each.blocks]
-    grid = range(0, len(tallies), STEPS_WITHIN)
-    nearest = [min((abs(place - at), place) for place in tried)[1] for at in grid]
-    return len(grid), sum(tallies[place].blocks if sides[place] else most for place in nearest)
 
 
 def _name(search: Search) -> str:

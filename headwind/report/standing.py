@@ -17,7 +17,7 @@ from headwind.metric import Better, Metric
 from headwind.model import Condition, Outcome
 from headwind.observed import Observed, figure, from_best, median, observed
 from headwind.report.perhaps import why_perhaps
-from headwind.report.verdicts import Word, ahead_text, claim_text, is_own, sides, stalled_text, word_of
+from headwind.report.verdicts import Word, ahead_text, claim_text, is_own, lead_size, sides, stalled_text, word_of
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import Finding, Rows
 from headwind.verdicts.judgement import Line
@@ -150,9 +150,8 @@ def _leads(lines: Sequence[Line], rule: Rule, newest: Arm, word: Word) -> Iterat
 
 
 def _size(finding: Finding) -> float:
-    """The logarithm of a lead; infinite where only one of both finished."""
-    estimate = finding.comparison.interval.estimate
-    return math.inf if finding.verdict.is_completion or estimate is None else abs(estimate)
+    """Of a lead, as ln; the largest is that of who finished more often."""
+    return math.inf if finding.verdict.is_completion else lead_size(finding)
 
 
 def _over(findings: Sequence[Finding], newest: Arm) -> str:

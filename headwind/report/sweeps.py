@@ -29,6 +29,7 @@ WHERE = {
     tuple(Direction): "{} in both directions",
 }
 
+Parameter = tuple[tuple[Direction, ...], str]  # a number of the network: its directions, and its quantity
 Settings = dict[tuple[Direction, str], float | str]  # ("downlink", "loss_ratio") -> 0.3; words such as a distribution
 
 
@@ -89,22 +90,17 @@ class Grid:
 
 def grids_of(matrix: Matrix) -> list[Grid]:
     """Every grid of at least three by three values without a gap, in the order of `sweeps_of`."""
-    found = []
+    found = list[Grid]()
     for workload in dict.fromkeys(condition.workload.name for condition in matrix.conditions):
         conditions = [condition for condition in matrix.conditions if condition.workload.name == workload]
         settings = [(condition, _settings(condition.profile)) for condition in conditions]
-        parameters = [(directions, quantity) for directions in WHERE for quantity in _quantities(settings)]
-        for one, other in combinations(parameters, 2):
+        for one, other in combinations(_parameters(settings), 2):
             if one[1] == other[1] and set(one[0]) & set(other[0]):
                 continue
-            groups: dict[frozenset[object], dict[tuple[float, float], Condition]] = {}
-            for condition, each in settings:
-                row, column = _value(each, *one), _value(each, *other)
-                if row is not None and column is not None:
-                    rest = (item for item in each.items() if all(_is_other(item[0], *axis) for axis in (one, other)))
-                    groups.setdefault(frozenset(rest), {}).setdefault((row, column), condition)
             names = parameter_name(*one), one[1], parameter_name(*other), other[1]
-            found += [grid for cells in groups.values() for grid in _whole(*names, workload, cells)]
+            for group in _alike_but(settings, one, other):
+                cells = {(row, column): condition for (row, column), condition in group.items()}
+                found += _whole(*names, workload, cells)
     return found
 
 
@@ -126,23 +122,31 @@ def parameter_name(directions: tuple[Direction, ...], quantity: str) -> str:
 def _groups(conditions: Sequence[Condition]) -> Iterator[tuple[str, str, dict[float, Condition]]]:
     """For each parameter, and each setting of all the others, the conditions by the parameter's value."""
     settings = [(condition, _settings(condition.profile)) for condition in conditions]
-    for directions in WHERE:
-        for quantity in _quantities(settings):
-            groups: dict[frozenset[object], dict[float, Condition]] = {}
-            for condition, each in settings:
-                value = _value(each, directions, quantity)
-                if value is not None:
-                    rest = frozenset(item for item in each.items() if _is_other(item[0], directions, quantity))
-                    groups.setdefault(rest, {}).setdefault(value, condition)
-            name = parameter_name(directions, quantity)
-            yield from ((name, quantity, steps) for steps in groups.values())
+    for directions, quantity in _parameters(settings):
+        name = parameter_name(directions, quantity)
+        for group in _alike_but(settings, (directions, quantity)):
+            yield name, quantity, {value: condition for (value,), condition in group.items()}
 
 
-def _quantities(settings: Iterable[tuple[Condition, Settings]]) -> list[str]:
-    """Every number that some network sets, once."""
-    return list(dict.fromkeys(
+def _parameters(settings: Iterable[tuple[Condition, Settings]]) -> list[Parameter]:
+    """Every number that some network sets, in each direction and in both."""
+    numbers = dict.fromkeys(
         quantity for _, each in settings for (_, quantity), value in each.items() if not isinstance(value, str)
-    ))  # fmt: skip
+    )
+    return [(directions, quantity) for directions in WHERE for quantity in numbers]
+
+
+def _alike_but(
+    settings: Iterable[tuple[Condition, Settings]], *parameters: Parameter
+) -> Iterable[dict[tuple[float, ...], Condition]]:
+    """Conditions that differ in these parameters alone, by their values of them; of equal ones the first."""
+    groups: dict[frozenset[object], dict[tuple[float, ...], Condition]] = {}
+    for condition, each in settings:
+        values = [value for parameter in parameters if (value := _value(each, *parameter)) is not None]
+        if len(values) == len(parameters):
+            rest = (item for item in each.items() if all(_is_other(item[0], *parameter) for parameter in parameters))
+            groups.setdefault(frozenset(rest), {}).setdefault(tuple(values), condition)
+    return groups.values()
 
 
 def _settings(profile: Profile) -> Settings:

@@ -81,6 +81,12 @@ def lead_text(finding: Finding) -> str:
     return ", ".join(filter(None, (ahead_text(finding), stalled_text(finding))))
 
 
+def lead_size(finding: Finding) -> float:
+    """How far from 1 the estimate is, as ln; infinite where there is none."""
+    estimate = finding.comparison.interval.estimate
+    return math.inf if estimate is None else abs(estimate)
+
+
 def ahead_text(finding: Finding) -> str:
     """How far ahead the first of `sides` is: `1.23x [1.10, 1.34]`, or `more than 1.18x` where only that is known.
 

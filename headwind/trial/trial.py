@@ -28,7 +28,7 @@ from headwind.trial.congestion import expected_fingerprints, finish_look, start_
 from headwind.trial.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.trial.crowding import crowding
 from headwind.trial.probes import apply, describe, probe_network
-from impair.messages import ClientRun, Fetched, Health
+from impair.messages import Answers, ClientRun, Fetched, Health
 from impair.profile import Direction, Profile
 from nginx.objects import is_on_demand
 
@@ -89,10 +89,10 @@ def run_trial(
     with watch.phase("prove"):
         windows = {"server": server_windows, "client": run.windows}
         evidence = Evidence(configured, before, after, trains, expected_fingerprints(testbed), windows, missed, sockets)
-        answer, cost = answer | ({"served": asdict(served)} if served else {}), _costs(trial, evidence, run)
-        workers, busy_s = len(health.workers), cost.get(SERVER_TIME.key, 0.0)
-        on_server = check_served(trial.workload, served, trial.workload.answered(answer), workers, busy_s)
-        proof = _proven(trial, testbed, evidence, run, workers, on_server)
+        answer |= {"served": asdict(served)} if served else {}
+        cost = _costs(trial, evidence, run)
+        workers = len(health.workers)
+        proof = _proven(trial, testbed, evidence, run, workers, _on_server(trial, served, answer, workers, cost))
     with watch.phase("compare"):
         fetched = finish_fetch(testbed, fetch)
         answer["content"] = asdict(fetched) if fetched else {}
@@ -134,6 +134,14 @@ def _proven(
         *processor_limits(run, evidence.before.processors(), evidence.after.processors(), threads, workers),
     )
     return replace(proof, checks=(*proof.checks, *further), warnings=(*proof.warnings, *said))
+
+
+def _on_server(
+    trial: Trial, served: Answers | None, answer: Mapping[str, Any], workers: int, cost: Mapping[str, float]
+) -> Iterator[Check]:
+    """Whether the server was what the workload asks for, by its own log and by what the client counted."""
+    answered, busy_s = trial.workload.answered(answer), cost.get(SERVER_TIME.key, 0.0)
+    return check_served(trial.workload, served, answered, workers, busy_s)
 
 
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:

@@ -150,9 +150,9 @@ def master(pid_file: Path, lives: int) -> Iterator[int]:
         process.wait()
 
 
-@dataclass
-class Sent:
-    """In place of probes: which were sent, in order."""
+@dataclass(frozen=True)
+class Sent(Probes):
+    """Probes that ask nobody: which would have been sent, in order."""
 
     all: list[object] = field(default_factory=list)
 

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, sync_playwright
 
+from bench.pictures import NAMES
 from headwind.arm import PLAIN
 from headwind.report import render
 from tests.fake import STARTED_AT, recorded
 from tests.golden.runs import LARGE, RUNS
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
 pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium here; on Debian: apt-get install chromium"),

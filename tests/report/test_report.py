@@ -22,8 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from headwind.arm import H1, H3
-from headwind.format import clean, measured
+from headwind.arm import H1, H3, Arm, Overrides, Protocol
+from headwind.format import clean, measured, variants_text
 from headwind.metric import Better
 from headwind.model import Outcome, Result
 from headwind.observed import NOTHING, Kind, Observed, from_best
@@ -39,6 +39,7 @@ from headwind.run.codec import State
 from headwind.run.data import latest_of
 from headwind.run.journal import Run
 from headwind.run.tables import trials_csv, trials_table
+from headwind.settings import Windows
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction
 from tests.fake import PROFILES, STARTED_AT, example_matrix, failed, invalid, ok, recorded, timeout, trials_of
@@ -495,3 +496,10 @@ def test_what_arms_set_for_themselves_is_said_beside_the_tables_and_in_the_metho
     said = "HTTP/1.1 (six): connections 6; HTTP/2 (bbr): congestion bbr; HTTP/3 (as-shipped): settings as-shipped."
     assert shown.count(said) == 4, "below the first picture, with the tables, with the comparisons and in the method"
     assert "h2-bbr-again against h2-bbr" in shown or "HTTP/2 (bbr-again) against HTTP/2 (bbr)" in shown
+
+
+def test_windows_as_shipped_are_explained_where_an_arm_has_them_whatever_its_name() -> None:
+    named = Arm("h3-as-shipped", Protocol.H3, overrides=Overrides((("connections", 6),)))
+    has = Arm("h3-slow", Protocol.H3, overrides=Overrides(server=Windows.AS_SHIPPED))
+    assert variants_text([named]) == "Variants: HTTP/3 (as-shipped): connections 6."
+    assert variants_text([has]).endswith(". As shipped are the windows and buffers that the programs come with.")

@@ -12,7 +12,7 @@ from headwind.format import override_settings
 from headwind.model import STEPS_WITHIN, Outcome
 from headwind.proof.pooled import Pooled
 from headwind.report import answer
-from headwind.report.search import grid_blocks, search_text
+from headwind.report.search import answer_of
 from headwind.report.summary import notices
 from headwind.report.verdicts import tops, word_of
 from headwind.report.words import headline
@@ -22,7 +22,7 @@ from headwind.verdicts.findings import FALSE_SHARE, Finding, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.outlook import Outlook
 from headwind.verdicts.pending import Open
-from headwind.verdicts.search import brackets, sides_of, tallies_of
+from headwind.verdicts.search import brackets
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule
 
@@ -159,19 +159,16 @@ def _self_check(check: SelfCheckFinding) -> dict[str, Any]:
 
 def _search(data: RunData) -> dict[str, Any] | None:
     """Where the winner changes, and what was claimed at each value that was tried; None where nothing was searched."""
-    matrix = data.searched
-    if matrix is None or matrix.find is None:
+    answer = answer_of(data)
+    if answer is None:
         return None
-    search = matrix.find
-    tallies = tallies_of(matrix, lambda name: data.rows.get(name, {}))
-    sides = sides_of(tallies, matrix.repeat.confidence)
+    search, grid = answer.search, answer.grid()
     ahead: dict[int, str | None] = {1: search.new.name, -1: search.base.name, 0: None}
-    arms, blocks = len(matrix.arms), sum(tally.blocks for tally in tallies)
     return {
-        "sentence": search_text(data),
+        "sentence": answer.text(),
         "candidate": search.new.name,
         "baseline": search.base.name,
-        "metric": matrix.judged(matrix.conditions[0])[0].key,
+        "metric": answer.matrix.judged(answer.matrix.conditions[0])[0].key,
         "along": search.along,
         "step": search.step,
         "crossovers": [
@@ -182,15 +179,15 @@ def _search(data: RunData) -> dict[str, Any] | None:
                 "ahead_after": ahead[each.above],
                 "is_narrow": each.steps <= STEPS_WITHIN,
             }
-            for each in brackets(sides)
+            for each in brackets(answer.sides)
         ],
         "values": [
             {"value": value, "condition": name, "blocks": tally.blocks, "ahead": ahead[side]}
-            for (value, name), tally, side in zip(search.points, tallies, sides, strict=True)
+            for (value, name), tally, side in zip(search.points, answer.tallies, answer.sides, strict=True)
             if tally.blocks
         ],
-        "trials": blocks * arms,
-        "grid_trials": grid_blocks(tallies, sides, matrix.repeat.most)[1] * arms if blocks else None,
+        "trials": answer.trials,
+        "grid_trials": grid[1] if grid else None,
     }
 
 
