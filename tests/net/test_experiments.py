@@ -1,4 +1,4 @@
-"""Every experiment of an article, and of a finding, works on real containers: a block of each of its quick look."""
+"""Every experiment works on real containers: a block of each condition of its quick look."""
 
 from __future__ import annotations
 
@@ -7,24 +7,42 @@ from pathlib import Path
 import pytest
 
 from headwind.matrix.reader import load_matrix
-from headwind.model import Outcome, Result
+from headwind.model import Matrix, Outcome, Result
 from headwind.plan.schedule import plan_blocks
 from headwind.testbed import testbed as testbeds
 from headwind.trial.trial import run_trial
 
 FOLDER = Path(__file__).parent.parent.parent / "experiments"
-MATRICES = {path: load_matrix(path) for path in sorted(FOLDER.glob("*.yaml"))}
-EXPERIMENTS = [path for path, matrix in MATRICES.items() if matrix.published or matrix.smoke or matrix.find]
+MATRICES = {path.stem: load_matrix(path) for path in sorted(FOLDER.glob("*.yaml"))}
+ARTICLES = [name for name, matrix in MATRICES.items() if matrix.published]
+FINDINGS = [name for name in MATRICES if name.startswith("finding_")]
 
 
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_an_experiment_gives_data(bed: testbeds.Testbed, path: Path) -> None:
-    """Again where the machine was so busy that a network could not be proven."""
-    matrix = MATRICES[path].in_short()
+@pytest.mark.parametrize("name", ARTICLES)
+def test_an_experiment_gives_data(bed: testbeds.Testbed, name: str) -> None:
+    assert reasons(run_all(bed, MATRICES[name].in_short()), Outcome.OK) == {}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.beside
+@pytest.mark.parametrize("name", FINDINGS)
+def test_a_finding_gives_data(bed: testbeds.Testbed, name: str) -> None:
+    """Beside other tests a network may stay unproven."""
+    found = run_all(bed, MATRICES[name].in_short())
+    assert reasons(found, Outcome.OK, Outcome.INVALID) == {}
+
+
+def run_all(bed: testbeds.Testbed, matrix: Matrix) -> dict[str, Result]:
+    """A result for each trial; again where the machine was so busy that a network could not be proven."""
     found: dict[str, Result] = {}
     for trial in [trial for block in plan_blocks(matrix) for trial in block.trials()]:
         for _ in range(4):
             found[trial.id] = run_trial(bed, trial, matrix.timeout_s)
             if found[trial.id].outcome is not Outcome.INVALID:
                 break
-    assert {name: each.reason for name, each in found.items() if each.outcome is not Outcome.OK} == {}
+    return found
+
+
+def reasons(found: dict[str, Result], *accepted: Outcome) -> dict[str, str]:
+    """Of the results with another outcome."""
+    return {name: each.reason for name, each in found.items() if each.outcome not in accepted}
