@@ -58,6 +58,7 @@ class Scheduler:
         self._crowded: set[str] = set()  # ids of blocks that other lanes disturbed, and that did not begin anew since
         self._disturbed = Counter[str]()  # by the block's id: how often it was begun anew because of that
         self._alone, self._turn_ends = True, clock.monotonic() + TURN_ALONE_S  # whose turn it is, and until when
+        self._given_at: dict[str, float] = {}  # by the block's id
         self._judgement: Judgement | None = None  # of all that was told
         self.tell(results)
 
@@ -101,15 +102,20 @@ class Scheduler:
         if running and (self._alone or any(map(self._runs_alone, running))):
             return None
         waiting = self._candidates(taken)
-        is_given_out = not waiting or (self.lanes > 1 and all(map(self._runs_alone, waiting)))
+        is_given_out = not waiting or (self.lanes > 1 and not any(map(self._holds_others_back, waiting)))
         chosen = self._chosen(taken, waiting) if is_given_out else []
-        block = self._one_beside(running, [*waiting, *chosen]) if running else self._first([*waiting, *chosen])
-        if block is None and running and not is_given_out:
-            block = self._one_beside(running, self._chosen(taken, waiting))
+        if running:
+            room_s = self._room_s(running, [*waiting, *chosen])
+            block = self._one_beside(running, [*waiting, *chosen], room_s)
+            if block is None and not is_given_out:
+                block = self._one_beside(running, self._chosen(taken, waiting), room_s)
+        else:
+            block = self._first([*waiting, *chosen])
         if block is None:
             return None
         if block not in self._planned:
             self._planned.append(block)
+        self._given_at[block.id] = self._clock.monotonic()
         return self._left_of(block)
 
     @property
@@ -212,11 +218,11 @@ class Scheduler:
 
     def _first(self, waiting: Sequence[Block]) -> Block | None:
         """The block to start while nothing runs."""
+        if self.lanes == 1 or not waiting:
+            return next(iter(waiting), None)
         alone = [block for block in waiting if self._runs_alone(block) or self._is_short_and_new(block)]
         beside = [block for block in waiting if block not in alone]
         alone.sort(key=lambda block: (block.id not in self._due, min(block.index, self.matrix.repeat.least)))
-        if self.lanes == 1 or not waiting:
-            return next(iter(waiting), None)
         left_s = self._turn_ends - self._clock.monotonic()
         has_time = left_s > 0 if self._alone else any(self._left_s(block) <= left_s for block in beside)
         mine, others = (alone, beside) if self._alone else (beside, alone)
@@ -232,13 +238,23 @@ class Scheduler:
         owed_s = sum(self._left_s(block) for block in alone if block.index < self.matrix.repeat.least)
         return min(TURN_BESIDE_S, self.left_s() - owed_s)
 
-    def _one_beside(self, running: Sequence[Block], waiting: Sequence[Block]) -> Block | None:
+    def _room_s(self, running: Sequence[Block], waiting: Sequence[Block]) -> float:
+        """How long a block may take that starts beside those that run, so that the others have their turn in time.
+
+        While one of these goes on after its turn, short ones may.
+        """
+        if not any(map(self._runs_alone, waiting)):
+            return math.inf
+        now = self._clock.monotonic()
+        late = [block for block in running if self._given_at.get(block.id, 0.0) < self._turn_ends]
+        last_s = max((self._given_at.get(block.id, 0.0) + self.forecast.block_s(block) for block in late), default=now)
+        return max(self._turn_ends - now, last_s - now, SHORT_S if late and now > self._turn_ends else 0.0)
+
+    def _one_beside(self, running: Sequence[Block], waiting: Sequence[Block], room_s: float) -> Block | None:
         """The block to start beside those that run; None where there is no room, or others should have their turn."""
-        others_wait = any(map(self._runs_alone, waiting))
-        left_s = self._turn_ends - self._clock.monotonic() if others_wait else math.inf
         busy = [block.condition for block in running]
         for block in waiting:
-            if self._runs_alone(block) or self._left_s(block) > left_s:
+            if self._runs_alone(block) or self._left_s(block) > room_s:
                 continue
             if self.needs.room_for(block.condition, busy):
                 return block
@@ -252,6 +268,10 @@ class Scheduler:
     def _runs_alone(self, block: Block) -> bool:
         """Those that need the processors, and those that were disturbed again although others made room."""
         return self._disturbed[block.id] >= DISTURBED_TWICE or self.needs.runs_alone(block.condition)
+
+    def _holds_others_back(self, block: Block) -> bool:
+        """Whether nothing beyond the minimum runs before it: part of the minimum, of those that run side by side."""
+        return block.index < self.matrix.repeat.least and not self._runs_alone(block)
 
     def _task(self, block: Block) -> Task:
         """All of a block, each arm with the number of its next attempt."""

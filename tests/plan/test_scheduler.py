@@ -203,6 +203,69 @@ def test_near_the_end_of_a_turn_only_blocks_begin_that_end_with_it() -> None:
     assert names(together(scheduler)) == ["clean"]
 
 
+def test_while_a_block_goes_on_after_its_turn_short_ones_run_beside_it() -> None:
+    matrix = fake.example_matrix(*fake.PROFILES[:4], repeat=30)
+    light = {"delay": 0.1, "loss": 0.1, NAMES[3]: 0.1}
+    needs = [result for name in light for result in known(matrix, {name: 0.1}, 60.0 if name == "delay" else 1.0)]
+    now = [0.0]
+    scheduler = Scheduler(
+        matrix, [*known(matrix, {"clean": 1.9}), *needs], lanes=2, cores=2, clock=Clock(lambda: now[0])
+    )
+    now[0] += TURN_ALONE_S + 1.0  # that of the blocks which run alone is over
+    running = together(scheduler)
+    late = next(task for task in running if names([task]) == ["delay"])
+    now[0] += TURN_BESIDE_S + 1.0
+    begun = list[str]()
+    for _ in range(3):
+        for task in running:
+            if task is not late:
+                finish(scheduler, task)
+        running = together(scheduler, [late])
+        begun += names([task for task in running if task is not late])
+    assert len(begun) == 3
+    assert not {"clean", "delay"} & set(begun)
+    finish(scheduler, late, 60.0)
+    others = [task for task in running if task is not late]
+    assert scheduler.next(others) is None, "nothing is late any more: what began after the turn keeps nobody waiting"
+    finish(scheduler, others[0])
+    assert names(together(scheduler)) == ["clean"]
+
+
+def test_lanes_do_not_drain_for_blocks_that_may_not_run_yet() -> None:
+    """Those that run alone have their minimum, and get more only once the others have theirs."""
+    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(3, 60))
+    now = [0.0]
+    needs = known(matrix, {"clean": 1.9, "delay": 0.7, "loss": 0.1})
+    scheduler = Scheduler(matrix, needs, lanes=3, cores=2, clock=Clock(lambda: now[0]))
+    running = together(scheduler)
+    while names(running) == ["clean"]:
+        finish(scheduler, running.pop())
+        running = together(scheduler)
+    for _ in range(3):
+        finish(scheduler, running.pop(names(running).index("loss")))
+        running = together(scheduler, running)
+    assert sorted(names(running)) == ["delay", "loss", "loss"], "for a second one over the delay there is no room"
+    now[0] += TURN_ALONE_S + TURN_BESIDE_S
+    finish(scheduler, running.pop(names(running).index("loss")))
+    assert sorted(names(together(scheduler, running))) == ["delay", "loss", "loss"]
+
+
+def test_what_must_run_again_beside_others_does_not_take_the_turn_of_those_that_run_alone() -> None:
+    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(3, 60))
+    now = [0.0]
+    needs = known(matrix, {"clean": 1.9, "delay": 0.1, "loss": 0.1})
+    scheduler = Scheduler(matrix, needs, lanes=2, cores=2, clock=Clock(lambda: now[0]))
+    running = together(scheduler)
+    while any(task.block.index < 3 for task in running):
+        finish(scheduler, running.pop(0))
+        running = together(scheduler, running)
+    assert len(running) == 2
+    now[0] += TURN_ALONE_S + TURN_BESIDE_S
+    disturb(scheduler, running.pop())
+    finish(scheduler, running.pop())
+    assert names(together(scheduler)) == ["clean"]
+
+
 def test_in_a_short_run_what_runs_side_by_side_leaves_the_others_time_for_their_minimum() -> None:
     matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(10, 60))
     now, budget_s, trial_s, begun = [0.0], 450.0, 10.0, Counter[str]()

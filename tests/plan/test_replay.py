@@ -1,0 +1,59 @@
+"""The bench that replays a recorded run through the scheduler, without a lab."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench import scheduling
+from headwind.model import Outcome, Repetition, Result
+from headwind.run.data import RunData
+from tests import fake
+
+MATRIX = fake.checked_matrix()
+SETTLED_SOON = 9  # blocks: unanimous ones suffice
+TRIAL_S = 2.0
+
+
+def results() -> list[Result]:
+    """Nine blocks of each condition, in which the arms differ by much more than the noise."""
+    good = [each for condition in MATRIX.conditions for each in fake.good_blocks(MATRIX, condition, SETTLED_SOON)]
+    return [replace(each, phases_s={"client": TRIAL_S}) for each in good]
+
+
+def data_of(tmp_path: Path, recorded: list[Result]) -> RunData:
+    with fake.recorded(tmp_path, MATRIX, recorded) as run:
+        return RunData.of(run)
+
+
+def test_a_replay_takes_recorded_blocks_and_ends_with_its_budget(tmp_path: Path) -> None:
+    known = scheduling.recorded(data_of(tmp_path, results()))
+    arms = {condition.profile.name: len(MATRIX.arms_in(condition)) for condition in MATRIX.conditions}
+    scheduler, blocks = scheduling.replay(MATRIX, known, 1e6, 1, 2, random.Random(1))
+    assert len(scheduler.settled()) == scheduler.comparisons
+    assert set(blocks) == set(arms)
+    budget_s = TRIAL_S * 4 * sum(arms.values())
+    _, fewer = scheduling.replay(MATRIX, known, budget_s, 1, 2, random.Random(1))
+    spent_s = sum(TRIAL_S * arms[name] * count for name, count in fewer.items())
+    assert budget_s - TRIAL_S * max(arms.values()) < spent_s <= budget_s
+
+
+def test_blocks_with_a_trial_that_is_no_data_are_not_replayed(tmp_path: Path) -> None:
+    first, *others = results()
+    known = scheduling.recorded(data_of(tmp_path, [replace(first, outcome=Outcome.INVALID, reason="made up"), *others]))
+    assert {condition: len(blocks) for condition, blocks in known.items()} == {
+        condition.id: SETTLED_SOON - (condition.id == first.trial.block.condition.id) for condition in MATRIX.conditions
+    }
+
+
+def test_the_bench_of_scheduling_prints_what_was_settled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    matrix = replace(MATRIX, repeat=Repetition(least=3, most=60))
+    with fake.recorded(tmp_path, matrix, results()) as run:
+        folder = run.folder
+    scheduling.main([str(folder), "--lanes", "1", "--times", "2"])
+    *rows, total = capsys.readouterr().out.splitlines()
+    assert [row.startswith("6 of 6 settled; ") for row in rows] == [True, True]
+    assert total == "median 6.0, mean 6.0"
