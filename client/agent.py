@@ -156,7 +156,7 @@ def execute(
     finally:
         _end(process)
     wall_s, after = time.monotonic() - start, processors.machine()
-    busy = Machine(after.cpus, after.busy_s - machine.busy_s)
+    busy = Machine(after.cpus, after.busy_s - machine.busy_s, after.stolen_s - machine.stolen_s)
     return Execution(process.returncode, not ended, wall_s, _children_s() - used_s, busy)
 
 

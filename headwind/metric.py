@@ -91,6 +91,8 @@ NEEDLESS = Metric("tcp_needless", "TCP segments that were sent again and had arr
 BUSY = Metric("processors_busy", "processors that all three kept busy, on average", "processors")
 MACHINE = Metric("machine_busy_ratio", "share of the machine's processors in use, niced work not counted", "machine",
                  "ratio")  # fmt: skip
+STOLEN = Metric("machine_stolen_ratio", "share of the machine's processors that its own host kept from it", "stolen",
+                "ratio")  # fmt: skip
 PRESSURE = Metric("pressure_ratio", "share of the time in which something waited for a processor", "pressure", "ratio")
 
 

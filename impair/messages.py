@@ -264,10 +264,14 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """How many processors the host has, and how long they were busy, all together; niced work counts as none."""
+    """How many processors the host has, and how long they were busy, all together; niced work counts as none.
+
+    In a virtual machine the time is among it for which its own host kept them from it: `stolen_s`.
+    """
 
     cpus: int
     busy_s: float
+    stolen_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

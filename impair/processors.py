@@ -11,7 +11,8 @@ from impair.messages import Machine, Processors
 CGROUPS = "/sys/fs/cgroup"
 PRESSURE = "/proc/pressure/cpu"  # of the whole host
 STAT = "/proc/stat"  # likewise; proc_stat(5)
-BUSY_COLUMNS = (0, 2, 5, 6, 7)  # user, system, irq, softirq, steal: not idle, waiting for a disk, or niced
+STOLEN_COLUMN = 7  # what a virtual machine's host kept from it ("steal")
+BUSY_COLUMNS = (0, 2, 5, 6, STOLEN_COLUMN)  # user, system, irq, softirq: not idle, waiting for a disk, or niced
 PLACES = ("", "/cpu", "/cpu,cpuacct")  # version 2; version 1; 1, both controllers mounted as one
 # In cpu.stat, and its unit: version 2 counts microseconds, version 1 nanoseconds.
 THROTTLED_S = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
@@ -33,7 +34,10 @@ def kept_waiting(cgroups: str = CGROUPS, pressure: str = PRESSURE) -> Processors
 def machine(stat: str = STAT) -> Machine:
     """The host's processors, and how long they were busy since its start."""
     total, *each = (line.split()[1:] for line in _read(stat).splitlines() if line.startswith("cpu"))
-    return Machine(len(each), sum(int(total[column]) for column in BUSY_COLUMNS) / os.sysconf("SC_CLK_TCK"))
+    second = os.sysconf("SC_CLK_TCK")
+    return Machine(
+        len(each), sum(int(total[column]) for column in BUSY_COLUMNS) / second, int(total[STOLEN_COLUMN]) / second
+    )
 
 
 def limits(cgroups: str = CGROUPS) -> dict[str, str]:

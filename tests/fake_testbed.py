@@ -93,6 +93,7 @@ class World:
     load: float | None = None  # processors that each host keeps busy while the client runs; None: nobody tells
     pressure: float = 0.0  # share of that time in which something waits for a processor
     machine_busy: float = 0.8  # share of the machine's processors, niced work not counted
+    stolen: float = 0.0  # what of that its own host keeps from it
     comparing: Sabotage = field(default_factory=Sabotage)  # that of the last run, for the fetch that follows it
     frames: dict[str, dict[str, int]] = field(default_factory=lambda: {
         name: {"tx_frames": 0, "rx_frames": 0} for name in ("client", "server", "port client", "port server")
@@ -322,7 +323,8 @@ class FakeClient(FakeAgent):
             "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s, "stderr_tail": "",
             **(self._h2load(asked, total_s) if asked["program"] == "h2load" else self._other(asked, total_s)),
             "silence_s": world.silence_s, "cpu_s": 0.0,
-            "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s},
+            "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s,
+                        "stolen_s": 2 * world.stolen * total_s},
             "congestion": [] if asked["protocol"] == "h3" else [broken.congestion or world.congestion["client"]],
         }  # fmt: skip
         if broken.hangs:

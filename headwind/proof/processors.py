@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from headwind.metric import BUSY, MACHINE, PRESSURE, PROCESSOR_TIMES
+from headwind.metric import BUSY, MACHINE, PRESSURE, PROCESSOR_TIMES, STOLEN
 from headwind.model import PROCESSOR_BOUND
 from impair.messages import ClientRun, Processors
 
 _COSTS = [(metric, metric.key.removesuffix("_cpu_s")) for metric in PROCESSOR_TIMES]
 BUSY_SHARE = 0.9  # of the time: who had work for longer had it always, but for the beginning and the end
+MOST_STOLEN = 0.05  # of a machine's processors may its own host keep from it before that is told
 OWN_SHARE = 0.2  # of the machine: a testbed that used less did not wait for itself, whatever else ran there
 
 
@@ -42,7 +43,7 @@ def processor_limits(
 
 
 def costs(run: ClientRun, before: Mapping[str, Processors], after: Mapping[str, Processors]) -> dict[str, float]:
-    """The metrics PROCESSOR_TIMES, BUSY, MACHINE and PRESSURE of a trial, as far as hosts tell them.
+    """The metrics PROCESSOR_TIMES, BUSY, MACHINE, STOLEN and PRESSURE of a trial, as far as hosts tell them.
 
     The router's time is that of its whole container, also where a kernel of its own runs in it.
     """
@@ -54,6 +55,7 @@ def costs(run: ClientRun, before: Mapping[str, Processors], after: Mapping[str, 
             used_s[name] = max(gain.cpu_s, used_s.get(name, 0.0))
     found = {metric.key: used_s[name] for metric, name in _COSTS if name in used_s}
     found[MACHINE.key] = _share(run.machine.busy_s, run.wall_s, run.machine.cpus)
+    found[STOLEN.key] = _share(run.machine.stolen_s, run.wall_s, run.machine.cpus)
     client = gains["client"]
     if used_s:
         found[BUSY.key] = _share(sum(used_s.values()), client.clock_s)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headwind.format import arm_name, counted
+from headwind.metric import STOLEN
 from headwind.model import DATA_OUTCOMES, Outcome
+from headwind.proof.processors import MOST_STOLEN
 from headwind.report.doubts import doubts
 from headwind.report.perhaps import floor_check, floor_text
 from headwind.report.verdicts import dependence_text
@@ -37,7 +40,7 @@ class Trust:
 
 def trust(data: RunData) -> list[Trust]:
     """Checks of the network, of the lab by itself with its noise, and trials that did not go well; the worst first."""
-    found = [*_network_checks(data), *_self_checks(data), *_not_ok(data), *_warnings(data)]
+    found = [*_network_checks(data), *_self_checks(data), *_not_ok(data), *_machine(data), *_warnings(data)]
     return sorted(found, key=lambda item: (BAD, WARNING, UNKNOWN, "", GOOD).index(item.mark))
 
 
@@ -94,6 +97,13 @@ def _not_ok(data: RunData) -> Iterator[Trust]:
             names = named([arm_name(arm) for arm in dict.fromkeys(arms)])
             where = "" if outcome in DATA_OUTCOMES else ", in no figure"
             yield Trust(WARNING, f"{counted(len(arms), 'trial')} {outcome.value}{where} ({names})")
+
+
+def _machine(data: RunData) -> Iterator[Trust]:
+    """Whether the host of a virtual machine let it have its processors."""
+    stolen = [result.metrics[STOLEN.key] for result in data.latest if STOLEN.key in result.metrics]
+    if stolen and (share := statistics.fmean(stolen)) > MOST_STOLEN:
+        yield Trust(WARNING, f"the machine's own host kept {share:.0%} of its processors from it (steal)")
 
 
 def _warnings(data: RunData) -> Iterator[Trust]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from headwind.metric import MACHINE, PRESSURE
+from headwind.metric import MACHINE, PRESSURE, STOLEN
 from headwind.model import DATA_OUTCOMES, Outcome, Result
 from headwind.proof.evidence import Evidence
+from headwind.proof.processors import MOST_STOLEN
 from headwind.testbed.testbed import Testbed
 from impair.profile import Direction
 
@@ -38,8 +39,10 @@ def with_neighbours(result: Result, beside: tuple[str, ...]) -> Result:
     found = replace(result, place=replace(result.place, beside=beside))
     if not beside or not lacked_processors(result) or result.outcome not in DATA_OUTCOMES:
         return found
+    stolen = result.metrics.get(STOLEN.key, 0.0)
     reason = (
         f"disturbed by other lanes: for {result.metrics[PRESSURE.key]:.0%} of its time something waited for a "
         f"processor, above {MOST_PRESSURE:.0%}, while {', '.join(beside)} ran beside it"
+        + (f", and its own host kept {stolen:.0%} of the processors from the machine" if stolen > MOST_STOLEN else "")
     )
     return replace(found, outcome=Outcome.INVALID, reason=reason)

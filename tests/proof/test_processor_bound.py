@@ -69,7 +69,7 @@ def test_what_each_container_used_is_told_with_the_share_of_time_in_which_someth
     before = {host: Processors(10.0, cpu_s=1.0, host_pressure_s=5.0) for host in gains}
     after = {host: Processors(14.0, cpu_s=1.0 + gain, host_pressure_s=6.0) for host, gain in gains.items()}
     assert costs(client_run(0.5, 6.0, 4.0), before, after) == {
-        "machine_busy_ratio": 0.75,
+        "machine_busy_ratio": 0.75, "machine_stolen_ratio": 0.0,
         "client_cpu_s": 0.5, "server_cpu_s": 0.25, "router_cpu_s": 1.25, "processors_busy": 0.5,
         "pressure_ratio": 0.25,
     }  # fmt: skip
@@ -77,4 +77,4 @@ def test_what_each_container_used_is_told_with_the_share_of_time_in_which_someth
 
 def test_hosts_that_tell_nothing_cost_nothing_that_is_known() -> None:
     silent = {host: Processors(1.0) for host in IDLE}
-    assert costs(client_run(0.0, 0.0, 1.0), silent, silent) == {"machine_busy_ratio": 0.0}
+    assert costs(client_run(0.0, 0.0, 1.0), silent, silent) == {"machine_busy_ratio": 0.0, "machine_stolen_ratio": 0.0}

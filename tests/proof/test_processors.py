@@ -69,4 +69,4 @@ def test_niced_work_and_waiting_for_a_disk_leave_the_machine_free(tmp_path: Path
     columns = {"user": 1, "nice": 10, "system": 2, "idle": 20, "iowait": 40, "irq": 3, "softirq": 4, "steal": 5}
     line = " ".join(str(seconds * tick) for seconds in columns.values())
     (tmp_path / "stat").write_text(f"cpu  {line} 0 0\ncpu0 {line} 0 0\ncpu1 {line} 0 0\nintr 5\n")
-    assert processors.machine(str(tmp_path / "stat")) == Machine(2, sum((1, 2, 3, 4, 5)))
+    assert processors.machine(str(tmp_path / "stat")) == Machine(2, sum((1, 2, 3, 4, 5)), 5)

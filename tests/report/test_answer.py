@@ -13,6 +13,7 @@ from rich.console import Console
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.format import arm_name
+from headwind.metric import STOLEN
 from headwind.model import Condition, Outcome, SelfCheck
 from headwind.observed import Observed
 from headwind.report import RunData, render
@@ -511,6 +512,15 @@ def test_what_to_trust_names_what_went_wrong_and_with_whom() -> None:
     checked = [item.text for item in trust(data_of("checked"))]
     assert "self-checks FAILED in delay" in "; ".join(checked)
     assert noise_floor(data_of("checked").judgement.checks, data_of("checked").matrix.conditions[0]) is not None
+
+
+@pytest.mark.parametrize(("stolen", "told"), [(0.18, True), (0.01, False)])
+def test_a_machine_whose_own_host_kept_processors_from_it_is_told(stolen: float, *, told: bool) -> None:
+    matrix = example_matrix(PROFILES[0], repeat=9)
+    results = [took(trial, 1.0) for trial in trials_of(matrix)]
+    robbed = tuple(replace(each, metrics={**each.metrics, STOLEN.key: stolen}) for each in results)
+    sentence = "\N{WARNING SIGN} the machine's own host kept 18% of its processors from it (steal)"
+    assert (sentence in map(str, trust(Golden(matrix, robbed).data("x")))) == told
 
 
 def test_warnings_about_comparisons_are_counted_in_what_to_trust() -> None:

@@ -149,6 +149,16 @@ def test_pressure_counts_only_where_other_lanes_ran(count: int) -> None:
         assert count == 1 or "disturbed by other lanes: for 60% of its time" in result.reason
 
 
+@pytest.mark.parametrize(("stolen", "told"), [(0.3, True), (0.02, False)])
+def test_a_disturbed_trial_says_what_the_machines_own_host_took(stolen: float, *, told: bool) -> None:
+    worlds = [World(load=0.1, pressure=MOST_PRESSURE + 0.1, stolen=stolen) for _ in range(2)]
+    plan = Row([block("a"), block("b")])
+    run(plan, Together(2, *worlds).up, 2)
+    for result in plan.results:
+        assert result.metrics["machine_stolen_ratio"] == pytest.approx(stolen)
+        assert ("its own host kept 30% of the processors" in result.reason) == told
+
+
 def test_niced_work_beside_the_lab_disturbs_nobody() -> None:
     """It makes the kernel's figures of pressure rise, but it waits for the lab, and not the lab for it."""
     worlds = [World(load=0.1, pressure=0.99, machine_busy=MOST_BUSY - 0.05) for _ in range(2)]
