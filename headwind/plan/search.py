@@ -15,7 +15,7 @@ def search_blocks(
     left_s: float,
 ) -> list[Block]:  # fmt: skip
     """The next block of the matrix's search, if there is one and it fits into left_s."""
-    place = next_value(tallies_of(matrix, judge.rows_of), matrix.repeat.confidence, matrix.repeat.most)
+    place = next_value(tallies_of(matrix, judge.counted_rows), matrix.repeat.confidence, matrix.repeat.most)
     if place is None:
         return []
     condition = matrix.conditions[place]

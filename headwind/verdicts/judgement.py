@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 
 from headwind.arm import Arm
 from headwind.metric import Metric
@@ -116,14 +116,19 @@ class _Cell:
 
 
 class Judge:
-    """Is told results as they come and says what they mean; what got no new result is not judged again."""
+    """Is told results as they come and says what they mean; what got no new result is not judged again.
+
+    The blocks of a condition count in the order in which they began, each once all before it have ended. In the order
+    of their ends slow blocks would come late, so that an early look would see a selection of them: where an arm has
+    fast and slow times, three blocks side by side made 7 % of intervals ever wrong instead of 3 %, six of them 29 %.
+    """
 
     def __init__(self, matrix: Matrix, results: Iterable[Result] = ()) -> None:
         self.matrix = matrix
         self.told = 0  # results
         self._rows: dict[str, dict[int, dict[Arm, Result]]] = {}  # by condition id and block, the latest of each arm
-        self._whole: dict[str, dict[int, None]] = {}  # by condition id: blocks of which all is known, as they ended
-        self._ended: list[str] = []  # the condition of each of them, as they ended
+        self._counted = Counter[str]()  # by condition id: blocks of which all is known, from the first on without a gap
+        self._looks: list[str] = []  # the condition of each of them, as they came to count
         self._settlements: dict[Rule, Settlement] = {}
         self._cells: dict[str, dict[Rule, _Cell]] = {}
         self.tell(results)
@@ -133,20 +138,23 @@ class Judge:
         for result in results:
             block = result.trial.block
             row = self._rows.setdefault(block.condition.id, {}).setdefault(block.index, {})
+            if block.index < self._counted[block.condition.id]:  # it is tried again: what it said before is no more
+                self._settlements.clear()
+            if len(row) == len(block.order) and any(each.is_disturbed for each in row.values()):
+                row.clear()  # it begins anew, whole
             row[result.trial.arm] = result
-            if len(row) == len(block.order):
-                self._end(block)
+            self._count(block)
             self._cells.pop(block.condition.id, None)
             self.told += 1
 
-    def _end(self, block: Block) -> None:
-        name, whole = block.condition.id, self._whole.setdefault(block.condition.id, {})
-        if block.index in whole:  # a trial was tried again: what the block said before is no more
-            del whole[block.index]
-            self._ended.remove(name)
-            self._settlements.clear()
-        whole[block.index] = None
-        self._ended.append(name)
+    def _count(self, block: Block) -> None:
+        """Count the blocks of its condition that may be looked at now, which one that must run again holds back."""
+        name = block.condition.id
+        while len(row := self._rows[name].get(self._counted[name], {})) == len(block.order):
+            if any(result.is_disturbed for result in row.values()):
+                break
+            self._counted[name] += 1
+            self._looks.append(name)
 
     def judgement(
         self,
@@ -190,8 +198,8 @@ class Judge:
             return held_at_once([finding for cell in cells.values() for finding in cell.findings])
         protocols = {name: [f for f in cell.findings if not f.pair.is_check] for name, cell in cells.items()}
         settlement = self._settlements.setdefault(rule, Settlement(sum(map(len, protocols.values()))))
-        rows = Counter(self._ended[: settlement.looks])
-        for name in self._ended[settlement.looks :]:
+        rows = Counter(self._looks[: settlement.looks])
+        for name in self._looks[settlement.looks :]:
             settlement.look(protocols.get(name, ()), rows[name])
             rows[name] += 1
         return settlement.held
@@ -215,6 +223,9 @@ class Judge:
         return _Cell(find_in(self.matrix, condition, rows, rule), intervals)
 
     def rows_of(self, name: str) -> Rows:
-        """The blocks of a condition, by its id: those of which all is known, in the order of their end, then others."""
-        known = self._rows.get(name, {})
-        return {index: known[index] for index in {**self._whole.get(name, {}), **dict.fromkeys(sorted(known))}}
+        """The blocks of a condition, by its id, in the order in which they began."""
+        return dict(sorted(self._rows.get(name, {}).items()))
+
+    def counted_rows(self, name: str) -> Rows:
+        """Those of them that count: who looks while a run goes on must not see quick blocks sooner than slow ones."""
+        return dict(islice(self.rows_of(name).items(), self._counted[name]))

@@ -1,0 +1,114 @@
+"""Blocks that run side by side count in the order in which they began, so that slow ones are not seen too late."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headwind.model import Outcome, Repetition, Result
+from headwind.verdicts.judgement import Judge, Judgement
+from headwind.verdicts.stats import Floats, narrowed
+from tests import fake
+
+MATRIX = fake.example_matrix(fake.PROFILES[0], repeat=Repetition(least=9, most=60))
+(CONDITION,) = MATRIX.conditions
+SIDE_BY_SIDE = 3  # as many of one condition as a Latin square of three arms has
+BLOCKS, RUNS = 40, 1500
+
+
+def fast_or_slow(chance: np.random.Generator) -> tuple[Floats, Floats]:
+    """Times of two arms: one waits for a timer in every second block; which of them is faster is a fair coin."""
+    slow = chance.random(BLOCKS) < 0.5
+    return np.where(slow, 10.0, 0.5) * np.exp(chance.normal(0, 0.05, BLOCKS)), np.exp(chance.normal(0, 0.05, BLOCKS))
+
+
+def order_of_ends(durations: Floats) -> Sequence[int]:
+    """Each of SIDE_BY_SIDE lanes takes the next block as soon as it is free."""
+    free, ends = [0.0] * SIDE_BY_SIDE, []
+    for duration in durations:
+        lane = free.index(min(free))
+        free[lane] += duration
+        ends.append(free[lane])
+    return list(np.argsort(ends))
+
+
+def ever_wrong(by_end: bool) -> float:
+    """Share of runs in which the interval excludes a tie after any block, though the median ratio is 1."""
+    chance, wrong = np.random.default_rng(1), 0
+    for _ in range(RUNS):
+        first, second = fast_or_slow(chance)
+        order = order_of_ends(first + second) if by_end else range(BLOCKS)
+        differences = np.log(first / second)[list(order)].tolist()
+        wrong += any(low > 0 or high < 0 for low, high in narrowed(differences, differences, 0.95))
+    return wrong / RUNS
+
+
+def test_in_the_order_of_their_beginning_intervals_are_wrong_as_rarely_as_stated() -> None:
+    assert ever_wrong(by_end=False) <= 0.04
+
+
+def test_in_the_order_of_their_ends_they_would_not_be() -> None:
+    """Which is why the order matters; one block at a time ends in the order in which it began."""
+    assert ever_wrong(by_end=True) > 0.05
+
+
+def blocks(count: int) -> list[list[Result]]:
+    results = fake.good_blocks(MATRIX, CONDITION, count, fake.usual(noise=0.4))
+    size = len(MATRIX.arms)
+    return [results[start : start + size] for start in range(0, len(results), size)]
+
+
+def said(judge: Judge) -> Judgement:
+    return judge.judgement(fake.one_second, complete=False, exhausted=False)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_a_run_says_does_not_depend_on_the_order_in_which_its_blocks_ended(seed: int) -> None:
+    every, chance = blocks(20), random.Random(seed)
+    late = sorted(range(20), key=lambda index: index + chance.uniform(0, SIDE_BY_SIDE))
+    judge = Judge(MATRIX)
+    for index in late:
+        judge.tell(every[index])
+        said(judge)
+    assert said(judge) == said(Judge(MATRIX, [result for block in every for result in block]))
+
+
+def test_a_block_counts_once_those_before_it_have_ended() -> None:
+    every = blocks(12)
+    judge = Judge(MATRIX, [result for index in (0, 1, 3, 4) for result in every[index]])
+    assert list(judge.counted_rows(CONDITION.id)) == [0, 1]
+    assert list(judge.rows_of(CONDITION.id)) == [0, 1, 3, 4]
+    judge.tell(every[2][:2])
+    assert list(judge.counted_rows(CONDITION.id)) == [0, 1]
+    judge.tell(every[2][2:])
+    assert list(judge.counted_rows(CONDITION.id)) == [0, 1, 2, 3, 4]
+
+
+def test_nothing_is_settled_by_blocks_that_overtook_another() -> None:
+    far: dict[str, Any] = {"time_s": lambda trial: fake.usual()(trial) * (3 if str(trial.arm) == "h3" else 1)}
+    results = fake.good_blocks(MATRIX, CONDITION, 20, **far)
+    first, others = results[:3], results[3:]
+    assert any(line.primary.survives for line in said(Judge(MATRIX, results)).compared)
+    judge = Judge(MATRIX, others)
+    assert not any(line.primary.survives for line in said(judge).compared)
+    judge.tell(first)
+    assert said(judge) == said(Judge(MATRIX, results))
+
+
+def test_a_block_that_was_disturbed_holds_back_those_after_it_until_it_has_run_again() -> None:
+    every = blocks(4)
+    spoilt = [replace(every[1][0], outcome=Outcome.INVALID, reason="disturbed by other lanes: made up"), *every[1][1:]]
+    assert spoilt[0].is_disturbed
+    judge = Judge(MATRIX, [*every[0], *spoilt, *every[2]])
+    assert list(judge.counted_rows(CONDITION.id)) == [0]
+    again = [replace(result, attempt=1) for result in every[1]]
+    judge.tell(again[:1])
+    assert list(judge.rows_of(CONDITION.id)[1].values()) == again[:1], "it begins anew, whole"
+    assert list(judge.counted_rows(CONDITION.id)) == [0]
+    judge.tell(again[1:])
+    assert list(judge.counted_rows(CONDITION.id)) == [0, 1, 2]
