@@ -70,6 +70,8 @@ class Scheduler:
             self.forecast.learn(result)
             self.needs.learn(result)
             trial = result.trial
+            if trial.block.id in self._again and trial.id in self._done:  # in a run that goes on: it ran again already
+                self._begin_anew([trial.block])
             self._attempts[trial.id] = result.attempt + 1
             self._hosts.setdefault(trial.block.id, set()).add(result.place.host)
             (self._done.discard if result.outcome in UNFINISHED else self._done.add)(trial.id)
@@ -160,14 +162,17 @@ class Scheduler:
 
     def _reopen(self, running: Collection[str]) -> None:
         """Blocks that must run again and do not run any more are planned anew, in front."""
-        ended = [block for name, block in self._again.items() if name not in running]
-        for block in ended:
+        self._begin_anew([block for name, block in self._again.items() if name not in running])
+
+    def _begin_anew(self, blocks: Collection[Block]) -> None:
+        """These, of those that must run again, are planned in front; nothing of them is done."""
+        for block in blocks:
             del self._again[block.id]
             self._due.add(block.id)
             self._disturbed[block.id] += block.id in self._crowded
             self._crowded.discard(block.id)
             self._done -= {trial.id for trial in block.trials()}
-        self._planned = [*ended, *(block for block in self._planned if block not in ended)]
+        self._planned = [*blocks, *(block for block in self._planned if block not in blocks)]
 
     def _candidates(self, running: Sequence[Block]) -> list[Block]:
         """What must run again, for which its time is kept, then the minimum: as far as it fits into what is left of it.

@@ -307,6 +307,33 @@ def test_a_block_that_is_disturbed_while_it_runs_does_not_keep_the_other_lanes_i
     assert len(together(scheduler, running)) == 3
 
 
+def attempts_at(block: Block, attempt: int, arms: int = 3) -> list[Result]:
+    """Good trials of the first arms of a block."""
+    return [fake.ok(trial, 1.0, attempt=attempt) for trial in block.trials()[:arms]]
+
+
+def disturbed_at(block: Block) -> list[Result]:
+    """The first trial of a block was disturbed, the others went well."""
+    first, *others = attempts_at(block, 0)
+    return [replace(first, outcome=Outcome.INVALID, reason="disturbed by other lanes"), *others]
+
+
+def test_a_run_that_goes_on_keeps_what_ran_again_after_it_was_disturbed() -> None:
+    block, *others = plan_blocks(MATRIX)
+    scheduler = Scheduler(MATRIX, [*disturbed_at(block), *attempts_at(block, 1)], lanes=3, cores=16)
+    assert sorted(each.id for each in blocks_of(given_out(scheduler))) == sorted(each.id for each in others)
+
+
+@pytest.mark.parametrize("arms", [0, 1, 2])
+def test_a_run_that_goes_on_finishes_what_it_was_running_again(arms: int) -> None:
+    block = plan_blocks(MATRIX)[0]
+    scheduler = Scheduler(MATRIX, [*disturbed_at(block), *attempts_at(block, 1, arms)])
+    task = scheduler.next()
+    assert task
+    assert task.block == block
+    assert task.attempts == {trial.arm: 1 for trial in block.trials()[arms:]}
+
+
 def disturb(scheduler: Scheduler, task: Task) -> None:
     """The first trial of a task meets too busy a machine, its others go well."""
     first, *others = (fake.ok(trial, 1.0, attempt=task.attempts[trial.arm]) for trial in task.trials)
