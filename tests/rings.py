@@ -2,8 +2,9 @@
 
 `python -m tests.rings [what pytest takes]`. What measures times on real containers has the machine for itself. The rest
 of the real network (marked with the name of its ring) mostly waits, and fills the processors together with the pure
-rings, which are niced: a lab takes niced work for processors that are free. It ends with one summary of all in pytest's
-own form, and with the status of the first that failed.
+rings, which are niced: a lab takes niced work for processors that are free. Where something is killed, it must be alive
+when its time comes, and lanes must find room: those tests have nothing beside them. It ends with one summary of all in
+pytest's own form, and with the status of the first that failed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import pytest
 
 PURE = ("-n", "logical", "--maxprocesses", "8", "--dist", "worksteal")
 RINGS = {"pure": PURE, "beside": (), "labs": (), "killed": (), "net": ()}  # what pytest takes besides
-STAGES = (("pure", "beside", "labs", "killed"), ("net",))  # what runs at the same time
+STAGES = (("pure", "beside", "labs"), ("killed",), ("net",))  # what runs at the same time
 NICED = {"pure": ("nice", "-n", "5")}
 KINDS = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")  # in the order of pytest's summary
 WIDTH = 80
