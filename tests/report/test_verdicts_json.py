@@ -14,8 +14,8 @@ import pytest
 
 from headwind.arm import ARM_NAME, Protocol
 from headwind.model import Outcome, Repetition
+from headwind.report.certainty import Certainty
 from headwind.report.formats.verdicts_json import VERSION, verdicts_text
-from headwind.report.verdicts import Word
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Concern
@@ -128,7 +128,7 @@ def test_every_key_is_described_and_every_object_is_closed() -> None:
 def test_the_words_are_those_of_the_code() -> None:
     parts, properties = SCHEMA["$defs"], SCHEMA["properties"]
     assert set(parts["verdict"]["enum"]) == set(Verdict)
-    assert set(parts["word"]["enum"]) == set(Word)
+    assert set(parts["certainty"]["enum"]) == set(Certainty)
     assert set(parts["protocol"]["enum"]) == set(Protocol)
     assert parts["arm"]["pattern"] == f"^{ARM_NAME.pattern}$"
     assert set(properties["trials"]["properties"]["outcomes"]["properties"]) == set(Outcome)
@@ -150,7 +150,7 @@ def test_the_figures_are_those_of_the_blocks() -> None:
         ratio = statistics.median([time_s[Protocol(base)] / time_s[Protocol(new)]] * 12)
         assert total["ratio"]["estimate"] == pytest.approx(ratio)
         assert total["ratio"]["low"] <= total["ratio"]["estimate"] <= total["ratio"]["high"]
-        assert (total["verdict"], total["word"]) == ("faster" if ratio > 1 else "slower", "beats")
+        assert (total["verdict"], total["certainty"]) == ("faster" if ratio > 1 else "slower", "sure")
         assert (item["blocks"], total["ratio"]["blocks"], total["survives_e_bh"]) == (12, 12, True)
     assert found["best"] == {"clean/article": {"protocols": ["h2"], "standing": "winner"}}
     assert found["trials"]["outcomes"] == {**dict.fromkeys(map(str, Outcome), 0), "ok": 36}

@@ -12,9 +12,10 @@ from headwind.format import override_settings
 from headwind.model import STEPS_WITHIN, Outcome
 from headwind.proof.pooled import Pooled
 from headwind.report import answer
+from headwind.report.certainty import certainty_of, known_of, most_apart
 from headwind.report.search import answer_of
 from headwind.report.summary import notices
-from headwind.report.verdicts import tops, word_of
+from headwind.report.verdicts import tops
 from headwind.report.words import headline
 from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Caveat
@@ -26,7 +27,7 @@ from headwind.verdicts.search import brackets
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule
 
-VERSION = 2  # raised when a program that reads this would have to change
+VERSION = 3  # raised when a program that reads this would have to change
 
 
 def verdicts_text(data: RunData, verdicts: Judgement) -> str:
@@ -109,6 +110,7 @@ def _trials(data: RunData) -> dict[str, Any]:
 
 def _comparison(line: Line, rule: Rule) -> dict[str, Any]:
     new, base = line.unfinished
+    known = known_of(line, rule)
     return {
         "condition": line.condition.id,
         "profile": line.condition.profile.name,
@@ -116,6 +118,9 @@ def _comparison(line: Line, rule: Rule) -> dict[str, Any]:
         "candidate": line.pair.new.name,
         "baseline": line.pair.base.name,
         "self_check": line.pair.is_check,
+        "certainty": known.certainty.value,
+        "by": known.finding.metric.key,
+        "differing": [finding.metric.key for finding in known.differing],
         "decided": line.is_decided,
         "network_held": line.network_held,
         "blocks": line.blocks,
@@ -130,9 +135,10 @@ def _finding(finding: Finding, rule: Rule) -> dict[str, Any]:
     comparison = finding.comparison
     return {
         "verdict": finding.verdict.value,
-        "word": word_of(finding, rule).value,
+        "certainty": certainty_of(finding, rule).value,
         "decided": finding.is_decided,
         "ratio": _ratio(comparison.interval),
+        "most_apart_ratio": _finite(most_apart(comparison.interval)),
         "survives_e_bh": finding.survives,
         "ln_e_value": _finite(comparison.log_e_value),
         "withheld": comparison.withheld.value if comparison.withheld else None,

@@ -1,0 +1,128 @@
+"""Sure, likely or unclear: small cases of one comparison, by one metric and by several."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from headwind.arm import H1, H2, H3, Arm, Role
+from headwind.metric import Metric
+from headwind.report.certainty import Certainty, certainty_of, known_of, most_apart
+from headwind.report.verdicts import sides
+from headwind.verdicts.findings import Finding, Pair
+from headwind.verdicts.judgement import Line
+from headwind.verdicts.stats import Interval
+from headwind.verdicts.verdict import Comparison, Completion, Rule, Verdict, judge
+from headwind.workloads.h2load import H2load
+from tests.fake import PROFILES, example_matrix
+from tests.golden.runs import RUNS
+
+RULE = Rule()
+CONDITION = example_matrix(PROFILES[0]).conditions[0]
+TOTAL, *OTHERS = H2load.judged(None)
+OPEN = (0.0, math.inf)
+
+
+def finding(
+    low: float, high: float, *, survives: bool = False, metric: Metric = TOTAL, blocks: int = 12,
+    withheld: Verdict | None = None, new: Arm = H3, verdict: Verdict | None = None,
+) -> Finding:  # fmt: skip
+    """As the blocks give it while more can come, with an interval of ratios."""
+    ends = (math.log(low) if low else -math.inf, math.log(high))
+    interval = Interval(*ends, sum(ends) / 2 if all(map(math.isfinite, ends)) else None, blocks)
+    said = verdict or (Verdict.UNDECIDED if withheld else judge(interval, RULE.margin, exhausted=False))
+    finishing = Completion(blocks, blocks, blocks, 0, 0, Verdict.UNDECIDED)
+    comparison = Comparison(said, interval, finishing, 3.0, withheld)
+    return Finding(CONDITION, Pair(H2, new), metric, comparison, survives=survives)
+
+
+def line(*findings: Finding) -> Line:
+    return Line(CONDITION, findings[0].pair, {each.metric: each for each in findings}, {})
+
+
+@pytest.mark.parametrize(
+    ("case", "certainty"),
+    [
+        (finding(1.10, 1.30, survives=True), Certainty.SURE),
+        (finding(0.70, 0.90, survives=True), Certainty.SURE),
+        (finding(0.97, 1.03, survives=True), Certainty.SURE),
+        (finding(1.10, 1.30), Certainty.LIKELY),  # not among all comparisons
+        (finding(0.97, 1.03), Certainty.LIKELY),
+        (finding(1.02, 1.30), Certainty.LIKELY),  # may be within the margin; nothing has ended yet
+        (finding(0.92, 1.19), Certainty.UNCLEAR),
+        (finding(*OPEN, blocks=3), Certainty.UNCLEAR),
+        (finding(*OPEN, verdict=Verdict.COMPLETES_MORE, survives=True), Certainty.SURE),
+        (finding(*OPEN, verdict=Verdict.COMPLETES_LESS), Certainty.LIKELY),
+        (finding(1.10, 1.30, withheld=Verdict.FASTER), Certainty.UNCLEAR),  # it stalls too often
+        (finding(0.97, 1.03, new=H2.twin(Role.AGAIN)), Certainty.SURE),  # a self-check is judged alone
+    ],
+)
+def test_how_sure_a_comparison_is_by_one_metric(case: Finding, certainty: Certainty) -> None:
+    if case.comparison.withheld:
+        stalls = replace(case.comparison.completion, only_base=3, new_finished=9)
+        case = replace(case, comparison=replace(case.comparison, completion=stalls))
+    assert certainty_of(case, RULE) is certainty
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ratio"), [(0.92, 1.19, 1.19), (0.5, 1.19, 2.0), (1.1, 1.3, 1.3), (0.0, 1.2, math.inf)]
+)
+def test_an_interval_says_how_far_apart_they_may_be_at_most(low: float, high: float, ratio: float) -> None:
+    assert most_apart(finding(low, high).comparison.interval) == pytest.approx(ratio)
+
+
+def test_where_the_primary_metric_is_unclear_one_that_is_sure_speaks() -> None:
+    unclear, second, third = finding(0.8, 1.4), *(
+        finding(1.2, 1.5, survives=True, metric=metric) for metric in OTHERS[:2]
+    )  # fmt: skip
+    known = known_of(line(unclear, second, third), RULE)
+    assert (known.certainty, known.finding, known.is_by_primary) == (Certainty.SURE, second, False)
+    assert known.differing == ()
+    known = known_of(line(unclear, replace(second, survives=False)), RULE)
+    assert (known.certainty, known.finding, known.most_apart) == (Certainty.UNCLEAR, unclear, pytest.approx(1.4))
+
+
+@pytest.mark.parametrize(
+    ("primary", "other", "differs"),
+    [
+        ((1.2, 1.5, True), (0.6, 0.9, True), True),  # the other way round
+        ((0.97, 1.03, True), (1.06, 1.09, True), True),  # a lead in a tie
+        ((1.2, 1.5, True), (0.97, 1.03, True), True),  # a tie in a lead
+        ((1.2, 1.5, False), (0.6, 0.9, True), True),  # a likely lead that another metric surely reverses
+        ((1.2, 1.5, True), (0.6, 0.9, False), False),  # what is likely reverses nothing
+        ((1.2, 1.5, True), (1.1, 1.2, True), False),
+        ((0.8, 1.4, False), (1.1, 1.2, True), False),  # it speaks itself
+    ],
+)
+def test_what_another_metric_surely_says_otherwise_is_named(
+    primary: tuple[float, float, bool], other: tuple[float, float, bool], differs: bool
+) -> None:
+    first, second = (
+        finding(low, high, survives=survives, metric=metric)
+        for (low, high, survives), metric in zip((primary, other), (TOTAL, OTHERS[0]), strict=True)
+    )
+    assert known_of(line(first, second), RULE).differing == ((second,) if differs else ())
+
+
+def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_open() -> None:
+    wide, narrow = finding(0.5, 2.1), finding(0.98, 1.10, metric=OTHERS[0])
+    assert known_of(line(wide, narrow), RULE).narrowest is narrow
+    assert known_of(line(narrow), RULE).narrowest is narrow
+
+
+def test_below_the_fewest_blocks_nothing_is_claimed() -> None:
+    known = known_of(line(finding(*OPEN, blocks=1)), RULE)
+    assert (known.has_interval, known.needs, known.certainty) == (False, 8, Certainty.UNCLEAR)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_only_what_survives_among_all_comparisons_is_sure(name: str) -> None:
+    data = RUNS[name]().data(name)
+    for each in data.judgement.compared:
+        known = known_of(each, data.judgement.rule)
+        assert (known.certainty is Certainty.SURE) <= known.finding.survives
+        if known.certainty is Certainty.SURE and not known.is_tie:
+            assert {*sides(known.finding)} <= {H1, H2, H3, *data.matrix.arms}
+            assert known.verdict.is_clear
