@@ -307,7 +307,11 @@ def workloads(data: RunData) -> list[str]:
     """
     alike: dict[tuple[str, str, str], list[Workload]] = {}  # by what they go by, what they are, and the server
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
-        metrics = [result.metrics for result in data.latest if result.trial.block.condition.workload == workload]
+        metrics = [
+            result.metrics
+            for result in data.latest
+            if result.trial.block.condition.workload == workload and not result.trial.arm.overrides.workload
+        ]
         asked = served_text(replace(workload, server_delay_s=0.0))
         alike.setdefault((workload.primary().label, workload.in_short(metrics), asked), []).append(workload)
     told: dict[tuple[str, str, str], list[str]] = {}  # by what they go by, what they are not, and the server

@@ -288,6 +288,11 @@ def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
     except ValidationError:  # also of half a surrogate pair, which json.loads reads
         stored = _read(_RESULT, loads(text))
     trial = stored.trial
+    if stored.outcome is Outcome.TIMEOUT and any(value < 0 for value in stored.metrics.values()):
+        raise ValueError(
+            f"{trial.condition.id}#{trial.block}/{trial.protocol}: a negative bound, computed from another number of "
+            "requests than the arm's (an earlier version did that): measure again"
+        )
     return Result(
         Trial(Block(trial.condition, trial.block, trial.order, trial.seeds), trial.position, trial.protocol),
         stored.outcome, stored.reason, stored.metrics, Proof(stored.checks, stored.counters, stored.warnings), samples,

@@ -100,7 +100,7 @@ def run_trial(
     outcome, reason = decide(trial, run, answer, fetched, proof, is_healthy=is_healthy)
     metrics = {**run.metrics, **trial.workload.further(answer)}
     if outcome is Outcome.TIMEOUT:
-        metrics = {"timeout_s": timeout_s, **trial.block.condition.workload.bounds(answer, timeout_s)}
+        metrics = {"timeout_s": timeout_s, **trial.workload.bounds(answer, timeout_s)}
     return Result(
         trial, outcome, reason, {**metrics, **cost}, proof, answer, " ".join(run.command),
         watch.phases_s, attempt, started_at,
@@ -155,7 +155,7 @@ def prepare(testbed: Testbed, trial: Trial) -> None:
     if is_on_demand(path):
         testbed.server.call("provide", PROVIDE_S, testbed.agents, path=path)
     forget(testbed, trial.workload.workers)
-    use_congestion(testbed, trial.arm.congestion(testbed.congestion, trial.block.condition.workload).tcp)
+    use_congestion(testbed, trial.arm.congestion(testbed.congestion, trial.workload).tcp)
 
 
 def forget(testbed: Testbed, workers: int = 1) -> None:

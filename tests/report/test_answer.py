@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
-from headwind.arm import H1, H2, H3, PLAIN, Arm
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
 from headwind.format import arm_name
 from headwind.metric import STOLEN
 from headwind.model import Condition, Outcome, SelfCheck
@@ -476,6 +476,18 @@ def test_the_workload_is_told_in_plain_words() -> None:
     assert workloads(data_of("small")) == [
         "By total time: 1,000 requests for 612 bytes over 100 new connections; not a page load."
     ]
+
+
+def test_an_arm_that_fetches_something_larger_does_not_change_what_the_workload_is() -> None:
+    large = Arm("h2-large", Protocol.H2, overrides=Overrides((("path", "/64kb"),)))
+    matrix = example_matrix(PROFILES[0], repeat=2, arms=(H1, large))
+    results = [ok(trial, 1.0) for trial in trials_of(matrix)]
+    larger = tuple(
+        replace(each, metrics={**each.metrics, "bytes_body": 65536.0 * 1000}) if each.trial.arm == large else each
+        for each in results
+    )
+    (said,) = workloads(Golden(matrix, larger).data("x"))
+    assert "1,000 requests for 612 bytes" in said
 
 
 def test_workloads_that_differ_only_in_how_long_the_server_waits_are_one_sentence() -> None:
