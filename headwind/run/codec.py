@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasChoices, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 
 from headwind.arm import Arm, Congestion, Overrides, Protocol, Role, arm_named
+from headwind.metric import Unfinished
 from headwind.model import (
     NOWHERE,
     Block,
@@ -288,7 +289,8 @@ def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
     except ValidationError:  # also of half a surrogate pair, which json.loads reads
         stored = _read(_RESULT, loads(text))
     trial = stored.trial
-    if stored.outcome is Outcome.TIMEOUT and any(value < 0 for value in stored.metrics.values()):
+    bounded = [metric.low_key for metric in trial.condition.workload.metrics if metric.unfinished is Unfinished.BOUNDED]
+    if stored.outcome is Outcome.TIMEOUT and any(stored.metrics.get(key, 0.0) < 0 for key in bounded):
         raise ValueError(
             f"{trial.condition.id}#{trial.block}/{trial.protocol}: a negative bound, computed from another number of "
             "requests than the arm's (an earlier version did that): measure again"
