@@ -7,8 +7,9 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,34 +35,43 @@ def run_matrix(
     """
     from headwind.cli.cluster import bench_far
     from headwind.cli.progress import console
-    from headwind.run.codec import State
     from headwind.run.journal import Run
 
     out = console()
-    earlier = Run.open(resume) if resume else None
-    if earlier and engine == "auto":
-        engine = earlier.environment.get("engine", engine)
-    bench = bench_far(matrix, cluster, engine, earlier, out.print, means.patience_s) if cluster else bench_here(
-        matrix, reports, engine, earlier, out.print, means
-    )  # fmt: skip
-    with bench as up:
-        lanes, run = up.lanes, earlier or Run.create(reports, matrix, up.environment)
-        out.print(f"engine {lanes.first.engine}; run {run.folder}")
-        try:
-            with run.recording():
-                run_trials(up, run, matrix, means, verbose=verbose)
-                lanes.retire()
-        finally:  # Ctrl-C and a broken lab too leave a whole report
-            run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
-            commands.finish_report(run, **wanted)
-            if run.status.state is not State.FINISHED:
-                again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
-                print(
-                    f"not finished; this goes on where it was:\n  {again}{f' --cluster {cluster}' if cluster else ''}"
-                )
-    for doubt in lanes.doubts:
-        print(f"lab.py: {doubt}; do not trust the trials that ran on it", file=sys.stderr)
-    return run.folder, 0 if run.every_trial_is_data() and not lanes.doubts else 1
+    with ExitStack() as opened:
+        earlier = opened.enter_context(Run.open(resume)) if resume else None
+        if earlier and engine == "auto":
+            engine = earlier.environment.get("engine", engine)
+        bench = bench_far(matrix, cluster, engine, earlier, out.print, means.patience_s) if cluster else bench_here(
+            matrix, reports, engine, earlier, out.print, means
+        )  # fmt: skip
+        with bench as up:
+            lanes, run = up.lanes, earlier or opened.enter_context(Run.create(reports, matrix, up.environment))
+            out.print(f"engine {lanes.first.engine}; run {run.folder}")
+            redrawing = means.redrawing(run, partial(out.print, markup=False))
+            with run.claimed():  # until the report is written
+                try:
+                    with run.recording(), redrawing:
+                        run_trials(up, run, matrix, means, redrawing, verbose=verbose)
+                        lanes.retire()
+                finally:  # Ctrl-C and a broken lab too leave a whole report
+                    run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
+                    commands.finish_report(run, **wanted)
+                    tell_how_to_resume(run, cluster)
+        for doubt in lanes.doubts:
+            print(f"lab.py: {doubt}; do not trust the trials that ran on it", file=sys.stderr)
+        if redrawing.trouble:
+            print(f"lab.py: {redrawing.trouble}", file=sys.stderr)
+        return run.folder, 0 if run.every_trial_is_data() and not lanes.doubts else 1
+
+
+def tell_how_to_resume(run: Run, cluster: str | None) -> None:
+    """Print the command that goes on with a run which is not finished."""
+    from headwind.run.codec import State
+
+    if run.status.state is not State.FINISHED:
+        again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
+        print(f"not finished; this goes on where it was:\n  {again}{f' --cluster {cluster}' if cluster else ''}")
 
 
 @contextmanager
@@ -96,19 +106,19 @@ def bench_here(
         yield Bench(lanes, facts, os.uname().nodename, os.cpu_count() or 1)
 
 
-def run_trials(bench: Bench, run: Run, matrix: Matrix, means: Means, *, verbose: bool) -> None:
+def run_trials(
+    bench: Bench, run: Run, matrix: Matrix, means: Means, redraw: Callable[[], None], *, verbose: bool
+) -> None:
     """Every block that is still worth its time; each trial is on disk before its lane begins the next one."""
     from headwind.cli.progress import Reporter, console
     from headwind.model import Result
     from headwind.plan.adaptive import time_left
     from headwind.plan.scheduler import Scheduler
-    from headwind.report import redrawing
     from headwind.trial.lanes import Begun, Ended
 
     left_s = time_left(matrix.repeat.budget_s, means.clock)
     scheduler = Scheduler(matrix, run.results(), left_s, bench.lanes.most, bench.cores, means.clock)
     scheduler.repeat(scheduler.begun_elsewhere(bench.host))
-    redraw = (means.redrawing or redrawing)(run, scheduler.judge)
     with Reporter(console(), scheduler, verbose=verbose).showing() as show:
         for event in bench.lanes.run(scheduler, run):
             match event:
@@ -127,7 +137,11 @@ def command_run(options: argparse.Namespace) -> int:
     from headwind.run.journal import Run
 
     resume = Path(options.resume) if options.resume else None
-    matrix = Run.open(resume).matrix if resume and not options.matrix else load_matrix(commands.matrix_path(options))
+    if resume and not options.matrix:
+        with Run.open(resume) as earlier:
+            matrix = earlier.matrix
+    else:
+        matrix = load_matrix(commands.matrix_path(options))
     matrix = commands.with_options(matrix, options)
     reports = commands.reports_folder(options)
     wanted = {name: getattr(options, name) for name in ("verbose", "junit", "full")}

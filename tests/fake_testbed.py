@@ -21,6 +21,7 @@ from typing import Any
 from client.agent import fetch_of
 from headwind.arm import H3, PLAIN, Arm
 from headwind.cli.means import Means
+from headwind.cli.redrawing import Redrawing
 from headwind.clock import CLOCK, Clock
 from headwind.model import Block, Condition, Trial
 from headwind.proof.expectation import stationary_loss
@@ -374,15 +375,18 @@ def fake_testbed(world: World, clock: Clock = CLOCK) -> Iterator[Testbed]:
 IMAGES = Images("tag", {"server": "sha256:1", "client": "sha256:2", "impair": "sha256:3"}, "docker", False, 0.0)
 
 
-def no_redrawing(*_: object) -> Callable[[], None]:
-    """For runs of many blocks, of which a test reads the last report only: each takes longer to draw than to run."""
-    return lambda: None
+class NoRedrawing(Redrawing):
+    """For tests that read the last report only."""
+
+    def __call__(self) -> None:
+        pass
 
 
 def fake_means(up: Callable[[], AbstractContextManager[Testbed]], **others: Any) -> Means:
     """What `lab.main` needs to run on fake testbeds, which `up` makes; nothing asks Docker for anything."""
     given: dict[str, Any] = {
-        "sweep": lambda *_: 0, "ensure_images": lambda _: IMAGES, "up": lambda *_: up(), **others
+        "sweep": lambda *_: 0, "ensure_images": lambda _: IMAGES, "up": lambda *_: up(), "redrawing": NoRedrawing,
+        **others,
     }  # fmt: skip
     return Means(**given)
 

@@ -152,8 +152,8 @@ def command_compare(options: argparse.Namespace) -> int:
     from headwind.report.files import write_page
     from headwind.run.journal import Run
 
-    earlier, later = Run.open(Path(options.earlier)), Run.open(Path(options.later))
-    comparison = compared(earlier, later, absolute=options.absolute)
+    with Run.open(Path(options.earlier)) as earlier, Run.open(Path(options.later)) as later:
+        comparison = compared(earlier, later, absolute=options.absolute)
     print_changes(comparison, console())
     if options.json:
         print(f"and: {write_page(Path(options.json), changes_text(comparison))}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headwind.arm import Congestion
+from headwind.cli.redrawing import Redrawing
 from headwind.clock import CLOCK, Clock
 from headwind.cluster.link import PATIENCE_S
 from headwind.cluster.station import BUSY_S
@@ -18,7 +19,6 @@ from impair.profile import Profile
 
 if TYPE_CHECKING:
     from headwind.run.journal import Run
-    from headwind.verdicts.judgement import Judge
 
 Up = Callable[[str, Congestion, str, Say, Collection[Profile]], AbstractContextManager[Testbed]]
 
@@ -33,4 +33,4 @@ class Means:
     clock: Clock = CLOCK
     patience_s: float = PATIENCE_S  # of a run, for a station that does not answer
     busy_s: float = BUSY_S  # of a station, for a run that is silent
-    redrawing: Callable[[Run, Judge], Callable[[], None]] | None = None  # None: report.redrawing, which takes its time
+    redrawing: Callable[[Run, Say], Redrawing] = Redrawing

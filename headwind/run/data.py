@@ -33,15 +33,15 @@ class RunData:
     results: tuple[Result, ...]
     environment: Mapping[str, Any]
     status: Status
-    judge: Judge | None = field(default=None, compare=False, repr=False)
+    judge: Judge | None = field(default=None, compare=False, repr=False)  # that was told all results
     searched: Matrix | None = None  # of a search: with all its values, where `matrix` has those that were measured
 
     @classmethod
-    def of(cls, run: Run, judge: Judge | None = None) -> RunData:
-        """Read the run folder once; a judge that was told all of it already saves time. Raises as `Run` does."""
-        results = tuple(run.results())
-        matrix, searched = measured_of(run.matrix, results)
-        return cls(run.id, matrix, results, run.environment, run.status, judge, searched)
+    def of(cls, run: Run) -> RunData:
+        """Read the run folder once. Raises as `Run` does."""
+        reading = Reading(run)
+        reading.read()
+        return reading.data
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -49,9 +49,7 @@ class RunData:
 
         While it runs, what is open is undecided; afterwards it is inconclusive.
         """
-        judge, whole = self.judge, self.searched or self.matrix
-        if judge is None or judge.matrix != whole or judge.told != len(self.results):
-            judge = Judge(whole, self.results)
+        judge = self.judge or Judge(self.searched or self.matrix, self.results)
         costs = block_seconds(self.matrix, Forecast(self.matrix.timeout_s, self.latest))
         state = self.status.state
         found = judge.judgement(
@@ -126,6 +124,28 @@ class RunData:
         """The rows of `trials` of one condition and arm."""
         names = (condition.profile.name, condition.workload.name, arm.name)
         return self._cells.get(names, self.trials[:0])
+
+
+class Reading:
+    """What was read of a run folder so far, for those who look again and again while a lab writes to it."""
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._judge = run, Judge(run.matrix)
+        self._results: dict[int, Result] = {}  # by their numbers
+
+    def read(self) -> int:
+        """Read on, and return how many attempts were new. Raises as `Run` does."""
+        new = dict(self._run.each_numbered(self._results))
+        self._judge.tell(new.values())
+        self._results = dict(sorted((self._results | new).items()))
+        return len(new)
+
+    @property
+    def data(self) -> RunData:
+        """The run as far as it was read, to be used before reading on."""
+        run, results = self._run, tuple(self._results.values())
+        matrix, searched = measured_of(self._judge.matrix, results)
+        return RunData(run.id, matrix, results, run.environment, run.status, self._judge, searched)
 
 
 def measured_of(matrix: Matrix, results: Iterable[Result]) -> tuple[Matrix, Matrix | None]:

@@ -7,8 +7,8 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def write_whole(path: Path, content: str | bytes) -> Path:
 
     A Ctrl-C waits for the end of it: one that comes while the file is opened would leave it open, and its draft behind.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.{os.getpid()}")  # see remove_drafts
     with held_back():
         try:
             with draft.open("wb") as file:
@@ -50,6 +50,13 @@ def write_whole(path: Path, content: str | bytes) -> Path:
             raise
         sync_folder(path.parent)
     return path
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove files that this process has not written whole, for the end of it."""
+    for draft in folder.glob(f".*.{os.getpid()}"):
+        with suppress(OSError):
+            draft.unlink()
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -87,6 +94,48 @@ def take_lock(path: Path, tries: int = LOCK_TRIES) -> int | None:
             return lock
     os.close(lock)
     return None
+
+
+class Claim:
+    """The lock at a path, for one who may have it: until no `keeps` is open any more, or until `drop`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._keepers = path, 0
+        self.descriptor: int | None = None  # while a process lives that inherits it, nobody else gets the lock
+
+    def take(self) -> bool:
+        """Whether it is ours now."""
+        if self.descriptor is None:
+            self.descriptor = take_lock(self._path)
+        return self.descriptor is not None
+
+    @contextmanager
+    def keeps(self) -> Iterator[bool]:
+        """Inside, it is ours if nobody else has it."""
+        is_ours = self.take()
+        self._keepers += 1
+        try:
+            yield is_ours
+        finally:
+            self._keepers -= 1
+            if not self._keepers:
+                self.drop()
+
+    def drop(self) -> None:
+        """Let others have it."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether somebody has it, be it us."""
+        if self.descriptor is not None:
+            return True
+        lock = take_lock(self._path, tries=1)
+        if lock is not None:
+            os.close(lock)
+        return lock is None
 
 
 def newest_folders(reports: Path) -> list[Path]:

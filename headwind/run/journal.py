@@ -15,12 +15,11 @@ A reader may look at any time, also while the lab writes.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -77,10 +76,11 @@ class ResumeRefused(UsageError):
 class Run:
     """One run on disk: everybody may read it, one lab at a time may write it, from as many threads as it likes."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection, lock: int | None) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
+        self.claim = disk.Claim(folder / LOCK)
         self._connection = connection
-        self._lock = lock
+        self._records = False  # whether results may be written
         self._writing = threading.Lock()  # SQLite lets threads read together; those that write take turns
 
     @classmethod
@@ -91,14 +91,15 @@ class Run:
         """
         with _told(reports, "cannot make a run folder here"):
             folder = disk.new_folder(reports)
-            run = cls(folder, _connect(folder / JOURNAL), None)
+            run = cls(folder, _connect(folder / JOURNAL))
             run.write(MATRIX_AS_GIVEN, matrix.source)
             run.write(MATRIX_RESOLVED, disk.object_text(codec.matrix_to_json(matrix)))
             run.write(ENVIRONMENT, disk.object_text(environment))
             run._connection.execute("PRAGMA journal_mode = WAL")
             run._connection.executescript(_SCHEMA)
             run._connection.execute("INSERT INTO run VALUES (?, '', ?, NULL)", (State.RUNNING, time.time()))
-            run._claim()
+            run.claim.take()
+            run._begin()
             disk.sync_folder(reports)
         return run
 
@@ -111,7 +112,7 @@ class Run:
                     raise NoRunFolder(f"{folder}: {loss} (there is no {name}); give a folder such as reports/<run-id>")
         with _told(folder, DAMAGED):
             address = f"{(folder / JOURNAL).resolve().as_uri()}?mode=rw"
-            run = cls(folder, _connect(address, uri=True), None)
+            run = cls(folder, _connect(address, uri=True))
             try:
                 run._check_version()
             except BaseException:
@@ -129,34 +130,39 @@ class Run:
         self._connection.execute("SELECT 1 FROM run, attempts LIMIT 1").fetchone()
 
     @contextmanager
+    def claimed(self) -> Iterator[Run]:
+        """Inside, no other lab can have the folder, also after a `recording` in it. Raises ResumeRefused."""
+        with self.claim.keeps() as is_ours:
+            if not is_ours:
+                raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
+            yield self
+
+    @contextmanager
     def recording(self) -> Iterator[Run]:
         """Inside, this Run may write; how the run ended is noted on the way out.
 
         Raises ResumeRefused when another lab is at it. Of a run that goes on, call `check_resumable` first.
         """
-        self._claim()
-        try:
-            yield self
-        except (KeyboardInterrupt, SystemExit):
-            self.finish(State.INTERRUPTED, "stopped by the user")
-            raise
-        except BaseException as error:
-            self.finish(State.FAILED, str(error) or type(error).__name__)
-            raise
-        else:
-            self.finish(State.FINISHED)
+        with self.claimed():
+            self._begin()
+            try:
+                yield self
+            except (KeyboardInterrupt, SystemExit):
+                self._finish(State.INTERRUPTED, "stopped by the user")
+                raise
+            except BaseException as error:
+                self._finish(State.FAILED, str(error) or type(error).__name__)
+                raise
+            else:
+                self._finish(State.FINISHED)
 
-    def _claim(self) -> None:
-        """Become the one that writes."""
-        if self._lock is None:
-            self._lock = disk.take_lock(self.folder / LOCK)
-        if self._lock is None:
-            raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
+    def _begin(self) -> None:
         with _told(self.folder, UNWRITABLE):
             # FULL: each commit ends with an fsync of the write-ahead log; NORMAL leaves that to checkpoints.
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("UPDATE run SET state = ?, reason = '', ended = NULL", (State.RUNNING,))
             self._connection.execute("UPDATE attempts SET complete = 1")  # what had begun is over: its lab is gone
+        self._records = True
 
     def __enter__(self) -> Self:
         return self
@@ -167,12 +173,7 @@ class Run:
     def close(self) -> None:
         """Let go of the journal and of the lock. A run that was not finished then reads as interrupted."""
         self._connection.close()
-        self._unlock()
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self.claim.drop()
 
     @property
     def id(self) -> str:
@@ -210,13 +211,8 @@ class Run:
 
     @property
     def is_live(self) -> bool:
-        """Whether a lab, this one or another, may still write to the run."""
-        if self._lock is not None:
-            return True
-        lock = disk.take_lock(self.folder / LOCK, tries=1)
-        if lock is not None:
-            os.close(lock)
-        return lock is None
+        """Whether a lab, this one or another, may still add results to the run."""
+        return self._records or (self.claim.descriptor is None and self.claim.is_taken)
 
     def begin(self, trial: Trial, attempt: int) -> None:
         """Note that an attempt starts. If nothing follows, it reads as a lab error: the lab was killed in it.
@@ -236,7 +232,7 @@ class Run:
         row = codec.result_to_json(result)
         samples = zlib.compress(json.dumps(dict(result.samples)).encode(), COMPRESSION)
         with _told(self.folder, UNWRITABLE), self._writing:
-            if self._lock is None:
+            if not self._records:
                 raise JournalError(f"{self.folder}: this run is open for reading; results are kept inside `recording`")
             # One statement, so one transaction: a Ctrl-C comes before it or after it.
             written = self._connection.execute(
@@ -263,6 +259,18 @@ class Run:
                 unpacked = json.loads(zlib.decompress(packed)) if packed else {}
                 yield codec.result_from_json(row, unpacked)
 
+    def each_numbered(self, known: Collection[int] = ()) -> Iterator[tuple[int, Result]]:
+        """What `results` gives but the `known` ones, each with its number: attempts are numbered as they begin."""
+        with _told(self.folder, DAMAGED):
+            rows = self._connection.execute(
+                "SELECT sequence FROM attempts WHERE complete OR NOT ? ORDER BY sequence", (self.is_live,)
+            )
+            for number in [number for (number,) in rows if number not in known]:
+                (row,) = self._connection.execute(
+                    "SELECT record FROM attempts WHERE sequence = ?", (number,)
+                ).fetchone()
+                yield number, codec.result_from_json(row, {})
+
     def attempts(self, trial: Trial) -> int:
         """How many attempts at a trial are on record, which is the number of the next one."""
         with _told(self.folder, DAMAGED):
@@ -281,18 +289,18 @@ class Run:
             rows = self._connection.execute("SELECT trial, outcome, max(attempt) FROM attempts GROUP BY trial")
             return {trial: Outcome(outcome) for trial, outcome, _ in rows}
 
-    def finish(self, state: State, reason: str = "") -> None:
-        """Note how the run ended, and let other labs have it. The Run still reads."""
+    def _finish(self, state: State, reason: str = "") -> None:
+        """Note how the run ended; it records no more, and still reads."""
+        self._records = False
         with _told(self.folder, UNWRITABLE), self._writing:
             self._connection.execute("UPDATE run SET state = ?, reason = ?, ended = ?", (state, reason, time.time()))
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file is then whole without its log
-            self._unlock()
 
     def check_resumable(
         self, matrix: Matrix, images: Mapping[str, str], engine: str, host: Mapping[str, Any] | None = None
     ) -> None:
         """Raise ResumeRefused, naming every difference, unless this run can be gone on with as it began."""
-        if self._lock is None and self.is_live:
+        if not self._records and self.is_live:
             raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
         changes = [f"matrix: {line}" for line in differences(self._json(MATRIX_RESOLVED), codec.matrix_to_json(matrix))]
         changes += setup_differences(self.environment, images, engine, host or {})

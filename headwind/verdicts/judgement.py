@@ -125,7 +125,6 @@ class Judge:
 
     def __init__(self, matrix: Matrix, results: Iterable[Result] = ()) -> None:
         self.matrix = matrix
-        self.told = 0  # results
         self._rows: dict[str, dict[int, dict[Arm, Result]]] = {}  # by condition id and block, the latest of each arm
         self._counted = Counter[str]()  # by condition id: blocks of which all is known, from the first on without a gap
         self._looks: list[str] = []  # the condition of each of them, as they came to count
@@ -145,7 +144,6 @@ class Judge:
             row[result.trial.arm] = result
             self._count(block)
             self._cells.pop(block.condition.id, None)
-            self.told += 1
 
     def _count(self, block: Block) -> None:
         """Count the blocks of its condition that may be looked at now, which one that must run again holds back."""

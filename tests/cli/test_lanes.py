@@ -18,7 +18,7 @@ from headwind.model import Outcome
 from headwind.run.codec import State
 from headwind.run.journal import Run
 from headwind.testbed import testbed as testbeds
-from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed, no_redrawing
+from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
 
 MATRIX = """
 protocols: [h1, h2, h3]
@@ -80,8 +80,8 @@ def folder_of(reports: Path) -> Path:
 def test_three_lanes_run_the_trials_that_one_runs(beds: Beds, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "many").mkdir()
-    assert run_lab(beds, tmp_path / "one", redrawing=no_redrawing) == 0
-    assert run_lab(beds, tmp_path / "many", "--lanes", "3", redrawing=no_redrawing) == 0
+    assert run_lab(beds, tmp_path / "one") == 0
+    assert run_lab(beds, tmp_path / "many", "--lanes", "3") == 0
     found = {}
     for name in ("one", "many"):
         with Run.open(folder_of(tmp_path / name)) as run:
@@ -97,7 +97,7 @@ def test_three_lanes_run_the_trials_that_one_runs(beds: Beds, tmp_path: Path) ->
 
 def test_a_lane_that_breaks_is_built_again_and_all_trials_are_there(beds: Beds, tmp_path: Path) -> None:
     beds.sabotage[2] = Sabotage(dies="server", at=[1])
-    assert run_lab(beds, tmp_path, "--lanes", "3", redrawing=no_redrawing) == 0
+    assert run_lab(beds, tmp_path, "--lanes", "3") == 0
     with Run.open(folder_of(tmp_path)) as run:
         results, testbeds = run.results(), run.environment["testbeds"]
     outcomes = Counter(result.outcome for result in results)

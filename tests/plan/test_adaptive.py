@@ -14,7 +14,7 @@ from headwind.clock import Clock
 from headwind.model import Trial, slowed
 from headwind.run.codec import State
 from headwind.run.journal import Run
-from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed, no_redrawing
+from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
 
 MATRIX = """
 protocols: [h1, h2, h3]
@@ -45,7 +45,7 @@ class Lab:
     def run(self, *arguments: str) -> int:
         """Run it, and return the exit code."""
         clock = Clock(lambda: self.world.clock_s, self.world.wait)
-        means = fake_means(lambda: fake_testbed(self.world, clock), clock=clock, redrawing=no_redrawing)
+        means = fake_means(lambda: fake_testbed(self.world, clock), clock=clock)
         return lab.main(["run", str(self.matrix), "--reports", str(self.folder / "reports"), *arguments], means)
 
     @property

@@ -20,7 +20,6 @@ from pyarrow import parquet
 from client.h2load import Output, interpret
 from headwind.errors import HeadwindError, UsageError
 from headwind.model import Outcome, Result
-from headwind.report import redrawing
 from headwind.report.files import several_path, write_files, write_page
 from headwind.report.verdicts import Word
 from headwind.run.journal import JOURNAL, JournalError, Run
@@ -92,11 +91,6 @@ def test_junit_is_written_on_request_and_kept_up_to_date_from_then_on(run: Run) 
     (run.folder / "junit.xml").write_text("of an earlier time")
     write_files(run)
     assert (run.folder / "junit.xml").read_text().startswith("<?xml")
-
-
-def test_during_a_run_only_the_page_is_drawn(run: Run) -> None:
-    redrawing(run)()
-    assert names(run.folder) == {"report.html"} | OWN
 
 
 # requests.parquet

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,14 +48,13 @@ from headwind.report.why import whys
 from headwind.run.codec import State, matrix_to_json
 from headwind.run.data import RunData
 from headwind.verdicts.findings import FALSE_SHARE, metrics_of
-from headwind.verdicts.judgement import Judge, Line
+from headwind.verdicts.judgement import Line
 from impair.profile import Direction
 
 if TYPE_CHECKING:
     from headwind.run.journal import Run
 
 REPORT = "report.html"
-REDRAW_SHARE = 0.05  # of the time of a run that goes into drawing the report, at most
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
 MANY_CONDITIONS = 12  # from there on the comparisons can be filtered
 NAMED_TRIALS = 12  # of a notice; the others are counted
@@ -67,24 +66,6 @@ def write_report(run: Run, data: RunData | None = None) -> Path:
     `data` is what the folder holds, where it has been read already.
     """
     return run.write(REPORT, render(data or RunData.of(run), time.time()))
-
-
-def redrawing(run: Run, judge: Judge | None = None) -> Callable[[], None]:
-    """A function to be called after every block: it draws the report again. `judge` is told all that the run records.
-
-    Of an adaptive run, whose blocks may be many and short, it skips some: drawing may take REDRAW_SHARE of the time.
-    """
-    due_s, share = 0.0, REDRAW_SHARE if run.matrix.repeat.is_adaptive else math.inf
-
-    def redraw() -> None:
-        nonlocal due_s
-        start = time.perf_counter()
-        if start >= due_s:
-            write_report(run, RunData.of(run, judge))
-            end = time.perf_counter()
-            due_s = end + (end - start) / share
-
-    return redraw
 
 
 @dataclass(frozen=True, slots=True)

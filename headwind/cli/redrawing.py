@@ -1,0 +1,171 @@
+"""Draws the report while a run goes on: in a niced process that gets a small share of the time, beside the lab.
+
+    python -m headwind.cli.redrawing RUN        what the lab starts once the first block is over
+
+The process reads the run folder as `lab.py report` does and remembers what it has read. Its errors are for the lab to
+report; they end nothing. It inherits the lock of the folder, so that no other lab can have that while it may write
+there, and it ends when its standard input does: at the end of the run, and when the lab dies.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from headwind.clock import CLOCK, Clock
+from headwind.errors import HeadwindError
+from headwind.run.disk import remove_drafts
+
+if TYPE_CHECKING:
+    from headwind.run.journal import Run
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = (sys.executable, "-W", "ignore", "-m", "headwind.cli.redrawing")
+SHARE = 0.05  # of the time that goes into drawing, at most
+SHORTEST_PAUSE_S = 1.0
+NICENESS = 19  # what measures comes first; the lab does not count niced work as contention
+END_S = 5.0  # how long the process may take to end
+
+
+class Redrawing:
+    """`with Redrawing(run, say) as redraw`: call it after each block. The process has ended on the way out.
+
+    Nothing is raised: the first error goes to `say`, and stays in `trouble`.
+    """
+
+    def __init__(self, run: Run, say: Callable[[str], None], program: Sequence[str] = PROGRAM) -> None:
+        self._run, self._say, self._program = run, say, program
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output = b""
+        self.trouble = ""
+
+    def __call__(self) -> None:
+        """A block is over: draw from now on, and report what went wrong meanwhile."""
+        if self._process is None and not self.trouble:
+            self._start()
+        self._look()
+
+    @property
+    def process(self) -> int | None:
+        """The number of the process, once there is one."""
+        return self._process.pid if self._process else None
+
+    def _start(self) -> None:
+        lock = self._run.claim.descriptor
+        try:
+            self._process = subprocess.Popen(
+                [*self._program, str(self._run.folder.resolve())], cwd=ROOT, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=() if lock is None else (lock,),
+                process_group=0,  # Ctrl-C is for the lab
+            )  # fmt: skip
+        except OSError as error:
+            self._report(str(error))
+        else:
+            assert self._process.stdout
+            os.set_blocking(self._process.stdout.fileno(), False)
+
+    def _look(self) -> None:
+        """Report an error of the process, or that it is gone."""
+        if self._process is None:
+            return
+        status = self._process.poll()
+        assert self._process.stdout
+        self._output += self._process.stdout.read() or b""
+        lines = self._output.decode(errors="replace").strip().splitlines()
+        if status is not None:
+            self._report(lines[-1] if lines else f"the process that draws it ended with status {status}")
+        elif b"\n" in self._output:
+            self._report(lines[0])
+
+    def _report(self, why: str) -> None:
+        if not self.trouble:
+            self.trouble = f"the report was not kept up to date during the run: {why}"
+            self._say(f"{self.trouble} (the run goes on)")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin
+        assert process.stdout
+        process.stdin.close()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+
+def keep_drawing(
+    draw: Callable[[], bool], say: Callable[[str], None], clock: Clock = CLOCK, began_s: float = 0.0
+) -> None:
+    """Draw again and again, at most SHARE of the time: after t seconds of work comes a pause of t / SHARE.
+
+    `draw` returns whether anything was new. Each error is reported once. `began_s` is when the work for the first
+    drawing began, by the clock.
+    """
+    reported = set[str]()
+    start = began_s
+    while True:
+        try:
+            was_new = draw()
+        except Exception as error:  # noqa: BLE001 - the run goes on whatever it is
+            kind = "" if isinstance(error, HeadwindError) else f"{type(error).__name__}: "
+            was_new, text = True, " ".join(f"{kind}{error}".split())
+            if text not in reported:
+                reported.add(text)
+                say(text)
+        took_s = clock.monotonic() - start
+        clock.sleep(max(SHORTEST_PAUSE_S, took_s / SHARE if was_new else 0.0))
+        start = clock.monotonic()
+
+
+def main(folder: Path) -> None:
+    """Draw the report of a run folder until standard input ends."""
+    began_s = time.monotonic()
+    os.nice(NICENESS)
+    threading.Thread(target=_end_with_the_lab, args=(folder,), daemon=True).start()
+    from headwind.report.html.page import write_report
+    from headwind.run.data import Reading
+    from headwind.run.journal import Run
+
+    with Run.open(folder) as run:
+        reading = Reading(run)
+
+        def draw() -> bool:
+            is_new = reading.read() > 0
+            if is_new:
+                write_report(run, reading.data)
+            return is_new
+
+        def say(text: str) -> None:
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+
+        keep_drawing(draw, say, began_s=began_s)
+
+
+def _end_with_the_lab(folder: Path) -> None:
+    """Wait for the end of standard input, and end the process wherever it is; only its half of a file is removed."""
+    with suppress(OSError):
+        sys.stdin.buffer.read()
+    remove_drafts(folder)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
