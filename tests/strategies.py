@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from headwind.arm import PLAIN
+from headwind.matrix.reader import schema
 from headwind.model import Block, Check, Condition, Outcome, Proof, Result, Trial
 from headwind.workloads.h2load import H2load
 from impair.profile import (
@@ -26,6 +28,76 @@ from impair.profile import (
     Reorder,
     Slot,
 )
+
+# What may stand in a matrix: every key that the schema knows, values of every kind, and anything else.
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def _keys_in(schema: Any) -> set[str]:
+    """The names of all properties, at whatever depth."""
+    if isinstance(schema, list):
+        return {name for each in schema for name in _keys_in(each)}
+    if not isinstance(schema, dict):
+        return set()
+    own = schema.get("properties")
+    named = set(own) if isinstance(own, dict) else set()
+    return named | {name for each in schema.values() for name in _keys_in(each)}
+
+
+MATRIX_SCHEMA = schema()
+MATRIX_KEYS = sorted(_keys_in(MATRIX_SCHEMA))
+MATRIX_VALUES = ["h1", "h2", "h3", "h2-bbr", "cubic", "bbr", "normal", "100ms", "10ms", "1ns", "30%", "0%", "100%",
+                 "10mbit", "8bit", "0", "1", "3", "-1", "100", "2147483647", "true", "clean", "lte", "/", "<<", "~",
+                 "correlation", "downlink.loss", "both.delay", "uplink.rate", "15kB", "2h", "objects"]  # fmt: skip
+MATRIX_WORDS = st.sampled_from(MATRIX_KEYS + MATRIX_VALUES)
+TREES = st.recursive(
+    MATRIX_WORDS | ANY_TEXT | st.none() | st.booleans() | st.integers() | st.floats(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(MATRIX_WORDS | ANY_TEXT, inner, max_size=6),
+    max_leaves=20,
+)
+
+
+@st.composite
+def matrix_trees(draw: st.DrawFn) -> Any:
+    """A matrix as its schema describes it, keys and all, with something else here and there."""
+    return _mapping(draw, MATRIX_SCHEMA)
+
+
+def _node(draw: st.DrawFn, node: dict[str, Any]) -> Any:
+    if draw(st.integers(0, 30)) == 0:
+        return draw(TREES)
+    if "$ref" in node:
+        return _node(draw, MATRIX_SCHEMA["$defs"][node["$ref"].rpartition("/")[2]])
+    if node.keys() & {"properties", "additionalProperties", "patternProperties"}:
+        return _mapping(draw, node)
+    if kinds := node.get("anyOf") or node.get("oneOf"):
+        return _node(draw, draw(st.sampled_from(kinds)))
+    if node.get("type") == "array":
+        return [_node(draw, node.get("items", {})) for _ in range(draw(st.integers(0, 3)))]
+    return draw(st.sampled_from(_fitting(node)))
+
+
+def _fitting(node: dict[str, Any]) -> list[Any]:
+    """What the schema of a scalar allows."""
+    if "enum" in node or "const" in node:
+        return list(node.get("enum", [node.get("const")]))
+    if node.get("type") == "integer":
+        return [0, 1, 2, 3, 9, 12, 100]
+    return [value for value in MATRIX_VALUES if re.search(node.get("pattern", ""), value)] or MATRIX_VALUES
+
+
+def _mapping(draw: st.DrawFn, node: dict[str, Any]) -> dict[str, Any]:
+    found = {
+        name: _node(draw, each)
+        for name, each in node.get("properties", {}).items()
+        if draw(st.integers(0, 20) if name in node.get("required", []) else st.sampled_from([0, 0, 1]))
+    }
+    others = [node["additionalProperties"]] if isinstance(node.get("additionalProperties"), dict) else []
+    for each in [*others, *node.get("patternProperties", {}).values()]:
+        names = draw(st.lists(st.sampled_from(["clean", "h2-bbr", "lte"]), max_size=2))
+        found |= {name: _node(draw, each) for name in names}
+    return found
+
 
 # What a person can write: whole thousandths of a percent and whole microseconds.
 RATIOS = st.integers(0, 100_000).map(lambda thousandths: thousandths / 100_000)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from headwind.arm import Arm
 from headwind.matrix.mistakes import Slip, unknown
-from headwind.matrix.sweep import DIRECTIONS, MOST_STEPS, SWEPT, Expanded
+from headwind.matrix.sweep import DIRECTIONS, MOST_STEPS, SWEPT, Expanded, spaced
 from headwind.matrix.sweep import expand as sweeps
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Written
@@ -45,16 +45,13 @@ class Wanted:
 
     crossover: tuple[str, str]
     along: str
-    low: float
-    high: float
-    steps: int  # values
+    values: tuple[float, ...]
 
     def to_model(self, arms: Mapping[str, Arm], conditions: tuple[Condition, ...]) -> Search:
         """`conditions` are those of the values, in their order."""
         new, base = (arms[name] for name in self.crossover)
-        step = (self.high - self.low) / (self.steps - 1)
-        points = tuple((self.low + step * index, condition.id) for index, condition in enumerate(conditions))
-        return Search(new, base, self.along, points)
+        points = zip(self.values, (condition.id for condition in conditions), strict=True)
+        return Search(new, base, self.along, tuple(points))
 
 
 def _as_it_is(value: Any) -> Any:
@@ -80,14 +77,21 @@ def as_sweep(tree: Mapping[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
         slips += wrong.slips
     if wanted is None or slips:
         return rest, slips
-    (name, profile), *_ = tree["profiles"].items()
-    direction, _, key = wanted.along.partition(".")
-    if taken := _taken(profile, direction, key):
-        mistake = Mistake(f"the search gives {quoted(key)} its values", "leave it out here")
-        return rest, [Slip(("profiles", name, *taken), mistake, at_key=True)]
-    swept = {"from": written["from"], "to": written["to"], "steps": str(wanted.steps)}
-    profile = {**profile, direction: {**profile.get(direction, {}), key: swept}}
-    return {**rest, "profiles": {name: profile}, "find": wanted}, []
+    profiles = tree.get("profiles")
+    for name, profile in profiles.items() if isinstance(profiles, dict) else ():
+        direction, _, key = wanted.along.partition(".")
+        if taken := _taken(profile, direction, key):
+            mistake = Mistake(f"the search gives {quoted(key)} its values", "leave it out here")
+            return rest, [Slip(("profiles", name, *taken), mistake, at_key=True)]
+        swept = {"from": written["from"], "to": written["to"], "steps": str(len(wanted.values))}
+        rest["profiles"] = {name: _with(profile, direction, key, swept)}
+    return {**rest, "find": wanted}, []
+
+
+def _with(profile: Any, direction: str, key: str, swept: Mapping[str, str]) -> Any:
+    """The profile with these values under a key; as it is if it, or its direction, is no mapping: that is refused."""
+    own = profile.get(direction, {}) if isinstance(profile, dict) else None
+    return {**profile, direction: {**own, key: swept}} if isinstance(own, dict) else profile
 
 
 def expand(tree: Mapping[str, Any]) -> Expanded:
@@ -170,7 +174,11 @@ def _wanted(written: Mapping[str, Any]) -> Wanted:
         raise _Wrong([Slip(("find", "within"), Mistake(message, hint))])
     pair = written.get("crossover")
     names = (pair[0], pair[1]) if isinstance(pair, list) and len(pair) == 2 else ("", "")
-    return Wanted(names, along, float(found["from"]), float(found["to"]), steps)
+    try:
+        texts = spaced(unit, written["from"], written["to"], steps)
+    except Mistake as mistake:
+        raise _Wrong([Slip(("find", "within" if "within" in written else "to"), mistake)]) from None
+    return Wanted(names, along, tuple(float(unit.parse(text)) for text in texts))
 
 
 def searched_slips(
@@ -194,7 +202,7 @@ def searched_slips(
 def _taken(profile: Any, direction: str, key: str) -> tuple[str, ...] | None:
     """Where the profile says the number itself, if it does: there, in `both`, or in one of both."""
     if not isinstance(profile, dict):
-        return ()
+        return None
     if "library" in profile:
         return ("library",)
     meeting = DIRECTIONS if direction == "both" else (direction, "both")

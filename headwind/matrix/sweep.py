@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from headwind.matrix.mistakes import Slip, Slips
@@ -21,7 +22,9 @@ SWEPT: Mapping[str, Unit] = {
 DIRECTIONS = ("uplink", "downlink", "both")
 MOST_STEPS = 50
 RANGE = frozenset({"from", "to", "steps"})
-_DIGITS = Decimal("0.000001")  # of a value in its unit: enough for any step, and short to read
+# Values that the lab itself chooses are multiples of these, in SI units, so that netem takes them as they are: it keeps
+# times in ns and rates in bytes/s. A share has a resolution of 1 / (2^32 - 1); this is its next coarser power of ten.
+_GRID = {TIME.what: Decimal("1e-9"), RATIO.what: Decimal("1e-8"), RATE.what: Decimal(8)}
 
 Path = tuple[str | int, ...]
 
@@ -106,7 +109,7 @@ def _without(keys: Mapping[str, Any], key: str) -> dict[str, Any]:
 def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
     """The texts of a sweep's values, and the place of each in its list. Raises Slips."""
     if isinstance(written, dict):
-        return [(None, text) for text in _spaced(SWEPT[key], written)]
+        return [(None, text) for text in _range(SWEPT[key], written)]
     if not 2 <= len(written) <= MOST_STEPS:
         hint = "a single one needs no list" if len(written) == 1 else f"a sweep has 2 to {MOST_STEPS}"
         raise Slips([Slip((), Mistake(f"this list has {len(written)} values", hint))])
@@ -125,8 +128,8 @@ def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
     return list(enumerate(written))
 
 
-def _spaced(unit: Unit, written: Mapping[str, Any]) -> list[str]:
-    """Evenly spaced values, in the unit in which the end is written. Raises Slips."""
+def _range(unit: Unit, written: Mapping[str, Any]) -> list[str]:
+    """Evenly spaced values. Raises Slips."""
     slips = [Slip((name,), Mistake(f"unknown key {quoted(name)}", "a range has from, to and steps"), at_key=True)
              for name in written if name not in RANGE]  # fmt: skip
     slips += [Slip((), Mistake(f"`{name}` is missing", "such as {from: 0%, to: 10%, steps: 5}"))
@@ -141,10 +144,26 @@ def _spaced(unit: Unit, written: Mapping[str, Any]) -> list[str]:
         slips.append(Slip(("to",), Mistake(f"{quoted(written['to'])} is not above {quoted(written['from'])}")))
     if slips:
         raise Slips(slips)
-    suffix = written["to"].lstrip("0123456789.")
-    first, last, steps = parsed["from"] / unit.factors[suffix], parsed["to"] / unit.factors[suffix], parsed["steps"]
-    between = [first + (last - first) * step / (steps - 1) for step in range(steps)]
-    return [f"{value.quantize(_DIGITS).normalize():f}{suffix}" for value in between]
+    try:
+        return spaced(unit, written["from"], written["to"], parsed["steps"])
+    except Mistake as mistake:
+        raise Slips([Slip(("steps",), mistake)]) from None
+
+
+def spaced(unit: Unit, first: str, last: str, steps: int) -> list[str]:
+    """The ends as they are written and evenly spaced values between them, which netem takes. Raises Mistake.
+
+    They are in the unit of the last, or in bits, since fractions of a `mibit` are long.
+    """
+    low, high, grid = unit.parse(first), unit.parse(last), _GRID[unit.what]
+    suffix = last.lstrip("0123456789.")
+    suffix = "bit" if suffix.removesuffix("bit").endswith("i") else suffix
+    inner = [round((low + (high - low) * step / (steps - 1)) / grid) * grid for step in range(1, steps - 1)]
+    values = [low, *inner, high]
+    if any(one >= other for one, other in pairwise(values)):
+        message = f"{steps} values from {quoted(first)} to {quoted(last)} are closer together than netem tells apart"
+        raise Mistake(message, "fewer values, or ends that are further apart")
+    return [first, *(f"{(value / unit.factors[suffix]).normalize():f}{suffix}" for value in inner), last]
 
 
 def _name(found: Expanded) -> None:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from headwind.errors import UsageError
 from headwind.matrix.complaint import excerpt
-from headwind.matrix.direction import Keys
 from headwind.matrix.reader import LARGEST_BYTES, MatrixError, load_matrix
-from tests.matrix_files import DEFAULT, MINIMAL, NAMED, ROOT, manual_example, models, refusal
+from tests.matrix_files import DEFAULT, MINIMAL, NAMED, ROOT, manual_example, manual_examples, refusal
+from tests.strategies import ANY_TEXT, MATRIX_KEYS, MATRIX_WORDS, TREES, matrix_trees
 
 GOLDEN = ROOT / "tests" / "golden" / "matrix"
 
@@ -223,7 +223,13 @@ def matrix_or_complaint(data: bytes, folder: Path) -> None:
 
 
 many = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+COMPLETE = [
+    manual_example(),
+    next(text for text in manual_examples() if "\nfind:" in text),
+    next(text for text in manual_examples() if "\narms:" in text),
+]
 
 
 @many
@@ -232,23 +238,37 @@ def test_any_bytes(here: Path, data: bytes) -> None:
     matrix_or_complaint(data, here)
 
 
-KEYS = sorted({name for model in models(Keys) for name in model.model_fields})
-VALUES = ["h1", "h2", "h3", "cubic", "bbr", "normal", "100ms", "10ms", "1ns", "30%", "0%", "100%", "10mbit", "8bit",
-          "0", "1", "3", "-1", "100", "2147483647", "true", "clean", "/", "<<", "~", "correlation"]  # fmt: skip
-WORDS = st.sampled_from(KEYS + VALUES)
-TREES = st.recursive(
-    WORDS | ANY_TEXT | st.none() | st.booleans() | st.integers() | st.floats(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS | ANY_TEXT, inner, max_size=6),
-    max_leaves=20,
-)
-
-
 @many
-@given(st.dictionaries(WORDS | ANY_TEXT, TREES, max_size=9))
+@given(st.dictionaries(MATRIX_WORDS | ANY_TEXT, TREES, max_size=9))
 @example({"profiles": {"downlink": {"downlink": {"dellay": 1}}}})
 @example({"profiles": {"profiles": 1}, "conditions": [[[]], {"profiles": [{}]}]})
 def test_any_tree(here: Path, tree: Any) -> None:
     matrix_or_complaint(yaml.safe_dump(tree, allow_unicode=True).encode(), here)
+
+
+@many
+@given(matrix_trees())
+def test_any_mixture_of_all_keys(here: Path, tree: Any) -> None:
+    matrix_or_complaint(yaml.safe_dump(tree, allow_unicode=True).encode(), here)
+
+
+def test_the_fuzz_has_the_keys_of_every_level() -> None:
+    wanted = {"protocols", "find", "along", "crossover", "within", "from", "to", "steps", "gemodel", "p13", "size",
+              "session", "unmeasured", "budget", "library", "again"}  # fmt: skip
+    assert wanted <= set(MATRIX_KEYS)
+
+
+@pytest.mark.parametrize("profiles", ["", "{}", "3", "[far]", "{far: 3}", "{far: [1]}", "{far: {downlink: 3}}",
+                                      "{far: {downlink: [loss]}}", "{far: {both: lte, downlink: {}}}"])  # fmt: skip
+@pytest.mark.parametrize("along", ["downlink.loss", "both.delay"])
+def test_a_search_over_no_network_is_explained(here: Path, profiles: str, along: str) -> None:
+    network = f"profiles: {profiles}\n" if profiles else ""
+    error = refusal(
+        f"protocols: [h2, h3]\nfind: {{crossover: [h3, h2], along: {along}, from: 0{'%' if 'loss' in along else 'ms'}, "
+        f"to: 10{'%' if 'loss' in along else 'ms'}}}\n{network}workloads: {{page: {{requests: 10, connections: 2}}}}\n",
+        here,
+    )
+    assert [complaint for complaint in error.complaints if "profiles" in complaint.source + complaint.message]
 
 
 def places(tree: Any) -> list[tuple[Any, Any]]:
@@ -260,9 +280,13 @@ def places(tree: Any) -> list[tuple[Any, Any]]:
 @many
 @given(st.data())
 def test_any_value_in_any_place_of_a_large_matrix(here: Path, data: st.DataObject) -> None:
-    tree = copy.deepcopy(yaml.load(manual_example(), yaml.BaseLoader))  # noqa: S506 - text only
+    text = data.draw(st.sampled_from(COMPLETE))
+    tree = copy.deepcopy(yaml.load(text, yaml.BaseLoader))  # noqa: S506 - text only
     container, key = data.draw(st.sampled_from(places(tree)))
-    container[key] = data.draw(TREES)
+    if data.draw(st.booleans()):
+        container[key] = data.draw(TREES)
+    else:
+        del container[key]
     matrix_or_complaint(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False).encode(), here)
 
 

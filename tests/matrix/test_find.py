@@ -49,6 +49,17 @@ def test_without_a_width_it_is_a_tenth_and_any_unit_of_the_key_will_do(tmp_path:
     assert [round(value, 6) for value, _ in matrix.find.points] == [round(0.01 + 0.005 * step, 6) for step in range(21)]
 
 
+def test_a_search_over_rates_has_values_that_netem_takes(tmp_path: Path) -> None:
+    matrix = searched(
+        tmp_path, "downlink.loss, from: 0%, to: 10%, within: 1%", "both.rate, from: 1mbit, to: 10mbit, within: 1.3mbit"
+    )
+    assert matrix.find is not None
+    assert len(matrix.find.points) == 15
+    for condition, (value, _) in zip(matrix.conditions, matrix.find.points, strict=True):
+        assert condition.profile.downlink.rate is not None
+        assert condition.profile.downlink.rate.rate_bps == value
+
+
 def test_a_search_is_kept_with_the_run(tmp_path: Path) -> None:
     matrix = searched(tmp_path)
     assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))) == replace(matrix, source="", path="")

@@ -11,6 +11,7 @@ import yaml
 from headwind.matrix.reader import MatrixError, load_matrix, profiles_refused, schema
 from headwind.model import Matrix
 from headwind.report.sweeps import sweeps_of
+from impair.options import Options
 
 MATRIX = """
 protocols: [h2, h3]
@@ -92,6 +93,57 @@ def test_a_mistake_is_shown_where_it_is(old: str, new: str, said: list[str], tmp
     found = complaints(old, new, tmp_path)
     for each in said:
         assert each in found
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ("rate: {from: 1mbit, to: 10mbit, steps: 4}", ["1mbit", "4mbit", "7mbit", "10mbit"]),
+        ("rate: {from: 1mbit, to: 2mbit, steps: 4}", ["1mbit", "1.333336mbit", "1.666664mbit", "2mbit"]),
+        ("rate: {from: 8bit, to: 0.104kbit, steps: 3}", ["8bit", "0.056kbit", "0.104kbit"]),
+        ("rate: {from: 1kibit, to: 1mibit, steps: 3}", ["1kibit", "524800bit", "1mibit"]),
+        ("delay: {from: 0ns, to: 10ns, steps: 4}", ["0ns", "3ns", "7ns", "10ns"]),
+        ("delay: {from: 10ms, to: 0.1s, steps: 3}", ["10ms", "0.055s", "0.1s"]),
+        ("loss: {from: 0%, to: 1%, steps: 4}", ["0%", "0.333333%", "0.666667%", "1%"]),
+    ],
+)
+def test_values_that_the_lab_chooses_are_rounded_to_what_netem_keeps(
+    written: str, names: list[str], tmp_path: Path
+) -> None:
+    matrix = load(MATRIX.replace("delay: {from: 0ms, to: 200ms, steps: 5}", written), tmp_path)
+    assert [condition.profile.name for condition in matrix.conditions[4:]] == [f"far {name}" for name in names]
+
+
+@pytest.mark.parametrize(("along", "low", "high"), [("rate", "1mbit", "10mbit"), ("delay", "0ns", "1us"),
+                                                    ("loss", "0%", "1%"), ("duplicate", "0%", "0.01%")])  # fmt: skip
+@pytest.mark.parametrize("steps", range(2, 51))
+def test_any_number_of_steps_is_taken_as_it_is(along: str, low: str, high: str, steps: int, tmp_path: Path) -> None:
+    text = MATRIX.replace(
+        "delay: {from: 0ms, to: 200ms, steps: 5}", f"{along}: {{from: {low}, to: {high}, steps: {steps}}}"
+    )
+    links = [condition.profile.downlink for condition in load(text, tmp_path).conditions[4:]]
+    assert len(set(links)) == steps
+    for link in links:
+        again = Options.of(link, seed=None).link()
+        assert getattr(again.delay, "delay_s", 0) == getattr(link.delay, "delay_s", 0)
+        assert again.rate == link.rate
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("rate: {from: 1000001bit, to: 2mbit, steps: 3}", "1000001 bit/s is not a whole number of bytes/s"),
+        ("rate: {from: 1mbit, to: 2000001bit, steps: 3}", "2000001 bit/s is not a whole number of bytes/s"),
+        ("rate: [1mbit, 1000001bit]", "1000001 bit/s is not a whole number of bytes/s"),
+        ("loss: {from: 0%, to: 0.00000001%, steps: 2}", "below netem's resolution"),
+        ("rate: {from: 8bit, to: 80bit, steps: 20}", "closer together than netem tells apart"),
+        ("rate: {from: 1bit, to: 99999999999999999999999999tbit, steps: 3}", "is not a whole number of bytes/s"),
+    ],
+)
+def test_what_the_user_wrote_is_never_rounded(written: str, said: str, tmp_path: Path) -> None:
+    found = complaints("delay: {from: 0ms, to: 200ms, steps: 5}", written, tmp_path)
+    assert said in found
+    assert "matrix.yaml:6:" in found
 
 
 def test_a_mistake_beside_the_sweep_is_said_once(tmp_path: Path) -> None:
