@@ -45,6 +45,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MATRIX = """\
 title: A/A and positive control, run {seed}
 protocols: [h2]
+lanes: 1
 timeout: 60s
 repeat: {{min: 9, max: {most}, budget: {budget}}}
 seed: {seed}

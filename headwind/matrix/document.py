@@ -28,7 +28,7 @@ from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, whole
 from headwind.matrix.workload import WorkloadKeys, of_its_kind
 from headwind.metric import Use, Workload
-from headwind.model import Condition, Matrix
+from headwind.model import AUTO, Condition, Matrix
 from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
 from headwind.workloads import KEYS, KINDS, PLAIN
 from impair.profile import Direction
@@ -82,7 +82,9 @@ class MatrixKeys(Keys):
         "blocks per condition, each runs every protocol once: a number, or bounds within which the data decide",
         RepeatKeys(),
     )
-    lanes: values.Lanes = key("testbeds that measure side by side: so many, or `auto` as the host has room for", 1)
+    lanes: values.Lanes = key(
+        "testbeds that measure side by side, at most; `auto`: as many as the host has room for", AUTO, "auto"
+    )
     seed: Annotated[int, whole(0, LARGEST_SEED)] = key("decides the order of trials and netem's random numbers", 1)
     profiles: dict[values.Name, ProfileKeys] = key("networks by name", minProperties=1, additionalProperties=False)
     workloads: dict[values.Name, AnyWorkloadKeys] = key(

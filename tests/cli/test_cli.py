@@ -23,6 +23,7 @@ protocols: [h1, h3]
 repeat: 2
 profiles: {clean: {}, loss: {downlink: {loss: 20%}}}
 workloads: {page: {requests: 10, connections: 2}}
+lanes: 1
 """
 
 

@@ -27,6 +27,7 @@ profiles:
   loss: {downlink: {loss: 20%}}
 workloads:
   small: {requests: 500, connections: 5, streams: 5}
+lanes: 1
 """
 TRIALS = 12
 

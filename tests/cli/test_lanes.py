@@ -30,6 +30,7 @@ profiles:
   c: {downlink: {loss: 40%}}
 workloads:
   small: {requests: 300, connections: 5, streams: 5}
+lanes: 1
 """
 TRIALS = 36
 TRIAL_S = 0.02  # so long that lanes meet

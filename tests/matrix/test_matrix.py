@@ -46,6 +46,7 @@ def test_every_shipped_matrix_is_valid(file: Path) -> None:
     assert matrix.title
     assert matrix.source == file.read_text()
     assert matrix.path == str(file)
+    assert matrix.lanes == AUTO
 
 
 @pytest.mark.parametrize(("file", "requests"), [("matrix.yaml", 1000), ("experiments/nginx_quic.yaml", 10_000)])
@@ -292,7 +293,9 @@ def test_a_misspelt_setting_is_refused_with_what_is_near(tmp_path: Path) -> None
     assert "as-shipped" in complaint.hint
 
 
-@pytest.mark.parametrize(("written", "lanes"), [("", 1), ("lanes: 4\n", 4), ("lanes: auto\n", AUTO)])
+@pytest.mark.parametrize(
+    ("written", "lanes"), [("", AUTO), ("lanes: 1\n", 1), ("lanes: 4\n", 4), ("lanes: auto\n", AUTO)]
+)
 def test_lanes_are_a_number_or_left_to_the_host(written: str, lanes: int, tmp_path: Path) -> None:
     assert load(written + MINIMAL, tmp_path).lanes == lanes
 

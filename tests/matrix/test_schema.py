@@ -102,8 +102,8 @@ def test_a_default_that_an_editor_shows_is_the_one_that_holds(tmp_path: Path) ->
     full["workloads"]["w"] = filled("H2loadKeys", requests=1, connections=1)
     assert len(full) > len(bare)
     first, second = load(yaml.safe_dump(bare), tmp_path), load(yaml.safe_dump(full), tmp_path)
-    assert (first.conditions, first.congestion, first.repeat, first.seed, first.timeout_s) == (
-        second.conditions, second.congestion, second.repeat, second.seed, second.timeout_s,
+    assert (first.conditions, first.congestion, first.repeat, first.seed, first.timeout_s, first.lanes) == (
+        second.conditions, second.congestion, second.repeat, second.seed, second.timeout_s, second.lanes,
     )  # fmt: skip
 
 

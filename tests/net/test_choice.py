@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.timeout(300, func_only=True), pytest.mark.labs]  # the
 ROOT = Path(__file__).resolve().parent.parent.parent
 MATRIX = """
 protocols: [h1]
+lanes: 1
 repeat: 1
 profiles:
   bad: {both: {delay: 5ms}, downlink: {corrupt: 5%}}

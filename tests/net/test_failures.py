@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # 200 responses of 612 bytes at 400 kbit/s: a trial of more than three seconds, whatever the machine.
 MATRIX = """
 protocols: [h2]
+lanes: 1
 timeout: 30s
 repeat: {trials}
 profiles:

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.timeout(900, func_only=True)  # the first test may have
 
 SHORT = """
 protocols: [h1, h3]
+lanes: 1
 timeout: 20s
 repeat: 1
 profiles:

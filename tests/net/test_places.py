@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 NOBODY = 54_321  # a user that no host has
 MATRIX = """
 protocols: [h2]
+lanes: 1
 repeat: 1
 profiles:
   far: {both: {delay: 5ms}}

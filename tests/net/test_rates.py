@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 ASKED = Link(rate=Rate(100_000_000))
 MATRIX = """
 protocols: [h2]
+lanes: 1
 profiles:
   clean: {}
   fast: {both: {rate: 10gbit}}

@@ -1,0 +1,92 @@
+"""Which of some words a text is most likely a misspelling of: case, order of words, plural, one slip of a finger."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
+
+LONGEST_WORD = 64  # above it no misspelling is looked for: a comparison costs the product of the lengths
+MOST_COMPARED = 100  # words, letter by letter; slips of one finger are found among any number
+SHORTEST_START = 3  # letters that may stand for the word that begins with them
+_ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a key further right than the one above
+
+
+def form(text: str) -> str:
+    """What is left of a text without case, separators, plural and the order of its words."""
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return " ".join(sorted(word.removesuffix("s") if len(word) > 2 else word for word in words))  # noqa: PLR2004
+
+
+def nearest(text: str, allowed: Sequence[str]) -> str:
+    """The allowed word that the text is most likely a misspelling of; empty when none is near."""
+    if not text or len(text) > LONGEST_WORD:
+        return ""
+    words = _Words.of(tuple(allowed))
+    if same := words.by_form.get(form(text)):
+        return same
+    if near := words.one_slip_away(text.casefold()):
+        return near
+    folded = {word.casefold(): word for word in allowed[:MOST_COMPARED]}
+    if close := get_close_matches(text.casefold(), folded, n=1):
+        return folded[close[0]]
+    beginning = [word for start, word in folded.items() if start.startswith(text.casefold())]
+    return beginning[0] if len(beginning) == 1 and len(text) >= SHORTEST_START else ""
+
+
+class _Words:
+    """Words by their form, and by what is left of them when one letter is missing."""
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self.by_form = {form(word): word for word in reversed(allowed) if form(word)}
+        self._short = defaultdict[str, list[str]](list)
+        for word in allowed:
+            for left in _without_a_letter(word.casefold()[:LONGEST_WORD]):
+                self._short[left].append(word)
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(allowed: tuple[str, ...]) -> _Words:
+        """Made once: a file with many mistakes asks for each of them."""
+        return _Words(allowed)
+
+    def one_slip_away(self, text: str) -> str:
+        """The word that differs by one letter too many, one missing, one other or two that changed places."""
+        found = dict.fromkeys(word for left in _without_a_letter(text) for word in self._short.get(left, ()))
+        near = [word for word in list(found)[:MOST_COMPARED] if _is_one_slip(text, word.casefold())]
+        return min(near, key=lambda word: _unlikeness(text, word.casefold()), default="")
+
+
+def _without_a_letter(word: str) -> Iterator[str]:
+    yield word
+    for index in range(len(word)):
+        yield word[:index] + word[index + 1 :]
+
+
+def _is_one_slip(text: str, word: str) -> bool:
+    if len(text) != len(word):
+        return len(min(text, word, key=len)) > 0
+    differing = [index for index in range(len(text)) if text[index] != word[index]]
+    if len(differing) == 2:  # noqa: PLR2004
+        one, other = differing
+        return (text[one], text[other]) == (word[other], word[one])
+    return len(differing) <= 1 and len(text) > 1
+
+
+def _unlikeness(text: str, word: str) -> float:
+    """Among words that are one slip away: less for a key that lies beside the right one."""
+    other = [(one, two) for one, two in zip(text, word, strict=False) if one != two]
+    is_other_key = len(text) == len(word) and len(other) == 1
+    far = (0.0 if _beside(*other[0]) else 2.0) if is_other_key else 1.0
+    return far - SequenceMatcher(None, text, word).ratio()
+
+
+def _beside(one: str, other: str) -> bool:
+    """Whether two keys of a QWERTY keyboard touch."""
+    places = [
+        (index + row / 2, row) for letter in (one, other) for row, keys in enumerate(_ROWS)
+        if (index := keys.find(letter)) >= 0
+    ]  # fmt: skip
+    return len(places) == 2 and abs(places[0][0] - places[1][0]) <= 1 and abs(places[0][1] - places[1][1]) <= 1  # noqa: PLR2004
