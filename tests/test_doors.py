@@ -168,7 +168,7 @@ def test_pure_modules_do_no_input_or_output(module: str) -> None:
 # proven, brought up, tried, judged and shown. (Files that lie beside the rooms are for all that come after them.)
 ROOMS = (
     "settings", "metric", "arm", "model", "errors", "observed", "format", "clock", "stops", "matrix", "workloads",
-    "proof", "testbed", "trial", "verdicts", "plan", "cluster", "run", "report", "cli",
+    "proof", "testbed", "trial", "verdicts", "plan", "run", "cluster", "report", "cli",
 )  # fmt: skip
 # What a matrix may name is one list, and lies there; an arm may override the keys of each.
 LISTS_OF_KINDS = {("headwind.matrix.document", "workloads"), ("headwind.matrix.arms", "workloads")}

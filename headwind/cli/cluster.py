@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +43,11 @@ def bench_far(
     from headwind.testbed.docker import ROOT
     from headwind.trial.lanes import Lanes
 
-    with Link(address, patience_s) as link:
+    with ExitStack() as lanes_up:
+        link = Link(address, patience_s)
         hosts, refused = link.hosts(matrix.lanes)
         taken, unlike = admitted(hosts, code_digest(ROOT), earlier.environment if earlier else None)
-        up = _opened(link, taken, matrix, engine, refused := {**refused, **unlike})
+        up = _opened(lanes_up, link, taken, matrix, engine, refused := {**refused, **unlike})
         for name, reason in refused.items():
             say(f"without {name}: {reason}")
         if not up:
@@ -61,9 +62,13 @@ def bench_far(
 
 
 def _opened(
-    link: Link, hosts: list[Host], matrix: Matrix, engine: str, refused: dict[str, str]
+    lanes_up: ExitStack, link: Link, hosts: list[Host], matrix: Matrix, engine: str, refused: dict[str, str]
 ) -> list[tuple[FarLane, Host]]:
-    """The first lane of each host, up; what does not come up, or has another engine than the first, is refused."""
+    """The first lane of each host, up until `lanes_up` is closed.
+
+    A host is refused, and its lane closed, if the lane does not come up, has another engine than the first, or cannot
+    do what the matrix asks.
+    """
     from headwind.cluster.far_lane import FarLane
     from headwind.plan.arms import refuse
     from headwind.plan.capacity import check_capacity
@@ -73,13 +78,14 @@ def _opened(
     for number, host in enumerate(hosts, start=1):
         lane = FarLane(link, host.name, _numbered(order, number, engine), engine=engine, settings=matrix.settings,
                        number=number)  # fmt: skip
+        lanes_up.callback(lane.close)
         try:
-            opened = lane.open()
+            refuse(matrix, lane.open().refused)
+            check_capacity(matrix, lane.facts["ceiling"], ())
         except HeadwindError as error:
+            lane.close()
             refused[host.name] = str(error)
             continue
-        refuse(matrix, opened.refused)
-        check_capacity(matrix, lane.facts["ceiling"], ())
         engine = lane.engine  # never mixed
         up.append((lane, host))
     return up

@@ -47,7 +47,7 @@ class FarLane(AnyLane):
             raise self._lost
         if self.opened is None:
             self.check_stop()
-            opened: Opened = self._ask(Asked.OPEN)
+            opened = self._lane_there(Asked.OPEN)
             self.opened, self.engine, self.lives = opened, opened.engine, self._named(opened.lives)
         return self.opened
 
@@ -62,7 +62,9 @@ class FarLane(AnyLane):
 
     def _attempt(self, trial: Trial, attempt: int) -> Result:
         try:
-            result: Result = self._ask(Asked.ATTEMPT, trial=trial, attempt=attempt)
+            result = self._ask(Asked.ATTEMPT, trial=trial, attempt=attempt).result
+            if result is None:
+                raise HeadwindError(f"{self.host}: its answer has no result")
             if result.place.testbed != self.place.testbed:  # it was built again after a long silence
                 self.opened = None
                 self.open()
@@ -74,14 +76,14 @@ class FarLane(AnyLane):
         """There, where the host is still heard of."""
         if self.opened and not self._lost:
             with suppress(HeadwindError):
-                self.lives = self._named(self._ask(Asked.LOOK_AGAIN, GOODBYE_S).lives)
+                self.lives = self._named(self._lane_there(Asked.LOOK_AGAIN, GOODBYE_S).lives)
 
     def drop(self, why: str) -> None:
         """There. A station that is not heard of does so by itself, in time."""
         opened, self.opened = self.opened, None
         if opened and not self._lost:
             with suppress(HeadwindError):
-                self.lives = self._named(self._ask(Asked.DROP, GOODBYE_S, lambda: None, why=why).lives)
+                self.lives = self._named(self._lane_there(Asked.DROP, GOODBYE_S, lambda: None, why=why).lives)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -96,13 +98,19 @@ class FarLane(AnyLane):
     def _named(self, lives: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [{"host": self.host, **life} for life in lives]
 
+    def _lane_there(self, *asked: Any, **more: Any) -> Opened:
+        opened = self._ask(*asked, **more).opened
+        if opened is None:
+            raise HeadwindError(f"{self.host}: its answer has no lane")
+        return opened
+
     def _ask(
         self,
         asked: Asked,
         patience_s: float | None = None,
         check_stop: Callable[[], None] | None = None,
         **more: Any,
-    ) -> Any:
+    ) -> Answer:
         call = Call(uuid.uuid4().hex, asked, replace(self.order, engine=self.engine), **more)
         try:
             answer = self.line.ask(self.host, call, check_stop or self.check_stop, patience_s)
@@ -113,4 +121,4 @@ class FarLane(AnyLane):
             raise AgentDied(answer.text)
         if answer.kind is not Kind.DONE:
             raise HeadwindError(f"{self.host}: {answer.text}")
-        return answer.value
+        return answer

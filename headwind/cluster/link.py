@@ -1,28 +1,30 @@
 """The only file that touches dask.distributed: links to stations through a scheduler, and serving as one.
 
-Calls are short: a station begins with one and is then asked again and again whether it is done. So no task is lost with
-a connection, a worker or a scheduler; only patience ends.
+Questions and answers are JSON text that the scheduler passes on (its operation `proxy`); no task is submitted, because
+the result or error of a task is a pickle, and a run does not unpickle what a worker sends. Calls are short: a station
+begins with one and is then asked again and again whether it is done. So nothing is lost with a connection, a worker or
+a scheduler; only patience ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import pickle
 import tempfile
-import threading
 import time
-import uuid
-from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from headwind.cluster.messages import Answer, Call, Host, Kind
+from headwind.cluster.messages import Answer, Call, Host, Kind, Question, from_text, to_text
 from headwind.errors import HeadwindError, UsageError
 from headwind.trial.lane import HostLost
 
 if TYPE_CHECKING:
     from headwind.cluster.station import Station
+
+T = TypeVar("T")
 
 PATIENCE_S = 90.0  # a station that answers nothing for so long is lost; longer than station.BUSY_S
 WAIT_S = 2.0  # how long a station waits for the end of a call before it says "not yet"
@@ -30,6 +32,7 @@ REPLY_S = 10.0  # how long beyond that an answer may take
 CONNECT_S = 10.0
 AGAIN_S = 1.0  # between two tries
 THREADS = 64  # of a worker: they only wait, the station works in its own
+OPERATION = "headwind"  # that a worker offers beside dask's own
 QUIET = {  # a worker must not disturb what it measures
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
@@ -37,85 +40,45 @@ QUIET = {  # a worker must not disturb what it measures
     "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",
 }
 
-_station: Station | None = None  # of this process, where it is a worker
+
+class NoAnswer(HeadwindError):
+    """The scheduler, a worker or the way to them is gone, or what answers is no worker of this lab."""
 
 
-def told(question: bytes) -> bytes:
-    """What this process's station says to a pickled Call, or to a number of lanes: an Answer or a Host, pickled."""
-    if _station is None:
-        raise RuntimeError("this worker was not started with `lab.py worker`")
-    asked: Call | int = pickle.loads(question)  # noqa: S301 - who may run programs here can run this one, too
-    return pickle.dumps(_station.host(asked) if isinstance(asked, int) else _station.hear(asked, WAIT_S))
-
-
-def _messenger() -> Callable[[bytes], bytes]:
-    """A function that is sent as it is, since it is in no module: the scheduler needs to know nothing of this lab."""
-
-    def tell(question: bytes) -> bytes:
-        from headwind.cluster import link  # noqa: PLW0406 - where it is called
-
-        return link.told(question)
-
-    return tell
+def answered(station: Station, question: str) -> str:
+    """The station's answer to a Question: an Answer or a Host, as text."""
+    asked = from_text(Question, question)
+    return to_text(station.host(asked.lanes) if asked.call is None else station.hear(asked.call, WAIT_S))
 
 
 class Link:
-    """`with Link(address) as link`: the stations that a scheduler knows, by name. Any thread may ask."""
+    """The stations that a scheduler knows, by name. Any thread may ask; nothing is open between two questions."""
 
     def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
+        """Raises UsageError if no scheduler answers, or the extra is not installed."""
         self._address, self._patience_s = address, patience_s
-        self._guard = threading.Lock()
-        self._client: Any = None  # distributed.Client
-
-    def __enter__(self) -> Self:
-        """Raises UsageError where no scheduler answers, or the extra is not installed."""
+        _unpickle_nothing()
         try:
-            self._connected()
-        except (OSError, TimeoutError, ValueError) as error:
+            asyncio.run(self._workers())
+        except NoAnswer as error:
             raise UsageError(
-                f"--cluster {self._address}: no scheduler answers there ({error}); start one with "
+                f"--cluster {address}: no scheduler answers there ({error}); start one with "
                 "`.venv/bin/dask scheduler`, and `lab.py worker ADDRESS` on each machine"
             ) from error
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._guard:
-            self._disconnect()
-
-    def _connected(self) -> Any:
-        """The client, made anew where it has lost the scheduler. Raises OSError or TimeoutError."""
-        distributed = _distributed()
-        with self._guard:
-            if self._client is not None and self._client.status != "running":
-                self._disconnect()
-            if self._client is None:
-                self._client = distributed.Client(self._address, timeout=CONNECT_S, set_as_default=False)
-            return self._client
-
-    def _disconnect(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            with suppress(Exception):
-                client.close(timeout=1)
 
     def hosts(self, lanes: int) -> tuple[list[Host], dict[str, str]]:
         """Every station that answers, in the order of their names, and why others do not.
 
-        `lanes` are asked for (model.AUTO: they decide).
+        `lanes` are asked for (model.AUTO: they decide). Raises NoAnswer if the scheduler is gone.
         """
         found: list[Host] = []
         silent: dict[str, str] = {}
-        for name in sorted(self._workers()):
+        for name in sorted(asyncio.run(self._workers())):
             try:
-                found.append(self._once(name, lanes))
-            except Exception as error:  # noqa: BLE001 - a worker may be anything; it is named, and done without
-                silent[name] = f"it does not answer as a worker of this lab: {str(error) or type(error).__name__}"
+                found.append(self._once(name, Question(lanes=lanes), Host))
+            except NoAnswer as error:
+                silent[name] = f"it does not answer as a worker of this lab: {error}"
         return found, silent
-
-    def _workers(self) -> dict[str, str]:
-        """Name -> address."""
-        workers = self._connected().scheduler_info()["workers"]
-        return {str(worker["name"]): address for address, worker in workers.items()}
 
     def ask(self, host: str, call: Call, check_stop: Callable[[], None], patience_s: float | None = None) -> Answer:
         """The call's last answer. Raises HostLost after patience_s without any, and what check_stop raises."""
@@ -124,9 +87,9 @@ class Link:
         while True:
             check_stop()
             try:
-                answer: Answer = self._once(host, call)
-            except _lost() as error:
-                trouble = str(error) or type(error).__name__
+                answer = self._once(host, Question(call), Answer)
+            except NoAnswer as error:
+                trouble = str(error)
             else:
                 if answer.kind is not Kind.BUSY:
                     heard = time.monotonic()
@@ -138,39 +101,87 @@ class Link:
             if trouble:
                 time.sleep(AGAIN_S)
 
-    def _once(self, host: str, question: Call | int) -> Any:
-        address = self._workers().get(host)
-        if address is None:
-            raise OSError("the scheduler knows no such worker now")
-        future = self._connected().submit(
-            _messenger(), pickle.dumps(question), key=f"headwind-{uuid.uuid4().hex}", workers=[address],
-            allow_other_workers=False, pure=False,
-        )  # fmt: skip
+    def _once(self, host: str, question: Question, kind: type[T]) -> T:
+        text = asyncio.run(self._asked(host, to_text(question)))
         try:
-            return pickle.loads(future.result(timeout=WAIT_S + REPLY_S))  # noqa: S301 - from our own station
-        finally:
-            future.release()
+            return from_text(kind, text)
+        except Exception as error:
+            raise NoAnswer(f"its answer cannot be read: {error}") from error
+
+    async def _workers(self) -> dict[str, str]:
+        """Name -> address."""
+        async with _scheduler(self._address) as scheduler:
+            return _names(await scheduler.identity())
+
+    async def _asked(self, host: str, question: str) -> str:
+        async with _scheduler(self._address) as scheduler:
+            address = _names(await scheduler.identity()).get(host)
+            if address is None:
+                raise NoAnswer("the scheduler knows no such worker now")
+            text = await scheduler.proxy(worker=address, msg={"op": OPERATION, "question": question})
+            if not isinstance(text, str):
+                raise NoAnswer("its answer is no text")
+            return text
+
+
+@asynccontextmanager
+async def _scheduler(address: str) -> AsyncIterator[Any]:
+    """The scheduler's operations, for one question. Raises NoAnswer for everything that goes wrong inside."""
+    distributed = _distributed()
+    try:
+        security = distributed.Security().get_connection_args("client")
+        async with (
+            asyncio.timeout(CONNECT_S + WAIT_S + REPLY_S),
+            distributed.rpc(address, deserialize=False, timeout=CONNECT_S, connection_args=security) as scheduler,
+        ):
+            yield scheduler
+    except Exception as error:  # a worker may be anything; it is named, and done without
+        raise error if isinstance(error, NoAnswer) else NoAnswer(str(error) or type(error).__name__) from error
+
+
+def _names(identity: Any) -> dict[str, str]:
+    return {str(worker["name"]): str(address) for address, worker in identity["workers"].items()}
+
+
+def _unpickle_nothing() -> None:
+    """From now on this process unpickles nothing that dask receives.
+
+    Even a comm with `deserialize=False` unpickles what a message says is a pickle (distributed/protocol/core.py,
+    `__Pickled__`), and a scheduler passes on what a worker made it unpickle.
+    """
+    _distributed().protocol.pickle.loads = _refuse
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise NoAnswer("it sent a pickle, which may run anything: it is not read")
 
 
 def serve(address: str, name: str, station: Station, say: Callable[[str], None]) -> None:
-    """Be a worker of the scheduler at `address` until interrupted; where it is gone, until it is back."""
-    global _station  # noqa: PLW0603 - a worker runs functions, which find their station only so
+    """Be a worker of the scheduler at `address` until interrupted; while it is gone, wait for it to be back."""
     distributed = _distributed()
-    _station = station
-    with tempfile.TemporaryDirectory(prefix="headwind-worker-") as folder:
-        asyncio.run(_serve(distributed, address, name, folder, station, say))
+    with tempfile.TemporaryDirectory(prefix="headwind-worker-") as folder, ThreadPoolExecutor(THREADS) as threads:
+
+        async def operation(question: str) -> str:
+            return await asyncio.get_running_loop().run_in_executor(threads, answered, station, question)
+
+        def worker() -> Any:
+            made = distributed.Worker(
+                address, name=name, nthreads=1, memory_limit=0, local_directory=folder, death_timeout=CONNECT_S
+            )
+            made.handlers[OPERATION] = operation
+            return made
+
+        asyncio.run(_serve(worker, f"{name} serves {address}; Ctrl-C ends it", name, station, say))
 
 
 async def _serve(
-    distributed: Any, address: str, name: str, folder: str, station: Station, say: Callable[[str], None]
+    worker_made: Callable[[], Any], greeting: str, name: str, station: Station, say: Callable[[str], None]
 ) -> None:
     told = ""
     while True:
         try:
-            async with distributed.Worker(
-                address, name=name, nthreads=THREADS, memory_limit=0, local_directory=folder, death_timeout=CONNECT_S
-            ) as worker:
-                say(f"{name} serves {address}; Ctrl-C ends it")
+            async with worker_made() as worker:
+                say(greeting)
                 told = ""
                 while worker.status.name == "running":
                     await asyncio.sleep(AGAIN_S)
@@ -193,14 +204,5 @@ def _distributed() -> Any:
             "lanes on other machines need dask.distributed: .venv/bin/python -m pip install 'distributed>=2025.1'"
         ) from error
     dask.config.set(QUIET)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
     return distributed
-
-
-def _lost() -> tuple[type[Exception], ...]:
-    """What it looks like when a connection, a worker or the scheduler is gone."""
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-
-    return OSError, TimeoutError, asyncio.TimeoutError, CancelledError, KilledWorker, RuntimeError, HeadwindError

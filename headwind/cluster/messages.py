@@ -1,16 +1,39 @@
-"""What a run and the stations on other machines say to each other. Both sides run the same code: it is pickled."""
+"""The questions of a run and the answers of stations on other machines, as data classes and as JSON.
+
+Nothing is pickled: whoever reads a pickle runs what its writer wants.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from headwind.arm import Congestion
-from headwind.model import Trial
+from headwind.model import Result, Trial
+from headwind.run.codec import result_from_json, result_to_json, trial_from_json, trial_to_json
 from headwind.settings import Settings
 from impair.profile import Profile
+
+T = TypeVar("T")
+
+
+def _result_to_json(result: Result) -> dict[str, Any]:
+    return {"record": result_to_json(result), "samples": dict(result.samples)}
+
+
+def _result_from_json(data: Mapping[str, Any]) -> Result:
+    return result_from_json(data["record"], data["samples"])
+
+
+SentProfile = Annotated[Profile, PlainValidator(Profile.from_json), PlainSerializer(Profile.to_json)]
+SentTrial = Annotated[Trial, PlainValidator(trial_from_json), PlainSerializer(trial_to_json)]
+SentResult = Annotated[Result, PlainValidator(_result_from_json), PlainSerializer(_result_to_json)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +57,7 @@ class Order:
     timeout_s: float
     settings: Settings
     congestion: Congestion
-    profiles: tuple[Profile, ...]
+    profiles: tuple[SentProfile, ...]
     tcp: tuple[str, ...]  # further congestion controls of TCP that the run needs
 
 
@@ -54,9 +77,17 @@ class Call:
     id: str
     asked: Asked
     order: Order
-    trial: Trial | None = None
+    trial: SentTrial | None = None
     attempt: int = 0
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a station is asked: a call; or, without one, what machine it is, given the lanes that a run asks for."""
+
+    call: Call | None = None
+    lanes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +116,22 @@ class Answer:
     """What became of a call, so far."""
 
     kind: Kind
-    value: Any = None
+    opened: Opened | None = None
+    result: SentResult | None = None
     text: str = ""  # of an error, for people
+
+
+@cache
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def to_text(message: Question | Answer | Host) -> str:
+    """A message as JSON text. What is infinite stays so, which pydantic's own text would make null."""
+    return json.dumps(_adapter(type(message)).dump_python(message))
+
+
+def from_text(kind: type[T], text: str) -> T:
+    """What `to_text` was given. Raises KeyError, TypeError or ValueError for anything else."""
+    message: T = _adapter(kind).validate_python(json.loads(text))
+    return message

@@ -11,8 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as StillRunning
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,6 @@ from typing import Any
 
 from headwind.cluster.messages import Answer, Asked, Call, Host, Kind, Opened, Order
 from headwind.errors import HeadwindError
-from headwind.model import Result
 from headwind.plan.arms import refused
 from headwind.testbed.testbed import Testbed
 from headwind.trial.block import LAB_TROUBLE
@@ -51,7 +49,7 @@ class Station:
         self._lanes: dict[int, Lane] = {}
         self._lives: dict[int, list[dict[str, Any]]] = {}  # by lane, also of lanes that are gone
         self._ceiling: dict[str, Any] | None = None
-        self._calls: dict[int, tuple[str, Future[Any]]] = {}  # by lane: its last call
+        self._calls: dict[int, tuple[str, Future[Answer]]] = {}  # by lane: its last call
         self._guard = threading.Lock()
 
     def hear(self, call: Call, wait_s: float) -> Answer:
@@ -61,10 +59,10 @@ class Station:
                 return Answer(Kind.BUSY, text="it works for another run")
             self._heard = time.monotonic()
             future = self._begun(call)
-        try:
-            return Answer(Kind.DONE, future.result(wait_s))
-        except StillRunning:
+        if wait([future], wait_s).not_done:
             return Answer(Kind.NOT_YET)
+        try:
+            return future.result()
         except LAB_TROUBLE as error:
             return Answer(Kind.LAB_TROUBLE, text=str(error))
         except HeadwindError as error:
@@ -83,8 +81,8 @@ class Station:
         self._lives, self._calls = {}, {}
         return True
 
-    def _begun(self, call: Call) -> Future[Any]:
-        known, future = self._calls.get(call.order.number, ("", Future[Any]()))
+    def _begun(self, call: Call) -> Future[Answer]:
+        known, future = self._calls.get(call.order.number, ("", Future[Answer]()))
         if known == call.id:
             return future
         future = Future()
@@ -95,13 +93,13 @@ class Station:
         threading.Thread(target=self._do, args=(call, future), name=call.asked, daemon=True).start()
         return future
 
-    def _do(self, call: Call, future: Future[Any]) -> None:
+    def _do(self, call: Call, future: Future[Answer]) -> None:
         try:
             future.set_result(self._done(call))
         except BaseException as error:  # noqa: BLE001 - whoever asked is told
             future.set_exception(error)
 
-    def _done(self, call: Call) -> Opened | Result | None:
+    def _done(self, call: Call) -> Answer:
         number = call.order.number
         if call.asked is Asked.DROP:
             if lane := self._lanes.pop(number, None):
@@ -117,7 +115,7 @@ class Station:
             return self._opened(number, lane, refused(call.order.tcp, testbed))
         assert call.trial
         result = run_trial(testbed, call.trial, call.order.timeout_s, call.attempt, settings=call.order.settings)
-        return replace(result, place=lane.place)
+        return Answer(Kind.DONE, result=replace(result, place=lane.place))
 
     def _lane(self, order: Order) -> Lane:
         with self._guard:
@@ -130,12 +128,13 @@ class Station:
                 self._lanes[order.number] = lane
             return self._lanes[order.number]
 
-    def _opened(self, number: int, lane: Lane | None, lacks: dict[str, str] | None = None) -> Opened:
+    def _opened(self, number: int, lane: Lane | None, lacks: dict[str, str] | None = None) -> Answer:
         testbed = lane.testbed if lane else None
-        return Opened(
+        opened = Opened(
             lane.engine if lane else "", testbed.name if testbed else "", lane.facts if lane else {},
             list(self._lives.get(number, [])), lacks or {},
         )  # fmt: skip
+        return Answer(Kind.DONE, opened)
 
     def rest(self) -> None:
         """Take testbeds down that nobody has asked for in `idle_s`; called now and then."""

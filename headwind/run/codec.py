@@ -200,7 +200,7 @@ class StoredResult:
     place: Annotated[Place, Field(exclude_if=lambda place: place == NOWHERE)] = NOWHERE
 
 
-_MATRIX, _RESULT = TypeAdapter(StoredMatrix), TypeAdapter(StoredResult)
+_MATRIX, _TRIAL, _RESULT = TypeAdapter(StoredMatrix), TypeAdapter(StoredTrial), TypeAdapter(StoredResult)
 
 
 def _read(adapter: TypeAdapter[T], data: Mapping[str, Any]) -> T:
@@ -269,14 +269,32 @@ def fewest_trials(matrix: Matrix) -> int:
     return 1 if matrix.repeat.is_adaptive else planned_trials(matrix)
 
 
+def _stored_trial(trial: Trial) -> StoredTrial:
+    block = trial.block
+    return StoredTrial(block.condition, block.index, block.order, dict(block.seeds), trial.position, trial.arm)
+
+
+def _trial(stored: StoredTrial) -> Trial:
+    return Trial(Block(stored.condition, stored.block, stored.order, stored.seeds), stored.position, stored.protocol)
+
+
+def trial_to_json(trial: Trial) -> dict[str, Any]:
+    """A trial with its whole block, as a JSON object."""
+    written: dict[str, Any] = _TRIAL.dump_python(_stored_trial(trial), mode="json")
+    return written
+
+
+def trial_from_json(data: Mapping[str, Any]) -> Trial:
+    """What `trial_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
+    return _trial(_read(_TRIAL, data))
+
+
 def result_to_json(result: Result) -> str:
     """Everything of a result but its samples, as JSON text."""
-    trial, block = result.trial, result.trial.block
     stored = StoredResult(
-        StoredTrial(block.condition, block.index, block.order, dict(block.seeds), trial.position, trial.arm),
-        result.outcome, result.reason, dict(result.metrics), result.proof.checks, dict(result.proof.counters),
-        result.proof.warnings, result.command, dict(result.phases_s), result.attempt, result.started_at,
-        result.place,
+        _stored_trial(result.trial), result.outcome, result.reason, dict(result.metrics), result.proof.checks,
+        dict(result.proof.counters), result.proof.warnings, result.command, dict(result.phases_s), result.attempt,
+        result.started_at, result.place,
     )  # fmt: skip
     # pydantic's own text would have null for what is infinite.
     return dumps(_RESULT.dump_python(stored))
@@ -296,7 +314,7 @@ def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
             "requests than the arm's (an earlier version did that): measure again"
         )
     return Result(
-        Trial(Block(trial.condition, trial.block, trial.order, trial.seeds), trial.position, trial.protocol),
-        stored.outcome, stored.reason, stored.metrics, Proof(stored.checks, stored.counters, stored.warnings), samples,
-        stored.command, stored.phases_s, stored.attempt, stored.started_at, stored.place,
+        _trial(stored.trial), stored.outcome, stored.reason, stored.metrics,
+        Proof(stored.checks, stored.counters, stored.warnings), samples, stored.command, stored.phases_s,
+        stored.attempt, stored.started_at, stored.place,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,13 +14,13 @@ import pytest
 from headwind.arm import H1, H2, Congestion
 from headwind.cluster.admission import admitted
 from headwind.cluster.far_lane import FarLane
-from headwind.cluster.messages import Answer, Asked, Call, Host, Kind, Order
+from headwind.cluster.messages import Answer, Asked, Call, Host, Kind, Order, Question, from_text, to_text
 from headwind.cluster.station import Station
 from headwind.errors import HeadwindError
 from headwind.model import Block, Condition, Matrix, Outcome, Place, Repetition, Result, Trial
 from headwind.plan.schedule import plan_blocks
 from headwind.plan.scheduler import Scheduler
-from headwind.settings import UNBOUND
+from headwind.settings import UNBOUND, Settings, Windows
 from headwind.testbed import testbed as testbeds
 from headwind.trial.block import Task
 from headwind.trial.lane import HostLost
@@ -78,13 +79,14 @@ class Bed:
     runs: int = 0
     up_now: int = 0
     gate: threading.Event = field(default_factory=threading.Event)
+    do_run: Callable[..., object] | None = None  # instead of the client's own
 
     @contextmanager
     def up(self, order: Order) -> Iterator[testbeds.Testbed]:
         assert order.engine in ("auto", "fake")
         self.up_now += 1
         with fake_testbed(World(self.sabotage)) as bed:
-            run = bed.client.do_run  # type: ignore[attr-defined]
+            run = self.do_run or bed.client.do_run  # type: ignore[attr-defined]
 
             def counted(**asked: object) -> object:
                 self.runs += 1
@@ -120,6 +122,15 @@ def attempt(name: str, number: int = 0, order: Order = ORDER) -> Call:
     return Call(name, Asked.ATTEMPT, order, block().trials()[0], number)
 
 
+def result_of(answer: Answer) -> Result:
+    assert answer.result
+    return answer.result
+
+
+def outcome(answer: Answer) -> Outcome:
+    return result_of(answer).outcome
+
+
 def test_a_call_that_is_asked_twice_is_done_once_and_its_answer_kept(station: Station, bed: Bed) -> None:
     bed.gate.clear()
     assert station.hear(attempt("1"), 0.05).kind is Kind.NOT_YET
@@ -127,10 +138,10 @@ def test_a_call_that_is_asked_twice_is_done_once_and_its_answer_kept(station: St
     bed.gate.set()
     first, again = station.hear(attempt("1"), 10), station.hear(attempt("1"), 10)
     assert first.kind is Kind.DONE
-    assert first.value == again.value
-    assert first.value.outcome is Outcome.OK
+    assert first == again
+    assert outcome(first) is Outcome.OK
     assert bed.runs == 1
-    assert station.hear(attempt("2", 1), 10).value.attempt == 1
+    assert result_of(station.hear(attempt("2", 1), 10)).attempt == 1
     assert bed.runs == 2
 
 
@@ -143,7 +154,9 @@ def test_what_breaks_there_is_told_as_what_it_is(station: Station, bed: Bed) -> 
 
 def test_a_station_works_for_one_run_until_that_is_silent(station: Station, bed: Bed) -> None:
     other = replace(ORDER, run="another")
-    assert station.hear(Call("1", Asked.OPEN, ORDER), 10).value.engine == "fake"
+    opened = station.hear(Call("1", Asked.OPEN, ORDER), 10).opened
+    assert opened
+    assert opened.engine == "fake"
     assert station.hear(Call("2", Asked.OPEN, other), 10).kind is Kind.BUSY
     station.busy_s = 0.0
     assert station.hear(Call("2", Asked.OPEN, other), 10).kind is Kind.DONE
@@ -157,9 +170,9 @@ def test_testbeds_of_a_silent_run_go_and_come_again_with_its_next_trial(station:
     station.idle_s = 0.0
     station.rest()
     assert bed.up_now == 0
-    assert station.hear(attempt("1"), 10).value.outcome is Outcome.OK, "the last answer is still there"
+    assert outcome(station.hear(attempt("1"), 10)) is Outcome.OK, "the last answer is still there"
     assert bed.runs == 1
-    assert station.hear(attempt("2", 1), 10).value.outcome is Outcome.OK
+    assert outcome(station.hear(attempt("2", 1), 10)) is Outcome.OK
     assert bed.up_now == 1
 
 
@@ -276,8 +289,27 @@ def test_what_runs_on_another_host_takes_no_room_here_and_is_not_given_twice() -
     assert scheduler.next([], [first, second]) is None
 
 
-def test_a_task_is_what_it_was_after_its_way() -> None:
-    import pickle
+def test_what_is_sent_is_read_as_what_it_was(station: Station) -> None:
+    call = attempt("1", 3, replace(ORDER, settings=Settings(server=Windows.AS_SHIPPED)))
+    assert from_text(Question, to_text(Question(call))) == Question(call)
+    answer = station.hear(attempt("1"), 10)
+    answer = replace(answer, result=replace(result_of(answer), metrics={"total_s": math.inf}))
+    assert from_text(Answer, to_text(answer)) == answer
+    opened = station.hear(Call("2", Asked.OPEN, ORDER), 10)
+    assert from_text(Answer, to_text(opened)) == opened
+    assert from_text(Host, to_text(host("alpha"))) == host("alpha")
+    for odd in ("", "null", '{"kind": "done", "result": {}}', '{"kind": "done", "result": 7}', '{"kind": "undone"}'):
+        with pytest.raises((KeyError, TypeError, ValueError)):
+            from_text(Answer, odd)
 
-    task = Task(block(), {H1: 0})
-    assert pickle.loads(pickle.dumps(task)) == task  # noqa: S301 - our own
+
+def test_a_timeout_of_the_system_is_an_error_and_not_a_call_that_goes_on_for_ever(station: Station, bed: Bed) -> None:
+    """concurrent.futures raises the builtin TimeoutError as well, if a call has not ended yet."""
+
+    def slow(**_: object) -> object:
+        raise TimeoutError(110, "Connection timed out")
+
+    bed.do_run = slow
+    answer = station.hear(attempt("1"), 10)
+    assert answer.kind is Kind.ERROR
+    assert "Connection timed out" in answer.text
