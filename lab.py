@@ -189,6 +189,7 @@ def main(arguments: list[str], means: Means | None = None) -> int:
         print(f"lab.py: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
+        print(f"lab.py: {stops.sentence()}", file=sys.stderr)
         return 130
 
 

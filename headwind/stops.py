@@ -1,13 +1,24 @@
-"""Ctrl-C and its like: the first one ends what the program does, wherever it is; what must be whole is ended first."""
+"""Ctrl-C and its like: the first one ends what the program does, wherever it is; what must be whole is ended first.
+
+The program then cleans up. A stop that comes GIVE_UP_S after the first one ends it there and then.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
+GIVE_UP_S = 10.0  # from the first stop on, cleaning up has this time to itself
+GAVE_UP = """
+lab.py: gave up cleaning up; containers and networks may be left. This removes them:
+  .venv/bin/python lab.py down
+"""
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a polite kill, a closed terminal
 
 
@@ -16,6 +27,8 @@ class _Waiting:
 
     depth = 0  # of `held_back`
     came = False  # while it was held back
+    name = ""  # of the first stop
+    first_s = 0.0  # when that came, by the monotonic clock
 
 
 def listen() -> None:
@@ -26,13 +39,33 @@ def listen() -> None:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """The first of STOPS: stop where we are and clean up; further ones find us already doing so."""
-    del number, frame
+    """The first of STOPS: stop where we are and clean up."""
+    del frame
+    _Waiting.name, _Waiting.first_s = signal.Signals(number).name, time.monotonic()
     for each in STOPS:
-        signal.signal(each, signal.SIG_IGN)
+        signal.signal(each, _interrupt_again)
     _Waiting.came = bool(_Waiting.depth)
     if not _Waiting.came:
         raise KeyboardInterrupt
+
+
+def _interrupt_again(number: int, frame: FrameType | None) -> None:
+    """A further one finds the program cleaning up. Raises nothing: an exception would end that half-way."""
+    del number, frame
+    left_s = GIVE_UP_S - (time.monotonic() - _Waiting.first_s)
+    if left_s <= 0:
+        _give_up()
+    os.write(2, f"\nlab.py: cleaning up; in {left_s:.0f} s another Ctrl-C gives that up\n".encode())
+
+
+def _give_up() -> NoReturn:
+    os.write(2, GAVE_UP.encode())
+    os._exit(130)  # threads that wait for Docker would keep the program alive
+
+
+def sentence() -> str:
+    """What stopped the program, for people; true once everything is cleaned up."""
+    return f"stopped by {'Ctrl-C' if _Waiting.name == 'SIGINT' else _Waiting.name or 'Ctrl-C'}; nothing is left running"
 
 
 @contextmanager

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE
 from typing import IO, Any
 
 import pytest
@@ -91,7 +95,7 @@ def test_a_stop_outside_is_at_once_and_one_inside_waits_for_the_outermost_end() 
     with pytest.raises(KeyboardInterrupt):
         work()
     assert done == ["inner", "outer"]
-    assert {signal.getsignal(number) for number in stops.STOPS} == {signal.SIG_IGN}, "further ones change nothing"
+    press_ctrl_c()  # a further one changes nothing: it is cleaning up
 
 
 def test_another_thread_holds_nothing_back() -> None:
@@ -112,3 +116,42 @@ def test_another_thread_holds_nothing_back() -> None:
     finally:
         leave.set()
         thread.join()
+
+
+HANGING = """
+import sys, time
+from headwind import stops
+stops.GIVE_UP_S = float(sys.argv[1])
+stops.listen()
+try:
+    print("measuring", flush=True)
+    time.sleep(60)
+finally:
+    print("cleaning up", flush=True)
+    time.sleep(60)  # such as a Docker that does not answer
+"""
+
+
+def test_a_second_stop_after_a_while_gives_up_with_the_command_that_cleans_up() -> None:
+    with subprocess.Popen([sys.executable, "-c", HANGING, "0.5"], stdout=PIPE, stderr=PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "measuring\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "cleaning up\n"
+        time.sleep(0.6)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 130
+        assert process.stderr
+        assert process.stderr.read() == (
+            "\nlab.py: gave up cleaning up; containers and networks may be left. This removes them:\n"
+            "  .venv/bin/python lab.py down\n"
+        )
+
+
+def test_a_second_stop_at_once_says_when_another_one_gives_up(capfd: pytest.CaptureFixture[str]) -> None:
+    stops.listen()
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)
+    press_ctrl_c()
+    assert capfd.readouterr().err == "\nlab.py: cleaning up; in 10 s another Ctrl-C gives that up\n"
+    assert stops.sentence() == "stopped by SIGTERM; nothing is left running"

@@ -13,8 +13,7 @@ from headwind.errors import HeadwindError, UsageError
 
 if TYPE_CHECKING:
     from headwind.cli.means import Means
-    from headwind.cluster.far_lane import FarLane
-    from headwind.cluster.link import Link
+    from headwind.cluster.far_lane import FarLane, Line
     from headwind.cluster.messages import Host, Order
     from headwind.model import Matrix
     from headwind.run.journal import Run
@@ -62,7 +61,7 @@ def bench_far(
 
 
 def _opened(
-    lanes_up: ExitStack, link: Link, hosts: list[Host], matrix: Matrix, engine: str, refused: dict[str, str]
+    lanes_up: ExitStack, link: Line, hosts: list[Host], matrix: Matrix, engine: str, refused: dict[str, str]
 ) -> list[tuple[FarLane, Host]]:
     """The first lane of each host, up until `lanes_up` is closed.
 

@@ -106,7 +106,7 @@ class Link:
         try:
             return from_text(kind, text)
         except Exception as error:
-            raise NoAnswer(f"its answer cannot be read: {error}") from error
+            raise NoAnswer(f"its answer cannot be read: {str(error).partition(chr(10))[0]}") from error
 
     async def _workers(self) -> dict[str, str]:
         """Name -> address."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -33,7 +34,7 @@ def docker(
     """Run `docker ARGUMENTS` and return its standard output.
 
     `stream` gets every line as it comes, standard error too. A command that prints no line for `silence_s` is killed.
-    Raises DockerError when docker is missing or, with `check`, fails.
+    Raises DockerError when docker is missing, when it was killed and, with `check`, when it fails.
     """
     return _run(["docker", *arguments], check, stream, environment, silence_s)
 
@@ -65,6 +66,10 @@ def _run(
         except FileNotFoundError as error:
             raise DockerError(f"{command[0]} is not installed; `make lab-doctor` says how to get it") from error
         lines = _lines_of(process, stream, silence_s)
+        if silence_s and process.returncode == -signal.SIGKILL:
+            raise DockerError(
+                f"`{' '.join(command)}` printed nothing for {silence_s:g} s and was ended; does `docker info` answer?"
+            )
         complaints.seek(0)
         tail = [*lines, *complaints][-12:]
     if check and process.returncode:
@@ -86,15 +91,21 @@ def _lines_of(process: subprocess.Popen[str], stream: Say | None, silence_s: flo
                 if stream:
                     stream(line.rstrip())
         except BaseException:
-            process.kill()
+            _kill(process)
             raise
         finally:
             watchdog.cancel()
     return lines
 
 
+def _kill(process: subprocess.Popen[str]) -> None:
+    """With what it has started: Compose is a process of its own, and would keep the output open."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _kill_after(process: subprocess.Popen[str], silence_s: float | None) -> threading.Timer:
-    timer = threading.Timer(silence_s or 0.0, process.kill)
+    timer = threading.Timer(silence_s or 0.0, _kill, (process,))
     timer.daemon = True
     if silence_s:
         timer.start()

@@ -33,6 +33,7 @@ T = TypeVar("T")
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
 HERE = "this host"
+TEARDOWN_S = 30.0  # for each call of docker while a testbed is taken down; removing three containers takes 1 s
 START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
 
 
@@ -65,20 +66,30 @@ def _is_alive(owner: str, kill: Callable[[int, int], None] = os.kill) -> bool:
 def _labelled(kind: str, docker: Docker) -> list[tuple[str, str, str]]:
     """(id, project, owner) of every container or network that a lab made."""
     listing = ("ps", "-aq") if kind == "container" else ("network", "ls", "-q")
-    identities = docker(*listing, "--filter", f"label={LABEL}").split()
+    identities = docker(*listing, "--filter", f"label={LABEL}", silence_s=TEARDOWN_S).split()
     if not identities:
         return []
-    found = json.loads(docker(kind, "inspect", *identities, check=False) or "[]")  # one may have gone by now
+    found = json.loads(
+        docker(kind, "inspect", *identities, check=False, silence_s=TEARDOWN_S) or "[]"
+    )  # one may have gone by now
     labels = [(item, (item["Config"] if kind == "container" else item).get("Labels") or {}) for item in found]
     return [(item["Id"], label.get(LABEL, ""), label.get(OWNER_LABEL, "")) for item, label in labels]
 
 
 def remove_project(project: str, docker: Docker = docker) -> None:
-    """Remove every container and network of one testbed, at once and whatever state they are in."""
-    for kind, remove in (("container", ("rm", "-f", "-v")), ("network", ("network", "rm"))):
-        ours = [identity for identity, name, _ in _labelled(kind, docker) if name == project]
-        if ours:
-            docker(*remove, *ours, check=False)
+    """Remove every container and network of one testbed, at once and whatever state they are in.
+
+    Raises DockerError if Docker does not answer in time.
+    """
+    try:
+        for kind, remove in (("container", ("rm", "-f", "-v")), ("network", ("network", "rm"))):
+            ours = [identity for identity, name, _ in _labelled(kind, docker) if name == project]
+            if ours:
+                docker(*remove, *ours, check=False, silence_s=TEARDOWN_S)
+    except DockerError as error:
+        raise DockerError(
+            f"testbed {project} may be left; `.venv/bin/python lab.py down` removes it: {error}"
+        ) from error
 
 
 def projects(docker: Docker = docker) -> dict[str, bool]:
@@ -188,12 +199,12 @@ class Testbed:
                 logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwind-")))
                 addresses = _start_containers(project, tag, docker, compose)
                 containers = {name: _container(project, name, docker) for name in ("client", "server", "impair")}
-                testbed = _start_agents(stack, containers, addresses, engine, logs, say, profiles)
-                testbed.name = project
-                testbed.join(congestion)
-                inside = ("router",) if testbed.outside else ()
-                testbed.far_ends = on_this_host(testbed.ask_hosts(FAR_ENDS, *inside).values())
-                testbed.fingerprints = testbed.read_fingerprints()
+                try:
+                    testbed = _start_agents(stack, containers, addresses, engine, logs, say, profiles)
+                    testbed.name = project
+                    testbed.join(congestion)
+                except (AgentDied, AgentError) as error:
+                    raise type(error)("\n".join([str(error), *_last_lines(containers, docker)])) from error
                 yield testbed
         finally:
             remove_project(project, docker)
@@ -215,6 +226,9 @@ class Testbed:
         self.facts |= {"client": asdict(client) | joined["client"], "server": asdict(server) | joined["server"]}
         self.facts["router"] = asdict(router)
         self.facts |= {"nginx": self.server.call("info"), "h2load": self.client.call("info")}
+        inside = ("router",) if self.outside else ()
+        self.far_ends = on_this_host(self.ask_hosts(FAR_ENDS, *inside).values())
+        self.fingerprints = self.read_fingerprints()
 
 
 def _neighbour(hello: Hello) -> dict[str, str]:
@@ -256,6 +270,13 @@ def _container(project: str, service: str, docker: Docker) -> str:
     if len(found) != 1:
         raise DockerError(f"{len(found)} containers of service {service} in {project}: there should be one")
     return found[0]
+
+
+def _last_lines(containers: Mapping[str, str], docker: Docker) -> Iterator[str]:
+    """What the containers' own programs printed last: why nginx ended is in no agent's output."""
+    for service, container in containers.items():
+        told = docker("logs", "--tail", "8", container, check=False, stream=lambda _: None, silence_s=TEARDOWN_S)
+        yield from (f"  log of {service}: {line}" for line in told.splitlines())
 
 
 def _start_agents(

@@ -177,6 +177,7 @@ class Lane(AnyLane):
     testbed: Testbed | None = None
     host: str = field(default_factory=lambda: os.uname().nodename)
     _context: AbstractContextManager[Testbed] | None = field(default=None, repr=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)  # of `testbed` and `_context`
 
     def open(self) -> Testbed:
         """The testbed, brought up where there is none. Raises HeadwindError, or Stopped."""
@@ -190,7 +191,8 @@ class Lane(AnyLane):
     def stop(self) -> None:
         """Also whatever an agent is doing now."""
         self._stop.set()
-        for agent in self.testbed.agents if self.testbed else ():
+        testbed = self.testbed  # once: another thread may take it down now
+        for agent in testbed.agents if testbed else ():
             agent.close()
 
     @property
@@ -222,10 +224,11 @@ class Lane(AnyLane):
     def _build(self) -> Testbed:
         self.check_stop()
         context = self.up(self.engine)
-        testbed = self.testbed = context.__enter__()
-        self._context = context
-        self.engine = testbed.engine
-        self.lives.append({"lane": self.number, "testbed": testbed.name, "began_at": time.time()})
+        testbed = context.__enter__()
+        with self._guard:
+            self.testbed, self._context = testbed, context
+            self.engine = testbed.engine
+            self.lives.append({"lane": self.number, "testbed": testbed.name, "began_at": time.time()})
         try:
             self.check_stop()
             testbed.facts["start"] = self.lives[-1]["start"] = examine_start(testbed)
@@ -238,8 +241,9 @@ class Lane(AnyLane):
         return testbed
 
     def drop(self, why: str) -> None:
-        """Nothing where none is up."""
-        context, self._context, self.testbed = self._context, None, None
+        """Nothing where none is up. Of several threads one does it."""
+        with self._guard:
+            context, self._context, self.testbed = self._context, None, None
         if context:
             self.lives[-1] |= {"ended_at": time.time(), "why": why}
             context.__exit__(None, None, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import count
 from queue import SimpleQueue
@@ -136,7 +136,8 @@ class Lanes:
 
     def __enter__(self) -> Self:
         try:
-            self._each(lambda lane: lane.open())
+            for done in _opened(self.lanes):
+                done.result()
         except BaseException:
             self._each(lambda lane: lane.close())
             raise
@@ -202,8 +203,7 @@ class Lanes:
         """Bring up all lanes that there may be. Those that do not come up are done without."""
         further = [site.lanes[0].another(next(self._numbers)) for _ in range(site.most - len(site.lanes))]
         site.lanes += further
-        with ThreadPoolExecutor(len(further)) as pool:
-            opened = [(lane, pool.submit(lane.open)) for lane in further]
+        opened = list(zip(further, _opened(further), strict=True))
         for lane, done in opened:
             error = done.exception()
             if error and not isinstance(error, HeadwindError):
@@ -280,3 +280,15 @@ class Lanes:
     def doubts(self) -> list[str]:
         """What was found wrong with testbeds that served to the end, in words."""
         return [doubt for lane in self.lanes for doubt in lane.doubts]
+
+
+def _opened(lanes: Collection[AnyLane]) -> list[Future[object]]:
+    """Open lanes at once, and wait for all. If that is interrupted they are told to stop, which ends it sooner."""
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        try:
+            wait(opened := [pool.submit(lane.open) for lane in lanes])
+        except BaseException:
+            for lane in lanes:
+                lane.stop()
+            raise
+    return opened

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from headwind.arm import H1, H2, Congestion
+from headwind.cli.cluster import _opened
 from headwind.cluster.admission import admitted
 from headwind.cluster.far_lane import FarLane
 from headwind.cluster.messages import Answer, Asked, Call, Host, Kind, Order, Question, from_text, to_text
@@ -22,7 +23,6 @@ from headwind.plan.schedule import plan_blocks
 from headwind.plan.scheduler import Scheduler
 from headwind.settings import UNBOUND, Settings, Windows
 from headwind.testbed import testbed as testbeds
-from headwind.trial.block import Task
 from headwind.trial.lane import HostLost
 from headwind.trial.lanes import Lanes
 from headwind.workloads.h2load import H2load
@@ -78,6 +78,7 @@ class Bed:
     sabotage: Sabotage = field(default_factory=Sabotage)
     runs: int = 0
     up_now: int = 0
+    frame_s: float = 1e-6  # that a full frame takes on the bare path
     gate: threading.Event = field(default_factory=threading.Event)
     do_run: Callable[..., object] | None = None  # instead of the client's own
 
@@ -85,7 +86,7 @@ class Bed:
     def up(self, order: Order) -> Iterator[testbeds.Testbed]:
         assert order.engine in ("auto", "fake")
         self.up_now += 1
-        with fake_testbed(World(self.sabotage)) as bed:
+        with fake_testbed(World(self.sabotage, frame_s=self.frame_s)) as bed:
             run = self.do_run or bed.client.do_run  # type: ignore[attr-defined]
 
             def counted(**asked: object) -> object:
@@ -223,8 +224,8 @@ def run(blocks: int, trials_left: Mapping[str, int]) -> tuple[list[Result], list
     return book.results, said
 
 
-def open_bed() -> Bed:
-    made = Bed()
+def open_bed(**how: Any) -> Bed:
+    made = Bed(**how)
     made.gate.set()
     return made
 
@@ -244,6 +245,22 @@ def test_blocks_of_a_lost_host_run_again_whole_on_the_other() -> None:
 def test_without_any_host_the_run_ends() -> None:
     with pytest.raises(HostLost):
         run(8, {"alpha": 2, "beta": 3})
+
+
+def test_a_slow_host_is_refused_alone_and_its_lane_is_closed() -> None:
+    """Whether it is the first, a later or the only one; all lanes are closed in the end."""
+    matrix = Matrix((H1, H2), (CONDITION,), Repetition.fixed(1), 60.0, 1)
+    for slow in (["alpha"], ["beta"], ["alpha", "beta"]):
+        beds = {name: open_bed(frame_s=1514 * 8 / 10e6 if name in slow else 1e-6) for name in ("alpha", "beta")}
+        stations = {name: Station(name, lambda _: host("any"), bed.up) for name, bed in beds.items()}
+        refused: dict[str, str] = {}
+        with ExitStack() as lanes_up:
+            up = _opened(lanes_up, Wire(stations), [host(name) for name in beds], matrix, "auto", refused)
+            assert [lane.host for lane, _ in up] == [name for name in beds if name not in slow]
+            assert list(refused) == slow
+            assert all("carries 10 Mbit/s of full frames" in why for why in refused.values())
+            assert {name: bed.up_now for name, bed in beds.items()} == {name: int(name not in slow) for name in beds}
+        assert [bed.up_now for bed in beds.values()] == [0, 0]
 
 
 def test_an_error_that_is_none_of_the_labs_ends_the_run_with_the_hosts_name() -> None:

@@ -64,7 +64,10 @@ def test_a_stream_gets_every_line_as_it_comes_complaints_too(path: Path) -> None
 
 def test_silence_ends_a_command_and_a_word_now_and_then_does_not(path: Path) -> None:
     install(path, "exec sleep 60")
-    with pytest.raises(DockerError, match="`docker pull x` failed with status -9"):
+    with pytest.raises(DockerError, match=r"`docker pull x` printed nothing for 0\.1 s and was ended"):
+        docker("pull", "x", silence_s=0.1, check=False)
+    install(path, "sleep 60; echo never")  # what it has started ends with it
+    with pytest.raises(DockerError, match="printed nothing"):
         docker("pull", "x", silence_s=0.1)
     install(path, "for n in 1 2 3 4; do sleep 0.3; echo $n; done")
     assert docker("pull", "x", silence_s=5.0) == "1\n2\n3\n4\n"

@@ -308,3 +308,25 @@ def test_a_testbed_that_cannot_come_up_leaves_nothing(daemon: FakeDocker) -> Non
     ):
         pytest.fail("it is not up")
     assert daemon.projects == set()
+
+
+def test_a_docker_that_does_not_answer_ends_the_teardown_with_the_command_that_does_it_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docker").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(testbed, "TEARDOWN_S", 0.1)
+    with pytest.raises(DockerError, match=r"printed nothing for 0\.1 s") as caught:
+        remove_project("headwind-1-abc")
+    assert "headwind-1-abc may be left; `.venv/bin/python lab.py down` removes it" in str(caught.value)
+
+
+def test_every_call_of_docker_in_the_teardown_has_a_deadline(daemon: FakeDocker) -> None:
+    def docker(*arguments: str, silence_s: float = 0.0, **more: object) -> str:
+        assert silence_s == testbed.TEARDOWN_S, arguments
+        return daemon(*arguments, **more)
+
+    daemon.testbed("dead", DEAD)
+    sweep(lambda _: None, docker=docker)
+    assert daemon.projects == set()

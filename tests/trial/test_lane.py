@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
@@ -11,7 +15,7 @@ from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.testbed import testbed as testbeds
 from headwind.testbed.docker import DockerError
 from headwind.trial.block import Task, left_after, run_block
-from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
+from headwind.trial.lane import ATTEMPTS, LabBroken, Lane, Stopped
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction
 from tests.fake_testbed import BAD, Sabotage, World, fake_testbed
@@ -165,3 +169,75 @@ def test_a_testbed_that_is_worse_at_its_end_is_doubted() -> None:
     lane, _ = run_blocks(Sabotage(vanishing=5, at=[3]), 1)  # after three runs of the client
     assert len(lane.doubts) == 2
     assert "lost 5 of 2000" in lane.doubts[0]
+
+
+def test_a_testbed_that_is_dropped_while_it_is_stopped_raises_nothing() -> None:
+    """`stop` is called by another thread: between its two looks at the testbed that may be gone."""
+    lane = Lane(lambda _: fake_testbed(World()), 60.0)
+    lane.open()
+
+    class Vanishing(type(lane.testbed)):  # type: ignore[misc]
+        """Is taken down by another thread as soon as somebody asks whether it is there."""
+
+        __slots__ = ()
+
+        def __bool__(self) -> bool:
+            thread = threading.Thread(target=lane.drop, args=("the lab stopped",))
+            thread.start()
+            thread.join()
+            return True
+
+    assert lane.testbed
+    lane.testbed.__class__ = Vanishing
+    lane.stop()
+    assert lane.testbed is None
+
+
+def test_of_several_threads_that_drop_a_testbed_one_takes_it_down() -> None:
+    downs, inside = [], threading.Barrier(8)
+
+    @contextmanager
+    def up(_: str) -> Iterator[testbeds.Testbed]:
+        with fake_testbed(World()) as bed:
+            yield bed
+        time.sleep(0.05)
+        downs.append(1)
+
+    lane = Lane(up, 60.0)
+    for _ in range(20):
+        lane.open()
+
+        def drop() -> None:
+            inside.wait()
+            lane.drop("the lab stopped")
+
+        with ThreadPoolExecutor(8) as pool:
+            for done in [pool.submit(drop) for _ in range(8)]:
+                done.result()
+    assert len(downs) == len(lane.lives) == 20
+
+
+def test_a_lane_that_is_stopped_while_its_testbed_comes_up_takes_it_down() -> None:
+    coming, gate, downs = threading.Event(), threading.Event(), []
+
+    @contextmanager
+    def up(_: str) -> Iterator[testbeds.Testbed]:
+        coming.set()
+        gate.wait(10)
+        try:
+            with fake_testbed(World()) as bed:
+                yield bed
+        finally:
+            downs.append(1)
+
+    lane = Lane(up, 60.0)
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(lane.open)
+        assert coming.wait(10)
+        lane.stop()
+        lane.drop("the lab stopped")  # nothing yet
+        gate.set()
+        with pytest.raises(Stopped):
+            opening.result()
+    assert downs == [1]
+    assert lane.testbed is None
