@@ -1,6 +1,6 @@
 """Data classes of the experiment: what is measured, in which order, and with which result.
 
-Frozen dataclasses, SI units, parsed once at the edge (matrix.py). The network nouns are in impair/profile.py.
+Frozen dataclasses, SI units, parsed once at the edge (matrix/). The network nouns are in impair/profile.py.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import sys
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 INDEX_BYTES = 612  # the size of nginx's own welcome page, which published comparisons fetch
@@ -77,7 +77,7 @@ def _name(path: str) -> str:
     return _AFTER.sub("", path.partition("?")[0], count=1).removeprefix("/")
 
 
-@cache
+@lru_cache(maxsize=1)  # of up to 100 MB
 def content(path: str) -> bytes | None:
     """What the path of a URL must give, whatever a server has made of it; None where there is no such object."""
     size_bytes = size_of(path)

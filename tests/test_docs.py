@@ -29,6 +29,8 @@ FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 CODE_SPAN = re.compile(r"`([^`\n]+)`")
 QUICK = ("make help", "lab.py --help", "lab.py validate", "lab.py plan")  # nothing is started, nothing is changed
 
+SPELLED_OUT = {"headwind/matrix/published.py", "headwind/report/method.py"}  # in words about the protocols there are
+
 
 def name_of(document: Path) -> str:
     return str(document.relative_to(ROOT))
@@ -191,6 +193,25 @@ def test_the_glossary_defines_every_outcome_protocol_direction_and_impairment() 
     impairments = {field.name.removesuffix("_packets") for field in dataclasses.fields(Link)}
     assert impairments | {outcome.value for outcome in Outcome} <= defined
     assert all(f"`{word.value}`" in text for word in (*Protocol, *Direction))
+
+
+def places_of(change: str) -> list[str]:
+    """What docs/design.md says that a change touches."""
+    table = (ROOT / "docs" / "design.md").read_text().partition("## What a change touches")[2]
+    row = next(line for line in table.splitlines() if line.startswith(f"| {change} |"))
+    return CODE_SPAN.findall(row)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"), [("a kind of impairment", r"\bSlot\b|\"slot\""), ("a protocol", r"\bProtocol\.H\d|\"h3\"")]
+)
+def test_a_change_touches_what_the_design_says(change: str, word: str) -> None:
+    """Every file that knows an impairment, or a protocol, by its name is one that a further one would touch."""
+    places = places_of(change)
+    files = [file for room in ("headwind", "impair", "client", "nginx") for file in (ROOT / room).rglob("*.py")]
+    knowing = {name_of(file) for file in files if re.search(word, file.read_text())} - SPELLED_OUT
+    assert knowing
+    assert sorted(name for name in knowing if not any(name.startswith(place) for place in places)) == []
 
 
 def test_the_changelog_has_room_for_what_comes_next() -> None:

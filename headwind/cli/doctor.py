@@ -22,7 +22,7 @@ from headwind.testbed.engine import EngineError, chosen, row_of
 from headwind.testbed.testbed import projects
 from impair.ability import EVERY_KIND, Ability
 
-SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/design.md
+SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/windows.md
 DISK_BYTES = 3 << 30  # images, build layers and a few runs
 UML_PLACE = "/run/uml:exec,size=400m"  # as in compose.yaml
 TRY_UML = """

@@ -132,8 +132,8 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"its {rule.confidence:.0%} interval from order statistics, which assumes no shape of the noise. Wholly above "
         f"{1 + rule.margin_ratio:g} it is faster, wholly below 1/{1 + rule.margin_ratio:g} slower, wholly between them "
         "a tie; anything else is not decided. Completing more often comes before speed. A verdict counts in the "
-        "sentences at the top, and is solid in the matrix, where its evidence survives e-BH: of all such verdicts, "
-        "over all metrics together, at most 10 % are expected to be false as they are worded."
+        "sentences at the top, and is solid in the picture of all conditions, if its evidence survives e-BH: of all "
+        "such verdicts, over all metrics together, at most 10 % are expected to be false as they are worded."
     )
     if said := dependence_text(data.judgement.dependence):
         yield f"Intervals take blocks as independent: {said}."

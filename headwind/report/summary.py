@@ -170,8 +170,10 @@ def _outcome_notices(data: RunData) -> Iterator[Notice]:
     repeated = Counter(result.trial.id for result in data.results)
     disturbed = dict.fromkeys(result.trial.id for result in data.results if result.is_disturbed)
     if disturbed:
-        yield Notice("other lanes disturbed an attempt, which is in no figure; its block runs again, alone",
-                     tuple(disturbed))  # fmt: skip
+        yield Notice(
+            "other lanes disturbed an attempt, which is in no figure; its block runs again, after a second time alone",
+            tuple(disturbed),
+        )
     blocks = {trial.rpartition("/")[0] for trial in disturbed}
     again = tuple(
         trial for trial, attempts in repeated.items() if attempts > 1 and trial.rpartition("/")[0] not in blocks

@@ -26,9 +26,9 @@ from headwind.errors import HeadwindError
 from headwind.testbed.docker import ROOT, Docker, DockerError, docker
 
 DOCKERFILES = {"server": "nginx/Dockerfile", "client": "client/Dockerfile", "impair": "impair/Dockerfile"}
-# Two lanes side by side: compiling h2load takes as long as all the rest. The first layers are shared, so the other
-# lane has built those by the time that the client needs them.
-BUILD_LANES = (("client",), ("server", "impair"))
+# Two queues in parallel: compiling h2load takes as long as all the rest. The first layers are shared, so the other
+# queue has built those by the time that the client needs them.
+BUILD_QUEUES = (("client",), ("server", "impair"))
 CONTEXT = (".dockerignore", "client", "impair", "nginx")
 DISTFILES = "client/distfiles"
 BASE = "debian:forky-slim"
@@ -165,11 +165,11 @@ def _find(tag: str, docker: Docker) -> tuple[dict[str, str], str] | None:
 
 
 def _build_all(tag: str, say: Say, docker: Docker) -> None:
-    """Build the lanes side by side. When one fails, or on Ctrl-C, the other ends with its next line of output."""
+    """Build the queues in parallel. When one fails, or on Ctrl-C, the other ends with its next line of output."""
     stop, lock = threading.Event(), threading.Lock()
 
-    def build(lane: tuple[str, ...]) -> None:
-        for name in lane:
+    def build(queue: tuple[str, ...]) -> None:
+        for name in queue:
             docker(
                 "build", "--tag", f"headwind-{name}:{tag}", "--file", DOCKERFILES[name],
                 "--build-arg", f"BASE={BASE}", "--force-rm", ".",
@@ -184,8 +184,8 @@ def _build_all(tag: str, say: Say, docker: Docker) -> None:
             with lock:
                 say(f"  {name:6} {step}")
 
-    with ThreadPoolExecutor(len(BUILD_LANES)) as pool:
-        builds = [pool.submit(build, lane) for lane in BUILD_LANES]
+    with ThreadPoolExecutor(len(BUILD_QUEUES)) as pool:
+        builds = [pool.submit(build, queue) for queue in BUILD_QUEUES]
         try:
             for done in as_completed(builds):
                 done.result()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from headwind.model import Trial
@@ -16,7 +17,7 @@ from headwind.testbed.agent import Request
 from headwind.testbed.operations import FETCH
 from headwind.testbed.testbed import Testbed
 from impair.messages import Fetched
-from nginx.objects import content
+from nginx.objects import content, size_of
 
 STRETCH_BYTES = 1 << 20  # of a larger object the hash is of one stretch, the next one in each block
 FETCH_TIMEOUT_S = 10.0  # on the bare path
@@ -32,11 +33,16 @@ class Stretch:
 
 def stretch_of(trial: Trial) -> Stretch | None:
     """What a trial's arm has to deliver for comparison, the same for every arm of a block; None: no such object."""
-    whole = content(trial.workload.object_path())
-    if whole is None:
+    path = trial.workload.object_path()
+    size_bytes = size_of(path)
+    if size_bytes is None:
         return None
-    first = trial.block.index * STRETCH_BYTES % len(whole) // STRETCH_BYTES * STRETCH_BYTES
-    return Stretch(first, whole[first : first + STRETCH_BYTES])
+    return _stretch(path, trial.block.index * STRETCH_BYTES % size_bytes // STRETCH_BYTES * STRETCH_BYTES)
+
+
+@lru_cache(maxsize=32)  # of up to STRETCH_BYTES: a long run has more objects than memory could hold
+def _stretch(path: str, first: int) -> Stretch:
+    return Stretch(first, (content(path) or b"")[first : first + STRETCH_BYTES])
 
 
 def start_fetch(testbed: Testbed, trial: Trial, port: int) -> Request[Fetched] | None:
@@ -68,10 +74,10 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
     `answer` is the client's of the trial.
     """
     workload = trial.workload
-    stretch, whole = stretch_of(trial), content(workload.object_path())
-    if stretch is None or whole is None or fetched is None:
+    stretch, size_bytes = stretch_of(trial), size_of(workload.object_path())
+    if stretch is None or size_bytes is None or fetched is None:
         return ""
-    if wrong := workload.wrong_size(answer, len(whole)):
+    if wrong := workload.wrong_size(answer, size_bytes):
         return wrong
     failed = bool(workload.shortfall(answer))
     if fetched.error or (failed and fetched.status >= 400):  # an error's page is a failure, not another content
@@ -87,7 +93,7 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
 def not_compared(trial: Trial, fetched: Fetched | None) -> str:
     """Why nobody can tell whether the content was right; empty where it was compared."""
     path = trial.workload.object_path()
-    if content(path) is None or fetched is None:
+    if size_of(path) is None or fetched is None:
         return f"nobody knows what {path} should hold: nginx/objects.py has no such object"
     if fetched.error:
         return f"{path} could not be fetched for comparison: {fetched.error}"

@@ -249,7 +249,7 @@ def _drift(level: Floats) -> Caveat | None:
     return Caveat(
         Concern.DRIFT,
         f"drift over the run: both times changed by {math.expm1(trend.change):+.1%}; "
-        "the protocols of a block ran side by side, so the ratio stands",
+        "the protocols of a block ran right after one another, so the ratio stands",
     )
 
 

@@ -106,11 +106,15 @@ def e_bh(
     most 1. So this is the closed form of e-BH (Xu, Solari, Fischer, de Heide, Ramdas and Goeman, "Bringing closure to
     FDR control", 2025) that asks nothing of the cells outside R: what becomes of them later takes no survivor away.
     Plain e-BH asks for m / (rate * r) of every survivor (Wang and Ramdas, JRSS B 84, 2022).
+
+    Cells with the same e-value join R together or not at all: which of them comes first says nothing.
     """
     values, kept = _e_values(log_e_values), np.sort(_e_values(held))
     best, m = np.sort(values)[::-1], len(values) + len(kept) + silent
     enough = np.flatnonzero(kept.sum() + np.cumsum(best) >= m / rate)  # what a = r asks
     for joining in enough[::-1] + 1:
+        if joining < len(best) and best[joining] == best[joining - 1]:
+            continue  # it would part equal ones
         survivors = np.sort(np.concatenate([kept, best[:joining]]))
         r = len(survivors)
         smallest = np.arange(1, r + 1)

@@ -1,4 +1,4 @@
-"""A worker that answers what it is asked with code to run: hostile_worker.py ADDRESS NAME FOLDER KIND.
+"""Workers that answer what they are asked with code to run: hostile_worker.py ADDRESS FOLDER, one for each of KINDS.
 
 Each process in which a payload runs leaves a file in FOLDER, named by its number.
 """
@@ -8,12 +8,23 @@ from __future__ import annotations
 import asyncio
 import pickle
 import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
 
 import distributed
 
-ADDRESS, NAME, FOLDER, KIND = sys.argv[1:]
+KINDS = (
+    "bytes",
+    "object",
+    "serialized",
+    "pickled",
+    "json",
+    "raised",
+    "extra",
+)  # the ways in which dask carries objects
+ADDRESS, FOLDER = sys.argv[1:]
 CODE = f"__import__('pathlib').Path({FOLDER!r}, str(__import__('os').getpid())).touch()"
 
 
@@ -24,30 +35,34 @@ class Payload(Exception):
         return exec, (CODE,)
 
 
-async def answer(question: str) -> object:
-    del question
-    match KIND:
-        case "bytes":
-            return pickle.dumps(Payload())
-        case "object":  # dask pickles it for the way
-            return Payload()
-        case "serialized":
-            return distributed.protocol.Serialize(Payload())
-        case "pickled":
-            return distributed.protocol.ToPickle(Payload())
-        case "json":
-            return '{"name": "mallory", "code": {"py/reduce": []}}'
-    raise Payload
+def operation(kind: str) -> Callable[[str], Awaitable[object]]:
+    async def answer(question: str) -> object:
+        del question
+        match kind:
+            case "bytes":
+                return pickle.dumps(Payload())
+            case "object":  # dask pickles it for the way
+                return Payload()
+            case "serialized":
+                return distributed.protocol.Serialize(Payload())
+            case "pickled":
+                return distributed.protocol.ToPickle(Payload())
+            case "json":
+                return '{"name": "mallory", "code": {"py/reduce": []}}'
+        raise Payload
+
+    return answer
 
 
 async def main() -> None:
-    extra = {"extra": distributed.protocol.Serialize(Payload())}
-    worker = distributed.Worker(ADDRESS, name=NAME, nthreads=1, memory_limit=0)
-    cast("dict[str, object]", worker.handlers)["headwind"] = answer
-    if KIND == "extra":  # part of what the scheduler says of it
-        worker.startup_information = {"extra": lambda _: extra}
-    async with worker:
-        sys.stdout.write(f"{NAME} serves\n")
+    async with AsyncExitStack() as stack:
+        for kind in KINDS:
+            worker = distributed.Worker(ADDRESS, name=kind, nthreads=1, memory_limit=0)
+            cast("dict[str, object]", worker.handlers)["headwind"] = operation(kind)
+            if kind == "extra":  # part of what the scheduler says of it
+                worker.startup_information = {"extra": lambda _: {"extra": distributed.protocol.Serialize(Payload())}}
+            await stack.enter_async_context(worker)
+        sys.stdout.write("all serve\n")
         sys.stdout.flush()
         await worker.finished()
 

@@ -272,17 +272,15 @@ def test_without_a_scheduler_or_a_worker_it_is_said_what_to_do(cluster: Cluster)
 
 
 def test_what_a_hostile_worker_sends_is_never_run_by_the_lab_that_leads(cluster: Cluster) -> None:
-    """The scheduler may run it, as it unpickles by itself; each of these is a way in which dask carries objects."""
+    """The scheduler may run it, as it unpickles by itself."""
     ran = cluster.folder / "payloads"
     cluster.worker("alpha")
     kinds = ("bytes", "object", "serialized", "pickled", "json", "raised", "extra")
-    for kind in kinds:
-        cluster.start(kind, "tests/cluster/hostile_worker.py", cluster.address, kind, str(ran), kind)
-    for kind in kinds:
-        cluster.await_words(kind, f"{kind} serves")
-    run = cluster.run()
+    cluster.start("mallory", "tests/cluster/hostile_worker.py", cluster.address, str(ran))
+    cluster.await_words("mallory", "all serve")
+    run = cluster.run("--smoke")
     assert run.wait() == 0, cluster.said("run")
-    assert [result.outcome for result in cluster.results()] == [Outcome.OK] * TRIALS
+    assert {result.outcome for result in cluster.results()} == {Outcome.OK}
     assert str(run.pid) not in {file.name for file in ran.iterdir()}
     assert all(f"without {kind}: " in cluster.said("run") for kind in kinds)
     assert "Traceback" not in cluster.said("run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -137,6 +138,20 @@ def test_of_a_large_object_every_block_compares_another_stretch_and_in_a_block_a
     assert b"".join(each.data for each in stretches if each) == content("/10m")
     assert stretch(10, H1) == stretches[0]
     assert stretch(3, H2) == stretches[3]
+
+
+def test_contents_of_the_many_objects_of_a_long_run_do_not_pile_up() -> None:
+    def stretch(size_bytes: int) -> Stretch | None:
+        condition = Condition(BAD, H2load("own", 1, 1, 1, path=f"/bytes/{size_bytes}"))
+        return stretch_of(Trial(Block(condition, 0, PLAIN, {}), 0, H1))
+
+    tracemalloc.start()
+    try:
+        assert all(stretch(4_000_000 + number) for number in range(40))
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes < 60e6, "they have 160 MB"
 
 
 def test_an_object_that_nobody_knows_is_no_result() -> None:

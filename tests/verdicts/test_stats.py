@@ -184,6 +184,25 @@ def test_what_is_held_stays_whatever_the_others_do(looks: list[list[float]], rat
         held.update({cell: log_es[cell] for cell, survives in zip(others, found, strict=True) if survives})
 
 
+@given(
+    st.lists(st.sampled_from((0.5, 3.0, 8.0, 15.0, 40.0, 90.0, 200.0)), min_size=1, max_size=14),
+    st.lists(st.sampled_from((3.0, 15.0, 40.0)), max_size=3),
+    st.integers(0, 6),
+)
+def test_equal_evidence_survives_together_and_as_one_set_that_is_enough(
+    cells: list[float], held: list[float], silent: int
+) -> None:
+    rate, m = 0.10, len(cells) + len(held) + silent
+    survives = e_bh([math.log(e) for e in cells], rate, [math.log(e) for e in held], silent)
+    fates = {e: {fate for other, fate in zip(cells, survives, strict=True) if other == e} for e in cells}
+    assert all(len(each) == 1 for each in fates.values())
+    together = sorted([*held, *(e for e, fate in zip(cells, survives, strict=True) if fate)])
+    r = len(together)
+    if any(survives):
+        assert all(sum(together[:a]) >= a * (m - r + a) / (rate * r) - 1e-6 for a in range(1, r))
+        assert sum(together) >= m / rate - 1e-6
+
+
 def test_e_bh_by_hand() -> None:
     # four cells at 10 %: one needs e >= 40; two have a mean of 20 and a smaller one of at least 15
     assert e_bh([math.log(e) for e in (25, 1, 21, 5)]) == (True, False, True, False)

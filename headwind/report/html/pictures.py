@@ -241,7 +241,7 @@ def timeline_picture(data: RunData, usual: Mapping[Key, float]) -> Markup:
     ]
     return charts.timeline(
         "timeline-chart", bars, [data.matrix.name_of(condition) for condition in conditions], title="The run over time",
-        description="Above, when each trial ran, in a lane for each condition; below, its "
+        description="Above, when each trial ran, in a row for each condition; below, its "
         f"{primaries(conditions)} over the median of the trials of its condition "
         "and protocol that finished: a slope would be a drift of the machine.",
     )  # fmt: skip
