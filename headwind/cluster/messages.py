@@ -6,10 +6,9 @@ Nothing is pickled: whoever reads a pickle runs what its writer wants.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from typing import Annotated, Any, TypeVar
 
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
@@ -121,17 +120,15 @@ class Answer:
     text: str = ""  # of an error, for people
 
 
-@cache
-def _adapter(kind: Hashable) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (Question, Answer, Host)}
 
 
 def to_text(message: Question | Answer | Host) -> str:
     """A message as JSON text. What is infinite stays so, which pydantic's own text would make null."""
-    return json.dumps(_adapter(type(message)).dump_python(message))
+    return json.dumps(_ADAPTERS[type(message)].dump_python(message))
 
 
 def from_text(kind: type[T], text: str) -> T:
     """What `to_text` was given. Raises KeyError, TypeError or ValueError for anything else."""
-    message: T = _adapter(kind).validate_python(json.loads(text))
+    message: T = _ADAPTERS[kind].validate_python(json.loads(text))
     return message

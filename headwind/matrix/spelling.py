@@ -17,7 +17,7 @@ _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a ke
 def form(text: str) -> str:
     """What is left of a text without case, separators, plural and the order of its words."""
     words = re.findall(r"[^\W_]+", text.casefold())
-    return " ".join(sorted(word.removesuffix("s") if len(word) > 2 else word for word in words))  # noqa: PLR2004
+    return " ".join(sorted(word.removesuffix("s") if len(word) > 2 else word for word in words))
 
 
 def nearest(text: str, allowed: Sequence[str]) -> str:
@@ -69,7 +69,7 @@ def _is_one_slip(text: str, word: str) -> bool:
     if len(text) != len(word):
         return len(min(text, word, key=len)) > 0
     differing = [index for index in range(len(text)) if text[index] != word[index]]
-    if len(differing) == 2:  # noqa: PLR2004
+    if len(differing) == 2:
         one, other = differing
         return (text[one], text[other]) == (word[other], word[one])
     return len(differing) <= 1 and len(text) > 1
@@ -89,4 +89,4 @@ def _beside(one: str, other: str) -> bool:
         (index + row / 2, row) for letter in (one, other) for row, keys in enumerate(_ROWS)
         if (index := keys.find(letter)) >= 0
     ]  # fmt: skip
-    return len(places) == 2 and abs(places[0][0] - places[1][0]) <= 1 and abs(places[0][1] - places[1][1]) <= 1  # noqa: PLR2004
+    return len(places) == 2 and abs(places[0][0] - places[1][0]) <= 1 and abs(places[0][1] - places[1][1]) <= 1

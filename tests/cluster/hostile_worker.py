@@ -10,10 +10,9 @@ import pickle
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
-
-import distributed
+from typing import Any
 
 KINDS = (
     "bytes",
@@ -24,6 +23,7 @@ KINDS = (
     "raised",
     "extra",
 )  # the ways in which dask carries objects
+distributed: Any = import_module("distributed")
 ADDRESS, FOLDER = sys.argv[1:]
 CODE = f"__import__('pathlib').Path({FOLDER!r}, str(__import__('os').getpid())).touch()"
 
@@ -58,13 +58,13 @@ async def main() -> None:
     async with AsyncExitStack() as stack:
         for kind in KINDS:
             worker = distributed.Worker(ADDRESS, name=kind, nthreads=1, memory_limit=0)
-            cast("dict[str, object]", worker.handlers)["headwind"] = operation(kind)
+            worker.handlers["headwind"] = operation(kind)
             if kind == "extra":  # part of what the scheduler says of it
                 worker.startup_information = {"extra": lambda _: {"extra": distributed.protocol.Serialize(Payload())}}
             await stack.enter_async_context(worker)
         sys.stdout.write("all serve\n")
         sys.stdout.flush()
-        await worker.finished()
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ import pytest
 
 from headwind.arm import Congestion
 from headwind.errors import HeadwindError
+from headwind.testbed import testbed as testbeds
 from headwind.testbed.docker import docker
 from headwind.testbed.images import Images
-from headwind.testbed.testbed import LABEL, Testbed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 pytestmark = pytest.mark.beside
@@ -39,14 +39,14 @@ def odd(images: Images, tmp_path: Path) -> Iterator[str]:
 def test_a_server_that_does_not_come_up_shows_what_nginx_said(odd: str) -> None:
     with (
         pytest.raises(HeadwindError, match=r"log of server: .*\[emerg\].*keepalive_requests.* is not allowed here"),
-        Testbed.up(odd, Congestion(), "auto"),
+        testbeds.Testbed.up(odd, Congestion(), "auto"),
     ):
         pytest.fail("it is up")
 
 
 def left(owner: int) -> list[str]:
-    names = docker("ps", "-a", "--filter", f"label={LABEL}", "--format", "{{.Names}}").split()
-    names += docker("network", "ls", "--filter", f"label={LABEL}", "--format", "{{.Name}}").split()
+    names = docker("ps", "-a", "--filter", f"label={testbeds.LABEL}", "--format", "{{.Names}}").split()
+    names += docker("network", "ls", "--filter", f"label={testbeds.LABEL}", "--format", "{{.Name}}").split()
     return [name for name in names if name.startswith(f"headwind-{owner}-")]
 
 
