@@ -15,6 +15,16 @@ ARGS ?=
 BUDGET ?=
 LANES ?=
 
+# A misspelt variable would be ignored, and something else measured.
+VARIABLES := MATRIX RUN BASE ARGS BUDGET LANES PYTHON
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
+UNKNOWN := $(firstword $(filter-out $(VARIABLES),$(GIVEN)))
+ifneq ($(UNKNOWN),)
+NEAR := import difflib, sys; print(*difflib.get_close_matches(sys.argv[1].upper(), sys.argv[2:], 1))
+NEAR := $(shell python3 -c '$(NEAR)' '$(UNKNOWN)' $(VARIABLES) 2>/dev/null)
+$(error headwind: no variable is called $(UNKNOWN)$(if $(NEAR), (did you mean $(NEAR)?)); there are: $(VARIABLES))
+endif
+
 PY := .venv/bin/python
 RUNTIME := .venv/requirements.lock
 DEV := .venv/requirements-dev.lock

@@ -86,6 +86,20 @@ def test_documented_make_targets_exist(target: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.parametrize("target", ["help", "lab-plan", "lab-run", "test"])
+def test_a_misspelt_variable_is_refused_by_every_target_with_the_right_name(target: str) -> None:
+    refused = run(["make", "-n", target, "MATIRX=experiments/smoke.yaml"])
+    assert refused.returncode == 2
+    assert "no variable is called MATIRX (did you mean MATRIX?); there are: MATRIX RUN BASE" in refused.stderr
+    assert refused.stdout == ""
+
+
+def test_every_variable_of_the_makefile_is_taken() -> None:
+    used = set(re.findall(r"^([A-Z]+) \?=", (ROOT / "Makefile").read_text(), re.MULTILINE)) | {"PYTHON"}
+    assert run(["make", "-n", "help", *(f"{name}=a b=c" for name in used)]).returncode == 0
+    assert "did you mean" not in run(["make", "-n", "help", "XYZZY=1"]).stderr
+
+
 def test_every_make_target_is_documented() -> None:
     listed = set(re.findall(r"^  make ([a-z-]+)", run(["make", "help"]).stdout, re.MULTILINE))
     assert {"lab-run", "test", "help"} <= listed

@@ -123,17 +123,20 @@ def _kernel_netem() -> Iterator[Finding]:
 
     release = docker("info", "--format", "{{.KernelVersion}}").strip()
     row = row_of(release)
-    words = f"{release} ({row.name}); its netem, where it has one: {row.can}; auto chooses {row.auto}"
-    yield Finding("kernel", "ok", words.replace("`", ""))
+    yield Finding("kernel", "ok", f"{release} ({row.name}); what its netem has, if there is one: {row.can}")
     image = router_image()
     if image is None:
-        yield Finding("netem", "ok", "not tried: the router image is not built yet; a run finds out by itself")
+        expected = f"by its version auto would choose {row.auto}".replace("`", "")
+        yield Finding("netem", "ok", f"not tried, since the router image is not built yet: a run does; {expected}")
         return
     inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", "--tmpfs", UML_PLACE, image, "python3")
     refusal = _uml_refusal(docker(*inside, "-c", TRY_UML, check=False))
-    yield _netem(docker(*inside, "-m", "impair.router.tryout", check=False), refusal)
+    netem = _netem(docker(*inside, "-m", "impair.router.tryout", check=False), refusal)
+    yield netem
     if refusal is None:
         yield Finding("engine uml", "ok", "the user-mode kernel can run here")
+    elif netem.status == "ok":
+        yield Finding("engine uml", "ok", f"not needed; the user-mode kernel cannot run here: {refusal}")
     else:
         yield Finding("engine uml", "warning", f"the user-mode kernel cannot run here: {refusal}",
                       "use a kernel with sch_netem")  # fmt: skip
@@ -154,7 +157,7 @@ def _netem(told: str, uml_refusal: str | None) -> Finding:
         return Finding("netem", "warning", f"not tried: {told.strip() or 'no answer'}", f"see {KERNELS_PAGE}")
     except EngineError as error:
         return Finding("netem", "failed", str(error), f"see {KERNELS_PAGE}")
-    if choice.is_plain:
+    if not choice.lacks:
         return Finding("netem", "ok", choice.reason)
     return Finding("netem", "warning", f"{choice.reason} (for a matrix of every impairment)", f"see {KERNELS_PAGE}")
 

@@ -22,6 +22,7 @@ from headwind.verdicts.search import fewest_for
 
 def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     """A line for each condition, the order of the first blocks, and the time; nothing is started."""
+    out.print(escape(f"matrix {matrix.path}"), soft_wrap=True, highlight=False)
     if matrix.find:
         _print_search(matrix, reports, out)
         return

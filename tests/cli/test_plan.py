@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -88,3 +89,8 @@ def test_folders_that_are_no_run_or_a_broken_one_are_passed_over(tmp_path: Path)
 def test_nothing_is_written(tmp_path: Path) -> None:
     plan_of(MATRIX, tmp_path / "reports")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_plan_says_which_file_it_is_of(tmp_path: Path) -> None:
+    path = str(tmp_path / ("a-long-folder-" * 12) / "lte [b].yaml")
+    assert plan_of(replace(MATRIX, path=path), tmp_path).splitlines()[0] == f"matrix {path}"
