@@ -110,6 +110,7 @@ def run_trials(
     bench: Bench, run: Run, matrix: Matrix, means: Means, redraw: Callable[[], None], *, verbose: bool
 ) -> None:
     """Every block that is still worth its time; each trial is on disk before its lane begins the next one."""
+    from headwind.cli.beside import Beside
     from headwind.cli.progress import Reporter, console
     from headwind.model import Result
     from headwind.plan.adaptive import time_left
@@ -119,6 +120,9 @@ def run_trials(
     left_s = time_left(matrix.repeat.budget_s, means.clock)
     scheduler = Scheduler(matrix, run.results(), left_s, bench.lanes.most, bench.cores, means.clock)
     scheduler.repeat(scheduler.begun_elsewhere(bench.host))
+    other_labs = means.other_labs if bench.host else dict  # the machine that leads a cluster measures nothing
+    beside = Beside(run, other_labs, partial(console().print, markup=False), means.clock)
+    beside.look()
     with Reporter(console(), scheduler, verbose=verbose).showing() as show:
         for event in bench.lanes.run(scheduler, run):
             match event:
@@ -128,6 +132,7 @@ def run_trials(
                     show.finished(event)
                 case Ended():
                     show.ended(event.lane)
+                    beside.look()
                     redraw()
 
 

@@ -385,8 +385,8 @@ class NoRedrawing(Redrawing):
 def fake_means(up: Callable[[], AbstractContextManager[Testbed]], **others: Any) -> Means:
     """What `lab.main` needs to run on fake testbeds, which `up` makes; nothing asks Docker for anything."""
     given: dict[str, Any] = {
-        "sweep": lambda *_: 0, "ensure_images": lambda _: IMAGES, "up": lambda *_: up(), "redrawing": NoRedrawing,
-        **others,
+        "sweep": lambda *_: 0, "other_labs": dict, "ensure_images": lambda _: IMAGES, "up": lambda *_: up(),
+        "redrawing": NoRedrawing, **others,
     }  # fmt: skip
     return Means(**given)
 

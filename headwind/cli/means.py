@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from headwind.cluster.link import PATIENCE_S
 from headwind.cluster.station import BUSY_S
 from headwind.testbed.docker import Say
 from headwind.testbed.images import Images, ensure_images
-from headwind.testbed.testbed import Testbed, sweep
+from headwind.testbed.testbed import Testbed, other_labs, sweep
 from impair.profile import Profile
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Means:
     sweep: Callable[[Say, bool], int] = sweep
     ensure_images: Callable[[Say], Images] = ensure_images
     up: Up = Testbed.up
+    other_labs: Callable[[], Mapping[str, int]] = other_labs  # testbeds of labs that run beside this one, by owner
     clock: Clock = CLOCK
     patience_s: float = PATIENCE_S  # of a run, for a station that does not answer
     busy_s: float = BUSY_S  # of a station, for a run that is silent

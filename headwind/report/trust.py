@@ -19,6 +19,11 @@ from headwind.run.data import RunData, is_data
 from headwind.verdicts.assumptions import Concern
 
 GOOD, BAD, UNKNOWN, WARNING = "\N{CHECK MARK}", "\N{BALLOT X}", "?", "\N{WARNING SIGN}"
+OTHER_LABS = "other_labs"  # in a run's environment
+SHARED = (
+    "they share its processors, so times are longer and vary more, and verdicts need more blocks; a verdict compares "
+    "only times of the same block, which that concerns alike"
+)
 TOLD_ELSEWHERE = (Concern.NETWORK, Concern.FEW_BLOCKS, Concern.UNFINISHED, Concern.LEFT_OUT)
 
 
@@ -100,7 +105,9 @@ def _not_ok(data: RunData) -> Iterator[Trust]:
 
 
 def _machine(data: RunData) -> Iterator[Trust]:
-    """Whether the host of a virtual machine let it have its processors."""
+    """Whether the lab had the machine to itself, and the machine its processors."""
+    if others := data.environment.get(OTHER_LABS):
+        yield Trust(WARNING, f"{counted(len(others), 'other lab')} measured on this machine meanwhile: {SHARED}")
     stolen = [result.metrics[STOLEN.key] for result in data.latest if STOLEN.key in result.metrics]
     if stolen and (share := statistics.fmean(stolen)) > MOST_STOLEN:
         yield Trust(WARNING, f"the machine's own host kept {share:.0%} of its processors from it (steal)")

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -23,11 +24,22 @@ from headwind.testbed.docker import Docker, DockerError, Say, compose, docker, p
 from headwind.testbed.engine import TURNS, UML, Choice, chosen, wants_uml
 from headwind.testbed.far_ends import on_this_host
 from headwind.testbed.operations import FAR_ENDS, FINGERPRINT, HELLO, PROBE, SETUP, Operation
+from headwind.testbed.owner import is_alive, this_lab
 from impair.fingerprint import interfaces
 from impair.messages import Hello
 from impair.profile import Profile
 
-__all__ = ["Addresses", "Agent", "AgentDied", "AgentError", "Testbed", "projects", "remove_project", "sweep"]
+__all__ = [
+    "Addresses",
+    "Agent",
+    "AgentDied",
+    "AgentError",
+    "Testbed",
+    "other_labs",
+    "projects",
+    "remove_project",
+    "sweep",
+]
 
 T = TypeVar("T")
 LABEL = "headwind.project"
@@ -35,32 +47,6 @@ OWNER_LABEL = "headwind.owner"
 HERE = "this host"
 TEARDOWN_S = 30.0  # for each call of docker while a testbed is taken down; removing three containers takes 1 s
 START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
-
-
-def _owner() -> str:
-    return f"{os.uname().nodename}:{os.getpid()}:{_start_time(os.getpid())}"
-
-
-def _start_time(pid: int) -> str:
-    """The kernel's start time of a process, so that a reused pid is not mistaken for its owner; empty when unknown."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except OSError:
-        return ""
-
-
-def _is_alive(owner: str, kill: Callable[[int, int], None] = os.kill) -> bool:
-    host, _, rest = owner.partition(":")
-    pid, _, start = rest.partition(":")
-    if host != os.uname().nodename or not pid.isdigit():
-        return host != os.uname().nodename and bool(owner)  # another host's lab on the same daemon: leave it alone
-    try:
-        kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return not start or _start_time(int(pid)) in (start, "")
 
 
 def _labelled(kind: str, docker: Docker) -> list[tuple[str, str, str]]:
@@ -95,7 +81,7 @@ def remove_project(project: str, docker: Docker = docker) -> None:
 def projects(docker: Docker = docker) -> dict[str, bool]:
     """Every testbed that exists, and whether its lab still runs."""
     kinds = ("container", "network")
-    return {project: _is_alive(owner) for kind in kinds for _, project, owner in _labelled(kind, docker)}
+    return {project: is_alive(owner) for kind in kinds for _, project, owner in _labelled(kind, docker)}
 
 
 def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> int:
@@ -108,6 +94,12 @@ def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> in
     for project in found.keys() - set(gone):
         say(f"leaving {project} alone: its lab is still running")
     return len(gone)
+
+
+def other_labs(docker: Docker = docker) -> dict[str, int]:
+    """How many testbeds other labs have up now, by their owners; labs that no longer run do not count."""
+    owners = {project: owner for _, project, owner in _labelled("container", docker)}.values()
+    return dict(Counter(owner for owner in owners if owner != this_lab() and is_alive(owner)))
 
 
 def taken_subnets(docker: Docker = docker) -> list[str]:
@@ -254,7 +246,7 @@ def _start_containers(project: str, tag: str, docker: Docker, compose: Docker) -
 
 
 def _compose_environment(project: str, tag: str, addresses: Addresses) -> dict[str, str]:
-    names = {"HEADWIND_PROJECT": project, "HEADWIND_OWNER": _owner(), "HEADWIND_TAG": tag}
+    names = {"HEADWIND_PROJECT": project, "HEADWIND_OWNER": this_lab(), "HEADWIND_TAG": tag}
     for side in ("client", "server"):
         subnet = addresses.client_subnet if side == "client" else addresses.server_subnet
         names[f"HEADWIND_{side.upper()}_SUBNET"] = subnet

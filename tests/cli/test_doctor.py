@@ -15,7 +15,8 @@ from rich.console import Console
 import lab
 from headwind.cli.doctor import Finding, Machine, Status, examine, host_facts, print_findings
 from headwind.testbed.docker import compose_command
-from headwind.testbed.testbed import LABEL, OWNER_LABEL, _owner
+from headwind.testbed.owner import this_lab
+from headwind.testbed.testbed import LABEL, OWNER_LABEL
 
 SYSCTLS = {
     "net.core.rmem_max": "4194304",
@@ -34,7 +35,7 @@ esac
 """
 
 
-LIVING, DEAD = _owner(), f"{os.uname().nodename}:{os.getpid()}:1"
+LIVING, DEAD = this_lab(), f"{os.uname().nodename}:{os.getpid()}:1"
 FINE = Machine(4, "x86_64", 50 << 30, SYSCTLS.__getitem__)
 
 

@@ -6,14 +6,19 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import lab
+from headwind.cli import beside
 from headwind.model import Outcome
+from headwind.report.trust import OTHER_LABS
 from headwind.run.codec import State
 from headwind.run.journal import Run
+from headwind.testbed.docker import DockerError
 from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -37,11 +42,12 @@ class Lab:
 
     def __init__(self, folder: Path, world: World) -> None:
         self.folder, self.world = folder, world
+        self.others: Callable[[], Mapping[str, int]] = dict
         self.matrix = folder / "matrix.yaml"
         self.matrix.write_text(MATRIX)
 
     def run(self, *arguments: str) -> int:
-        means = fake_means(lambda: fake_testbed(self.world))
+        means = fake_means(lambda: fake_testbed(self.world), other_labs=self.others)
         return lab.main(["run", str(self.matrix), "--reports", str(self.folder / "reports"), *arguments], means)
 
     @property
@@ -139,6 +145,39 @@ class Interrupting(Sabotage):
         if run in self.at:
             os.kill(os.getpid(), signal.SIGINT)
         return False
+
+
+@dataclass
+class Street:
+    """Other labs on the machine, from one look on; the clock goes on by a minute with each."""
+
+    since: int
+    looks: int = 0
+
+    def look(self) -> dict[str, int]:
+        self.looks += 1
+        if self.looks == 2:
+            raise DockerError("`docker ps` printed nothing for 30 s")
+        return {"elsewhere:4711:1": 3 + self.looks % 2} if self.looks > self.since else {}
+
+
+@pytest.mark.parametrize(("since", "kept"), [(0, True), (2, True), (99, False)])
+def test_another_lab_beside_this_one_is_said_once_kept_with_the_run_and_in_its_report(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, since: int, *, kept: bool
+) -> None:
+    monkeypatch.setattr(beside, "LOOK_EVERY_S", 0.0)
+    street = Street(since)
+    fake_lab.others = street.look
+    assert fake_lab.run() == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("another lab has") == kept
+    assert street.looks > 3, "at the start, and after blocks"
+    with Run.open(fake_lab.folders[-1]) as run:
+        labs = run.environment.get(OTHER_LABS, [])
+    assert [(lab["owner"], lab["testbeds"]) for lab in labs] == ([("elsewhere:4711:1", 4)] if kept else [])
+    assert all(lab["from"] < lab["to"] for lab in labs)
+    page = (fake_lab.folders[-1] / "report.html").read_text()
+    assert ("1 other lab measured on this machine meanwhile: they share its processors" in page) == kept
 
 
 def test_resume_refuses_another_matrix_and_says_what_changed(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

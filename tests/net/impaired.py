@@ -15,6 +15,7 @@ from headwind.testbed.addresses import Addresses, pick_addresses
 from headwind.testbed.agent import Agent, Request
 from headwind.testbed.docker import docker
 from headwind.testbed.operations import Operation
+from headwind.testbed.owner import this_lab
 from impair.profile import Direction, Link, Profile
 
 HERE = Path(__file__).parent
@@ -135,7 +136,7 @@ class Project:
     def __init__(self, name: str, image: str, numbers: Iterator[int] | None = None) -> None:
         self.name, self.image = name, image
         self.numbers = numbers or count()  # of its networks
-        self._labels = ("--label", f"{testbed.LABEL}={name}", "--label", f"{testbed.OWNER_LABEL}={testbed._owner()}")
+        self._labels = ("--label", f"{testbed.LABEL}={name}", "--label", f"{testbed.OWNER_LABEL}={this_lab()}")
 
     def network(self, subnet: str, gateway: str) -> str:
         """Make a bridged network; returns its name."""

@@ -21,10 +21,12 @@ from headwind.errors import HeadwindError
 from headwind.testbed import testbed
 from headwind.testbed.addresses import pick_addresses
 from headwind.testbed.docker import DockerError
+from headwind.testbed.owner import is_alive, this_lab
 from headwind.testbed.testbed import (
     LABEL,
     OWNER_LABEL,
     Addresses,
+    other_labs,
     projects,
     remove_project,
     sweep,
@@ -111,17 +113,17 @@ def test_compose_is_told_every_variable_that_the_file_uses_and_no_other() -> Non
 
 
 def test_this_process_is_a_living_owner() -> None:
-    assert testbed._is_alive(testbed._owner())
+    assert is_alive(this_lab())
 
 
 def test_a_process_that_ended_owns_nothing() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         pass
-    assert not testbed._is_alive(f"{HOST}:{process.pid}:1")
+    assert not is_alive(f"{HOST}:{process.pid}:1")
 
 
 def test_a_number_that_was_given_to_another_process_is_not_its_owner() -> None:
-    assert not testbed._is_alive(f"{HOST}:{os.getpid()}:1")
+    assert not is_alive(f"{HOST}:{os.getpid()}:1")
 
 
 @pytest.mark.parametrize(
@@ -135,14 +137,14 @@ def test_a_number_that_was_given_to_another_process_is_not_its_owner() -> None:
     ],
 )
 def test_who_cannot_be_judged_is_left_alone_and_who_is_nobody_is_not(owner: str, alive: bool) -> None:
-    assert testbed._is_alive(owner) == alive
+    assert is_alive(owner) == alive
 
 
 def test_a_process_of_another_user_is_alive() -> None:
     def forbidden(pid: int, number: int) -> None:
         raise PermissionError(pid, number)
 
-    assert testbed._is_alive(f"{HOST}:12345:1", forbidden)
+    assert is_alive(f"{HOST}:12345:1", forbidden)
 
 
 # What is left of earlier labs
@@ -204,7 +206,7 @@ DEAD = f"{HOST}:{os.getpid()}:1"
 
 def test_sweeping_removes_dead_labs_and_leaves_living_ones(daemon: FakeDocker) -> None:
     daemon.testbed("dead", DEAD)
-    daemon.testbed("living", testbed._owner())
+    daemon.testbed("living", this_lab())
     daemon.network["half-net"] = ("half", DEAD)  # of a lab that was killed while it started
     said: list[str] = []
     assert sweep(said.append, docker=daemon) == 2
@@ -216,8 +218,18 @@ def test_sweeping_removes_dead_labs_and_leaves_living_ones(daemon: FakeDocker) -
     ]
 
 
+def test_other_labs_are_those_that_run_and_are_not_this_one(daemon: FakeDocker) -> None:
+    daemon.testbed("mine", this_lab())
+    daemon.testbed("dead", DEAD)
+    assert other_labs(daemon) == {}
+    for name in ("lane-1", "lane-2"):
+        daemon.testbed(name, f"{HOST}:1:")
+    daemon.testbed("far", f"another-{HOST}:1:1")
+    assert other_labs(daemon) == {f"{HOST}:1:": 2, f"another-{HOST}:1:1": 1}
+
+
 def test_sweeping_everything_takes_living_labs_too(daemon: FakeDocker) -> None:
-    daemon.testbed("living", testbed._owner())
+    daemon.testbed("living", this_lab())
     assert sweep(lambda _: None, include_living=True, docker=daemon) == 1
     assert daemon.projects == set()
 
