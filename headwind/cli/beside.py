@@ -40,7 +40,9 @@ class Beside:
         known = {lab["owner"]: lab for lab in self.run.environment.get(OTHER_LABS, ())}
         for owner, testbeds in found.items():
             if owner not in known:
-                self.say(f"another lab has {counted(testbeds, 'testbed')} on this machine (process {owner}): {SHARED}")
+                host, pid, *_ = [*owner.split(":"), "?"]
+                has = f"another lab (process {pid} of {host}) has {counted(testbeds, 'testbed')} on this machine"
+                self.say(f"{has}: {SHARED}")
             before = known.get(owner, {"from": now, "testbeds": 0})
             most = max(before["testbeds"], testbeds)
             known[owner] = {"owner": owner, "testbeds": most, "from": before["from"], "to": now}

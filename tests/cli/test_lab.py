@@ -170,7 +170,7 @@ def test_another_lab_beside_this_one_is_said_once_kept_with_the_run_and_in_its_r
     fake_lab.others = street.look
     assert fake_lab.run() == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.count("another lab has") == kept
+    assert said.count("another lab (process 4711 of elsewhere) has") == kept
     assert street.looks > 3, "at the start, and after blocks"
     with Run.open(fake_lab.folders[-1]) as run:
         labs = run.environment.get(OTHER_LABS, [])

@@ -19,6 +19,7 @@ KINDS = (
     "object",
     "serialized",
     "pickled",
+    "twice",
     "json",
     "raised",
     "extra",
@@ -26,6 +27,8 @@ KINDS = (
 distributed: Any = import_module("distributed")
 ADDRESS, FOLDER = sys.argv[1:]
 CODE = f"__import__('pathlib').Path({FOLDER!r}, str(__import__('os').getpid())).touch()"
+# Gives the scheduler that unpickles it an object which is pickled once more on its way to the lab that leads.
+AGAIN = f"({CODE}, type('Again', (), {{'__reduce__': lambda self: (eval, ({CODE!r},))}})())[1]"
 
 
 class Payload(Exception):
@@ -33,6 +36,13 @@ class Payload(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return exec, (CODE,)
+
+
+class Twice:
+    """What unpickles it runs AGAIN."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return eval, (AGAIN,)
 
 
 def operation(kind: str) -> Callable[[str], Awaitable[object]]:
@@ -47,6 +57,8 @@ def operation(kind: str) -> Callable[[str], Awaitable[object]]:
                 return distributed.protocol.Serialize(Payload())
             case "pickled":
                 return distributed.protocol.ToPickle(Payload())
+            case "twice":
+                return distributed.protocol.ToPickle(Twice())
             case "json":
                 return '{"name": "mallory", "code": {"py/reduce": []}}'
         raise Payload

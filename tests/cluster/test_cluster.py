@@ -275,7 +275,7 @@ def test_what_a_hostile_worker_sends_is_never_run_by_the_lab_that_leads(cluster:
     """The scheduler may run it, as it unpickles by itself."""
     ran = cluster.folder / "payloads"
     cluster.worker("alpha")
-    kinds = ("bytes", "object", "serialized", "pickled", "json", "raised", "extra")
+    kinds = ("bytes", "object", "serialized", "pickled", "twice", "json", "raised", "extra")
     cluster.start("mallory", "tests/cluster/hostile_worker.py", cluster.address, str(ran))
     cluster.await_words("mallory", "all serve")
     run = cluster.run("--smoke")
