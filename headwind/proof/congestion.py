@@ -1,7 +1,7 @@
 """Checks that the TCP connections of a trial used the congestion control that its arm asked for. Pure.
 
 The routes of both ends carry it, and are read back when it is set and again after the client ran (the fingerprint's
-topic "congestion"). Here is what the sockets themselves said while it ran.
+topic "congestion"). Here is what established sockets had while it ran: others may not have taken the route's yet.
 """
 
 from __future__ import annotations

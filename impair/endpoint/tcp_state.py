@@ -23,7 +23,7 @@ GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 1
 TCP_METRICS_CMD_DEL = 2
 NO_METRICS_SAVE = Path("/proc/sys/net/ipv4/tcp_no_metrics_save")
 ALL_STATES_BUT_LISTEN = 0xFFFF & ~(1 << 10)  # TCP_LISTEN is 10
-ESTABLISHED_OR_BEGINNING = 1 << 1 | 1 << 2  # TCP_ESTABLISHED and TCP_SYN_SENT
+ESTABLISHED = 1 << 1  # TCP_ESTABLISHED
 INET_DIAG_CONG = 4
 
 _REQUEST = struct.Struct("@BBBBI48s")  # inet_diag_req_v2: family, protocol, extensions, padding, states, socket id
@@ -93,15 +93,19 @@ def _can_destroy(sock: Netlink) -> bool:
 
 
 def congestion_of(network: ipaddress.IPv4Network, netlink: OpenNetlink = Netlink) -> list[str]:
-    """The congestion control of every TCP connection to a peer in `network` that is there or begins.
+    """The congestion control of every established TCP connection to a peer in `network`.
 
-    None where the kernel cannot tell (it is built without INET_DIAG).
+    A socket that is still connecting may yet have the host's default: tcp_v4_connect() puts it where a listing finds it
+    (inet_hash_connect) before tcp_connect_init() takes the route's setting (tcp_ca_dst_init). A socket that is accepted
+    has the route's before it can be found (tcp_ca_openreq_child). The kernel writes a socket's state into the listing
+    before its congestion control, so that the latter is that of the connection. Empty if the kernel cannot list sockets
+    (it is built without INET_DIAG).
     """
     extension = 1 << (INET_DIAG_CONG - 1)
     found = []
     with netlink(NETLINK_SOCK_DIAG) as sock:
         for family in (socket.AF_INET, socket.AF_INET6):
-            request = _REQUEST.pack(family, socket.IPPROTO_TCP, extension, 0, ESTABLISHED_OR_BEGINNING, bytes(48))
+            request = _REQUEST.pack(family, socket.IPPROTO_TCP, extension, 0, ESTABLISHED, bytes(48))
             try:
                 messages = sock.ask(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
             except FileNotFoundError:
