@@ -179,7 +179,8 @@ class RateEstimate:
     rate_bps: float | None = None  # the one to use
     gap_rate_bps: float | None = None  # from the median gap between neighbours
     span_rate_bps: float | None = None  # from everything between the first and the last arrival
-    pairs: int = 0  # how many pairs of arrivals rate_bps is the median of
+    pairs: int = 0  # of arrivals, that were compared
+    agreeing: int = 0  # of these, that agree on rate_bps; 0: too few did, and it is the median
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ class Sabotage:
     vanishing: int = 0  # datagrams of each train that are lost inside hosts
     translated: bool = False  # somebody masquerades on the way
     starved: int = 0  # so many trains of full frames show half the rate
+    unsteady: int = 0  # so many of them do, and most of their pairs show other ones
     shortened: bool = False  # answers end a byte too early
     altered: bool = False  # an object has other bytes, as many as it should
     unfetched: bool = False  # nothing comes when the client fetches for comparison
@@ -231,12 +232,15 @@ class FakeAgent(Agent):
         delays = [delay_s + rng.uniform(-jitter_s, jitter_s) for _ in range(arrived)]
         frame_s = 8 * FRAME_BYTES / link.rate.rate_bps if link.rate else 0.0
         frame_s = max(frame_s, self.world.frame_s)
-        frame_s *= 2 if self.world.bulks <= self.world.broken.starved else 1
-        return quiet.train(
+        unsteady = self.world.bulks <= self.world.broken.unsteady
+        frame_s *= 2 if unsteady or self.world.bulks <= self.world.broken.starved else 1
+        seen = quiet.train(
             expect, delays, 8 * FRAME_BYTES / frame_s,
             sources=["10.9.9.9" if self.world.broken.translated else self._sender()],
             arrivals_s=[frame_s * position for position in range(arrived)],
         )  # fmt: skip
+        seen["rate"]["agreeing"] *= not unsteady
+        return seen
 
 
 class FakeRouter(FakeAgent):

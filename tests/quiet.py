@@ -40,9 +40,10 @@ def moment(states: Mapping[Direction, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def train(sent: int, delays_s: Sequence[float] = (), rate_bps: float | None = None, **seen: Any) -> dict[str, Any]:
-    """A Train of which as many datagrams arrived as there are delays, unless `seen` says otherwise."""
+    """A Train of which as many datagrams arrived as there are delays, unless `seen` says otherwise; a steady one."""
+    rate = {"rate_bps": rate_bps, "pairs": 50, "agreeing": 50 if rate_bps else 0}
     usual = {
         "sent": sent, "received": len(delays_s), "unique": len(delays_s), "inversions": 0, "sequences": [],
-        "sources": [], "delays_s": list(delays_s), "arrivals_s": [], "rate": {"rate_bps": rate_bps},
+        "sources": [], "delays_s": list(delays_s), "arrivals_s": [], "rate": rate,
     }  # fmt: skip
     return {**usual, **seen}

@@ -81,7 +81,13 @@ class Train:
             sources=sorted(self.sources),
             delays_s=[(end - start) / 1e9 for start, end in zip(self.sent_ns, self.arrived_ns, strict=True)],
             arrivals_s=arrivals_s,
-            rate=estimate_rate(arrivals_s, self.sequences, self.frame_bytes, missing_took_time=missing_took_time),
+            rate=estimate_rate(
+                arrivals_s,
+                self.sequences,
+                self.frame_bytes,
+                [(stamp - start_ns) / 1e9 for stamp in self.sent_ns],
+                missing_took_time=missing_took_time,
+            ),
         )
 
 

@@ -33,7 +33,8 @@ def test_a_full_link_shows_its_rate() -> None:
     assert estimate.rate_bps == pytest.approx(RATE_BPS)
     assert estimate.gap_rate_bps == pytest.approx(RATE_BPS)
     assert estimate.span_rate_bps == pytest.approx(RATE_BPS)
-    assert estimate.pairs == 30
+    assert estimate.pairs == estimate.agreeing == 30 + 15  # over 30 and over 45 frames
+    assert estimate.agreeing
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -91,6 +92,56 @@ def test_one_pause_is_ignored_wherever_it_falls(place: int) -> None:
     arrivals_s, sequences = through_the_link(range(400))
     paused_s = [time_s + (0.05 if number >= place else 0.0) for number, time_s in enumerate(arrivals_s)]
     assert estimate_rate(paused_s, sequences, FRAME_BYTES).rate_bps == pytest.approx(RATE_BPS)
+
+
+BUSY_RATE_BPS = 100_000_000
+
+
+def on_a_busy_machine(rate_bps: float, seed: int) -> tuple[list[float], list[float]]:
+    """When 400 frames arrived and were sent: the sender makes pauses, the router stands still and then catches up.
+
+    Fewer than half of all pairs a hundred frames apart are as the link had them; of each train other ones.
+    """
+    rng = random.Random(seed)
+    frame_s, burst_s = FRAME_BYTES * 8 / rate_bps, 12e-6
+    sends_at_s = departed_s = arrived_s = 0.0
+    pauses, stalls = {rng.randrange(400)}, set(rng.sample(range(400), 2))
+    arrivals_s, sent_s = [], []
+    for number in range(400):
+        sends_at_s += 20e-6 + (rng.uniform(0.01, 0.06) if number in pauses else 0.0)
+        departed_s = max(departed_s, sends_at_s) + frame_s
+        still_s = rng.uniform(0.002, 0.008) if number in stalls else 0.0
+        arrived_s = max(arrived_s + burst_s, departed_s + still_s)
+        arrivals_s.append(arrived_s + rng.uniform(0, 3e-5))
+        sent_s.append(sends_at_s)
+    return sorted(arrivals_s), sent_s
+
+
+@pytest.mark.parametrize("real_bps", [90e6, 95e6, 100e6, 105e6, 110e6])
+def test_on_a_busy_machine_what_most_pairs_agree_on_is_the_links_rate(real_bps: float) -> None:
+    trains = [on_a_busy_machine(real_bps, seed) for seed in range(100)]
+    estimates = [estimate_rate(arrivals_s, range(400), FRAME_BYTES, sent_s) for arrivals_s, sent_s in trains]
+    steady = [estimate.rate_bps for estimate in estimates if estimate.agreeing]
+    assert len(steady) > 30
+    assert steady == pytest.approx([real_bps] * len(steady), rel=0.01)
+    medians = [estimate.rate_bps for estimate in estimates if not estimate.agreeing]
+    assert min(filter(None, medians)) < 0.95 * real_bps  # what a median would have said of it
+
+
+def test_a_sender_that_is_slower_than_the_link_shows_no_steady_rate() -> None:
+    sent_s = [FRAME_S * place for place in range(400)]
+    arrivals_s = [time_s + 0.001 for time_s in sent_s]
+    assert estimate_rate(arrivals_s, range(400), FRAME_BYTES).agreeing
+    assert not estimate_rate(arrivals_s, range(400), FRAME_BYTES, sent_s).agreeing
+
+
+@pytest.mark.parametrize("place", range(30, 370, 17))
+def test_a_pause_in_a_part_of_a_train_is_never_taken_for_a_rate(place: int) -> None:
+    arrivals_s, sequences = through_the_link(range(400))
+    for pause_s in (0.005, 0.05, 0.5):
+        paused_s = [time_s + (pause_s if number >= place else 0.0) for number, time_s in enumerate(arrivals_s)]
+        estimate = estimate_rate(paused_s[: place + 30], sequences[: place + 30], FRAME_BYTES)
+        assert not estimate.agreeing or estimate.rate_bps == pytest.approx(RATE_BPS, rel=0.01)
 
 
 @pytest.mark.parametrize("sequences", [[], [4], [9, 7, 5]])

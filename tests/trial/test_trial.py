@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
+from unittest import mock
 
 import pytest
 from pydantic import TypeAdapter
@@ -12,13 +13,14 @@ from pydantic import TypeAdapter
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
 from headwind.clock import Clock
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.proof.evidence import Moment
+from headwind.proof.evidence import Moment, Train
 from headwind.settings import Windows
 from headwind.trial import trial as trial_module
 from headwind.trial.content import Stretch, stretch_of
-from headwind.trial.probes import BULK_TRAINS, PROBE_REPEATS
+from headwind.trial.probes import BULK_TRAINS, MOST_BULK_TRAINS, PROBE_REPEATS, send_bulk
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
+from impair.messages import RateEstimate
 from impair.profile import Direction, Link, Profile, Rate
 from nginx.objects import content
 from tests import quiet
@@ -98,22 +100,56 @@ def test_a_trial_that_was_stopped_keeps_how_far_it_came() -> None:
 RATED = Profile("rated", downlink=Link(rate=Rate(100_000_000)))
 
 
-@pytest.mark.parametrize("starved", [0, 1])
-def test_a_train_that_misses_the_rate_is_sent_twice_more_before_the_client_starts(starved: int) -> None:
-    world = World(Sabotage(starved=starved))
+@pytest.mark.parametrize(
+    ("sabotage", "rates_bps"),
+    [
+        (Sabotage(), [1e8]),
+        (Sabotage(starved=1), [5e7, 1e8, 1e8]),
+        (Sabotage(unsteady=7), [5e7] * 7 + [1e8]),
+    ],
+)
+def test_a_train_that_misses_the_rate_is_sent_again_before_the_client_starts(
+    sabotage: Sabotage, rates_bps: list[float]
+) -> None:
+    world = World(sabotage)
     with fake_testbed(world) as testbed:
         result = run_trial(testbed, a_trial(RATED), 60.0)
     bulk = result.proof.counters["trains"]["downlink"]["bulk"]
     assert result.outcome is Outcome.OK
-    assert bulk["rates_bps"] == [pytest.approx(rate) for rate in ([5e7, 1e8, 1e8] if starved else [1e8])]
+    assert bulk["rates_bps"] == pytest.approx(rates_bps)
     trains = [place for place, step in enumerate(world.order) if step == "server send_train"]
     assert max(trains) < world.order.index("client run")
 
 
-def test_a_rate_that_only_one_of_three_trains_shows_is_not_proven() -> None:
-    result = outcome_of(Sabotage(starved=BULK_TRAINS - 1), a_trial(RATED))
+@pytest.mark.parametrize(
+    ("sabotage", "which"),
+    [
+        (Sabotage(starved=BULK_TRAINS - 1), f"the middle steady one of {BULK_TRAINS} trains"),
+        (Sabotage(unsteady=2, starved=4), f"the middle steady one of {2 + BULK_TRAINS} trains"),
+        (Sabotage(unsteady=MOST_BULK_TRAINS), f"the middle one of {MOST_BULK_TRAINS} trains, none of them steady"),
+    ],
+)
+def test_a_rate_that_only_one_of_three_trains_shows_is_not_proven(sabotage: Sabotage, which: str) -> None:
+    result = outcome_of(sabotage, a_trial(RATED))
     assert result.outcome is Outcome.INVALID
-    assert f"the middle one of {BULK_TRAINS} trains" in result.reason
+    assert which in result.reason
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_link_that_shows_no_exact_rate_is_judged_by_three_trains(shown: bool) -> None:
+    """Such as one that corrupts many frames: its trains show the rate, but never steadily."""
+    trains = iter([0.9e8, 1.01e8, 1.1e8] + [1.2e8] * 9 if shown else [1.2e8] * MOST_BULK_TRAINS)
+    sent: list[float] = []
+
+    def send(*_: object) -> Train:
+        sent.append(next(trains))
+        return Train(400, 400, 0, [], [], [], [], RateEstimate(sent[-1], pairs=50))
+
+    with mock.patch("headwind.trial.probes.send_train_once", send):
+        train = send_bulk(cast("Any", None), Direction.DOWNLINK, RATED.downlink)
+    assert train.rate.rate_bps == (1.01e8 if shown else 1.2e8)
+    assert train.rates_bps == sent
+    assert len(sent) == (BULK_TRAINS if shown else MOST_BULK_TRAINS)
 
 
 def test_content_is_compared_once_the_impairments_are_gone_and_the_counters_read() -> None:
