@@ -93,7 +93,9 @@ class ArmKeys(WorkloadOverrides):
                 else:
                     choose(self.congestion, values.TCP_CONGESTION, "a congestion control that Linux has")
             except Mistake as mistake:
-                raise Slips([Slip(("congestion",), mistake)]) from None
+                hint = "leave it out here: other congestion controls are for arms of h1 and h2"
+                own = Mistake(str(mistake), hint) if self.protocol is Protocol.H3 else mistake
+                raise Slips([Slip(("congestion",), own)]) from None
         return self
 
     @property

@@ -6,7 +6,7 @@ field is in SI units. docs/matrix.schema.json is made from the same models.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -19,12 +19,13 @@ from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_sli
 from headwind.matrix.congestion import CongestionKeys, OneOrBoth
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.find import WantedKey, expand, searched_slips
-from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any
+from headwind.matrix.hints import advised
+from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic, raise_any
 from headwind.matrix.pairs import PairsKeys
 from headwind.matrix.profile import ProfileKeys
 from headwind.matrix.published import Conditions, SourceKeys, published_slips
 from headwind.matrix.repeat import OrCount, RepeatKeys, SelfCheckKeys
-from headwind.matrix.units import Mistake, choose, quoted, scalar
+from headwind.matrix.units import Mistake, choose, meant, quoted, scalar
 from headwind.matrix.values import Short, whole
 from headwind.matrix.workload import WorkloadKeys, of_its_kind
 from headwind.metric import Use, Workload
@@ -139,49 +140,69 @@ class MatrixKeys(Keys):
         return "arm" if self.arms else "protocol"
 
     @model_validator(mode="after")
-    def _sane(self) -> Self:
+    def _sane(self, info: ValidationInfo) -> Self:
+        """What goes together. A check is left out while a key that it needs is wrong: the context says which are."""
+        wrong: set[str] = (info.context or {}).get("wrong", set())
+        self._few_enough(wrong)
+        arms_word = "arms" if self.arms else "protocols"
+        checks: dict[str, Callable[[], Iterable[Slip]]] = {
+            "conditions": self._twice_slips,
+            "conditions smoke": self._smoke_slips,
+            "conditions profiles workloads published": lambda: published_slips(
+                self.published or {}, Conditions(self._conditions())
+            ),
+            "protocols arms workloads": lambda: arm_slips(self.protocols, self.arms, self.workloads),
+            "protocols arms compare": lambda: pair_slips(self.compare, self._arm_names, arms_word),
+            "protocols arms compare find": lambda: searched_slips(self.find, self._arm_names, self.compare),
+            "protocols arms selfcheck": self._twin_slips,
+            "profiles selfcheck": self._slower_slips,
+            "profiles settings": self._window_slips,
+            "judge": self._judged_twice_slips,
+            "workloads judge": self._unjudged_slips,
+            "workloads timeout": self._delay_slips,
+        }
+        raise_any([slip for needs, check in checks.items() if wrong.isdisjoint(needs.split()) for slip in check()])
+        return self
+
+    def _few_enough(self, wrong: set[str]) -> None:
+        """Counted, not listed: two long lists make very many pairs. Raises Slips."""
         entries = self.conditions or [PairsKeys()]
         count = sum(len(pairs.profiles or self.profiles) * len(pairs.workloads or self.workloads) for pairs in entries)
         blocks = self.repeat.max if self.repeat.budget is None else self.repeat.min  # a budget bounds the others
         arms = len(self._arm_names)
-        trials = count * blocks * arms
-        if trials > MOST_TRIALS:  # counted, not listed: two long lists make very many pairs
+        if (trials := count * blocks * arms) > MOST_TRIALS:
+            if wrong:
+                raise Slips([])
             product_ = f"{count} conditions x {blocks} blocks x {arms} {self._arms_word}s"
-            raise Slips(
-                [Slip(("repeat",), Mistake(f"{product_} = {trials} trials", f"a run has at most {MOST_TRIALS}"))]
-            )
-        slips, seen = [], set()
+            mistake = Mistake(f"{product_} = {trials} trials", f"a run has at most {MOST_TRIALS}")
+            raise Slips([Slip(("repeat",), mistake)])
+
+    def _twice_slips(self) -> Iterator[Slip]:
+        seen = set()
         for entry, *condition in self._pairs():
             if tuple(condition) in seen:
                 message = f"the condition {quoted('/'.join(condition))} is there twice"
-                slips.append(Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`")))
+                yield Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`"))
             seen.add(tuple(condition))
-        for entry, *condition in self._pairs(self.smoke or []):
-            if tuple(condition) not in seen:
-                mistake = Mistake(f"there is no condition {quoted('/'.join(condition))}", "`conditions` leaves it out")
-                slips.append(Slip(("smoke", entry), mistake))
-        slips += published_slips(self.published or {}, Conditions(self._conditions()))
-        slips += arm_slips(self.protocols, self.arms, self.workloads)
-        slips += pair_slips(self.compare, self._arm_names, "arms" if self.arms else "protocols")
-        slips += searched_slips(self.find, self._arm_names, self.compare)
-        raise_any(slips + self._selfcheck_slips() + self._window_slips() + self._judge_slips() + self._delay_slips())
-        return self
 
-    def _judge_slips(self) -> list[Slip]:
-        """Metrics that are named twice, and workloads that are left without one."""
-        if self.judge is None:
-            return []
-        twice = [
-            Slip(("judge", index), Mistake(f"`{name}` is there twice", "it is judged once"))
-            for index, name in enumerate(self.judge)
-            if name in self.judge[:index]
-        ]
-        without = [
-            Slip(("judge",), Mistake(f"no metric of the workload {quoted(name)} is judged", "each needs one"))
-            for name, load in self._loads().items()
-            if not load.judged(self.judge)
-        ]
-        return twice + without
+    def _smoke_slips(self) -> Iterator[Slip]:
+        known = {tuple(condition) for _, *condition in self._pairs()}
+        for entry, *condition in self._pairs(self.smoke or []):
+            if tuple(condition) not in known:
+                mistake = Mistake(f"there is no condition {quoted('/'.join(condition))}", "`conditions` leaves it out")
+                yield Slip(("smoke", entry), mistake)
+
+    def _judged_twice_slips(self) -> Iterator[Slip]:
+        judged = self.judge or []
+        for index, name in enumerate(judged):
+            if name in judged[:index]:
+                yield Slip(("judge", index), Mistake(f"`{name}` is there twice", "it is judged once"))
+
+    def _unjudged_slips(self) -> Iterator[Slip]:
+        """Workloads that are left without a metric."""
+        for name, load in self._loads().items() if self.judge is not None else ():
+            if not load.judged(self.judge):
+                yield Slip(("judge",), Mistake(f"no metric of the workload {quoted(name)} is judged", "each needs one"))
 
     def _loads(self) -> dict[str, Workload]:
         return {name: written.workload(name) for name, written in self.workloads.items()}
@@ -211,22 +232,20 @@ class MatrixKeys(Keys):
                 slips.append(Slip(("profiles", name), Mistake(message, hint)))
         return slips
 
-    def _selfcheck_slips(self) -> list[Slip]:
-        """What a self-check cannot do in this matrix."""
-        if self.selfcheck is None:
-            return []
-        slips = []
-        if self.selfcheck.protocol not in self._arm_names:
+    def _twin_slips(self) -> Iterator[Slip]:
+        """A self-check of an arm that is not there."""
+        if self.selfcheck and self.selfcheck.protocol not in self._arm_names:
             message = f"`{self.selfcheck.protocol}` is not one of the {self._arms_word}s of this file"
-            slips.append(
-                Slip(("selfcheck", "protocol"), Mistake(message, f"a twin is compared with its {self._arms_word}"))
-            )
-        for index, name in enumerate(self.selfcheck.slower):
+            hint = f"a twin is compared with its {self._arms_word}; {meant(self.selfcheck.protocol, self._arm_names)}"
+            yield Slip(("selfcheck", "protocol"), Mistake(message, hint))
+
+    def _slower_slips(self) -> Iterator[Slip]:
+        """Self-checks with a longer delay where there is none."""
+        for index, name in enumerate(self.selfcheck.slower if self.selfcheck else ()):
             links = [self.profiles[name].link(direction) for direction in Direction]
             if not any(link.delay and link.delay.delay_s > 0 for link in links):
                 message = f"{quoted(name)} has no delay that could be longer"
-                slips.append(Slip(("selfcheck", "slower", index), Mistake(message, "choose a profile with a delay")))
-        return slips
+                yield Slip(("selfcheck", "slower", index), Mistake(message, "choose a profile with a delay"))
 
     def _pairs(self, entries: Sequence[PairsKeys] | None = None) -> list[tuple[int, str, str]]:
         """Entry, profile and workload of every pair in `conditions`, or in other entries, in the order of the file."""
@@ -278,10 +297,9 @@ def parse(tree: dict[str, Any]) -> MatrixKeys:
     try:
         found = _parse(expanded.tree)
     except Slips as error:
-        raise Slips(
-            expanded.slips + [Slip(expanded.home(slip.path), slip.mistake, slip.at_key) for slip in error.slips]
-        ) from None
-    raise_any(expanded.slips)
+        slips = [Slip(expanded.home(slip.path), slip.mistake, slip.at_key) for slip in error.slips]
+        raise Slips(advised(expanded.slips + slips, MatrixKeys, tree)) from None
+    raise_any(advised(expanded.slips, MatrixKeys, tree))
     return found
 
 
@@ -292,14 +310,33 @@ def _parse(tree: dict[str, Any]) -> MatrixKeys:
     names["metrics"] = JUDGEABLE
     hint = "protocols: which are compared; or `arms`, each with settings of its own"
     missing = (
-        [] if tree.keys() & {"protocols", "arms"} else [Slip(("protocols",), Mistake("`protocols` is missing", hint))]
+        []
+        if tree.keys() & {"protocols", "arms"}
+        else [Slip(("protocols",), MissingKey("`protocols` is missing", hint), at_key=True)]
     )
     try:
         found = MatrixKeys.model_validate(tree, context=names)
     except ValidationError as error:
-        raise Slips(missing + from_pydantic(error, MatrixKeys)) from None
+        slips = missing + from_pydantic(error, MatrixKeys)
+        raise Slips(slips + _beside(slips, tree, names)) from None
     raise_any(missing)
     return found
+
+
+def _beside(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, list[str]]) -> list[Slip]:
+    """What does not go together among the keys in which nothing is wrong, beside those in which something is."""
+    wrong = {str(slip.path[0]) for slip in slips if slip.path}
+    usual = {
+        "protocols": ["h1", "h2", "h3"],
+        "profiles": {name: {} for name in names["profiles"] or ["p"]},
+        "workloads": {name: {"requests": "1", "connections": "1"} for name in names["workloads"] or ["w"]},
+    }
+    rest = {key: value for key, value in tree.items() if key not in wrong}
+    try:
+        MatrixKeys.model_validate(usual | rest, context={**names, "wrong": wrong})
+    except ValidationError as error:
+        return from_pydantic(error, MatrixKeys)
+    return []
 
 
 class _Schema(GenerateJsonSchema):

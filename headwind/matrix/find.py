@@ -69,14 +69,15 @@ def as_sweep(tree: Mapping[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
     written = tree["find"]
     if not isinstance(written, dict):
         return rest, [Slip(("find",), Mistake("this must be a mapping of keys", f"such as {EXAMPLE}"))]
-    slips = [*_wrong_keys(written), *_wrong_pair(written), *_wrong_surroundings(tree)]
+    wrong_pair = list(_wrong_pair(written))
+    slips = [*_wrong_keys(written), *wrong_pair, *_wrong_surroundings(tree)]
     wanted = None
     try:
         wanted = _wanted(written)
     except _Wrong as wrong:
         slips += wrong.slips
     if wanted is None or slips:
-        return rest, slips
+        return rest if wanted is None or wrong_pair or "crossover" not in written else {**rest, "find": wanted}, slips
     profiles = tree.get("profiles")
     for name, profile in profiles.items() if isinstance(profiles, dict) else ():
         direction, _, key = wanted.along.partition(".")

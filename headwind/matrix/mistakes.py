@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from headwind.matrix.units import Mistake, listed, nearest, quoted
+from headwind.matrix.units import Mistake, meant, quoted
 
 CORRELATION_HINT = (
     "netem's correlation does not keep the share that was asked for (measured: a loss of 1 % with 25 % correlation "
@@ -19,6 +19,18 @@ _CONTAINERS = {
     "dict_type": "a mapping of names, such as {name: {...}}",
     "list_type": "a list, such as [a, b]",
 }
+
+
+class UnknownKey(Mistake):
+    """A key that is none of those that are allowed at its level."""
+
+
+class MissingKey(Mistake):
+    """A key that must be there and is not."""
+
+
+class NoContainer(Mistake):
+    """A value in the place of a mapping or of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +72,13 @@ def from_pydantic(error: ValidationError, root: type[BaseModel]) -> list[Slip]:
         elif found["type"] == "missing":
             slips.append(
                 Slip(
-                    path, Mistake(f"{quoted(path[-1])} is missing", f"{path[-1]}: {_purpose(root, path)}"), at_key=True
+                    path,
+                    MissingKey(f"{quoted(path[-1])} is missing", f"{path[-1]}: {_purpose(root, path)}"),
+                    at_key=True,
                 )
             )
         else:
-            slips.append(Slip(path, Mistake(f"this must be {_CONTAINERS.get(found['type'], found['msg'])}")))
+            slips.append(Slip(path, NoContainer(f"this must be {_CONTAINERS.get(found['type'], found['msg'])}")))
     return slips
 
 
@@ -72,9 +86,7 @@ def unknown(key: str, allowed: list[str]) -> Mistake:
     """The mistake of a key that is none of those that are allowed."""
     if "correlation" in key:
         return Mistake(f"{quoted(key)} is refused", CORRELATION_HINT)
-    near = nearest(key, allowed)
-    hint = f"did you mean `{near}`? {listed(allowed)}" if near else listed(allowed)
-    return Mistake(f"unknown key {quoted(key)}", hint)
+    return UnknownKey(f"unknown key {quoted(key)}", meant(key, allowed))
 
 
 def _keys_of(root: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:

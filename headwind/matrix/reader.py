@@ -21,8 +21,10 @@ import yaml
 from headwind.matrix.complaint import Complaint, MatrixError
 from headwind.matrix.document import MatrixKeys, parse, schema
 from headwind.matrix.find import expand
+from headwind.matrix.indentation import uneven_line
 from headwind.matrix.mistakes import Slips
-from headwind.matrix.units import harmless, nearest, quoted
+from headwind.matrix.spelling import nearest
+from headwind.matrix.units import harmless, quoted
 from headwind.model import Matrix
 
 __all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
@@ -214,7 +216,7 @@ def _why_empty(key: str) -> str:
     word, colon, value = key.partition(":")
     if colon and value:
         return f"is a space missing after the colon? {quoted(f'{word}: {value}')}"
-    return "write {} for an empty mapping, or remove the key"
+    return "write {} for an empty mapping, or remove the key; lines that belong to it are indented further than it is"
 
 
 def _events(text: str) -> Iterator[yaml.Event]:
@@ -241,6 +243,9 @@ def _next_event(loader: yaml.SafeLoader, text: str) -> yaml.Event | None:
         event: yaml.Event | None = loader.get_event()  # type: ignore[no-untyped-call]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark or loader.get_mark()
+        if uneven := uneven_line(_split(text), mark.line):
+            line, column, hint = uneven
+            raise _Unreadable((line, column), "this line is indented unlike those around it", hint) from None
         raise _Unreadable((mark.line, mark.column), *_syntax(error, text[mark.index : mark.index + 1])) from None
     except (ValueError, OverflowError):  # PyYAML's own, for escapes such as "\UFFFFFFFF"
         mark = loader.get_mark()

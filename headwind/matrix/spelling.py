@@ -24,16 +24,19 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
     """The allowed word that the text is most likely a misspelling of; empty when none is near."""
     if not text or len(text) > LONGEST_WORD:
         return ""
-    words = _Words.of(tuple(allowed))
-    if same := words.by_form.get(form(text)):
+    if same := respelt(text, allowed):
         return same
-    if near := words.one_slip_away(text.casefold()):
-        return near
     folded = {word.casefold(): word for word in allowed[:MOST_COMPARED]}
     if close := get_close_matches(text.casefold(), folded, n=1):
         return folded[close[0]]
     beginning = [word for start, word in folded.items() if start.startswith(text.casefold())]
     return beginning[0] if len(beginning) == 1 and len(text) >= SHORTEST_START else ""
+
+
+def respelt(text: str, allowed: Sequence[str]) -> str:
+    """The allowed word that the text is but for its form or for one slip of a finger; empty without one."""
+    words = _Words.of(tuple(allowed))
+    return words.by_form.get(form(text)) or words.one_slip_away(text.casefold())
 
 
 class _Words:

@@ -10,13 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
+from headwind.matrix.spelling import LONGEST_WORD, nearest
+
 LONGEST_NUMBER = 30  # characters; more than any value needs, and few enough to print
-LONGEST_WORD = 64  # above it no misspelling is looked for: a comparison costs the product of the lengths
-MOST_COMPARED = 100  # words
-MOST_LISTED = 20  # words
+MOST_LISTED = 30  # words
 _NUMBER = r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 _PARTS = re.compile(rf"({_NUMBER})(.*)", re.DOTALL)
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -34,6 +33,16 @@ RATE_UNITS = {"bit": Decimal(1)} | {
     for power, letter in enumerate("kmgt")
     for prefix in (letter, letter.upper())
 }
+# What people write for a unit, without case; a unit of the quantity at hand that is written so is meant.
+_SPELLINGS = {
+    "ms": ("milliseconds", "millis", "msecond", "mseconds"),
+    "us": ("microseconds", "usecond", "useconds", "\u00b5s", "\u03bcs"),
+    "s": ("sec", "secs", "second", "seconds"), "min": ("m", "mins", "minute", "minutes"),
+    "h": ("hr", "hrs", "hour", "hours"), "%": ("percent", "pct", "p"), "B": ("byte", "bytes"),
+    "kB": ("k", "kbyte", "kbytes"), "MB": ("m", "mbyte", "mbytes"),
+    "kbit": ("k", "kb", "kb/s", "kbit/s", "kbits"), "mbit": ("m", "mb", "mb/s", "mbit/s", "mbits"),
+    "gbit": ("g", "gb", "gb/s", "gbit/s", "gbits"), "bit": ("b", "bit/s", "bits"),
+}  # fmt: skip
 _LONGER_TIMES_S = {"m": 60, "min": 60, "mins": 60, "minutes": 60, "h": 3600}
 _TC_BYTES = re.compile(r"([kmgt]i?)?bps", re.IGNORECASE)
 
@@ -57,26 +66,28 @@ def quoted(text: object) -> str:
     return f"`{harmless(shown[:LONGEST_WORD])}{'...' if len(shown) > LONGEST_WORD else ''}`"
 
 
-def nearest(text: str, allowed: list[str]) -> str:
-    """The allowed word that the text is most likely a misspelling of; empty when none is near."""
-    if len(text) > LONGEST_WORD:
-        return ""
-    return next(iter(get_close_matches(text, allowed[:MOST_COMPARED], n=1)), "")
-
-
 def listed(allowed: list[str]) -> str:
     """The words that are allowed, as a hint."""
+    if not allowed:
+        return "there are none"
     more = f" and {len(allowed) - MOST_LISTED} more" if len(allowed) > MOST_LISTED else ""
     return f"allowed: {', '.join(harmless(word[:LONGEST_WORD]) for word in allowed[:MOST_LISTED])}{more}"
+
+
+def meant(text: str, allowed: list[str]) -> str:
+    """The hint for a word that is none of those that are allowed: the nearest of them, and what there is."""
+    near = nearest(text, allowed)
+    if not near:
+        return listed(allowed)
+    shown = allowed if near in allowed[:MOST_LISTED] else [near, *(word for word in allowed if word != near)]
+    return f"did you mean {quoted(near)}? {listed(shown)}"
 
 
 def choose(text: str, allowed: list[str], what: str) -> str:
     """The text, which must be one of `allowed`. Raises Mistake with the nearest of them."""
     if text in allowed:
         return text
-    near = nearest(text, allowed)
-    hint = f"did you mean {quoted(near)}? {listed(allowed)}" if near else listed(allowed)
-    raise Mistake(f"{quoted(text)} is not {what}", hint)
+    raise Mistake(f"{quoted(text)} is not {what}", meant(text, allowed))
 
 
 def scalar(value: Any, example: str) -> str:
@@ -115,20 +126,33 @@ class Unit:
             raise self._not_a_unit(number, unit)
         return Decimal(number) * self.factors[unit]
 
+    def _reads(self, text: str) -> bool:
+        parts = _PARTS.fullmatch(text)
+        return parts is not None and parts[2] in self.factors
+
+    def _meant(self, unit: str) -> str:
+        """The unit of this quantity that was most likely meant; the only one, if there is only one."""
+        if unit in self.factors:
+            return unit
+        for name in self.factors:
+            if unit.casefold() in (name.casefold(), *_SPELLINGS.get(name, ())):
+                return name
+        only = next(iter(self.factors)) if len(self.factors) == 1 and len(unit) == 1 else ""
+        return nearest(unit, list(self.factors)) or only
+
     def _not_a_number(self, text: str) -> Mistake:
         if re.fullmatch(rf"-{_NUMBER}.*", text):
             return Mistake(f"{quoted(text)} is negative", f"{self.what} begins at zero, such as `{self.example}`")
-        return Mistake(f"{quoted(text)} is not {self.what}", f"a number and its unit, such as `{self.example}`")
+        near = f"did you mean {quoted('0' + text)}? " if self._reads("0" + text) else ""
+        return Mistake(f"{quoted(text)} is not {self.what}", f"{near}a number and its unit, such as `{self.example}`")
 
     def _not_a_unit(self, number: str, unit: str) -> Mistake:
         text = number + unit
         allowed = f"units: {self.named}"
         if not unit:
             return Mistake(f"{quoted(text)} has no unit", f"{self._offers(number)}?")
-        if self.factors is TIME_UNITS and unit in _LONGER_TIMES_S:
-            return Mistake(
-                f"{quoted(text)} is not {self.what}", f"`{Decimal(number) * _LONGER_TIMES_S[unit]:f}s`? {allowed}"
-            )
+        if self.factors is TIME_UNITS and (longer_s := _LONGER_TIMES_S.get(unit.strip().casefold())):
+            return Mistake(f"{quoted(text)} is not {self.what}", f"`{Decimal(number) * longer_s:f}s`? {allowed}")
         if self.factors is RATE_UNITS and (bytes_unit := _TC_BYTES.fullmatch(unit)):
             prefix = (bytes_unit[1] or "").lower()
             as_bytes = f"{Decimal(number) * 8:f}{prefix}bit"
@@ -141,8 +165,12 @@ class Unit:
                 f"{quoted(text)} is more than one value", "what tc takes as a second number has its own key here"
             )
         if unit[0] in "eE.,_0123456789":
-            return Mistake(f"{quoted(text)} is not {self.what}", f"plain digits and a unit, such as `{self.example}`")
-        near = unit.strip() if unit.strip() in self.factors else nearest(unit.strip().lower(), list(self.factors))
+            plain = text.replace(",", ".", 1)
+            near = f"did you mean {quoted(plain)}? " if self._reads(plain) else ""
+            return Mistake(
+                f"{quoted(text)} is not {self.what}", f"{near}plain digits and a unit, such as `{self.example}`"
+            )
+        near = self._meant(unit.strip())
         hint = f"did you mean `{number}{near}`? {allowed}" if near else allowed
         return Mistake(f"{quoted(text)} is not {self.what}: {quoted(unit)} is not a unit of it", hint)
 
@@ -157,7 +185,7 @@ TIME = Unit("a time", "100ms", TIME_UNITS, "ns, us, ms, s", ("ms", "s"))
 RATIO = Unit("a share in percent", "30%", RATIO_UNITS, "%", ("%",))
 DURATION = Unit(
     "a duration", "15min", {name: Decimal(value) for name, value in (("s", 1), ("min", 60), ("h", 3600))},
-    "s, min, h", ("min", "h"),
+    "s, min, h", ("s", "min", "h"),
 )  # fmt: skip
 SIZE_UNITS = {name: Decimal(factor) for name, factor in (("B", 1), ("kB", 1000), ("MB", 1000**2), ("KiB", 1024),
                                                          ("MiB", 1024**2))}  # fmt: skip

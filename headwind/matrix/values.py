@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from headwind.arm import Protocol as Version
 from headwind.matrix import units
-from headwind.matrix.units import Mistake, choose, quoted, scalar
+from headwind.matrix.units import Mistake, choose, listed, quoted, scalar
 from headwind.model import AUTO
 from headwind.settings import Windows as Size
 from impair.distribution import DISTRIBUTION_REACH
@@ -202,7 +202,10 @@ def _size(value: Any) -> Size:
 
 
 def _version(value: Any) -> Version:
-    return Version(choose(scalar(value, "`h1`"), [version.value for version in Version], "a protocol"))
+    text, allowed = scalar(value, "`h1`"), [version.value for version in Version]
+    if (spelt_out := re.fullmatch(r"http\W?([123])(\.[01])?", text, re.IGNORECASE)) and text not in allowed:
+        raise Mistake(f"{quoted(text)} is not a protocol", f"did you mean `h{spelt_out[1]}`? {listed(allowed)}")
+    return Version(choose(text, allowed, "a protocol"))
 
 
 Seconds = Annotated[float, _quantity(units.seconds, units.TIME)]

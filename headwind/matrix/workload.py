@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -14,7 +14,8 @@ from pydantic import ValidationError, WrapValidator
 from headwind.matrix import values
 from headwind.matrix.congestion import OneOrBoth
 from headwind.matrix.direction import Keys, key
-from headwind.matrix.mistakes import Slip, Slips, from_pydantic
+from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic
+from headwind.matrix.spelling import nearest
 from headwind.matrix.units import Mistake, choose, scalar
 from headwind.matrix.values import whole
 from headwind.metric import Workload
@@ -69,10 +70,31 @@ def of_its_kind(kinds: Sequence[type[WorkloadKeys]]) -> Any:
         try:
             keys = by_name[choose(scalar(name, f"`{plain}`"), list(by_name), "a kind of workload")]
         except Mistake as mistake:
-            raise Slips([Slip(("kind",), mistake)]) from None
-        try:
-            return keys.model_validate(written)
-        except ValidationError as error:
-            raise Slips(from_pydantic(error, keys)) from None
+            raise Slips([Slip(("kind",), mistake), *_beside_its_kind(written, by_name)]) from None
+        return _read(keys, written)
 
     return Annotated[reduce(or_, kinds), WrapValidator(read)]
+
+
+def _read(keys: type[WorkloadKeys], written: Any) -> WorkloadKeys:
+    try:
+        return keys.model_validate(written)
+    except ValidationError as error:
+        raise Slips(from_pydantic(error, keys)) from None
+
+
+def _beside_its_kind(written: Mapping[str, Any], by_name: Mapping[str, type[WorkloadKeys]]) -> list[Slip]:
+    """What else is wrong with a workload whose kind does not exist, as one of the kind that was most likely meant.
+
+    Without any likely one: what is wrong by every kind, and nothing is missing.
+    """
+    near = nearest(str(written["kind"]), list(by_name))
+    found = []
+    for name in [near] if near else by_name:
+        try:
+            _read(by_name[name], {**written, "kind": name})
+            found.append(list[Slip]())
+        except Slips as slips:
+            found.append([slip for slip in slips.slips if near or not isinstance(slip.mistake, MissingKey)])
+    places = [{slip.path for slip in slips} for slips in found]
+    return [slip for slip in found[0] if all(slip.path in each for each in places)]

@@ -1,0 +1,55 @@
+"""Which line of a text that is not YAML is indented by a space too many or too few."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+_CONTENT = re.compile(r"( *)([^\s#].*)")
+_QUOTED = re.compile(r""" "[^"]*" | '[^']*' | (?:^|\s)\#.* """, re.VERBOSE)
+
+
+def uneven_line(lines: Sequence[str], broken: int) -> tuple[int, int, str] | None:
+    """Line and column from 0, and the hint: the line nearest to the one where reading ended; None if all are even."""
+    found = list(_uneven(lines[: broken + 2]))
+    return min(found, key=lambda each: abs(each[0] - broken), default=None)
+
+
+def _uneven(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    levels: list[tuple[int, int]] = []  # indentation, and the line that began it
+    opens, closed_in = True, 0  # whether the line before may have further ones below it; brackets that are open
+    text_in: int | None = None  # indentation of the key whose block of text goes on
+    for number, line in enumerate(lines):
+        content = _CONTENT.fullmatch(line)
+        if not content:
+            continue
+        indent, text = len(content[1]), _QUOTED.sub("", content[2])
+        if closed_in > 0 or (text_in is not None and indent > text_in):
+            closed_in += _brackets(text)
+            continue
+        above = levels[-1] if levels else None
+        while levels and levels[-1][0] > indent:
+            levels.pop()
+        if (above and above[0] < indent and not opens) or (
+            above and above[0] > indent and (not levels or levels[-1][0] < indent)
+        ):
+            yield number, indent, _hint(indent, above)
+        if not levels or levels[-1][0] < indent:
+            levels.append((indent, number))
+        if inner := re.match(r"(?:- +)+(?=\S+:(?: |$))", text):
+            levels.append((indent + len(inner[0]), number))
+        opens = text.rstrip().endswith((":", "-"))
+        text_in = indent if re.search(r"[|>][-+]?$", text.rstrip()) else None
+        closed_in = _brackets(text)
+
+
+def _brackets(text: str) -> int:
+    return sum(text.count(each) for each in "[{") - sum(text.count(each) for each in "]}")
+
+
+def _hint(indent: int, above: tuple[int, int]) -> str:
+    return f"indented by {_spaces(indent)}, line {above[1] + 1} by {_spaces(above[0])}: lines of one level begin alike"
+
+
+def _spaces(count: int) -> str:
+    return "1 space" if count == 1 else f"{count} spaces"

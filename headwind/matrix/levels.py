@@ -1,0 +1,132 @@
+"""Which keys a matrix takes at which level: where a key would belong that stands at the wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+
+from headwind.matrix.find import KEYS as FIND_KEYS
+from headwind.matrix.find import Wanted
+from headwind.matrix.spelling import nearest
+
+NAME = "NAME"  # in a path: whatever an entry is called
+DEEPEST = 3  # levels below which no home is looked for: what is further away is not what was meant
+
+Path = tuple[str | int, ...]
+
+
+class Level:
+    """What the keys of a matrix allow at one place: the type there, and the value that was written."""
+
+    def __init__(self, kind: Any, written: Any) -> None:
+        self.kind, self.written = kind, written
+        self.models = list(_models(kind))
+
+    @property
+    def is_of_names(self) -> bool:
+        """Whether its keys are names that the user chooses."""
+        return not self.models and any(get_origin(each) is dict for each in _parts(self.kind))
+
+    @property
+    def model(self) -> type[BaseModel] | None:
+        """The one whose keys are allowed here: of several, as workloads have, the one of the `kind` that is written."""
+        if len(self.models) > 1 and isinstance(self.written, dict):
+            kinds = {kind_of(model): model for model in self.models}
+            return kinds.get(nearest(str(self.written.get("kind", "")), list(kinds)), self.models[0])
+        return self.models[0] if self.models else None
+
+    @property
+    def others(self) -> list[type[BaseModel]]:
+        """The models of other kinds, those first that take most of what is written."""
+        keys = self.written.keys() if isinstance(self.written, dict) else set[str]()
+
+        def fits(model: type[BaseModel]) -> tuple[int, int]:
+            required = {name for name, field in model.model_fields.items() if field.is_required()} - {"kind"}
+            return len(keys - model.model_fields.keys()), len(required - keys)
+
+        return sorted((model for model in self.models if model is not self.model), key=fits)
+
+    @property
+    def keys(self) -> list[str]:
+        """Those that are allowed; none where names are, or where a value is expected."""
+        if Wanted in _parts(self.kind):
+            return list(FIND_KEYS)
+        return list(self.model.model_fields) if self.model else []
+
+    def below(self, name: str | int) -> Level:
+        """The level under a key, a name or an index."""
+        value = self.written
+        if isinstance(value, dict) and name in value:
+            value = value[str(name)]
+        elif isinstance(value, list) and isinstance(name, int) and name < len(value):
+            value = value[name]
+        else:
+            value = None
+        if self.model and name in self.model.model_fields:
+            return Level(self.model.model_fields[str(name)].annotation, value)
+        return Level(next((get_args(each)[-1] for each in _parts(self.kind) if get_args(each)), None), value)
+
+    def homes(self, key: str) -> list[tuple[str, ...]]:
+        """The shortest ways down to where the key is allowed, as far as they are equally long."""
+        found = [way for way, level in self.further() if key in level.keys or level.has(key)]
+        return [way for way in found if len(way) == len(found[0])]
+
+    def names_missing(self) -> list[str]:
+        """The keys under which names would be, and which are not written: first those that must be."""
+        found = [name for name in self.ways() if self.below(name).is_of_names and name not in self.written]
+        return sorted(found, key=self.needs, reverse=True)
+
+    def needs(self, key: str) -> bool:
+        """Whether the key must be written."""
+        return self.model is not None and key in self.model.model_fields and self.model.model_fields[key].is_required()
+
+    def has(self, key: str) -> bool:
+        """Whether one of the kinds that may be here has the key."""
+        return any(key in model.model_fields for model in self.models)
+
+    def further(self) -> Iterator[tuple[tuple[str, ...], Level]]:
+        """Every level below, the nearest first, with the way to it."""
+        found: list[tuple[tuple[str, ...], Level]] = [((), self)]
+        for _ in range(DEEPEST):
+            found = [((*way, name), level.below(name)) for way, level in found for name in level.ways()]
+            yield from found
+
+    def ways(self) -> Iterator[str]:
+        """The keys under which there are further ones."""
+        if self.is_of_names:
+            yield NAME
+        elif self.model:
+            yield from (name for name, field in self.model.model_fields.items() if _leads_on(field.annotation))
+
+
+def levels(root: type[BaseModel], tree: Any, path: Sequence[str | int]) -> list[Level]:
+    """The level of the whole file, and of each step on the way to a place."""
+    found = [Level(root, tree)]
+    for step in path:
+        found.append(found[-1].below(step))
+    return found
+
+
+def _parts(kind: Any) -> list[Any]:
+    """X and Y of Annotated[X | Y | None, ...]; a dict and a list stay as they are."""
+    if get_origin(kind) in {dict, list} or not get_args(kind):
+        return [kind]
+    return [part for each in get_args(kind) for part in _parts(each)]
+
+
+def _models(kind: Any) -> Iterator[type[BaseModel]]:
+    yield from (each for each in _parts(kind) if isinstance(each, type) and issubclass(each, BaseModel))
+
+
+def _leads_on(kind: Any) -> bool:
+    return any(
+        each is Wanted or get_origin(each) is dict or (isinstance(each, type) and issubclass(each, BaseModel))
+        for each in _parts(kind)
+    )
+
+
+def kind_of(model: type[BaseModel]) -> str:
+    """What a workload with these keys is called under `kind`."""
+    return str(model.model.kind)  # type: ignore[attr-defined]

@@ -1,0 +1,126 @@
+"""Hints name the repair: a corpus of typing mistakes, and mistakes that users made."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from headwind.matrix.reader import MatrixError, load_matrix
+from tests.matrix_files import MINIMAL, refusal
+from tests.matrix_typos import OF_EACH, Typo, typos
+
+ENOUGH = 0.9
+
+
+def test_nine_of_ten_typing_mistakes_are_repaired_by_their_hint(tmp_path: Path) -> None:
+    corpus = typos()
+    assert Counter(typo.kind for typo in corpus) == OF_EACH
+    assert len({(typo.file, typo.text) for typo in corpus}) == 200
+    missed = [(typo, answer) for typo in corpus if (answer := unhelpful(typo, tmp_path))]
+    for typo, answer in missed:
+        sys.stdout.write(f"{typo.kind}: {typo.file}:{typo.line}: {typo.written!r} for {typo.repair!r}\n{answer}\n\n")
+    assert len(missed) <= (1 - ENOUGH) * len(corpus)
+
+
+def unhelpful(typo: Typo, folder: Path) -> str:
+    """The answer to a mistake, if it does not name the repair."""
+    file = folder / "matrix.yaml"
+    file.write_text(typo.text)
+    try:
+        load_matrix(file)
+    except MatrixError as error:
+        named = any(typo.is_named(complaint.line, complaint.hint) for complaint in error.complaints)
+        return "" if named else str(error)
+    return "it was taken without a word"
+
+
+PROFILES = "profiles: {clean: {}}"
+WORKLOADS = "workloads: {page: {requests: 10, connections: 2}}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "hint"),
+    [
+        ("{}", "{library: LTE}", 3, "did you mean `lte`?"),
+        ("{}", "{library: poor-lte}", 3, "did you mean `lte-poor`?"),
+        ("{}", "{library: Wifi Browser}", 3, "did you mean `browser-wifi`?"),
+        ("{}", "lte", 3, "did you mean {library: lte}?"),
+        ("{}", "Poor-LTE", 3, "did you mean {library: lte-poor}?"),
+        ("{}", "{downlink: 30%}", 3, "did you mean {loss: 30%}?"),
+        ("{}", "{loss: 30%}", 3, "`loss` belongs in `uplink`, `downlink` or `both`: downlink: {loss: 30%}"),
+        ("{}", "{downlink: {p: 1%}}", 3, "loss: {gemodel: {p: 1%}}"),
+        (PROFILES, f"{PROFILES}\ncongestion: BBR", 4, "to change TCP's alone"),
+        (PROFILES, f"{PROFILES}\ncongestion: {{tcp: BBR}}", 4, "did you mean `bbr`?"),
+        (PROFILES, f"{PROFILES}\nbudget: 2min", 4, "`budget` belongs in `repeat`: repeat: {budget: 2min}"),
+        (PROFILES, f"{PROFILES}\nrepeat: {{budget: 2m}}", 4, "did you mean `2min`?"),
+        (PROFILES, f"{PROFILES}\nrequests: 10", 4, "workloads: {NAME: {requests: 10}}"),
+        ("[h1, h3]", "h1, h3", 2, "did you mean [h1, h3]?"),
+        ("[h1, h3]", "[h1, HTTP/3]", 2, "did you mean `h3`?"),
+        ("connections: 2", "size: 15kB", 4, "`size` is a key of workloads of another kind: add `kind: objects`"),
+        ("requests: 10, connections: 2", "kind: objects, requests: 10, size: 15 KB", 4, "did you mean `15kB`?"),
+        ("connections: 2", "connections: 2, repeat: 3", 4, "at the top of the file, beside `workloads`"),
+        (PROFILES, f"{PROFILES}\ntimeout: 1,5s", 4, "did you mean `1.5s`?"),
+        (WORKLOADS, "arms: {h3-bbr: {protocol: h3, congestion: bbr}}\n" + WORKLOADS, 4, "leave it out here"),
+        (PROFILES, "profiles:\n  clean: {}\n   far: {}", 5, "indented by 3 spaces, line 4 by 2 spaces"),
+        (PROFILES, "profiles:\n   clean: {}\n  far: {}", 5, "indented by 2 spaces, line 4 by 3 spaces"),
+        (PROFILES, "profiles:\n clean: {}\n timeout: 9s", 5, "belongs at the top of the file"),
+        (PROFILES, "profiles:\nclean: {}", 4, "as one of the `profiles` it belongs below that key"),
+        (PROFILES, "profiles:\n clean: {}\n repeat: {max: 9}", 5, "belongs at the top of the file"),
+        (PROFILES, "profiles:\n clean: {}\n downlink: {loss: 1%}", 5, "is it indented too little?"),
+        (PROFILES, "profiles:\n a:\n  both: {delay: 1ms}\n  b: {downlink: {}}", 6, "it belongs beside `a`"),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_a_user_gets_its_repair(old: str, new: str, line: int, hint: str, tmp_path: Path) -> None:
+    text = MINIMAL.replace(old, new, 1)
+    assert text != MINIMAL
+    hints = [each.hint for each in refusal(text, tmp_path).complaints if each.line == line]
+    assert any(hint in each for each in hints), hints
+
+
+def test_a_list_is_never_cut_before_the_word_that_was_meant(tmp_path: Path) -> None:
+    profiles = ", ".join(f"{letter}{number}: {{}}" for number in range(10) for letter in "abcdefghijkl")
+    text = MINIMAL.replace("clean: {}", profiles) + "conditions: [{profiles: [L9]}]"
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert complaint.hint.startswith("did you mean `l9`? allowed: l9, a0, ")
+    assert complaint.hint.endswith("and 90 more")
+
+
+def test_all_mistakes_come_at_once_whatever_else_is_wrong(tmp_path: Path) -> None:
+    """A wrong kind hides nothing of its workload, and a wrong key nothing of what does not go together."""
+    text = """protocols: [h1, h3]
+timeout: 10
+profiles: {clean: {}, far: {dwnlink: {}}}
+workloads:
+  page: {kind: object, requests: 1k, sizes: 15kB}
+  feed: {kind: news, path: 3, streams: 0, strange: 1}
+compare: [[h1, h9]]
+selfcheck: {protocol: h2}
+judge: [total_s, total_s]
+conditions: [{}, {profiles: [far]}]
+"""
+    found = {(each.line, each.message.partition(":")[0]) for each in refusal(text, tmp_path).complaints}
+    assert found == {
+        (2, "`10` has no unit"),
+        (3, "unknown key `dwnlink`"),
+        (5, "`object` is not a kind of workload"),
+        (5, "`1k` is not a plain number"),
+        (5, "unknown key `sizes`"),
+        (6, "`news` is not a kind of workload"),
+        (6, "`3` is not a path on the server"),
+        (6, "0 is out of range"),
+        (6, "unknown key `strange`"),
+        (7, "`h9` is not one of the arms of this file"),
+        (8, "`h2` is not one of the protocols of this file"),
+        (10, "the condition `far/page` is there twice"),
+        (10, "the condition `far/feed` is there twice"),
+        (9, "`total_s` is there twice"),
+    }
+
+
+def test_the_hint_for_an_arm_proposes_nothing_that_an_arm_refuses(tmp_path: Path) -> None:
+    text = MINIMAL + "arms: {h3-bbr: {protocol: h3, congestion: bbr}}"
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert "{" not in complaint.hint
