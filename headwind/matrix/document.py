@@ -24,6 +24,7 @@ from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic, rai
 from headwind.matrix.pairs import PairsKeys
 from headwind.matrix.profile import ProfileKeys
 from headwind.matrix.published import Conditions, SourceKeys, published_slips
+from headwind.matrix.repair import Repair
 from headwind.matrix.repeat import OrCount, RepeatKeys, SelfCheckKeys
 from headwind.matrix.units import Mistake, choose, meant, quoted, scalar
 from headwind.matrix.values import Short, whole
@@ -293,6 +294,20 @@ class MatrixKeys(Keys):
 
 def parse(tree: dict[str, Any]) -> MatrixKeys:
     """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong."""
+    try:
+        return _advised(tree)
+    except Slips as error:
+        repair = Repair.of(error.slips, MatrixKeys, tree)
+        try:
+            if repair.places:
+                _advised(repair.tree)
+        except Slips as further:
+            raise Slips(error.slips + repair.found(further.slips)) from None
+        raise
+
+
+def _advised(tree: dict[str, Any]) -> MatrixKeys:
+    """Raises Slips with their places in the file and the best hints."""
     expanded = expand(tree)
     try:
         found = _parse(expanded.tree)

@@ -12,7 +12,7 @@ from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.library import NETWORKS
 from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, UnknownKey
 from headwind.matrix.spelling import nearest, respelt
-from headwind.matrix.units import Mistake, harmless, listed, quoted
+from headwind.matrix.units import harmless, listed, quoted
 
 LIKELIEST = ("downlink", "workloads")  # of several homes of a key
 LONGEST_VALUE = 40  # characters of a value that a hint repeats
@@ -37,7 +37,7 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
             hint = _swallowed((*slip.path, ""), above) or _of_scalar(above[-1])
         case _:
             hint = ""
-    return replace(slip, mistake=Mistake(str(slip.mistake), hint)) if hint else slip
+    return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint)) if hint else slip
 
 
 def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:

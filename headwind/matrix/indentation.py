@@ -30,9 +30,9 @@ def _uneven(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         above = levels[-1] if levels else None
         while levels and levels[-1][0] > indent:
             levels.pop()
-        if (above and above[0] < indent and not opens) or (
-            above and above[0] > indent and (not levels or levels[-1][0] < indent)
-        ):
+        if above and not levels:  # left of the first line: that one is too far right
+            yield above[1], above[0], _hint(above[0], (indent, number))
+        elif above and ((above[0] < indent and not opens) or (above[0] > indent > levels[-1][0])):
             yield number, indent, _hint(indent, above)
         if not levels or levels[-1][0] < indent:
             levels.append((indent, number))

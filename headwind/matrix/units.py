@@ -153,11 +153,12 @@ class Unit:
             return Mistake(f"{quoted(text)} has no unit", f"{self._offers(number)}?")
         if self.factors is TIME_UNITS and (longer_s := _LONGER_TIMES_S.get(unit.strip().casefold())):
             return Mistake(f"{quoted(text)} is not {self.what}", f"`{Decimal(number) * longer_s:f}s`? {allowed}")
-        if self.factors is RATE_UNITS and (bytes_unit := _TC_BYTES.fullmatch(unit)):
+        if self.factors is RATE_UNITS and (bytes_unit := _TC_BYTES.fullmatch(unit.strip())):
             prefix = (bytes_unit[1] or "").lower()
             as_bytes = f"{Decimal(number) * 8:f}{prefix}bit"
             return Mistake(
-                f"{quoted(text)} is ambiguous: {unit} counts bytes per second in tc, and bits nearly everywhere else",
+                f"{quoted(text)} is ambiguous: {bytes_unit[0]} counts bytes per second in tc, and bits nearly everywhere "
+                "else",
                 f"`{number}{prefix}bit` for bits, `{as_bytes}` for bytes",
             )
         if re.search(r"\s\S", unit.strip()):

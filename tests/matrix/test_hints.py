@@ -120,6 +120,24 @@ conditions: [{}, {profiles: [far]}]
     }
 
 
+def test_what_is_wrong_below_a_wrong_key_is_said_too(tmp_path: Path) -> None:
+    text = """protocols: [h1, h3]
+repeat: {budjet: 2m}
+profiles: {far: {dwnlink: {dellay: 5, loss: {gmodel: {p: 1, r: 2%}}}}}
+workloads: {page: {requests: 40, size: 15 KB}}
+conditions: [{profile: [fra]}]
+"""
+    found = {each.line: set[str]() for each in refusal(text, tmp_path).complaints}
+    for each in refusal(text, tmp_path).complaints:
+        found[each.line].add(each.message.partition(":")[0])
+    assert found == {
+        2: {"unknown key `budjet`", "`2m` is not a duration"},
+        3: {"unknown key `dwnlink`", "unknown key `dellay`", "unknown key `gmodel`"},
+        4: {"unknown key `size`", "`15 KB` is not a size"},
+        5: {"unknown key `profile`", "`fra` is not one of the profiles of this file"},
+    }
+
+
 def test_the_hint_for_an_arm_proposes_nothing_that_an_arm_refuses(tmp_path: Path) -> None:
     text = MINIMAL + "arms: {h3-bbr: {protocol: h3, congestion: bbr}}"
     (complaint,) = refusal(text, tmp_path).complaints
