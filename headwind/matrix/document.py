@@ -6,11 +6,11 @@ field is in SI units. docs/matrix.schema.json is made from the same models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import ConfigDict, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
 from headwind.arm import Protocol, arm_named
@@ -18,13 +18,11 @@ from headwind.matrix import sweep, values
 from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_slips
 from headwind.matrix.congestion import CongestionKeys, OneOrBoth
 from headwind.matrix.direction import Keys, key
-from headwind.matrix.find import WantedKey, expand, searched_slips
-from headwind.matrix.hints import advised
-from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic, raise_any
+from headwind.matrix.find import WantedKey, searched_slips
+from headwind.matrix.mistakes import Slip, Slips, raise_any
 from headwind.matrix.pairs import PairsKeys
 from headwind.matrix.profile import ProfileKeys
 from headwind.matrix.published import Conditions, SourceKeys, published_slips
-from headwind.matrix.repair import Repair
 from headwind.matrix.repeat import OrCount, RepeatKeys, SelfCheckKeys
 from headwind.matrix.units import Mistake, choose, meant, quoted, scalar
 from headwind.matrix.values import Short, whole
@@ -290,68 +288,6 @@ class MatrixKeys(Keys):
             find=self.find.to_model(arms, conditions) if self.find else None,
             smoke=tuple(f"{profile}/{workload}" for _, profile, workload in self._pairs(self.smoke or [])),
         )
-
-
-def parse(tree: dict[str, Any]) -> MatrixKeys:
-    """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong."""
-    try:
-        return _advised(tree)
-    except Slips as error:
-        repair = Repair.of(error.slips, MatrixKeys, tree)
-        try:
-            if repair.places:
-                _advised(repair.tree)
-        except Slips as further:
-            raise Slips(error.slips + repair.found(further.slips)) from None
-        raise
-
-
-def _advised(tree: dict[str, Any]) -> MatrixKeys:
-    """Raises Slips with their places in the file and the best hints."""
-    expanded = expand(tree)
-    try:
-        found = _parse(expanded.tree)
-    except Slips as error:
-        slips = [Slip(expanded.home(slip.path), slip.mistake, slip.at_key) for slip in error.slips]
-        raise Slips(advised(expanded.slips + slips, MatrixKeys, tree)) from None
-    raise_any(advised(expanded.slips, MatrixKeys, tree))
-    return found
-
-
-def _parse(tree: dict[str, Any]) -> MatrixKeys:
-    names = {
-        field: list(tree[field]) if isinstance(tree.get(field), dict) else [] for field in ("profiles", "workloads")
-    }
-    names["metrics"] = JUDGEABLE
-    hint = "protocols: which are compared; or `arms`, each with settings of its own"
-    missing = (
-        []
-        if tree.keys() & {"protocols", "arms"}
-        else [Slip(("protocols",), MissingKey("`protocols` is missing", hint), at_key=True)]
-    )
-    try:
-        found = MatrixKeys.model_validate(tree, context=names)
-    except ValidationError as error:
-        slips = missing + from_pydantic(error, MatrixKeys)
-        raise Slips(slips + _beside(slips, tree, names)) from None
-    raise_any(missing)
-    return found
-
-
-def _beside(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, list[str]]) -> list[Slip]:
-    """What does not go together among the keys in which nothing is wrong, beside those in which something is."""
-    wrong = {str(slip.path[0]) for slip in slips if slip.path}
-    usual = {
-        "protocols": ["h1", "h2", "h3"],
-        "profiles": {name: {} for name in names["profiles"] or ["p"]},
-        "workloads": {name: {"requests": "1", "connections": "1"} for name in names["workloads"] or ["w"]},
-    }
-    rest = {key: value for key, value in tree.items() if key not in wrong}
-    try:
-        MatrixKeys.model_validate(usual | rest, context={**names, "wrong": wrong})
-    except ValidationError as error:
-        return from_pydantic(error, MatrixKeys)
-    return []
 
 
 class _Schema(GenerateJsonSchema):

@@ -19,10 +19,11 @@ from typing import Any
 import yaml
 
 from headwind.matrix.complaint import Complaint, MatrixError
-from headwind.matrix.document import MatrixKeys, parse, schema
+from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
 from headwind.matrix.indentation import uneven_line
 from headwind.matrix.mistakes import Slips
+from headwind.matrix.parse import parse
 from headwind.matrix.spelling import nearest
 from headwind.matrix.units import harmless, quoted
 from headwind.model import Matrix

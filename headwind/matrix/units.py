@@ -157,8 +157,8 @@ class Unit:
             prefix = (bytes_unit[1] or "").lower()
             as_bytes = f"{Decimal(number) * 8:f}{prefix}bit"
             return Mistake(
-                f"{quoted(text)} is ambiguous: {bytes_unit[0]} counts bytes per second in tc, and bits nearly everywhere "
-                "else",
+                f"{quoted(text)} is ambiguous: {bytes_unit[0]} counts bytes per second in tc, "
+                "and bits nearly everywhere else",
                 f"`{number}{prefix}bit` for bits, `{as_bytes}` for bytes",
             )
         if re.search(r"\s\S", unit.strip()):
