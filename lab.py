@@ -36,6 +36,7 @@ def run_matrix(
     from headwind.cli.cluster import bench_far
     from headwind.cli.progress import console
     from headwind.run.journal import Run
+    from headwind.run.shortfall import shortfall
 
     out = console()
     with ExitStack() as opened:
@@ -58,11 +59,11 @@ def run_matrix(
                     run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
                     commands.finish_report(run, **wanted)
                     tell_how_to_resume(run, cluster)
-        for doubt in lanes.doubts:
-            print(f"lab.py: {doubt}; do not trust the trials that ran on it", file=sys.stderr)
-        if redrawing.trouble:
-            print(f"lab.py: {redrawing.trouble}", file=sys.stderr)
-        return run.folder, 0 if run.every_trial_is_data() and not lanes.doubts else 1
+        doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in lanes.doubts]
+        reasons = [each for each in (shortfall(matrix, run.results()), *doubts) if each]
+        for trouble in filter(None, (*reasons, redrawing.trouble)):
+            print(f"lab.py: {trouble}", file=sys.stderr)
+        return run.folder, 1 if reasons else 0
 
 
 def tell_how_to_resume(run: Run, cluster: str | None) -> None:
@@ -179,7 +180,7 @@ COMMANDS = {"run": command_run, "experiments": command_experiments, **commands.C
 
 
 def main(arguments: list[str], means: Means | None = None) -> int:
-    """Exit code: 0 every trial is data, 1 the lab failed, 2 a bad matrix or usage, 3 a regression, 130 interrupted.
+    """The exit code, as EXIT_CODES says.
 
     `means` are this machine's unless somebody brings others.
     """

@@ -247,7 +247,7 @@ class Outcome(StrEnum):
     WRONG_PROTOCOL = "wrong-protocol"  # another protocol than the asked one was negotiated
     WRONG_CONTENT = "wrong-content"  # other bytes than the workload asks for were delivered
     WRONG_SESSION = "wrong-session"  # a session was not resumed, or early data not accepted, as the workload asks
-    INVALID = "invalid"  # the impairment was not proven
+    INVALID = "invalid"  # the impairment was not proven; tried again (proof/attempts.py)
     LAB_ERROR = "lab-error"  # the lab failed; retried and counted
     SKIPPED = "skipped"  # never started
 
@@ -315,7 +315,7 @@ class Result:
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether it is invalid although its network is proven: other lanes kept it from the processors."""
+        """Whether it is invalid with a proven network: earlier versions set aside what other lanes had disturbed."""
         return self.outcome is Outcome.INVALID and self.proof.passed
 
     @property

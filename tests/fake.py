@@ -16,7 +16,7 @@ from headwind.metric import Workload
 from headwind.model import Block, Condition, Matrix, Outcome, Proof, Repetition, Result, SelfCheck, Trial
 from headwind.plan.adaptive import choices
 from headwind.plan.schedule import plan_block
-from headwind.plan.scheduler import UNFINISHED
+from headwind.proof.attempts import runs_again
 from headwind.proof.evidence import Evidence
 from headwind.proof.expectation import stationary_loss
 from headwind.proof.proof import prove
@@ -282,7 +282,7 @@ def still_open(matrix: Matrix, results: Iterable[Result], block_s: BlockSeconds)
 
 def next_block(matrix: Matrix, results: Sequence[Result], block_s: BlockSeconds, left_s: float) -> Block | None:
     """The block that adaptive repetition would run next."""
-    done = {result.trial.id for result in results if result.outcome not in UNFINISHED}
+    done = {result.trial.id for result in results if not runs_again(result)}
     return next(iter(choices(matrix, still_open(matrix, results, block_s), done, (), left_s)), None)
 
 

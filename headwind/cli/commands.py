@@ -253,9 +253,22 @@ def _how_to_measure(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help="a line for each trial, too")
 
 
+EXIT_CODES = """exit status:
+  0    every condition has its data, and few attempts were left unproven: 3, or 1 % of all, whichever is more
+  1    a condition lacks data, more attempts were left unproven, or the lab failed; a sentence names the cause
+  2    a bad matrix or command line
+  3    compare: a protocol got worse
+  130  interrupted by Ctrl-C
+
+A condition has its data with as many blocks complete, every arm giving data, as the matrix asks for at least;
+if there is a budget, which may end sooner, with one."""
+
+
 def parse(arguments: list[str], description: str, commands_: Mapping[str, Command]) -> argparse.Namespace:
     """The command line; a usage error exits with 2. A command's docstring is its help."""
-    parser = argparse.ArgumentParser(prog="lab.py", description=description)
+    parser = argparse.ArgumentParser(
+        prog="lab.py", description=description, epilog=EXIT_CODES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, function in commands_.items():
         command = commands.add_parser(name, help=(function.__doc__ or "").rstrip("."), description=function.__doc__)

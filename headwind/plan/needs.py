@@ -8,7 +8,7 @@ from collections.abc import Collection
 from headwind.arm import Arm
 from headwind.metric import BUSY
 from headwind.model import Condition, Result
-from headwind.trial.crowding import lacked_processors
+from headwind.proof.processors import lacked_processors
 
 HEADROOM = 0.5  # of the processors may be busy with trials, on average; what prepares and proves them comes on top
 UNKNOWN_NEED = 0.3  # processors, of a condition of which nothing is known
@@ -37,14 +37,13 @@ class Needs:
     def learn(self, result: Result) -> None:
         """Remember what a trial used; one that tells nothing teaches nothing.
 
-        Where processors were short although no other lane ran, there is no room beside it either: it needs them itself,
-        or something else on this host does.
+        If processors were short in half of its trials, nothing runs beside a condition: it needs them itself, or other
+        lanes or programs took them. Its blocks then run alone until it has had them in more than half of all trials.
         """
         condition, busy = result.trial.block.condition.id, result.metrics.get(BUSY.key)
         if busy is not None:
             self._seen.setdefault(condition, {}).setdefault(result.trial.arm, []).append(busy)
-            crowded = not result.place.beside and lacked_processors(result)
-            self._bound.setdefault(condition, []).append(crowded or result.is_processor_bound)
+            self._bound.setdefault(condition, []).append(lacked_processors(result) or result.is_processor_bound)
 
     def processors(self, condition: Condition) -> float | None:
         """How many a block of the condition keeps busy; None while nothing is known of it."""

@@ -8,22 +8,21 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from headwind.clock import CLOCK, Clock
-from headwind.model import Block, Matrix, Outcome, Result
+from headwind.model import Block, Matrix, Result
 from headwind.plan.adaptive import block_seconds, choices
 from headwind.plan.forecast import Forecast
 from headwind.plan.needs import Needs
 from headwind.plan.schedule import plan_blocks
 from headwind.plan.search import search_blocks
+from headwind.proof.attempts import runs_again
 from headwind.trial.block import Task
 from headwind.verdicts.findings import pairs_of
 from headwind.verdicts.judgement import Judge, Judgement, Line
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open
 
-UNFINISHED = (Outcome.LAB_ERROR, Outcome.SKIPPED)  # such a trial runs again
 # What runs alone and what runs side by side take turns. Between them all lanes have to drain, so turns are long.
 TURN_ALONE_S, TURN_BESIDE_S = 80.0, 300.0
-DISTURBED_TWICE = 2  # a block that others disturbed by chance runs beside others again, and alone after that
 SHORT_S = 10.0  # a block that takes no longer is tried alone first: the processors may well be all it waits for
 
 
@@ -55,8 +54,6 @@ class Scheduler:
         self._again: dict[str, Block] = {}  # by id: blocks that must run again once they have ended
         self._hosts: dict[str, set[str]] = {}  # by the block's id: on which its trials were measured
         self._due: set[str] = set()  # ids of blocks that are planned anew, because they must run again
-        self._crowded: set[str] = set()  # ids of blocks that other lanes disturbed, and that did not begin anew since
-        self._disturbed = Counter[str]()  # by the block's id: how often it was begun anew because of that
         self._alone, self._turn_ends = True, clock.monotonic() + TURN_ALONE_S  # whose turn it is, and until when
         self._given_at: dict[str, float] = {}  # by the block's id
         self._judgement: Judgement | None = None  # of all that was told
@@ -70,14 +67,9 @@ class Scheduler:
             self.forecast.learn(result)
             self.needs.learn(result)
             trial = result.trial
-            if trial.block.id in self._again and trial.id in self._done:  # in a run that goes on: it ran again already
-                self._begin_anew([trial.block])
             self._attempts[trial.id] = result.attempt + 1
             self._hosts.setdefault(trial.block.id, set()).add(result.place.host)
-            (self._done.discard if result.outcome in UNFINISHED else self._done.add)(trial.id)
-            if result.is_disturbed:
-                self._crowded.add(trial.block.id)
-                self.repeat([trial.block])
+            (self._done.discard if runs_again(result) else self._done.add)(trial.id)
 
     def repeat(self, blocks: Collection[Block]) -> None:
         """These blocks run again, whole and before others: their results say nothing of a protocol."""
@@ -169,8 +161,6 @@ class Scheduler:
         for block in blocks:
             del self._again[block.id]
             self._due.add(block.id)
-            self._disturbed[block.id] += block.id in self._crowded
-            self._crowded.discard(block.id)
             self._done -= {trial.id for trial in block.trials()}
         self._planned = [*blocks, *(block for block in self._planned if block not in blocks)]
 
@@ -271,8 +261,7 @@ class Scheduler:
         return not self.needs.is_known(block.condition) and self._left_s(block) <= SHORT_S
 
     def _runs_alone(self, block: Block) -> bool:
-        """Those that need the processors, and those that were disturbed again although others made room."""
-        return self._disturbed[block.id] >= DISTURBED_TWICE or self.needs.runs_alone(block.condition)
+        return self.needs.runs_alone(block.condition)
 
     def _holds_others_back(self, block: Block) -> bool:
         """Whether nothing beyond the minimum runs before it: part of the minimum, of those that run side by side."""

@@ -1,4 +1,4 @@
-"""Finds trials that were limited by processors, not by the network. Pure: counters and client's answer in, text out.
+"""Finds trials that were limited by processors, or lacked them. Pure: counters and the client's answer in, text out.
 
 The rules are written here, before any run, and are the same for every protocol. A trial that one of them names is
 still data; but which protocol was quicker in it is a matter of this machine (headwind/verdicts/findings.py).
@@ -9,13 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from headwind.metric import BUSY, MACHINE, PRESSURE, PROCESSOR_TIMES, STOLEN
-from headwind.model import PROCESSOR_BOUND
+from headwind.model import PROCESSOR_BOUND, Result
 from impair.messages import ClientRun, Processors
 
 _COSTS = [(metric, metric.key.removesuffix("_cpu_s")) for metric in PROCESSOR_TIMES]
 BUSY_SHARE = 0.9  # of the time: who had work for longer had it always, but for the beginning and the end
 MOST_STOLEN = 0.05  # of a machine's processors may its own host keep from it before that is told
 OWN_SHARE = 0.2  # of the machine: a testbed that used less did not wait for itself, whatever else ran there
+MOST_PRESSURE = 0.5  # of a trial's time something of the machine may wait for a processor before that is short,
+MOST_BUSY = 0.75  # unless a quarter of the processors was free, or busy with niced work, which waits for the others
+
+
+def lacked_processors(result: Result) -> bool:
+    """Whether processors were short during a trial, whoever used them: other lanes, other programs, the hypervisor.
+
+    Such a trial counts like any other. The test is of a *share* of the trial's own time, which the same half second of
+    contention exceeds in a trial of 0.4 s and not in one of 4 s: whoever drops what it finds drops the fast trials of
+    an arm that has fast and slow ones, and makes that arm look slower. So contention drops nothing, in no arm, whatever
+    its length: it cannot favour anyone. It is prevented beforehand, by the choice of whole blocks (plan/needs.py), and
+    it is reported: how many trials of each arm, and both ratios if those blocks change one (verdicts/contention.py).
+    Harm that is gross has a limit in seconds, the same for every trial (proof/stability.py, LARGEST_GAP_S).
+    Figures that a host does not report are assumed to be the worst, except for the pressure.
+    """
+    busy, pressure = result.metrics.get(MACHINE.key, 1.0), result.metrics.get(PRESSURE.key, 0.0)
+    return pressure > MOST_PRESSURE and busy > MOST_BUSY
 
 
 def processor_limits(

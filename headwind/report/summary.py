@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from headwind.arm import Arm
+from headwind.format import arm_name
 from headwind.metric import Rate
-from headwind.model import DATA_OUTCOMES, Condition, Outcome
+from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
 from headwind.observed import Observed, figure, from_best, median, observed
+from headwind.proof.attempts import MOST_ATTEMPTS, is_unproven
+from headwind.proof.processors import lacked_processors
 from headwind.run.codec import State
 from headwind.run.data import RunData, is_data, latest_of
 from headwind.run.tables import CELL
@@ -167,19 +170,37 @@ def _outcome_notices(data: RunData) -> Iterator[Notice]:
     )
     if incomplete:
         yield Notice("no time was measured, although the outcome is ok; counted as not completed", incomplete)
-    repeated = Counter(result.trial.id for result in data.results)
-    disturbed = dict.fromkeys(result.trial.id for result in data.results if result.is_disturbed)
+    yield from _attempt_notices(data)
+
+
+def _attempt_notices(data: RunData) -> Iterator[Notice]:
+    """Attempts that were set aside, why, and by arm; and trials that count although processors were short."""
+    disturbed = tuple(dict.fromkeys(result.trial.id for result in data.results if result.is_disturbed))
     if disturbed:
-        yield Notice(
-            "other lanes disturbed an attempt, which is in no figure; its block runs again, after a second time alone",
-            tuple(disturbed),
+        yield Notice("set aside by an earlier version, because other lanes disturbed an attempt", disturbed)
+    latest = {result.trial.id: result for result in data.latest}
+    again = [result for result in data.results if latest[result.trial.id] is not result]
+    unproven = [result for result in again if is_unproven(result)]
+    if unproven:
+        text = (
+            f"run again: the network was not proven at an earlier attempt, which is in no figure "
+            f"(at most {MOST_ATTEMPTS} attempts; {by_arm(data.results, unproven)})"
         )
-    blocks = {trial.rpartition("/")[0] for trial in disturbed}
-    again = tuple(
-        trial for trial, attempts in repeated.items() if attempts > 1 and trial.rpartition("/")[0] not in blocks
-    )
-    if again:
-        yield Notice("repeated: the lab failed at an earlier attempt, which stays on record", again)
+        yield Notice(text, _ids(unproven))
+    if broken := [result for result in again if result.outcome is Outcome.LAB_ERROR]:
+        yield Notice("repeated: the lab failed at an earlier attempt, which stays on record", _ids(broken))
+    if short := [result for result in data.latest if is_data(result) and lacked_processors(result)]:
+        yield Notice(f"processors were short; these trials count ({by_arm(data.latest, short)})", _ids(short))
+
+
+def _ids(results: Sequence[Result]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(result.trial.id for result in results))
+
+
+def by_arm(every: Iterable[Result], some: Iterable[Result]) -> str:
+    """`HTTP/1.1 3 of 240, HTTP/2 0 of 241`."""
+    found, all_of = Counter(each.trial.arm for each in some), Counter(each.trial.arm for each in every)
+    return ", ".join(f"{arm_name(arm)} {found[arm]:,} of {count:,}" for arm, count in all_of.items())
 
 
 def _warning_notices(data: RunData) -> Iterator[Notice]:

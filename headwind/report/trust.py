@@ -7,16 +7,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from scipy.special import bdtrc
+
 from headwind.format import arm_name, counted
 from headwind.metric import STOLEN
 from headwind.model import DATA_OUTCOMES, Outcome
+from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STOLEN
 from headwind.report.doubts import doubts
 from headwind.report.perhaps import floor_check, floor_text
+from headwind.report.summary import by_arm
 from headwind.report.verdicts import dependence_text
 from headwind.report.words import named
 from headwind.run.data import RunData, is_data
-from headwind.verdicts.assumptions import Concern
+from headwind.verdicts.assumptions import ALARM_PROBABILITY, Concern
 
 GOOD, BAD, UNKNOWN, WARNING = "\N{CHECK MARK}", "\N{BALLOT X}", "?", "\N{WARNING SIGN}"
 OTHER_LABS = "other_labs"  # in a run's environment
@@ -45,7 +49,8 @@ class Trust:
 
 def trust(data: RunData) -> list[Trust]:
     """Checks of the network, of the lab by itself with its noise, and trials that did not go well; the worst first."""
-    found = [*_network_checks(data), *_self_checks(data), *_not_ok(data), *_machine(data), *_warnings(data)]
+    found = [*_network_checks(data), *_self_checks(data), *_not_ok(data), *_unequal(data), *_machine(data),
+             *_warnings(data)]  # fmt: skip
     return sorted(found, key=lambda item: (BAD, WARNING, UNKNOWN, "", GOOD).index(item.mark))
 
 
@@ -102,6 +107,21 @@ def _not_ok(data: RunData) -> Iterator[Trust]:
             names = named([arm_name(arm) for arm in dict.fromkeys(arms)])
             where = "" if outcome in DATA_OUTCOMES else ", in no figure"
             yield Trust(WARNING, f"{counted(len(arms), 'trial')} {outcome.value}{where} ({names})")
+
+
+def _unequal(data: RunData) -> Iterator[Trust]:
+    """Whether one arm's attempts were left unproven far more often than those of the others.
+
+    By chance one of the arms has so many of all unproven attempts in ALARM_PROBABILITY of runs at most: binomial, with
+    its share of the attempts, times the number of arms (Bonferroni).
+    """
+    unproven = [result for result in data.results if is_unproven(result)]
+    lost, ran = (Counter(each.trial.arm for each in results) for results in (unproven, data.results))
+    for arm, count in lost.items():
+        chance = float(bdtrc(count - 1, len(unproven), ran[arm] / len(data.results)))
+        if len(ran) * chance < ALARM_PROBABILITY:
+            told = by_arm(data.results, unproven)
+            yield Trust(WARNING, f"the network was not proven far more often with {arm_name(arm)}: {told} attempts")
 
 
 def _machine(data: RunData) -> Iterator[Trust]:

@@ -264,11 +264,6 @@ def planned_trials(matrix: Matrix) -> int:
     return sum(len(matrix.arms_in(condition)) for condition in matrix.conditions) * matrix.repeat.least
 
 
-def fewest_trials(matrix: Matrix) -> int:
-    """How many trials a run of the matrix has if all goes well; where a budget decides, it may be a single one."""
-    return 1 if matrix.repeat.is_adaptive else planned_trials(matrix)
-
-
 def _stored_trial(trial: Trial) -> StoredTrial:
     block = trial.block
     return StoredTrial(block.condition, block.index, block.order, dict(block.seeds), trial.position, trial.arm)

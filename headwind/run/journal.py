@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from headwind.errors import HeadwindError, UsageError
-from headwind.model import DATA_OUTCOMES, Matrix, Outcome, Result, Trial
+from headwind.model import Matrix, Outcome, Result, Trial
 from headwind.run import codec, disk
 from headwind.run.codec import State, Status
 from headwind.run.differences import differences, setup_differences
@@ -276,18 +276,6 @@ class Run:
         with _told(self.folder, DAMAGED):
             row = self._connection.execute("SELECT max(attempt) + 1 FROM attempts WHERE trial = ?", (trial.id,))
             return int(row.fetchone()[0] or 0)
-
-    def every_trial_is_data(self) -> bool:
-        """Whether each trial gave something to analyse: none is invalid or a lab error, or is missing where planned."""
-        latest = self._latest()
-        return len(latest) >= codec.fewest_trials(self.matrix) and DATA_OUTCOMES.issuperset(latest.values())
-
-    def _latest(self) -> dict[str, Outcome]:
-        """The outcome of every trial's latest attempt."""
-        with _told(self.folder, DAMAGED):
-            # SQLite takes the other columns of such a query from the row that has the maximum.
-            rows = self._connection.execute("SELECT trial, outcome, max(attempt) FROM attempts GROUP BY trial")
-            return {trial: Outcome(outcome) for trial, outcome, _ in rows}
 
     def _finish(self, state: State, reason: str = "") -> None:
         """Note how the run ended; it records no more, and still reads."""

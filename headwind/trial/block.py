@@ -9,6 +9,7 @@ from typing import Protocol
 
 from headwind.arm import Arm
 from headwind.model import Block, Outcome, Place, Result, Trial
+from headwind.proof.attempts import runs_again
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed.agent import AgentDied, AgentError
 from headwind.testbed.docker import DockerError
@@ -78,7 +79,7 @@ def attempted(task: Task, trial: Trial, record: Record, place: Place, run: Calla
 
 
 def left_after(task: Task, result: Result) -> Task:
-    """What is still to be run once one of its trials gave this: after a lab error that trial still is."""
+    """What is still to be run once one of its trials gave this: that trial as well if it runs again."""
     left = {arm: attempt for arm, attempt in task.attempts.items() if arm != result.trial.arm}
-    again = {result.trial.arm: result.attempt + 1} if result.outcome is Outcome.LAB_ERROR else {}
+    again = {result.trial.arm: result.attempt + 1} if runs_again(result) else {}
     return replace(task, attempts={**left, **again})

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from headwind.errors import HeadwindError
 from headwind.model import Block, Outcome, Place, Result, Trial
+from headwind.proof.attempts import faults_of
 from headwind.settings import UNBOUND, Settings
 from headwind.testbed.agent import AgentDied, AgentError
 from headwind.testbed.testbed import Testbed
@@ -111,8 +112,9 @@ class AnyLane(ABC):
         """Run what is left of a block; results go to `record`. Returns the blocks that must run again because of them.
 
         A trial that the lab breaks is tried ATTEMPTS times, on a new testbed each time; raises LabBroken after that.
-        After two invalid trials in a row with the same fault, the testbed is retired and both trials' blocks are to run
-        again, once: which trial is invalid was decided without a look at any time.
+        A trial whose network was not proven runs again after the others of its block (proof/attempts.py). After two
+        such attempts in a row with the same fault, the testbed is retired and both trials' blocks are to run again,
+        once. Which attempt is proven was decided without a look at any time.
         """
         broken = 0
         while task.attempts:
@@ -252,10 +254,3 @@ class Lane(AnyLane):
 def _cannot_run(why: Exception, trial: Trial, attempt: int) -> Result:
     del trial, attempt
     raise why
-
-
-def faults_of(result: Result) -> frozenset[str]:
-    """What made a trial invalid, without the figures; nothing for any other outcome."""
-    if result.outcome is not Outcome.INVALID:
-        return frozenset()
-    return frozenset(f"{check.direction} {check.quantity}" for check in result.proof.checks if not check.passed)

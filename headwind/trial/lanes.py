@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from queue import SimpleQueue
 from types import TracebackType
@@ -15,7 +15,6 @@ from headwind.errors import HeadwindError
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
 from headwind.trial.company import APART_S, Company, Turnstile
-from headwind.trial.crowding import with_neighbours
 from headwind.trial.lane import AnyLane, HostLost, Stopped
 
 
@@ -74,7 +73,7 @@ class _Notes:
 
     def append(self, result: Result) -> None:
         self.lane.check_stop()
-        result = with_neighbours(result, self.company.met(self.lane.number))
+        result = replace(result, place=replace(result.place, beside=self.company.met(self.lane.number)))
         self.record.append(result)
         self.tell(result)
 

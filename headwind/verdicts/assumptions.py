@@ -35,6 +35,7 @@ class Concern(StrEnum):
     IMBALANCE = "imbalance"
     HOSTS = "hosts disagree"
     PROCESSORS = "processor-bound"
+    CONTENTION = "contention"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from headwind.metric import Metric, Use
 from headwind.model import Block, Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
 from headwind.verdicts.assumptions import Caveat, Concern, caveats, disagreement, noise_floor
+from headwind.verdicts.contention import contention
 from headwind.verdicts.stats import fewest_blocks, paired_bounds
 from headwind.verdicts.verdict import Claim, Comparison, Rule, Verdict, ended, follow
 
@@ -240,11 +241,13 @@ def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, seen:
     columns = columns_of(rows, pair, metric, seen)
     bounds = columns.bounds
     comparison, claims = follow(*bounds, *columns.finished, rule, exhausted=False)
+    trials = _trials(rows, pair, columns)
     orders = [[arm.name for arm in block.order] for block in columns.blocks]
     doubts = (
         *_processor_bound(rows, pair),
         *_left_out(rows, pair, seen, metric),
-        *disagreement(_hosts(rows, pair, columns), *bounds, rule),
+        *disagreement([new.place.host for _, new in trials], *bounds, rule),
+        *contention(trials, bounds, comparison.interval, rule),
         *caveats(columns.base, columns.new, orders, rule, bounds, columns.finished),
     )
     return Finding(condition, pair, metric, comparison, tuple(claims), columns.rows, doubts, bounds=bounds)
@@ -270,10 +273,10 @@ def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
         )
 
 
-def _hosts(rows: Rows, pair: Pair, columns: Columns) -> list[str]:
-    """On which host each block ran."""
+def _trials(rows: Rows, pair: Pair, columns: Columns) -> list[tuple[Result, Result]]:
+    """The baseline's and the candidate's of each block."""
     order = list(rows.values())
-    return [order[number][pair.new].place.host for number in columns.rows]
+    return [(order[number][pair.base], order[number][pair.new]) for number in columns.rows]
 
 
 def _left_out(rows: Rows, pair: Pair, seen: ObservedBy, metric: Metric) -> Iterator[Caveat]:

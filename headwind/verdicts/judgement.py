@@ -139,18 +139,14 @@ class Judge:
             row = self._rows.setdefault(block.condition.id, {}).setdefault(block.index, {})
             if block.index < self._counted[block.condition.id]:  # it is tried again: what it said before is no more
                 self._settlements.clear()
-            if len(row) == len(block.order) and any(each.is_disturbed for each in row.values()):
-                row.clear()  # it begins anew, whole
             row[result.trial.arm] = result
             self._count(block)
             self._cells.pop(block.condition.id, None)
 
     def _count(self, block: Block) -> None:
-        """Count the blocks of its condition that may be looked at now, which one that must run again holds back."""
+        """Count the blocks of its condition that may be looked at now."""
         name = block.condition.id
-        while len(row := self._rows[name].get(self._counted[name], {})) == len(block.order):
-            if any(result.is_disturbed for result in row.values()):
-                break
+        while len(self._rows[name].get(self._counted[name], {})) == len(block.order):
             self._counted[name] += 1
             self._looks.append(name)
 

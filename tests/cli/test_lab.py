@@ -15,8 +15,10 @@ import pytest
 import lab
 from headwind.cli import beside
 from headwind.model import Outcome
+from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.report.trust import OTHER_LABS
 from headwind.run.codec import State
+from headwind.run.data import RunData
 from headwind.run.journal import Run
 from headwind.testbed.docker import DockerError
 from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
@@ -72,11 +74,53 @@ def test_a_good_run_ends_with_0_and_leaves_report_and_data(fake_lab: Lab, capsys
     assert len((folder / "trials.csv").read_text().splitlines()) == TRIALS + 1
 
 
-def test_an_invalid_trial_is_kept_and_counted_and_the_run_ends_with_1(fake_lab: Lab) -> None:
+def test_an_unproven_attempt_is_kept_and_its_trial_runs_again(fake_lab: Lab) -> None:
     fake_lab.world.sabotage = Sabotage(late=True, at=[4])
+    assert fake_lab.run() == 0
+    assert sorted(fake_lab.outcomes()) == sorted([*[Outcome.OK] * TRIALS, Outcome.INVALID])
+    with Run.open(fake_lab.folders[-1]) as run:
+        (lost,) = (result for result in run.results() if result.outcome is Outcome.INVALID)
+        (again,) = (result for result in run.results() if result.attempt == 1)
+        data = RunData.of(run)
+    assert (again.trial, again.outcome) == (lost.trial, Outcome.OK)
+    assert [result.outcome for result in data.latest] == [Outcome.OK] * TRIALS, "the first attempt counts nowhere"
+    (line,) = (line for line in data.judgement.lines if again.trial.arm in (line.pair.new, line.pair.base)
+               and line.condition == again.trial.block.condition and line.pair.base.name != "h2")  # fmt: skip
+    assert line.blocks == 2
+    assert "the network was not proven at an earlier attempt" in (fake_lab.folders[-1] / "summary.md").read_text()
+
+
+def test_a_trial_that_is_never_proven_ends_the_run_with_1_and_a_sentence(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_lab.world.sabotage = Sabotage(bypass=True)
     assert fake_lab.run() == 1
-    assert sorted(fake_lab.outcomes()).count(Outcome.INVALID) == 1
-    assert "invalid" in (fake_lab.folders[-1] / "report.html").read_text()
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lab.py: ")]
+    assert len(said) == 1
+    assert "has 0 complete blocks of the 2 that it needs, and 1 further condition too few" in said[0]
+    assert f"gave no data in {MOST_ATTEMPTS} attempts, last: impairment not proven: " in said[0]
+
+
+def test_many_unproven_attempts_end_the_run_with_1_although_all_of_its_trials_are_data(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_lab.world.sabotage = Sabotage(late=True, at=[1, 3, 6, 8])
+    assert fake_lab.run() == 1
+    with Run.open(fake_lab.folders[-1]) as run:
+        assert [result.outcome for result in RunData.of(run).latest] == [Outcome.OK] * TRIALS
+    (said,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("lab.py: "))
+    assert f"the network was not proven in 4 of {TRIALS + 4} attempts, above 3, by these checks: " in said
+
+
+def test_a_busy_machine_does_not_make_a_run_fail(fake_lab: Lab) -> None:
+    fake_lab.world.load, fake_lab.world.pressure, fake_lab.world.machine_busy = 0.1, 0.9, 0.95
+    fake_lab.world.stolen = 0.17
+    assert fake_lab.run("--lanes", "3") == 0
+    assert fake_lab.outcomes() == [Outcome.OK] * TRIALS
+    summary = (fake_lab.folders[-1] / "summary.md").read_text()
+    assert "processors were short; these trials count" in summary
+    for name in ("HTTP/1.1", "HTTP/2", "HTTP/3"):
+        assert f"{name} 4 of 4" in summary
 
 
 def test_a_broken_trial_is_written_down_as_what_it_was_and_run_again(fake_lab: Lab) -> None:

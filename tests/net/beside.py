@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headwind.model import Outcome
 from headwind.run.journal import Run
+from headwind.run.shortfall import shortfall
 
 
 @contextmanager
@@ -25,5 +26,5 @@ def outcomes(run: Run) -> list[Outcome]:
 
 
 def exit_status(run: Run) -> int:
-    """With which a lab ends whose trials all were measured: 1 where the network of one was not proven."""
-    return int(not run.every_trial_is_data())
+    """With which a lab ends whose trials all were measured: 1 if the network of too many was not proven."""
+    return int(bool(shortfall(run.matrix, run.results())))

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwind.clock import Clock
-from headwind.metric import BUSY
-from headwind.model import Block, Matrix, Outcome, Proof, Repetition, Result, Trial
+from headwind.metric import BUSY, MACHINE, PRESSURE
+from headwind.model import Block, Matrix, Outcome, Place, Proof, Repetition, Result, Trial
 from headwind.plan.schedule import plan_blocks
 from headwind.plan.scheduler import SHORT_S, TURN_ALONE_S, TURN_BESIDE_S, Scheduler
+from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.trial.block import Task
 from impair.profile import Loss, Profile
 from tests import fake
@@ -261,7 +262,9 @@ def test_what_must_run_again_beside_others_does_not_take_the_turn_of_those_that_
         running = together(scheduler, running)
     assert len(running) == 2
     now[0] += TURN_ALONE_S + TURN_BESIDE_S
-    disturb(scheduler, running.pop())
+    ended = running.pop()
+    finish(scheduler, ended)
+    scheduler.repeat([ended.block])
     finish(scheduler, running.pop())
     assert names(together(scheduler)) == ["clean"]
 
@@ -282,90 +285,81 @@ def test_in_a_short_run_what_runs_side_by_side_leaves_the_others_time_for_their_
     assert budget_s - 2 * block_s < now[0] <= budget_s + block_s, "and no time is left over"
 
 
-def test_a_block_that_other_lanes_disturbed_runs_again_whole_and_the_second_time_alone() -> None:
-    scheduler = Scheduler(MATRIX, LIGHT, lanes=3, cores=16)
-    running = together(scheduler)
-    block, attempts = running[0].block, list[int]()  # of how many blocks ran with it, each time
-    while running:
-        mine = next((task for task in running if task.block == block), None)
-        if mine:
-            attempts.append(len(running))
-            assert len(mine.trials) == 3 or len(attempts) == 1  # what LIGHT knows is a trial of the first
-            (disturb if len(attempts) < 3 else finish)(scheduler, mine)
-            running.remove(mine)
-        else:
-            finish(scheduler, running.pop(0))
-        running = together(scheduler, running)
-    assert attempts == [3, 3, 1]
-
-
-def test_a_block_that_is_disturbed_while_it_runs_does_not_keep_the_other_lanes_idle() -> None:
-    scheduler = Scheduler(MATRIX, LIGHT, lanes=3, cores=16)
-    running = together(scheduler)
-    disturb(scheduler, running[0])
-    finish(scheduler, running.pop())
-    assert len(together(scheduler, running)) == 3
-
-
 def attempts_at(block: Block, attempt: int, arms: int = 3) -> list[Result]:
     """Good trials of the first arms of a block."""
     return [fake.ok(trial, 1.0, attempt=attempt) for trial in block.trials()[:arms]]
 
 
-def disturbed_at(block: Block) -> list[Result]:
-    """The first trial of a block was disturbed, the others went well."""
-    first, *others = attempts_at(block, 0)
-    return [replace(first, outcome=Outcome.INVALID, reason="disturbed by other lanes"), *others]
+def unproven(trial: Trial, attempt: int = 0) -> Result:
+    """An attempt at which the network was not shown to be the requested one."""
+    return fake.ok(trial, 1.0, attempt=attempt, outcome=Outcome.INVALID, reason="not proven", proof=Proof())
 
 
-def test_a_run_that_goes_on_keeps_what_ran_again_after_it_was_disturbed() -> None:
+@pytest.mark.parametrize("attempts", range(1, MOST_ATTEMPTS))
+def test_a_run_that_goes_on_tries_an_unproven_trial_again_and_nothing_else_of_its_block(attempts: int) -> None:
     block, *others = plan_blocks(MATRIX)
-    scheduler = Scheduler(MATRIX, [*disturbed_at(block), *attempts_at(block, 1)], lanes=3, cores=16)
-    assert sorted(each.id for each in blocks_of(given_out(scheduler))) == sorted(each.id for each in others)
+    first, *good = block.trials()
+    told = [*(fake.ok(trial, 1.0) for trial in good), *(unproven(first, attempt) for attempt in range(attempts))]
+    task, *later = given_out(Scheduler(MATRIX, told))
+    assert (task.block, task.attempts) == (block, {first.arm: attempts})
+    assert blocks_of(later) == others
 
 
-@pytest.mark.parametrize("arms", [0, 1, 2])
-def test_a_run_that_goes_on_finishes_what_it_was_running_again(arms: int) -> None:
-    block = plan_blocks(MATRIX)[0]
-    scheduler = Scheduler(MATRIX, [*disturbed_at(block), *attempts_at(block, 1, arms)])
-    task = scheduler.next()
-    assert task
-    assert task.block == block
-    assert task.attempts == {trial.arm: 1 for trial in block.trials()[arms:]}
+def test_a_trial_that_is_never_proven_is_given_up_after_so_many_attempts() -> None:
+    block, *others = plan_blocks(MATRIX)
+    first, *good = block.trials()
+    told = [*(fake.ok(trial, 1.0) for trial in good), *(unproven(first, attempt) for attempt in range(MOST_ATTEMPTS))]
+    assert blocks_of(given_out(Scheduler(MATRIX, told))) == others
 
 
-def disturb(scheduler: Scheduler, task: Task) -> None:
-    """The first trial of a task meets too busy a machine, its others go well."""
-    first, *others = (fake.ok(trial, 1.0, attempt=task.attempts[trial.arm]) for trial in task.trials)
-    scheduler.tell([replace(first, outcome=Outcome.INVALID, reason="disturbed by other lanes"), *others])
-
-
-def test_a_block_that_was_disturbed_comes_first_whatever_its_square() -> None:
+def test_a_block_that_must_run_again_comes_first_whatever_its_square() -> None:
     matrix = fake.example_matrix(repeat=30)
     scheduler = Scheduler(matrix, known(matrix, dict.fromkeys(NAMES, 0.1)), lanes=3, cores=16)
     running = together(scheduler)
     while not (names([ended := running.pop(0)]) == ["loss"] and ended.block.index == 6):
         finish(scheduler, ended)
         running = together(scheduler, running)
-    disturb(scheduler, ended)
+    scheduler.repeat([ended.block])
     assert together(scheduler, running)[len(running)].block == ended.block
 
 
 def test_the_time_that_is_left_is_kept_for_what_must_run_again() -> None:
     left = [1e6]
     scheduler = Scheduler(MATRIX, LIGHT, left_s=lambda: left[0], lanes=2, cores=16)
-    disturbed, other = together(scheduler)
-    disturb(scheduler, disturbed)
-    left[0] = 1.1 * scheduler.forecast.trials_s(disturbed.block.trials())
+    repeated, other = together(scheduler)
+    scheduler.repeat([repeated.block])
+    left[0] = 1.1 * scheduler.forecast.trials_s(repeated.block.trials())
     again = scheduler.next([other])
     assert again
-    assert again.block == disturbed.block
-    disturb(scheduler, again)
-    assert scheduler.next([other]) is None, "it runs alone now, and no other would leave it enough time"
-    finish(scheduler, other)
-    again = scheduler.next()
-    assert again
-    assert again.block == disturbed.block
+    assert again.block == repeated.block
+
+
+def short(trial: Trial, attempt: int) -> Result:
+    """A trial that met too busy a machine, beside others."""
+    result = fake.ok(trial, 1.0, attempt=attempt, place=Place(beside=("clean/article#0",)))
+    return replace(result, metrics={**result.metrics, BUSY.key: 0.1, PRESSURE.key: 0.9, MACHINE.key: 0.9})
+
+
+def test_what_lacked_processors_beside_others_counts_and_its_condition_then_runs_alone() -> None:
+    scheduler = Scheduler(MATRIX, LIGHT, lanes=3, cores=16)
+    first, *running = together(scheduler)
+    scheduler.tell([short(trial, first.attempts[trial.arm]) for trial in first.trials])
+    assert scheduler.counts[0] == len(LIGHT) + len(first.trials), "nothing of it runs again"
+    while running:
+        finish(scheduler, running.pop())
+    alone = [
+        tasks for _ in range(6) if (tasks := _finished_together(scheduler)) and names(tasks)[0] == names([first])[0]
+    ]
+    assert alone
+    assert all(len(tasks) == 1 for tasks in alone)
+
+
+def _finished_together(scheduler: Scheduler) -> list[Task]:
+    """What runs at once, which then ends well."""
+    tasks = together(scheduler)
+    for task in tasks:
+        finish(scheduler, task)
+    return tasks
 
 
 @given(st.integers(0, 45), st.randoms(use_true_random=False))
@@ -389,12 +383,12 @@ def test_a_block_that_was_chosen_beyond_the_minimum_is_finished_whatever_becomes
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_only_lab_errors_and_trials_that_never_started_are_run_again(outcome: Outcome) -> None:
+def test_lab_errors_unproven_trials_and_those_that_never_started_are_run_again(outcome: Outcome) -> None:
     trial = plan_blocks(MATRIX)[0].trials()[0]
     scheduler = Scheduler(MATRIX, [fake.ok(trial, 1.0, outcome=outcome, reason="because", proof=Proof())])
     task = scheduler.next()
     assert task
-    again = outcome in (Outcome.LAB_ERROR, Outcome.SKIPPED)
+    again = outcome in (Outcome.LAB_ERROR, Outcome.SKIPPED, Outcome.INVALID)
     assert (trial in task.trials) == again
     assert task.attempts.get(trial.arm) == (1 if again else None)
 

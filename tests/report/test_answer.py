@@ -24,6 +24,7 @@ from headwind.report.html.charts import DotSeries
 from headwind.report.html.panels import panels
 from headwind.report.perhaps import noise_floor
 from headwind.report.standing import first_in, is_reference, standings
+from headwind.report.summary import notices
 from headwind.report.trust import believed, trust
 from headwind.report.verdicts import Word, lead_text, sides, toward, word_of
 from headwind.verdicts.findings import rows_of
@@ -32,7 +33,7 @@ from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import H2load
 from impair.profile import Profile
 from tests.drawn import Drawn
-from tests.fake import PROFILES, example_matrix, ok, timeout, trials_of
+from tests.fake import PROFILES, example_matrix, invalid, ok, timeout, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
 from tests.pages import parse, section, words
 
@@ -524,6 +525,25 @@ def test_what_to_trust_names_what_went_wrong_and_with_whom() -> None:
     checked = [item.text for item in trust(data_of("checked"))]
     assert "self-checks FAILED in delay" in "; ".join(checked)
     assert noise_floor(data_of("checked").judgement.checks, data_of("checked").matrix.conditions[0]) is not None
+
+
+@pytest.mark.parametrize(("lost", "told"), [({H1: 2, H3: 2}, False), ({H1: 1, H3: 2}, False), ({H3: 10}, True)])
+def test_an_arm_whose_attempts_were_left_unproven_far_more_often_is_named(lost: dict[Arm, int], *, told: bool) -> None:
+    matrix = example_matrix(PROFILES[2], repeat=30)
+    good = [ok(trial, 1.0) for trial in trials_of(matrix)]
+    first = [invalid(result.trial, 1.0) for arm, count in lost.items()
+             for result in [each for each in good if each.trial.arm == arm][:count]]  # fmt: skip
+    lost_ids = {result.trial.id for result in first}
+    later = [replace(result, attempt=1) if result.trial.id in lost_ids else result for result in good]
+    data = Golden(matrix, (*first, *later)).data("x")
+    said = [str(item) for item in trust(data) if "not proven far more often" in item.text]
+    assert bool(said) == told
+    if told:
+        assert "HTTP/3: HTTP/3 10 of 40, " in said[0]
+    (notice,) = (each for each in notices(data) if "not proven at an earlier attempt" in each.text)
+    assert len(notice.trials) == sum(lost.values())
+    for arm, count in lost.items():
+        assert f"{arm_name(arm)} {count} of {30 + count}" in notice.text
 
 
 @pytest.mark.parametrize(("stolen", "told"), [(0.18, True), (0.01, False)])

@@ -31,8 +31,6 @@ from tests.fake import (
     ENVIRONMENT,
     PROFILES,
     example_matrix,
-    failed,
-    invalid,
     lab_error,
     ok,
     ok_results,
@@ -442,23 +440,6 @@ def test_the_journal_of_a_run_that_ended_can_be_copied_as_one_file(tmp_path: Pat
             shutil.copy(run.folder / name, copy)
         with Run.open(copy) as copied:
             assert copied.results(samples=True) == results
-
-
-def test_every_trial_is_data_only_when_all_planned_ones_are(tmp_path: Path) -> None:
-    matrix = example_matrix(PROFILES[2], repeat=1)
-    first, second, third = trials_of(matrix)
-    with a_run(tmp_path, matrix) as run:
-        run.append(ok(first, 1.0))
-        run.append(timeout(second))
-        assert not run.every_trial_is_data(), "one is missing"
-        run.append(lab_error(third))
-        assert not run.every_trial_is_data()
-        run.append(failed(third, 1.0, 990, attempt=1))
-        assert run.every_trial_is_data(), "failures and timeouts are data"
-    with a_run(tmp_path, matrix) as run:
-        for result in (ok(first, 1.0), ok(second, 1.0), invalid(third, 1.0)):
-            run.append(result)
-        assert not run.every_trial_is_data(), "an unproven network is not"
 
 
 def test_rows_are_numbered_in_the_order_in_which_trials_began(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -12,6 +13,7 @@ import pytest
 
 from headwind.arm import H3, PLAIN, Arm
 from headwind.model import Block, Condition, Outcome, Result, Trial
+from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.testbed import testbed as testbeds
 from headwind.testbed.docker import DockerError
 from headwind.trial.block import Task, left_after, run_block
@@ -142,18 +144,31 @@ def test_a_host_that_changed_for_good_costs_one_rebuild_and_no_finished_trial() 
     ]  # fmt: skip
 
 
-def test_what_a_new_testbed_does_not_mend_is_tried_once_and_then_counted() -> None:
+def test_what_a_new_testbed_does_not_mend_costs_one_rebuild_and_three_attempts_at_each_trial() -> None:
     world, notes = World(Sabotage(bypass=True)), Notes()
     with Lane(lambda _: fake_testbed(world), 60.0) as lane:
         notes.run(lane, 3)
     assert set(notes.outcomes) == {Outcome.INVALID}
-    assert len(notes.results) == 2 + 3 + 3 + 3
+    assert set(Counter(result.trial.id for result in notes.results).values()) == {MOST_ATTEMPTS}
     assert len(lane.lives) == 2
+
+
+def test_an_unproven_trial_runs_again_after_the_others_of_its_block() -> None:
+    notes = Notes()
+    with Lane(lambda _: fake_testbed(World(Sabotage(bypass=True, at=[0]))), 60.0) as lane:
+        (block,) = blocks(1)
+        assert lane.run(notes.task(block), notes) == ()
+    first, *others = block.trials()
+    assert [(result.trial, result.attempt) for result in notes.results] == [
+        (first, 0), *((trial, 0) for trial in others), (first, 1)
+    ]  # fmt: skip
+    assert notes.outcomes == [Outcome.INVALID, *[Outcome.OK] * 3]
+    assert len(lane.lives) == 1
 
 
 def test_two_invalid_trials_with_a_good_one_between_them_rebuild_nothing() -> None:
     lane, notes = run_blocks(Sabotage(bypass=True, at=[0, 2, 4]), 2)
-    assert notes.outcomes == [Outcome.INVALID, Outcome.OK] * 3
+    assert notes.outcomes == [*[Outcome.INVALID, Outcome.OK] * 3, *[Outcome.OK] * 3]
     assert len(lane.lives) == 1
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headwind.model import Outcome, Repetition, Result
+from headwind.model import Outcome, Proof, Repetition, Result
 from headwind.verdicts.judgement import Judge, Judgement
 from headwind.verdicts.stats import Floats, narrowed
 from tests import fake
@@ -100,15 +100,11 @@ def test_nothing_is_settled_by_blocks_that_overtook_another() -> None:
     assert said(judge) == said(Judge(MATRIX, results))
 
 
-def test_a_block_that_was_disturbed_holds_back_those_after_it_until_it_has_run_again() -> None:
-    every = blocks(4)
-    spoilt = [replace(every[1][0], outcome=Outcome.INVALID, reason="disturbed by other lanes: made up"), *every[1][1:]]
-    assert spoilt[0].is_disturbed
-    judge = Judge(MATRIX, [*every[0], *spoilt, *every[2]])
-    assert list(judge.counted_rows(CONDITION.id)) == [0]
-    again = [replace(result, attempt=1) for result in every[1]]
-    judge.tell(again[:1])
-    assert list(judge.rows_of(CONDITION.id)[1].values()) == again[:1], "it begins anew, whole"
-    assert list(judge.counted_rows(CONDITION.id)) == [0]
-    judge.tell(again[1:])
-    assert list(judge.counted_rows(CONDITION.id)) == [0, 1, 2]
+def test_an_unproven_attempt_says_nothing_and_the_one_that_replaces_it_counts_once() -> None:
+    every = blocks(12)
+    lost = [replace(every[1][0], outcome=Outcome.INVALID, reason="not proven", proof=Proof()), *every[1][1:]]
+    judge = Judge(MATRIX, [*every[0], *lost, *(result for block in every[2:] for result in block)])
+    said(judge)
+    judge.tell([replace(every[1][0], attempt=1)])
+    assert said(judge) == said(Judge(MATRIX, [result for block in every for result in block]))
+    assert len(judge.rows_of(CONDITION.id)) == 12

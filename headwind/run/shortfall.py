@@ -1,0 +1,69 @@
+"""Why a run that ended by itself exits with 1: a condition without its data, or too many unproven attempts. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from headwind.arm import Arm
+from headwind.format import counted
+from headwind.model import DATA_OUTCOMES, Condition, Matrix, Result
+from headwind.proof.attempts import faults_of, is_unproven
+from headwind.run.data import latest_of
+from headwind.verdicts.findings import Rows, rows_of
+
+UNPROVEN, UNPROVEN_SHARE = 3, 0.01  # attempts that a run may have, or this share of all, whichever is more
+
+
+def shortfall(matrix: Matrix, results: Sequence[Result]) -> str:
+    """One sentence that names the cause; empty if every condition has its data, and few attempts were not proven."""
+    return _without_data(matrix, results) or _unproven(results)
+
+
+def _without_data(matrix: Matrix, results: Sequence[Result]) -> str:
+    """The conditions with fewer complete blocks than they need, and what became of their last trial without data.
+
+    Without a budget a condition needs the minimum of its matrix. A budget may end before that, so that one complete
+    block is enough; of a search, only values that were begun need one.
+    """
+    rows, need = (
+        rows_of(latest_of(results)),
+        1 if matrix.repeat.budget_s is not None or matrix.find else matrix.repeat.least,
+    )
+    conditions = [each for each in matrix.conditions if each.id in rows] if matrix.find else matrix.conditions
+    if not conditions:
+        return "nothing was measured"
+    short = {each: have for each in conditions if (have := _complete(matrix, each, rows.get(each.id, {}))) < need}
+    if not short:
+        return ""
+    condition, have = next(iter(short.items()))
+    more = f", and {counted(len(short) - 1, 'further condition')} too few" if len(short) > 1 else ""
+    why = _last_without_data(rows.get(condition.id, {}).values())
+    return f"{matrix.name_of(condition)} has {counted(have, 'complete block')} of the {need} that it needs{more}: {why}"
+
+
+def _complete(matrix: Matrix, condition: Condition, rows: Rows) -> int:
+    """Blocks in which every arm gave data."""
+    arms = matrix.arms_in(condition)
+    return sum(all(arm in row and row[arm].outcome in DATA_OUTCOMES for arm in arms) for row in rows.values())
+
+
+def _last_without_data(rows: Iterable[Mapping[Arm, Result]]) -> str:
+    lost = [result for row in rows for result in row.values() if result.outcome not in DATA_OUTCOMES]
+    if not lost:
+        return "the time was over before"
+    last = lost[-1]
+    return f"{last.trial.id} gave no data in {counted(last.attempt + 1, 'attempt')}, last: {last.reason}"
+
+
+def _unproven(results: Sequence[Result]) -> str:
+    unproven = [result for result in results if is_unproven(result)]
+    most = max(UNPROVEN, UNPROVEN_SHARE * len(results))
+    if len(unproven) <= most:
+        return ""
+    faults = Counter(fault for result in unproven for fault in faults_of(result))
+    named = ", ".join(f"{fault} {count}" for fault, count in faults.most_common())
+    return (
+        f"the network was not proven in {len(unproven)} of {counted(len(results), 'attempt')}, above {most:.0f}, "
+        f"by these checks: {named}"
+    )

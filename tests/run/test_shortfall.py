@@ -1,0 +1,76 @@
+"""When a run has what it was for: every condition its data, and few attempts that were not proven."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from headwind.model import Outcome, Repetition, Result
+from headwind.run.shortfall import UNPROVEN, shortfall
+from impair.profile import Profile
+from tests.fake import PROFILES, example_matrix, failed, invalid, lab_error, ok, ok_results, timeout, trials_of
+
+LOSS = PROFILES[2]
+MATRIX = example_matrix(LOSS, repeat=2)
+FIRST, SECOND, *OTHERS = trials_of(MATRIX)
+GOOD = [ok(trial, 1.0) for trial in OTHERS]
+
+
+def test_failures_and_timeouts_are_data() -> None:
+    assert shortfall(MATRIX, [failed(FIRST, 1.0, 990), timeout(SECOND), *GOOD]) == ""
+
+
+@pytest.mark.parametrize(
+    ("lost", "why"),
+    [
+        ((), "the time was over before"),
+        ((lab_error(FIRST),), "loss/article#0/h1 gave no data in 1 attempt, last: the router died"),
+        ([invalid(FIRST, 1.0, attempt=number) for number in range(3)], "gave no data in 3 attempts, last: impairment"),
+    ],
+)
+def test_a_fixed_number_of_blocks_must_be_complete(lost: list[Result], why: str) -> None:
+    said = shortfall(MATRIX, [*lost, ok(SECOND, 1.0), *GOOD])
+    assert said.startswith("loss has 1 complete block of the 2 that it needs: ")
+    assert why in said
+
+
+def test_an_attempt_that_was_made_again_takes_nothing_from_a_condition() -> None:
+    assert shortfall(MATRIX, [invalid(FIRST, 1.0), ok(SECOND, 1.0), *GOOD, ok(FIRST, 1.0, attempt=1)]) == ""
+
+
+@pytest.mark.parametrize(("budget_s", "enough"), [(60.0, True), (None, False)])
+def test_under_a_budget_one_complete_block_of_every_condition_is_enough(budget_s: float, *, enough: bool) -> None:
+    matrix = example_matrix(LOSS, repeat=Repetition(2, 60, budget_s=budget_s))
+    one_block = [ok(trial, 1.0) for trial in list(trials_of(matrix))[:3]]
+    assert (shortfall(matrix, one_block) == "") == enough
+    assert shortfall(matrix, one_block[:2]).startswith("loss has 0 complete blocks of the ")
+
+
+def test_the_first_condition_without_its_data_is_named_and_the_others_are_counted() -> None:
+    matrix = example_matrix(LOSS, Profile("far"), Profile("near"), repeat=1)
+    said = shortfall(matrix, [result for result in ok_results(matrix) if "loss/" in result.trial.id])
+    assert said.startswith("far has 0 complete blocks of the 1 that it needs, and 1 further condition too few")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize(("trials", "most"), [(30, UNPROVEN), (900, 9)])
+def test_a_share_of_the_attempts_may_be_unproven(trials: int, most: int, more: int) -> None:
+    matrix = example_matrix(LOSS, repeat=trials // 3)
+    good = [ok(trial, 1.0) for trial in trials_of(matrix)]
+    lost = [invalid(result.trial, 1.0) for result in good[: most + more]]
+    again = [replace(result, attempt=1) for result in good[: most + more]]
+    said = shortfall(matrix, [*lost, *good[most + more :], *again])
+    assert bool(said) == bool(more)
+    if more:
+        assert f"not proven in {most + 1} of {trials + most + 1:,} attempts, above {most}" in said
+        assert "downlink loss_ratio" in said
+
+
+def test_what_an_earlier_version_set_aside_for_contention_is_not_unproven() -> None:
+    disturbed: dict[str, Any] = {"outcome": Outcome.INVALID, "reason": "disturbed by other lanes"}
+    matrix = example_matrix(LOSS, repeat=10)
+    good = [ok(trial, 1.0) for trial in trials_of(matrix)]
+    aside = [ok(result.trial, 1.0, **disturbed) for result in good[:20]]
+    assert shortfall(matrix, [*aside, *(replace(result, attempt=1) for result in good[:20]), *good[20:]]) == ""
