@@ -25,11 +25,12 @@ take() {
     say "refused: sha256 is $found, expected $sha256"
 }
 
-# The short timeouts are for machines without internet: they lose seconds here, not minutes.
+# The short timeouts are for machines without internet: they lose seconds here, not minutes. Only the hash says whose
+# bytes these are, so no certificate is looked at, and none has to be installed.
 download() {
     say "trying $1"
     if timeout 120 apt-helper -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=5 -o Acquire::https::Timeout=5 \
-        download-file "$1" "$target.part"; then
+        -o Acquire::https::Verify-Peer=false -o Acquire::https::Verify-Host=false download-file "$1" "$target.part"; then
         take "$target.part"
     else
         say "could not download it"

@@ -155,7 +155,7 @@ class Project:
         (first, address), *others = networks.items() or {"none": ""}.items()
         where = ("--network", first, *(("--ip", address) if address else ()))
         identity = docker("create", "--init", "--cap-add", "NET_ADMIN", "--sysctl", "net.ipv6.conf.all.disable_ipv6=1",
-                          *self._labels, *where, *options, self.image).split()[-1]  # fmt: skip
+                          *self._labels, *where, *options, self.image, "sleep", "infinity").split()[-1]  # fmt: skip
         for network, address in others:
             docker("network", "connect", "--ip", address, network, identity)
         docker("start", identity)

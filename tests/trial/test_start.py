@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from headwind.testbed import testbed
 from headwind.trial.lane import Lane
-from headwind.trial.start import TRAIN_LOSS, TRAIN_PACKETS, NotPlain, changed_paths, examine_start
+from headwind.trial.start import (
+    CHANGED_SINCE_START,
+    TRAIN_LOSS,
+    TRAIN_PACKETS,
+    NotPlain,
+    changed_paths,
+    examine_start,
+)
 from tests.fake_testbed import Sabotage, World, fake_testbed
 
 ALLOWED = int(TRAIN_LOSS * TRAIN_PACKETS) - 1
@@ -88,9 +99,49 @@ def test_after_a_refusal_nothing_stays() -> None:
 
 
 def test_a_program_that_is_not_the_images_is_named_and_what_containers_write_is_not() -> None:
-    own = ["C /usr", "C /usr/sbin", "A /usr/sbin/docker-init", "C /run", "A /run/nginx.pid", "C /var/lib/nginx",
-           "C /opt", "C /opt/headwind", "C /opt/headwind/impair", "A /opt/headwind/impair/__pycache__",
-           "A /opt/headwind/impair/__pycache__/wire.cpython-314.pyc"]  # fmt: skip
+    own = ["/", "/etc", "/etc/resolv.conf", "/root"]
     assert list(changed_paths(own)) == []
-    foreign = ["C /usr/local", "C /usr/local/bin", "C /usr/local/bin/h2load", "A /etc/ld.so.preload"]
+    foreign = ["/usr", "/usr/local", "/usr/local/bin", "/usr/local/bin/h2load", "/etc/ld.so.preload"]
     assert list(changed_paths([*own, *foreign])) == ["/etc/ld.so.preload", "/usr/local/bin/h2load"]
+
+
+def test_a_program_that_was_removed_is_noticed_by_its_directory() -> None:
+    assert list(changed_paths(["/opt", "/opt/headwind", "/opt/headwind/nginx"])) == ["/opt/headwind/nginx"]
+
+
+def since(place: Path, then: Callable[[], object]) -> list[str]:
+    """What is found below `place` when `then` is done, with everything before that as the image's."""
+    (place / "fd").symlink_to("nowhere")
+    time.sleep(0.02)  # the clock of a file system is a coarse one
+    then()
+    time.sleep(0.02)
+    command = [{"/": str(place), "/dev/fd": str(place / "fd")}.get(word, word) for word in CHANGED_SINCE_START]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def put_back(program: Path) -> None:
+    """Another program of the same size and with the same time of modification."""
+    before = program.stat()
+    program.write_text("other")
+    os.utime(program, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        (lambda _: None, []),
+        (lambda usr: put_back(usr / "program"), ["usr/program"]),
+        (lambda usr: (usr / "program").chmod(0o700), ["usr/program"]),
+        (lambda usr: (usr / "new").write_text(""), ["usr", "usr/new"]),
+        (lambda usr: (usr / "program").unlink(), ["usr"]),
+        (lambda usr: (usr / "program").rename(usr / "real"), ["usr", "usr/real"]),
+    ],
+)
+def test_what_was_changed_since_the_start_is_found_whatever_its_times_say(
+    change: Callable[[Path], object], seen: list[str], tmp_path: Path
+) -> None:
+    usr = tmp_path / "usr"
+    usr.mkdir()
+    (usr / "program").write_text("first")
+    (usr / "library").write_text("")
+    assert since(tmp_path, lambda: change(usr)) == [str(tmp_path / path) for path in seen]
