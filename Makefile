@@ -31,14 +31,16 @@ DEV := .venv/requirements-dev.lock
 
 ##@ The lab
 .PHONY: lab-run lab-smoke lab-experiments lab-plan lab-report lab-compare lab-doctor lab-down
-lab-run: $(RUNTIME) docker ## Measure MATRIX=matrix.yaml, for at most BUDGET=2h, and write reports/<run-id>/report.html
+lab-run: docker $(RUNTIME) ## Measure MATRIX=matrix.yaml, for at most BUDGET=2h, and write reports/<run-id>/report.html
 	@exec $(PY) lab.py run "$(MATRIX)" $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
-lab-smoke: $(RUNTIME) docker ## The same with a small matrix: is everything in order?
+lab-smoke: docker $(RUNTIME) ## The same with a small matrix: is everything in order?
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
-lab-experiments: $(RUNTIME) docker ## Measure what articles published, all of experiments/, within BUDGET=4h: one page over all
+lab-experiments: docker $(RUNTIME) ## Measure what articles published, all of experiments/, within BUDGET=4h: one page over all
 	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
+
+lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
 
 lab-plan: $(RUNTIME) ## Say what MATRIX would run, and for how long; starts nothing
 	@exec $(PY) lab.py plan "$(MATRIX)" $(ARGS)
@@ -120,12 +122,11 @@ DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 $(1)
 endef
 
 # $(call pip_install,lock): what the lock names, by hash; pip's long report shortened to one line for each package.
-# Compiled afterwards and without the packages' own tests, which takes less than half the time of pip's compiling.
+# Nothing is compiled: Python does that on import, and the lab imports a third of it.
 define pip_install
 echo "headwind: installing the packages of $(1)"
 $(PY) -m pip install --disable-pip-version-check --no-compile --require-hashes -r $(1) |
     sed -un 's/^Collecting \([^ ]*\).*/  \1/p'
-$(PY) -m compileall -qq -j 0 -x '/tests/' .venv/lib || true # what cannot be compiled is compiled, or fails, on import
 cp $(1) .venv/
 endef
 
@@ -149,9 +150,11 @@ $(RUNTIME): requirements.lock
 	    echo "headwind: $$python is no Python 3.11 or newer with venv; name one:  make PYTHON=/path/to/python3" >&2
 	    exit 2
 	fi
+	$(if $(with_images),$$python -m headwind.testbed.images & images=$$!; trap 'kill $$images 2>/dev/null || true' EXIT)
 	echo "headwind: making .venv with $$($$python --version)"
 	$$python -m venv --clear .venv
 	$(call pip_install,$<)
+	$(if $(with_images),wait $$images)
 
 $(DEV): requirements-dev.lock $(RUNTIME)
 	@if cmp -s $< $@; then touch $@; exit; fi

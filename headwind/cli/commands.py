@@ -235,6 +235,17 @@ def command_worker(options: argparse.Namespace) -> int:
     return 0
 
 
+def command_images(options: argparse.Namespace) -> int:
+    """Pull or build the images, and `push` them to HEADWIND_REGISTRY."""
+    from headwind.testbed.images import ensure_images, push_images
+
+    if options.push:
+        push_images(print)
+    else:
+        print(f"the images are there: {ensure_images(print).tag}")
+    return 0
+
+
 def command_down(options: argparse.Namespace) -> int:
     """Remove what earlier runs left: containers and networks."""
     print(f"{means_of(options).sweep(print, options.all)} testbeds removed")
@@ -306,6 +317,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         "run", nargs="*", metavar="RUN", help="a run folder; of several the last that measured a row"
     )
     published.add_argument("--write", metavar="FILE", help="write it there: docs/published.md, or a page.html")
+    commands.choices["images"].add_argument("push", nargs="?", choices=["push"], help="push them to HEADWIND_REGISTRY")
     commands.choices["down"].add_argument("--all", action="store_true", help="also of labs that are still running")
     return parser.parse_args(arguments)
 
@@ -313,5 +325,6 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
 COMMANDS: dict[str, Command] = {
     "plan": command_plan, "validate": command_validate, "report": command_report, "compare": command_compare,
     "published": command_published,
-    "profiles": command_profiles, "doctor": command_doctor, "worker": command_worker, "down": command_down,
+    "profiles": command_profiles, "doctor": command_doctor, "worker": command_worker, "images": command_images,
+    "down": command_down,
 }  # fmt: skip

@@ -1,8 +1,9 @@
 """The three images: found again in a moment when nothing in them has changed, built with visible progress when it has.
 
 The tag is a hash of everything that goes into them, so a run can say exactly what it ran, and old code never runs by
-accident. The base is Debian's image from whatever registry Docker uses; where none answers it is made from the Debian
-mirror that apt is configured with. The name of a registry or mirror is the user's setting and appears nowhere here.
+accident; HEADWIND_REGISTRY is asked for it first (registry.py). The base is Debian's image from whatever registry
+Docker uses; where none answers it is made from the Debian mirror that apt is configured with. The name of a registry or
+mirror is the user's setting and appears nowhere here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -22,12 +25,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from headwind.errors import HeadwindError
+from headwind.errors import HeadwindError, UsageError
+from headwind.testbed import registry
 from headwind.testbed.docker import ROOT, Docker, DockerError, docker
 
 DOCKERFILES = {"server": "nginx/Dockerfile", "client": "client/Dockerfile", "impair": "impair/Dockerfile"}
-# Two queues in parallel: compiling h2load takes as long as all the rest. The first layers are shared, so the other
-# queue has built those by the time that the client needs them.
+# Two queues in parallel: compiling h2load takes longer than all the rest. The images share their packages' layer, which
+# the other queue has built by the time that the client needs it.
 BUILD_QUEUES = (("client",), ("server", "impair"))
 CONTEXT = (".dockerignore", "client", "impair", "nginx")
 DISTFILES = "client/distfiles"
@@ -64,7 +68,7 @@ class Images:
     tag: str
     ids: Mapping[str, str]  # server, client, impair -> image id
     base: str  # "mmdebstrap" when the base was made here, else "docker": pulled, or already there
-    built: bool  # False when all three were there
+    built: bool  # False if all three were there, or were pulled
     seconds: float  # that it took to make sure
 
 
@@ -118,12 +122,14 @@ HOST = Host()
 
 
 def ensure_images(say: Say, host: Host = HOST) -> Images:
-    """The images of this source tree, built where they are missing; every step is told to `say`.
+    """The images of this source tree, pulled from HEADWIND_REGISTRY or built if they are missing; `say` gets each step.
 
-    Raises ImageError, or DockerError with the last lines of a build that failed.
+    Raises ImageError, UsageError, or DockerError with the last lines of a build that failed.
     """
-    start, tag = time.monotonic(), host.tag(ROOT)
+    start, tag, place = time.monotonic(), host.tag(ROOT), registry.place_of(os.environ.get(registry.VARIABLE))
     found = _find(tag, host.docker)
+    if not found and place and registry.pull(place, _names(tag), host.docker, say):
+        found = _find(tag, host.docker)
     if found:
         return Images(tag, *found, built=False, seconds=time.monotonic() - start)
     say(f"building the images {tag} (first time: a minute or two)")
@@ -142,6 +148,17 @@ def ensure_images(say: Say, host: Host = HOST) -> Images:
         )
     say(f"the images are built ({time.monotonic() - start:.0f} s)")
     return Images(tag, *found, built=True, seconds=time.monotonic() - start)
+
+
+def push_images(say: Say, host: Host = HOST) -> None:
+    """Put the images of this source tree into HEADWIND_REGISTRY, built if they are missing.
+
+    Raises UsageError if no registry is named, DockerError, ImageError.
+    """
+    place = registry.place_of(os.environ.get(registry.VARIABLE))
+    if not place:
+        raise UsageError(f"no registry is named: {registry.VARIABLE}=registry.example:5000/team lab.py images push")
+    registry.push(place, _names(ensure_images(say, host).tag), host.docker, say)
 
 
 def router_image(docker: Docker = docker) -> str | None:
@@ -261,3 +278,20 @@ def _install_mmdebstrap(base: str, say: Say, host: Host) -> None:
     say(f"installing {' and '.join(wanted)}")
     host.command("apt-get", "update")
     host.command("apt-get", "install", "--yes", "--no-install-recommends", *wanted)
+
+
+def main() -> int | str:
+    """Make sure of the images while the lab's packages are still being installed: needs Python's own library only."""
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.default_int_handler)  # a shell starts what runs beside it with SIGINT ignored
+    try:
+        ensure_images(partial(print, flush=True))
+    except HeadwindError as error:
+        return f"headwind: {error}"
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,8 +121,9 @@ class FakeDocker:
 
 
 @pytest.fixture(autouse=True)
-def without_tarballs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HEADWIND_DISTFILES", raising=False)
+def without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HEADWIND_DISTFILES", "HEADWIND_REGISTRY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def names(tag: str) -> list[str]:
@@ -260,9 +264,62 @@ def test_the_first_layer_of_every_image_is_the_same(file: str) -> None:
     assert first.group() == shared.group()
 
 
+@pytest.mark.parametrize("file", sorted(images.DOCKERFILES.values()))
+def test_no_step_of_a_build_only_sets_what_compose_can_set(file: str) -> None:
+    """Each step takes seconds on storage drivers that compare trees."""
+    lines = (ROOT / file).read_text().replace("\\\n", " ").splitlines()
+    assert {line.split()[0] for line in lines if line and line[0] != "#"} == {"ARG", "FROM", "COPY", "RUN"}
+
+
 def test_the_build_context_is_what_the_tag_covers() -> None:
     allowed = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     assert sorted([".dockerignore", *allowed]) == sorted(images.CONTEXT)
+
+
+def test_images_need_no_package_of_the_lab() -> None:
+    """They are built while pip still installs those: `python3 -m headwind.testbed.images` with any Python."""
+    ask = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import headwind.testbed.images"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", ask], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("raised", "status"),
+    [(None, 0), (DockerError("cannot build"), "headwind: cannot build"), (KeyboardInterrupt(), 130)],
+)
+def test_images_made_beside_the_installation_end_with_a_status_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, raised: BaseException | None, status: int | str
+) -> None:
+    def ensure(_: Callable[[str], None]) -> None:
+        if raised:
+            raise raised
+
+    monkeypatch.setattr(images, "ensure_images", ensure)
+    before = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        assert images.main() == status
+        assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler, "Ctrl-C in make ends it"
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+
+
+@pytest.mark.parametrize(("target", "beside"), [("lab-smoke", True), ("lab-run", True), ("lab-plan", False)])
+def test_a_fresh_clone_builds_the_images_while_pip_installs(target: str, beside: bool) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+    told = subprocess.run(
+        ["make", "-n", "-B", target], cwd=ROOT, env=environment,
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    lines = told.splitlines()
+    begun = [number for number, line in enumerate(lines) if "-m headwind.testbed.images &" in line]
+    installed = [number for number, line in enumerate(lines) if "-m pip install" in line]
+    awaited = [number for number, line in enumerate(lines) if line == "wait $images"]
+    if beside:
+        assert begun < installed < awaited
+        assert [len(found) for found in (begun, installed, awaited)] == [1, 1, 1]
+    else:
+        assert [len(found) for found in (begun, installed, awaited)] == [0, 1, 0]
 
 
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -273,6 +330,7 @@ def test_a_container_may_change_its_own_network_and_nothing_else(service: str) -
     container = COMPOSE["services"][service]
     assert container["cap_add"] == ["NET_ADMIN"]
     assert not {"privileged", "volumes", "network_mode", "pid", "devices", "security_opt", "ports"} & container.keys()
+    assert container["command"], "the image names none"
     assert container["image"] == f"headwind-{service}:${{HEADWIND_TAG:-latest}}"
     assert container["build"] == {"context": ".", "dockerfile": images.DOCKERFILES[service]}
 
