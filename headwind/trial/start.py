@@ -25,7 +25,8 @@ TRAIN_INTERVAL_S = 0.0003  # full frames: 40 Mbit/s, more than a shaper lets pas
 TRAIN_PAYLOAD_BYTES = FRAME_BYTES - HEADER_BYTES
 TRAIN_PATIENCE_S = 0.5
 TRAIN_LOSS = 0.001  # of a train inside hosts: less is the machine's
-TRAIN_TRIES = 3  # what costs one train some datagrams and spares the next is no property of the path
+# A train that fails is sent again after each of these pauses: what spares a later one is no property of the path.
+TRAIN_PAUSES_S = (0.0, 0.5, 1.0, 2.0, 4.0)
 PROGRAMS = ("/usr", "/opt", "/srv", "/lib", "/bin", "/sbin", "/etc/ld.so")  # what no container changes by itself
 # A changed file's ctime cannot be set back, and a removed file leaves that of its directory. /dev/fd is the last that a
 # container gets before its first program runs. (`docker diff` takes seconds on storage drivers that compare trees.)
@@ -114,13 +115,14 @@ def long_train(testbed: Testbed) -> dict[str, dict[str, Any]]:
 
     Returns {direction: {"sent", "lost", "delay_s", "tries", "foreign"}}.
     `delay_s` is the median of one way, `foreign` are addresses that the datagrams came from and that are not the
-    sender's. A train that lost too much is sent again; the last one counts.
+    sender's. A train that lost too much or took too long is sent again, after TRAIN_PAUSES_S; the last one counts.
     """
     if testbed.engine != "plain":
         testbed.router.call(APPLY, profile=Profile("clean"), seeds=testbed.netem_seeds({"uplink": 1, "downlink": 1}))
     plan = dict.fromkeys(Direction, (TRAIN_PACKETS, TRAIN_INTERVAL_S, TRAIN_PAYLOAD_BYTES))
     found: dict[str, dict[str, Any]] = {}
-    for tries in range(1, TRAIN_TRIES + 1):
+    for tries, pause_s in enumerate(TRAIN_PAUSES_S, start=1):
+        testbed.clock.sleep(pause_s)
         seen = send(testbed, dict.fromkeys(Direction, Link()), plan, TRAIN_PATIENCE_S)
         found = {
             direction.value: {

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from headwind.clock import Clock
 from headwind.testbed import testbed
 from headwind.trial.lane import Lane
 from headwind.trial.start import (
     CHANGED_SINCE_START,
     TRAIN_LOSS,
     TRAIN_PACKETS,
+    TRAIN_PAUSES_S,
     NotPlain,
     changed_paths,
     examine_start,
@@ -24,6 +26,7 @@ from headwind.trial.start import (
 from tests.fake_testbed import Sabotage, World, fake_testbed
 
 ALLOWED = int(TRAIN_LOSS * TRAIN_PACKETS) - 1
+HURRIED = Clock(sleep=lambda _: None)
 
 
 def test_a_plain_testbed_is_taken_and_its_train_kept() -> None:
@@ -41,7 +44,7 @@ def test_what_a_host_has_too_much_is_said_with_the_hosts_name() -> None:
 
 @pytest.mark.parametrize(("vanishing", "refused"), [(ALLOWED, False), (ALLOWED + 1, True)])
 def test_a_path_that_loses_a_thousandth_by_itself_is_refused(vanishing: int, refused: bool) -> None:
-    with fake_testbed(World(Sabotage(vanishing=vanishing))) as up:
+    with fake_testbed(World(Sabotage(vanishing=vanishing)), HURRIED) as up:
         if refused:
             with pytest.raises(NotPlain, match=f"uplink lost {vanishing} of {TRAIN_PACKETS}"):
                 examine_start(up)
@@ -50,20 +53,20 @@ def test_a_path_that_loses_a_thousandth_by_itself_is_refused(vanishing: int, ref
 
 
 def test_a_path_that_lets_nothing_through_is_said_with_what_to_do() -> None:
-    with fake_testbed(World(Sabotage(vanishing=TRAIN_PACKETS))) as up:
+    with fake_testbed(World(Sabotage(vanishing=TRAIN_PACKETS)), HURRIED) as up:
         with pytest.raises(NotPlain, match="nothing passes between client and server") as refused:
             examine_start(up)
         assert up.addresses.client_subnet in str(refused.value)
 
 
 def test_a_path_that_holds_packets_back_is_refused() -> None:
-    with fake_testbed(World(Sabotage(late=True))) as up, pytest.raises(NotPlain, match="held datagrams back"):
+    with fake_testbed(World(Sabotage(late=True)), HURRIED) as up, pytest.raises(NotPlain, match="held datagrams back"):
         examine_start(up)
 
 
 def test_a_path_that_translates_addresses_is_refused() -> None:
     with (
-        fake_testbed(World(Sabotage(translated=True))) as up,
+        fake_testbed(World(Sabotage(translated=True)), HURRIED) as up,
         pytest.raises(NotPlain, match="address into"),
     ):
         examine_start(up)
@@ -73,6 +76,14 @@ def test_a_train_that_loses_is_sent_again_and_how_often_is_told() -> None:
     with fake_testbed(World(Sabotage(vanishing=9), vanishing_trains=1)) as up:
         train = examine_start(up)["train"]
     assert [(seen["lost"], seen["tries"]) for seen in train.values()] == [(0, 2), (0, 2)]
+
+
+def test_a_machine_that_is_busy_for_seconds_is_no_unclean_path() -> None:
+    slept: list[float] = []
+    with fake_testbed(World(Sabotage(vanishing=9), vanishing_trains=4), Clock(sleep=slept.append)) as up:
+        train = examine_start(up)["train"]
+    assert {(seen["lost"], seen["tries"]) for seen in train.values()} == {(0, 5)}
+    assert slept == list(TRAIN_PAUSES_S)
 
 
 def test_client_and_server_must_have_the_same_settings() -> None:
