@@ -286,7 +286,7 @@ def test_a_run_that_is_not_there_is_2(
     [
         (HeadwindError("the lab broke"), 1, "lab.py: the lab broke\n"),
         (UsageError("say it differently"), 2, "lab.py: say it differently\n"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "lab.py: stopped by Ctrl-C; nothing is left running\n"),
     ],
 )
 def test_every_end_has_its_exit_code_and_no_traceback(
