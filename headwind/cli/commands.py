@@ -148,7 +148,8 @@ def command_compare(options: argparse.Namespace) -> int:
     """Say which protocols got better or worse from one run to another; exits with 3 when one got worse."""
     from headwind.cli.progress import console
     from headwind.report.compare.changes_json import changes_text
-    from headwind.report.compare.terminal import compared, print_changes
+    from headwind.report.compare.comparison import compared
+    from headwind.report.compare.terminal import print_changes
     from headwind.report.files import write_page
     from headwind.run.journal import Run
 
@@ -157,7 +158,9 @@ def command_compare(options: argparse.Namespace) -> int:
     print_changes(comparison, console())
     if options.json:
         print(f"and: {write_page(Path(options.json), changes_text(comparison))}")
-    return 3 if comparison.is_regression else 0
+    if comparison.is_regression:
+        return 3
+    return 4 if options.strict and comparison.unknown else 0
 
 
 def budget(text: str) -> float:
@@ -302,6 +305,9 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
     commands.choices["compare"].add_argument(
         "--absolute", action="store_true", help="count what all protocols share, too: a slower machine is a regression"
+    )
+    commands.choices["compare"].add_argument(
+        "--strict", action="store_true", help="end with 4 if no regression is known, but some comparison cannot tell"
     )
     commands.choices["compare"].add_argument("--json", metavar="FILE", help="write it for other programs, too")
     report = commands.choices["report"]

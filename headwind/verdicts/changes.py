@@ -24,7 +24,7 @@ from headwind.model import Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
 from headwind.verdicts.findings import FALSE_SHARE, Columns, Pair, Rows, columns_of, is_bound, pairs_of, rows_of
 from headwind.verdicts.stats import Interval, e_bh
-from headwind.verdicts.two_samples import gain, share_changed, speeds
+from headwind.verdicts.two_samples import fewest_in_each, gain, share_changed, speeds
 from headwind.verdicts.verdict import Rule, Verdict, judge, share_of
 
 
@@ -39,12 +39,35 @@ class Change:
     finished: tuple[int, int]  # trials, or blocks in which both arms did, in the earlier and the later run
     trials: tuple[int, int]
     log_e_value: float
+    finishing_differs: bool = False  # by more than the stall share: then the speed alone says too little
     survives: bool = False  # e-BH over all changes of its kind: at most FALSE_SHARE of those that survive are false
 
     @property
     def favours(self) -> int:
         """+1 better by more than the margin or finishing more often, -1 worse, 0 where chance may have done it."""
         return self.verdict.favours if self.survives and self.verdict.is_clear else 0
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the two runs may be held against each other in this at all."""
+        return True
+
+    @property
+    def is_likely(self) -> bool:
+        """Something changed by itself, but not surely: among so many, or by more than the margin."""
+        return self.is_counted and bool(self.verdict.favours) and not self.favours
+
+    @property
+    def largest(self) -> float:
+        """The largest change, to either side, that the interval leaves possible: at least 1, infinite if it is open."""
+        reach = max(-self.interval.low, self.interval.high)
+        return math.exp(reach) if math.isfinite(reach) else math.inf
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing can be told: neither a change, nor how large it is at most."""
+        is_bounded = self.is_counted and math.isfinite(self.largest) and not self.finishing_differs
+        return not (is_bounded or self.favours or self.is_likely)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +85,11 @@ class RatioChange(Change):
     pair: Pair
     bound_once: bool = False  # processors were the limit in one of the two runs only: then nothing survives
     culprit: Arm | None = None  # the arm of the two that changed, where that can be told
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether processors were the limit in both runs or in neither."""
+        return not self.bound_once
 
     @property
     def loser(self) -> Arm:
@@ -101,6 +129,7 @@ class Changes:
     ratios: tuple[RatioChange, ...]
     arms: tuple[ArmChange, ...]
     shared: tuple[Shared, ...]
+    fewest: int = 1  # blocks that each run needs before anything can be told
 
     def is_regression(self, *, absolute: bool) -> bool:
         """Whether a ratio got worse, or, where `absolute` is asked for, an arm's own values."""
@@ -129,7 +158,8 @@ def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) 
     shared = tuple(_shared(arms))
     common = {(each.condition, each.metric) for each in shared}
     arms = [replace(change, is_shared=(change.condition, change.metric) in common) for change in arms]
-    return Changes(tuple(replace(each, culprit=_culprit(each, ratios, arms)) for each in ratios), tuple(arms), shared)
+    ratios = [replace(each, culprit=_culprit(each, ratios, arms)) for each in ratios]
+    return Changes(tuple(ratios), tuple(arms), shared, fewest_in_each(rule.confidence))
 
 
 def _surviving(found: list[_Kind]) -> list[_Kind]:
@@ -145,8 +175,10 @@ def _arm_change(condition: Condition, arm: Arm, metric: Metric, before: Rows, af
     log_completion = share_changed(finished, trials)
     verdict = _verdict(interval, gained, log_completion, rule)
     log_e = _evidence(verdict, log_speed, log_completion)
-    return ArmChange(condition=condition, arm=arm, metric=metric, verdict=verdict, interval=interval,
-                     finished=finished, trials=trials, log_e_value=log_e)  # fmt: skip
+    return ArmChange(
+        condition=condition, arm=arm, metric=metric, verdict=verdict, interval=interval, finished=finished,
+        trials=trials, log_e_value=log_e, finishing_differs=abs(gained) > rule.stall_ratio,
+    )  # fmt: skip
 
 
 def _ratio_change(
@@ -160,13 +192,15 @@ def _ratio_change(
     evidence = share_changed(only_base, trials), share_changed(only_new, trials)
     log_completion = math.log(sum(map(math.exp, evidence)) / len(evidence))
     lead = [_share(new - base, n) for base, new, n in zip(only_base, only_new, trials, strict=True)]
-    verdict = _verdict(interval, lead[1] - lead[0], log_completion, rule)
+    gained = lead[1] - lead[0]
+    verdict = _verdict(interval, gained, log_completion, rule)
     bound_once = is_bound(before, pair) != is_bound(after, pair)
     log_e = -math.inf if bound_once else _evidence(verdict, log_speed, log_completion)
     both = [sum(base and new for base, new in zip(*each.finished, strict=True)) for each in columns]
     return RatioChange(
         condition=condition, pair=pair, metric=metric, verdict=verdict, interval=interval,
         finished=(both[0], both[1]), trials=trials, log_e_value=log_e, bound_once=bound_once,
+        finishing_differs=abs(gained) > rule.stall_ratio,
     )  # fmt: skip
 
 

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import betaln, xlogy
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln, logsumexp, xlogy
 
 from headwind.metric import Better
 from headwind.observed import Observed
-from headwind.verdicts.stats import Floats, Interval, log_e_of_count, middle
+from headwind.verdicts.stats import Floats, Interval, middle
 
 Sample = tuple[ArrayLike, ArrayLike]
+Ints = NDArray[np.int_]
+Count = tuple[int, int | Ints]
+_WEIGHTS = (0.5, 0.12, 0.12, 0.13, 0.13)  # of log_e_of_pair
+_MANY = 100_000  # blocks: more than any run has
 
 
 def speeds(sample: Sequence[Observed], better: Better = Better.LESS) -> Sample:
@@ -29,25 +34,48 @@ def speeds(sample: Sequence[Observed], better: Better = Better.LESS) -> Sample:
 def gain(base: Sample, new: Sample, confidence: float, margin: float = 0.0) -> tuple[Interval, float]:
     """Median of `new` less median of `base`, and ln of the evidence against a difference within +-margin (ln units).
 
-    Each sample tests every possible median of its own with log_e_of_count. The product of the two e-values is an
-    e-value for the pair of medians (Vovk and Wang, Ann. Statist. 49, 2021), whenever each run stopped; differences that
-    no pair of medians with a product below 1 / (1 - confidence) has are refuted. Nothing assumes that the two shapes
-    are alike. Both inputs are in any order; n of the interval is the smaller sample's. Infinite where it is still open.
+    Each sample tests every possible median of its own, and log_e_of_pair makes one e-value of both, which holds
+    whenever each run stopped; differences that no pair of medians with an e-value below 1 / (1 - confidence) has are
+    refuted. Nothing assumes that the two shapes are alike. Both inputs are in any order; n of the interval is the
+    smaller sample's. Infinite if it is still open, as it is below fewest_in_each.
     """
-    log_limit = -math.log1p(-confidence)
     over, under = (_sorted(sample) for sample in (new, base))
-    first, second = _levels(*over), _levels(*under)
-    pairs = [
-        (one + other, _apart(low, upper), _apart(high, lower))
-        for one, low, high in first
-        for other, lower, upper in second
-    ]
-    allowed = [(low, high) for log_e, low, high in pairs if log_e < log_limit]
-    evidence = min((log_e for log_e, low, high in pairs if low <= margin and high >= -margin), default=math.inf)
+    counts = [np.arange(len(lows) // 2 + 1) for lows, _ in (over, under)]
+    log_e = log_e_of_pair((len(over[0]), counts[0][:, None]), (len(under[0]), counts[1]))
+    (new_low, new_high), (base_low, base_high) = (
+        _medians(*each, k) for each, k in zip((over, under), counts, strict=True)
+    )
+    low, high = _apart(new_low[:, None], base_high), _apart(new_high[:, None], base_low)
+    allowed = log_e < -math.log1p(-confidence)
+    evidence = np.min(log_e, where=(low <= margin) & (high >= -margin), initial=math.inf)
     medians = middle(*over), middle(*under)
-    estimate = None if medians[0] is None or medians[1] is None else _apart(medians[0], medians[1])
+    estimate = None if medians[0] is None or medians[1] is None else float(_apart(medians[0], medians[1]))
     n = min(len(over[0]), len(under[0]))
-    return Interval(min(low for low, _ in allowed), max(high for _, high in allowed), estimate, n), evidence
+    return Interval(float(low[allowed].min()), float(high[allowed].max()), estimate, n), float(evidence)
+
+
+def log_e_of_pair(first: Count, second: Count) -> Floats:
+    """ln of the evidence against "both medians lie there": of n blocks of each sample k lie on the rarer side.
+
+    The mean, by _WEIGHTS, of e-values for the pair: the product of both samples' (log_e_of_count), each of them alone,
+    and of each alone 2^(n - 1) if all blocks lie on one side, which is the likelihood ratio of "all always do".
+    Products of e-values of independent samples are e-values, and so are means of any (Vovk and Wang, Ann. Statist. 49,
+    2021). The product finds most in two large samples, but needs 9 blocks in each and 12 beside a sample of 200,
+    because a median in the middle of that one speaks for the pair; with the others 8 blocks do beside any number.
+    """
+    values = [betaln(k + 1, n - k + 1) + n * math.log(2) for n, k in (first, second)]
+    sided = [np.where(np.equal(k, 0), (n - 1) * math.log(2), -math.inf) for n, k in (first, second)]
+    terms = np.broadcast_arrays(values[0] + values[1], *values, *sided)
+    return np.asarray(logsumexp(np.stack(terms), axis=0, b=np.reshape(_WEIGHTS, (-1, *[1] * terms[0].ndim))))
+
+
+@lru_cache(maxsize=16)
+def fewest_in_each(confidence: float) -> int:
+    """How many blocks of each sample close the interval between them, however many the other has: 8 at 95 %."""
+    n = 1
+    while min(log_e_of_pair((n, 0), (other, other // 2)) for other in (n, _MANY)) < -math.log1p(-confidence):
+        n += 1
+    return n
 
 
 def share_changed(counts: Sequence[int], trials: Sequence[int]) -> float:
@@ -63,11 +91,9 @@ def share_changed(counts: Sequence[int], trials: Sequence[int]) -> float:
     return mixture - likelihood
 
 
-def _levels(lows: Floats, highs: Floats) -> list[tuple[float, float, float]]:
-    """For every count k of a sample: (ln e-value, low, high) of the medians that it would count for."""
-    n = len(lows)
-    inner = [(log_e_of_count(n, k), float(lows[k - 1]), float(highs[n - k])) for k in range(1, n // 2 + 1)]
-    return [(log_e_of_count(n, 0), -math.inf, math.inf), *inner]
+def _medians(lows: Floats, highs: Floats, counts: Ints) -> tuple[Floats, Floats]:
+    """Lowest and highest median with at least so many blocks on its rarer side, for each of the counts from 0 on."""
+    return np.concatenate([[-math.inf], lows])[counts], np.concatenate([highs, [math.inf]])[len(lows) - counts]
 
 
 def _sorted(sample: Sample) -> tuple[Floats, Floats]:
@@ -75,6 +101,7 @@ def _sorted(sample: Sample) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _apart(one: float, other: float) -> float:
-    """The difference of two logarithms; two equal infinities, such as two zeros, are equal."""
-    return 0.0 if one == other else one - other
+def _apart(one: ArrayLike, other: ArrayLike) -> Floats:
+    """The difference of logarithms; two equal infinities, such as two zeros, are equal."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.equal(one, other), 0.0, np.subtract(one, other))

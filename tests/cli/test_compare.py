@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,38 @@ def test_a_slower_protocol_on_a_slower_machine_is_named_alone_and_ends_with_3(
     assert {each["changed_arm"] for each in written["ratios"]} == {"h3", None}
     assert [round(each["factor"], 2) for each in written["machine"]] == [pytest.approx(1 / 2.2, abs=0.01)] * 6
     assert lab.main(["compare", worse, usual]) == 0, "the way back is an improvement"
+
+
+def test_what_cannot_be_told_ends_with_4_where_that_is_asked_for(
+    tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = recorded(
+        tmp_path / "few", dict.fromkeys(PLAIN, 1.0), replace(MATRIX, repeat=fake.example_matrix(repeat=2).repeat)
+    )
+    file = tmp_path / "changes.json"
+    assert lab.main(["compare", usual, few]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "cannot tell: 18 of 18; needs 8 blocks in each run, has 20 and 2 (clean/article, delay/article)" in told
+    assert "[0" not in told, "no row says nothing"
+    assert lab.main(["compare", usual, few, "--strict", "--json", str(file)]) == 4
+    written = json.loads(file.read_text())
+    assert written["inconclusive"] == {"count": 18, "of": 18, "blocks_needed": 8}
+    assert {(each["inconclusive"], each["largest_factor"]) for each in written["ratios"]} == {(True, None)}
+
+
+def test_only_what_changed_has_a_row_and_the_rest_is_bounded(
+    tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = recorded(tmp_path / "again", dict.fromkeys(PLAIN, 1.0))
+    assert lab.main(["compare", usual, again, "--strict"]) == 0
+    told = capsys.readouterr().out
+    assert "no change larger than 1.0" in told
+    assert "h3 against h1" not in told
+    worse = recorded(tmp_path / "worse", {**dict.fromkeys(PLAIN, 1.0), H3: 1.5})
+    assert lab.main(["compare", usual, worse, "--strict"]) == 3, "a regression goes before what is open"
+    told = capsys.readouterr().out
+    assert "h3 against h1" in told
+    assert "h2 against h1" not in told
 
 
 def test_a_single_arm_is_compared_only_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headwind.arm import H1, H2, H3, Arm, Protocol
 from headwind.model import Matrix, Published, PublishedRow, Result
-from headwind.report.compare.terminal import warnings
+from headwind.report.compare.comparison import warnings
 from headwind.report.formats.published_md import published_md
 from headwind.report.html.page import render
 from headwind.report.html.panels import published_pictures

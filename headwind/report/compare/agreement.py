@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -14,7 +14,7 @@ from headwind.verdicts.changes import ArmChange, Change, Changes, RatioChange, S
 from headwind.verdicts.verdict import Verdict
 
 _MARKS = {(1, True): "▲", (-1, True): "▼", (1, False): "△", (-1, False): "▽"}
-NAMED = 6  # conditions in a sentence
+NAMED = 6  # conditions and the like in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,26 @@ def change_figures(change: Change) -> str:
 
 
 def change_word(change: Change) -> str:
-    """What became of a pair or of an arm: who got worse or better, the same, or not decided."""
+    """What became of a pair or of an arm: who got worse or better, the same, or how much of a change is possible."""
+    if not change.is_counted:
+        return "processors were the limit in one run only"
     if isinstance(change, RatioChange):
         if change.is_improvement:
             return f"{change.winner} better"
         if change.is_regression:
             return f"{change.loser} worse" + ("" if change.culprit else f", or {change.winner} better")
-        if change.bound_once:
-            return "processors were the limit in one run only"
-    elif isinstance(change, ArmChange) and change.favours:
-        return ("worse" if change.favours < 0 else "better") + (" like all" if change.is_shared else "")
-    return "the same" if change.verdict is Verdict.TIE else "not decided"
+        if change.is_likely:
+            return f"{change.loser} lost ground"
+    elif isinstance(change, ArmChange) and change.verdict.favours:
+        return ("worse" if change.verdict.favours < 0 else "better") + (" like all" if change.is_shared else "")
+    if change.verdict is Verdict.TIE:
+        return "the same"
+    return "cannot tell" if change.is_unknown else f"no change larger than {change.largest:.2f}x"
+
+
+def certainty(change: Change) -> str:
+    """How sure it is that something changed."""
+    return "sure" if change.favours else "likely" if change.is_likely else "unclear"
 
 
 def machine_sentences(changes: Changes) -> list[str]:
@@ -84,7 +93,7 @@ def machine_sentences(changes: Changes) -> list[str]:
 
 def _machine(shared: Sequence[Shared], favours: int, conditions: int) -> str:
     times = sorted(each.ratio**favours for each in shared if each.ratio)
-    where = ", ".join(each.condition.id for each in shared[:NAMED]) + (" and others" if len(shared) > NAMED else "")
+    where = _few([each.condition.id for each in shared])
     alike = f"all arms alike in {len(shared)} of {counted(conditions, 'condition')} ({where})"
     if not times:
         return f"on this machine {'less' if favours < 0 else 'more'} was finished: {alike}"
@@ -93,7 +102,7 @@ def _machine(shared: Sequence[Shared], favours: int, conditions: int) -> str:
 
 
 def outcome(changes: Changes) -> list[str]:
-    """Who got worse and who better: where, against whom and by which metrics; or that nothing changed."""
+    """Who got worse and who better: where, against whom and by which metrics; then the `rest` of all ratios."""
     found = [each for each in changes.ratios if each.favours]
     lines = []
     for word in ("worse", "better"):
@@ -107,7 +116,59 @@ def outcome(changes: Changes) -> list[str]:
             arm, other = who
             doubt = f", or {arm_name(other)} better (two arms alone do not tell)" if other else ""
             lines.append(f"{arm_name(arm)} {word}{doubt}: {where}")
-    return lines or [f"no ratio of two arms changed, of {len(changes.ratios)}, as far as the blocks can tell"]
+    return [*lines, *rest(changes.ratios, changes.fewest)]
+
+
+def rest(changes: Sequence[Change], fewest: int) -> list[str]:
+    """All that did not surely change: what likely did, how large a change is possible, and what cannot be told.
+
+    `fewest` is how many blocks each run needs before anything can be told.
+    """
+    likely = [change for change in changes if change.is_likely]
+    unknown = [change for change in changes if change.is_unknown]
+    bounded = [change for change in changes if not (change.favours or change.is_likely or change.is_unknown)]
+    lines = []
+    if likely:
+        lines.append(f"likely changed, but not sure among all: {len(likely)} of {len(changes)}")
+    if bounded:
+        largest = {name: f"{each:.2f}x" for name, each in _largest(bounded)}
+        most = next(iter(largest.values()))
+        where = f" ({_few([f'{name} {each}' for name, each in largest.items()])})" if len(largest) > 1 else ""
+        lines.append(f"no change larger than {most} in {len(bounded)} of {len(changes)}{where}")
+    if unknown:
+        lines.append(f"cannot tell: {len(unknown)} of {len(changes)}; {'; '.join(_lacks(unknown, fewest))}")
+    return lines
+
+
+def _largest(bounded: Sequence[Change]) -> list[tuple[str, float]]:
+    """The largest change that is possible in each condition, the largest of all first."""
+    found: dict[str, float] = {}
+    for change in bounded:
+        found[change.condition.id] = max(change.largest, found.get(change.condition.id, 1.0))
+    return sorted(found.items(), key=lambda item: -item[1])
+
+
+def _lacks(unknown: Sequence[Change], fewest: int) -> Iterator[str]:
+    """What keeps them from being told: blocks, trials that finish, or processors that were enough."""
+    short = [change for change in unknown if min(change.trials) < fewest]
+    if short:
+        counts = dict.fromkeys(change.trials for change in short)
+        told = _few([f"{earlier} and {later}" for earlier, later in counts])
+        yield f"needs {fewest} blocks in each run, has {told} ({_places(short)})"
+    others = [change for change in unknown if change not in short]
+    bound = [change for change in others if not change.is_counted]
+    if bound:
+        yield f"processors were the limit in one run only ({_places(bound)})"
+    if unfinished := [change for change in others if change.is_counted]:
+        yield f"too many trials did not finish, or more in one run than in the other ({_places(unfinished)})"
+
+
+def _places(found: Sequence[Change]) -> str:
+    return _few(list(dict.fromkeys(change.condition.id for change in found)))
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (" and others" if len(names) > NAMED else "")
 
 
 def _who(change: RatioChange) -> tuple[Arm, Arm | None]:

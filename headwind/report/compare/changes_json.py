@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
-from headwind.report.compare.agreement import machine_sentences, outcome
-from headwind.report.compare.terminal import Comparison, warnings
+from headwind.report.compare.agreement import certainty, machine_sentences, outcome
+from headwind.report.compare.comparison import Comparison, warnings
 from headwind.verdicts.changes import ArmChange, Change, RatioChange, Shared
 from headwind.verdicts.findings import FALSE_SHARE
 
@@ -28,6 +28,11 @@ def changes_json(comparison: Comparison) -> dict[str, Any]:
         "later": comparison.after.id,
         "absolute": comparison.absolute,
         "regression": comparison.is_regression,
+        "inconclusive": {
+            "count": len(comparison.unknown),
+            "of": len(comparison.counted),
+            "blocks_needed": found.fewest,
+        },
         "sentences": [*machine_sentences(found), *outcome(found)],
         "warnings": list(warnings(comparison.before, comparison.after)),
         "rule": {
@@ -72,6 +77,9 @@ def _change(change: Change) -> dict[str, Any]:
         "condition": change.condition.id,
         "metric": change.metric.key,
         "verdict": change.verdict.value,
+        "certainty": certainty(change),
+        "inconclusive": change.is_unknown,
+        "largest_factor": _finite(change.largest),
         "survives_e_bh": change.survives,
         "factor": {"estimate": _finite(estimate), "low": _finite(low), "high": _finite(high)},
         "trials": {"earlier": change.trials[0], "later": change.trials[1]},

@@ -16,7 +16,7 @@ from headwind.format import (
     served_text,
 )
 from headwind.model import Condition, Matrix
-from headwind.report.compare.terminal import lasting
+from headwind.report.compare.comparison import lasting
 from headwind.report.html.page import facts_of
 from headwind.report.words import ARROWS
 from headwind.run.data import RunData

@@ -16,8 +16,8 @@ from headwind.model import Condition
 from headwind.observed import Observed
 from headwind.report import words
 from headwind.report.compare.agreement import Accord, accord, change_figures, change_word, machine_sentences, outcome
+from headwind.report.compare.comparison import same_networks
 from headwind.report.compare.differences import conditions_apart, differing_facts
-from headwind.report.compare.terminal import same_networks
 from headwind.report.html import charts, templating
 from headwind.report.html.pictures import heading, interval_domain, limit, trial_mark
 from headwind.report.summary import Row, summary_table
