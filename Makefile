@@ -7,7 +7,7 @@ SHELL := bash
 .SUFFIXES:
 MAKEFLAGS += --keep-going --no-builtin-rules --no-print-directory
 
-MATRIX ?= matrix.yaml
+MATRIX ?=
 SMOKE := experiments/smoke.yaml
 RUN ?= $(shell ls -d reports/*/ 2>/dev/null | sort | tail -n 1)
 BASE ?=
@@ -30,9 +30,13 @@ RUNTIME := .venv/requirements.lock
 DEV := .venv/requirements-dev.lock
 
 ##@ The lab
-.PHONY: lab-run lab-smoke lab-experiments lab-plan lab-report lab-compare lab-doctor lab-down
+.PHONY: lab-run lab-resume lab-smoke lab-experiments lab-plan lab-report lab-compare lab-doctor lab-down
 lab-run: docker $(RUNTIME) ## Measure MATRIX=matrix.yaml, for at most BUDGET=2h, and write reports/<run-id>/report.html
-	@exec $(PY) lab.py run "$(MATRIX)" $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
+	@exec $(PY) lab.py run $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
+
+lab-resume: docker $(RUNTIME) ## Go on with RUN=reports/<run-id> (without RUN: the newest run), for BUDGET=2h from now on
+	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
+	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
 lab-smoke: docker $(RUNTIME) ## The same with a small matrix: is everything in order?
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
@@ -43,7 +47,7 @@ lab-experiments: docker $(RUNTIME) ## Measure what articles published, all of ex
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
 
 lab-plan: $(RUNTIME) ## Say what MATRIX would run, and for how long; starts nothing
-	@exec $(PY) lab.py plan "$(MATRIX)" $(ARGS)
+	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(ARGS)
 
 lab-report: $(RUNTIME) ## Draw the report of RUN=reports/<run-id> again (without RUN: of the newest run)
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -57,22 +56,12 @@ def run_matrix(
                         lanes.retire()
                 finally:  # Ctrl-C and a broken lab too leave a whole report
                     run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
-                    commands.finish_report(run, **wanted)
-                    tell_how_to_resume(run, cluster)
+                    commands.finish_report(run, cluster=cluster, **wanted)
         doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in lanes.doubts]
         reasons = [each for each in (shortfall(matrix, run.results()), *doubts) if each]
         for trouble in filter(None, (*reasons, redrawing.trouble)):
             print(f"lab.py: {trouble}", file=sys.stderr)
         return run.folder, 1 if reasons else 0
-
-
-def tell_how_to_resume(run: Run, cluster: str | None) -> None:
-    """Print the command that goes on with a run which is not finished."""
-    from headwind.run.codec import State
-
-    if run.status.state is not State.FINISHED:
-        again = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
-        print(f"not finished; this goes on where it was:\n  {again}{f' --cluster {cluster}' if cluster else ''}")
 
 
 @contextmanager
@@ -182,6 +171,7 @@ COMMANDS = {"run": command_run, "experiments": command_experiments, **commands.C
 def main(arguments: list[str], means: Means | None = None) -> int:
     """The exit code, as EXIT_CODES says.
 
+    Of `compare`: 3 a regression, 4 cannot tell.
     `means` are this machine's unless somebody brings others.
     """
     options = commands.parse(arguments, __doc__ or "", COMMANDS)

@@ -22,6 +22,7 @@ from impair.profile import GilbertElliott, Link, Loss, LossModel
 
 NOTHING = "\N{EM DASH}"  # there is no such value
 DIGITS = 3
+SECONDS_COUNT_S = 300  # a shorter time is told to the second
 
 # (size of the unit, its name in a report, its name in matrix.yaml), largest first
 _UNITS = {
@@ -123,8 +124,8 @@ def duration(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """How long something will take, as exact as it is useful: "45 s", "12 min", "3 h 5 min"."""
-    return duration(round(seconds) if seconds < 60 else round(seconds / 60) * 60)
+    """How long something will take, as exact as it is useful: "45 s", "1 min 30 s", "12 min", "3 h 5 min"."""
+    return duration(round(seconds) if seconds < SECONDS_COUNT_S else round(seconds / 60) * 60)
 
 
 def moment(epoch_s: float | None) -> str:

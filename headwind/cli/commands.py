@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -12,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headwind.format import blocks_text
+from headwind.format import blocks_text, counted
 
 if TYPE_CHECKING:
     from headwind.cli.means import Means
     from headwind.model import Matrix
+    from headwind.run.data import RunData
     from headwind.run.journal import Run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -74,8 +76,8 @@ def reports_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def finish_report(run: Run, *, junit: bool = False, full: bool = False) -> Path:
-    """The last report, the data beside it, and the table in the terminal. Returns the page's path."""
+def finish_report(run: Run, *, junit: bool = False, full: bool = False, cluster: str | None = None) -> Path:
+    """The last report, the data beside it, the table in the terminal, and how to go on. Returns the page's path."""
     from headwind.cli.progress import console
     from headwind.report.files import write_files
     from headwind.report.formats.terminal import print_summary
@@ -85,7 +87,33 @@ def finish_report(run: Run, *, junit: bool = False, full: bool = False) -> Path:
     report = write_files(run, data, junit=junit)
     print_summary(data, console(), full=full)
     print(f"report: {report}")
+    if hint := how_to_go_on(run, data, cluster):
+        print(hint)
     return report
+
+
+def how_to_go_on(run: Run, data: RunData, cluster: str | None = None) -> str:
+    """The command that resumes a run that was stopped, or that ended with comparisons that more blocks may settle."""
+    from headwind.run.codec import State
+
+    repeat, state = run.matrix.repeat, data.status.state
+    left = [pair for item in data.judgement.open if item.n < item.most for pair in item.pairs if not pair.is_check]
+    if state is State.RUNNING or (state is State.FINISHED and not left):
+        return ""
+    command = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
+    command += f" --budget {budget_text(repeat.budget_s)}" if repeat.is_adaptive and repeat.budget_s else ""
+    command += f" --cluster {shlex.quote(cluster)}" if cluster else ""
+    why = "not finished; this goes on where it was"
+    if state is State.FINISHED:
+        every = counted(len(data.judgement.compared), "comparison")
+        why = f"{len(left)} of {every} not settled; this adds blocks"
+    return f"{why}:\n  {command}"
+
+
+def budget_text(seconds: float) -> str:
+    """A budget as `--budget` takes it: 900.0 -> `15min`."""
+    size, unit = next((each for each in ((3600, "h"), (60, "min")) if seconds % each[0] == 0), (1, "s"))
+    return f"{seconds / size:g}{unit}"
 
 
 def command_report(options: argparse.Namespace) -> int:
@@ -257,7 +285,9 @@ def command_down(options: argparse.Namespace) -> int:
 
 def _how_to_measure(command: argparse.ArgumentParser) -> None:
     command.add_argument("--engine", choices=ENGINES, default="auto", help="which netem impairs")
-    command.add_argument("--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h")
+    command.add_argument(
+        "--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h; with --resume from now on"
+    )
     command.add_argument(
         "--lanes", metavar="N", type=lanes, help="testbeds side by side, or `auto` (default: as the matrix says)"
     )
@@ -295,7 +325,9 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
             )
         if name in ("run", "experiments"):
             _how_to_measure(command)
-    commands.choices["run"].add_argument("--resume", metavar="RUN", help="go on with this run folder")
+    commands.choices["run"].add_argument(
+        "--resume", metavar="RUN", help="go on with this run folder, by its own matrix"
+    )
     commands.choices["experiments"].add_argument(
         "matrix", nargs="*", help="matrix files (default: all of experiments/ that carry figures of an article)"
     )

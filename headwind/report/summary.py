@@ -17,7 +17,7 @@ from headwind.observed import Observed, figure, from_best, median, observed
 from headwind.proof.attempts import MOST_ATTEMPTS, is_unproven
 from headwind.proof.processors import lacked_processors
 from headwind.run.codec import State
-from headwind.run.data import RunData, is_data, latest_of
+from headwind.run.data import RunData, is_data, latest_of, was_stopped
 from headwind.run.tables import CELL
 
 
@@ -123,7 +123,7 @@ class Notice:
 
 _OUTCOME_NOTICES = {
     Outcome.INVALID: "invalid: the network was not proven to be the requested one; not in any figure",
-    Outcome.LAB_ERROR: "lab error: the lab itself failed or was stopped; not in any figure",
+    Outcome.LAB_ERROR: "lab error: the lab itself failed; not in any figure",
     Outcome.WRONG_PROTOCOL: "wrong protocol: another one than asked was negotiated; counted as not completed",
     Outcome.WRONG_CONTENT: "wrong content: other bytes than asked for were delivered; counted as not completed",
     Outcome.WRONG_SESSION: "wrong session: not resumed, or no early data, as was asked for; counted as not completed",
@@ -159,8 +159,9 @@ def _network_notices(data: RunData) -> Iterator[Notice]:
 def _outcome_notices(data: RunData) -> Iterator[Notice]:
     for outcome, meaning in _OUTCOME_NOTICES.items():
         trials = tuple(
-            result.trial.id for result in data.latest if result.outcome is outcome and not result.is_disturbed
-        )
+            result.trial.id for result in data.latest
+            if result.outcome is outcome and not (result.is_disturbed or was_stopped(result))
+        )  # fmt: skip
         if trials:
             yield Notice(meaning, trials)
     incomplete = tuple(
@@ -187,7 +188,7 @@ def _attempt_notices(data: RunData) -> Iterator[Notice]:
             f"(at most {MOST_ATTEMPTS} attempts; {by_arm(data.results, unproven)})"
         )
         yield Notice(text, _ids(unproven))
-    if broken := [result for result in again if result.outcome is Outcome.LAB_ERROR]:
+    if broken := [result for result in again if result.outcome is Outcome.LAB_ERROR and not was_stopped(result)]:
         yield Notice("repeated: the lab failed at an earlier attempt, which stays on record", _ids(broken))
     if short := [result for result in data.latest if is_data(result) and lacked_processors(result)]:
         yield Notice(f"processors were short; these trials count ({by_arm(data.latest, short)})", _ids(short))

@@ -19,7 +19,7 @@ from headwind.report.perhaps import floor_check, floor_text
 from headwind.report.summary import by_arm
 from headwind.report.verdicts import dependence_text
 from headwind.report.words import named
-from headwind.run.data import RunData, is_data
+from headwind.run.data import RunData, is_data, was_stopped
 from headwind.verdicts.assumptions import ALARM_PROBABILITY, Concern
 
 GOOD, BAD, UNKNOWN, WARNING = "\N{CHECK MARK}", "\N{BALLOT X}", "?", "\N{WARNING SIGN}"
@@ -95,8 +95,10 @@ TOLD_OF_PROTOCOLS = {
 
 
 def _not_ok(data: RunData) -> Iterator[Trust]:
+    if stopped := sum(map(was_stopped, data.latest)):
+        yield Trust("", f"{counted(stopped, 'trial')} stopped with the run, in no figure")
     for outcome in Outcome:
-        arms = [result.trial.arm for result in data.latest if result.outcome is outcome]
+        arms = [result.trial.arm for result in data.latest if result.outcome is outcome and not was_stopped(result)]
         if not arms or outcome is Outcome.OK:
             continue
         if outcome in TOLD_OF_PROTOCOLS:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwind.format import NOTHING, clean, counted, enumerated, link_settings, observed_text
 from headwind.model import Condition, Outcome
 from headwind.report.summary import Row
 from headwind.run.codec import State
-from headwind.run.data import RunData
+from headwind.run.data import RunData, was_stopped
 from impair.profile import Direction, Profile
 
 ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}
@@ -19,7 +20,8 @@ COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's
 
 def headline(data: RunData) -> str:
     """How the run went, in one sentence or two: "All 72 trials ran: 70 ok, 2 timeout."."""
-    tally = ", ".join(f"{data.count(outcome)} {outcome.value}" for outcome in Outcome if data.count(outcome))
+    counts = Counter("stopped" if was_stopped(result) else result.outcome.value for result in data.latest)
+    tally = ", ".join(f"{counts[word]} {word}" for word in (*Outcome, "stopped") if counts[word])
     return how_far(data).removesuffix(".") + (f": {tally}." if tally else ".")
 
 

@@ -14,6 +14,7 @@ from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
 from headwind.proof.tally import Seen
 from headwind.run.codec import State, Status, planned_trials
+from headwind.run.journal import STOPPED
 from headwind.run.tables import CELL, trials_table
 from headwind.verdicts.findings import Rows, rows_of
 from headwind.verdicts.judgement import Judge, Judgement
@@ -165,6 +166,11 @@ def latest_of(results: Iterable[Result]) -> list[Result]:
     results = list(results)
     latest = {result.trial.id: result for result in results}
     return [result for result in results if latest[result.trial.id] is result]
+
+
+def was_stopped(result: Result) -> bool:
+    """Whether the attempt was cut short with its run, by Ctrl-C or a kill: no fault of the lab, nor of a protocol."""
+    return result.outcome is Outcome.LAB_ERROR and result.reason == STOPPED
 
 
 def is_data(result: Result) -> bool:

@@ -291,12 +291,16 @@ class Run:
         if not self._records and self.is_live:
             raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
         changes = [f"matrix: {line}" for line in differences(self._json(MATRIX_RESOLVED), codec.matrix_to_json(matrix))]
+        files, undo = "", "Undo that"
+        if changes:
+            files = f"{matrix.path or 'the matrix'} is another matrix than {self.folder / MATRIX_AS_GIVEN}. "
+            undo = "Name no matrix, which goes on with the run's own"
         changes += setup_differences(self.environment, images, engine, host or {})
         if changes:
             lines = "".join(f"\n  {change}" for change in changes)
             raise ResumeRefused(
-                f"{self.folder}: cannot go on with this run, its trials would not be comparable. What changed:{lines}\n"
-                "Undo that, or start a new run."
+                f"{self.folder}: cannot go on with this run, its trials would not be comparable. {files}"
+                f"What changed:{lines}\n{undo}, or start a new run."
             )
 
     def write(self, name: str, content: str | bytes) -> Path:

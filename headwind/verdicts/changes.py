@@ -58,15 +58,10 @@ class Change:
         return self.is_counted and bool(self.verdict.favours) and not self.favours
 
     @property
-    def largest(self) -> float:
-        """The largest change, to either side, that the interval leaves possible: at least 1, infinite if it is open."""
-        reach = max(-self.interval.low, self.interval.high)
-        return math.exp(reach) if math.isfinite(reach) else math.inf
-
-    @property
     def is_unknown(self) -> bool:
-        """Whether nothing can be told: neither a change, nor how large it is at most."""
-        is_bounded = self.is_counted and math.isfinite(self.largest) and not self.finishing_differs
+        """Whether nothing is known: neither that something changed, nor how large a change is at most."""
+        is_closed = math.isfinite(self.interval.low) and math.isfinite(self.interval.high)
+        is_bounded = self.is_counted and is_closed and not self.finishing_differs
         return not (is_bounded or self.favours or self.is_likely)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from headwind.cli import beside
 from headwind.model import Outcome
 from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.report.trust import OTHER_LABS
+from headwind.report.words import headline
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.journal import Run
@@ -224,11 +226,75 @@ def test_another_lab_beside_this_one_is_said_once_kept_with_the_run_and_in_its_r
     assert ("1 other lab measured on this machine meanwhile: they share its processors" in page) == kept
 
 
+def test_a_trial_that_ctrl_c_cut_is_stopped_and_no_reason_to_doubt(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_lab.world.sabotage = Interrupting(at=[5])
+    assert fake_lab.run("--junit") == 130
+    told = " ".join(capsys.readouterr().out.split())
+    assert "1 trial stopped with the run, in no figure" in told
+    assert "lab-error" not in told
+    assert "lab error" not in told
+    assert "Can it be believed? Yes" in told
+    junit = (fake_lab.folders[-1] / "junit.xml").read_text()
+    assert "the lab broke" not in junit
+    with Run.open(fake_lab.folders[-1]) as run:
+        assert "4 ok, 1 stopped" in headline(RunData.of(run))
+
+
+def last_command(out: str) -> list[str]:
+    """What the last line says to type, after the name of the program."""
+    return shlex.split(out.rstrip().splitlines()[-1])[2:]
+
+
+def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 2, budget: 90s}"))
+    fake_lab.world.sabotage = Interrupting(at=[5])
+    assert fake_lab.run() == 130
+    command = last_command(capsys.readouterr().out)
+    assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "90s"]
+    fake_lab.world.sabotage = Sabotage()
+    assert lab.main(command, fake_means(lambda: fake_testbed(fake_lab.world))) == 0
+    out = capsys.readouterr().out
+    assert "All 12 trials ran" in " ".join(out.split())
+    assert "--resume" not in out, "every condition is at its maximum"
+
+
+def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60}"))
+    fake_lab.run("--budget", "1s")  # too short for a block
+    out = capsys.readouterr().out
+    assert "6 of 6 comparisons not settled; this adds blocks:\n" in out
+    command = last_command(out)
+    assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "1s"]
+    assert lab.main([*command[:-1], "1min"], fake_means(lambda: fake_testbed(fake_lab.world))) == 0
+    assert len(fake_lab.outcomes()) >= TRIALS
+
+
+def test_make_lab_run_names_no_matrix_so_that_a_run_goes_on_by_its_own() -> None:
+    """`make lab-run ARGS="--resume RUN"` once passed matrix.yaml as well, which was refused."""
+
+    def printed(*arguments: str) -> str:
+        command = ["make", "--just-print", *arguments]
+        out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        return next(" ".join(line.split()) for line in out.splitlines() if "lab.py run" in line)
+
+    assert printed("lab-run", "ARGS=--resume reports/a").endswith("lab.py run --resume reports/a")
+    assert printed("lab-run", "MATRIX=experiments/smoke.yaml").endswith('lab.py run "experiments/smoke.yaml"')
+    assert printed("lab-resume", "RUN=reports/a", "BUDGET=1min").endswith('run --resume "reports/a" --budget 1min')
+
+
 def test_resume_refuses_another_matrix_and_says_what_changed(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert fake_lab.run() == 0
     fake_lab.matrix.write_text(MATRIX.replace("20%", "30%"))
     assert fake_lab.run("--resume", str(fake_lab.folders[-1])) == 2
     said = capsys.readouterr().err
+    assert f"{fake_lab.matrix} is another matrix than {fake_lab.folders[-1] / 'matrix.yaml'}" in said
+    assert "Name no matrix" in said
     assert "20" in said
     assert "30" in said
 

@@ -15,7 +15,7 @@ from headwind.trial.trial import run_trial
 FOLDER = Path(__file__).parent.parent.parent / "experiments"
 MATRICES = {path.stem: load_matrix(path) for path in sorted(FOLDER.glob("*.yaml"))}
 ARTICLES = [name for name, matrix in MATRICES.items() if matrix.published]
-FINDINGS = [name for name in MATRICES if name.startswith("finding_")]
+FINDINGS = ["everyday", *(name for name in MATRICES if name.startswith("finding_"))]
 
 
 @pytest.mark.parametrize("name", ARTICLES)

@@ -146,8 +146,8 @@ def test_durations(seconds: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.0, "0 s"), (7.2, "7 s"), (40.4, "40 s"), (59.6, "1 min"), (89.4, "1 min"), (91.0, "2 min"), (720.0, "12 min"),
-     (5400.0, "1 h 30 min"), (11_125.0, "3 h 5 min")],
+    [(0.0, "0 s"), (7.2, "7 s"), (40.4, "40 s"), (59.6, "1 min"), (90.0, "1 min 30 s"),
+     (299.4, "4 min 59 s"), (329.0, "5 min"), (720.0, "12 min"), (5400.0, "1 h 30 min"), (11_125.0, "3 h 5 min")],
 )  # fmt: skip
 def test_a_forecast_is_as_exact_as_it_is_useful(seconds: float, text: str) -> None:
     assert about(seconds) == text

@@ -18,6 +18,7 @@ import pytest
 from pyarrow import parquet
 
 from client.h2load import Output, interpret
+from headwind.arm import PLAIN, Arm, Overrides, Protocol
 from headwind.errors import HeadwindError, UsageError
 from headwind.model import Outcome, Result
 from headwind.report.files import several_path, write_files, write_page
@@ -257,15 +258,16 @@ def test_the_guide_names_every_file_column_and_outcome(run: Run) -> None:
         assert f"`{outcome.value}`" in GUIDE
 
 
-def test_the_guides_example_of_reading_requests_works(tmp_path: Path) -> None:
-    matrix = example_matrix(PROFILES[0], repeat=1)
+def test_the_guides_example_of_reading_requests_keeps_arms_of_a_protocol_apart(tmp_path: Path) -> None:
+    bbr = Arm("h2-bbr", Protocol.H2, overrides=Overrides(congestion="bbr"))
+    matrix = example_matrix(PROFILES[0], repeat=1, arms=(*PLAIN, bbr))
     (code,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     with recorded(tmp_path, matrix, [replace(r, samples=samples_of("h2")) for r in ok_results(matrix)]) as run:
         write_files(run)
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=run.folder, capture_output=True, text=True, check=True, timeout=60
         )
-    assert re.search(r"h3 +0\.0", done.stdout)
+    assert re.findall(r"(h\S+) +0\.0", done.stdout) == ["h1", "h2", "h3", "h2-bbr"]
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "hostile"])

@@ -38,9 +38,16 @@ def frames_of(name: str, folder: Path) -> tuple[RunData, RunFrames]:
         return RunData.of(run), open_run(str(run.folder))
 
 
-def test_the_guides_example_prints_what_the_guide_shows(tmp_path: Path) -> None:
+EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL)
+
+
+def test_the_guide_shows_times_of_trials_and_a_percentile_of_requests() -> None:
+    assert [("total_s" in code, "quantile" in code) for code, _ in EXAMPLES] == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize(("code", "shown"), EXAMPLES)
+def test_a_guides_example_prints_what_the_guide_shows(code: str, shown: str, tmp_path: Path) -> None:
     shutil.copytree(STORED, tmp_path / "reports/20261122-0039-b698")
-    ((code, shown),) = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", GUIDE, re.DOTALL)
     assert len(code.strip().splitlines()) == 2 + 3, "an import, and three lines"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60,

@@ -13,6 +13,7 @@ import pytest
 from headwind.arm import H1, H2, H3, Arm
 from headwind.model import PROCESSOR_BOUND, Matrix, Outcome, Proof, Repetition, Result, Trial
 from headwind.plan.schedule import plan_block
+from headwind.report.certainty import Certainty, most_apart
 from headwind.report.compare.agreement import certainty, change_word, machine_sentences, outcome
 from headwind.verdicts.changes import Changes, changes
 from headwind.verdicts.findings import FALSE_SHARE
@@ -118,7 +119,7 @@ def test_too_few_blocks_are_not_taken_for_no_change(earlier: int, later: int) ->
 def test_eight_blocks_bound_a_change_however_many_the_other_run_has(earlier: int, later: int) -> None:
     found = changes(MATRIX, run(11, blocks=earlier), run(12, blocks=later))
     assert not any(change.is_unknown for change in found.ratios)
-    assert all(1 < change.largest < 1.5 for change in found.ratios)
+    assert all(1 < most_apart(change.interval) < 1.5 for change in found.ratios)
 
 
 def test_a_change_that_is_not_sure_among_all_is_likely() -> None:
@@ -129,7 +130,7 @@ def test_a_change_that_is_not_sure_among_all_is_likely() -> None:
     found = changes(MATRIX, first, later)
     likely = [change for change in found.ratios if change.is_likely]
     assert len(likely) == 2
-    assert {certainty(change) for change in likely} == {"likely"}
+    assert {certainty(change) for change in likely} == {Certainty.LIKELY}
     assert {change_word(change) for change in likely} == {"h3 lost ground"}
     assert "likely changed, but not sure among all: 2 of 6" in outcome(found)
 

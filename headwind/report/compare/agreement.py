@@ -9,6 +9,7 @@ from statistics import median
 from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated
 from headwind.model import Condition
+from headwind.report.certainty import Certainty, most_apart
 from headwind.report.verdicts import interval_text
 from headwind.verdicts.changes import ArmChange, Change, Changes, RatioChange, Shared
 from headwind.verdicts.verdict import Verdict
@@ -67,12 +68,12 @@ def change_word(change: Change) -> str:
         return ("worse" if change.verdict.favours < 0 else "better") + (" like all" if change.is_shared else "")
     if change.verdict is Verdict.TIE:
         return "the same"
-    return "cannot tell" if change.is_unknown else f"no change larger than {change.largest:.2f}x"
+    return "cannot tell" if change.is_unknown else f"no change larger than {most_apart(change.interval):.2f}x"
 
 
-def certainty(change: Change) -> str:
+def certainty(change: Change) -> Certainty:
     """How sure it is that something changed."""
-    return "sure" if change.favours else "likely" if change.is_likely else "unclear"
+    return Certainty.SURE if change.favours else Certainty.LIKELY if change.is_likely else Certainty.UNCLEAR
 
 
 def machine_sentences(changes: Changes) -> list[str]:
@@ -144,7 +145,7 @@ def _largest(bounded: Sequence[Change]) -> list[tuple[str, float]]:
     """The largest change that is possible in each condition, the largest of all first."""
     found: dict[str, float] = {}
     for change in bounded:
-        found[change.condition.id] = max(change.largest, found.get(change.condition.id, 1.0))
+        found[change.condition.id] = max(most_apart(change.interval), found.get(change.condition.id, 1.0))
     return sorted(found.items(), key=lambda item: -item[1])
 
 

@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from headwind.report.certainty import most_apart
 from headwind.report.compare.agreement import certainty, machine_sentences, outcome
 from headwind.report.compare.comparison import Comparison, warnings
 from headwind.verdicts.changes import ArmChange, Change, RatioChange, Shared
@@ -77,9 +78,9 @@ def _change(change: Change) -> dict[str, Any]:
         "condition": change.condition.id,
         "metric": change.metric.key,
         "verdict": change.verdict.value,
-        "certainty": certainty(change),
+        "certainty": certainty(change).value,
         "inconclusive": change.is_unknown,
-        "largest_factor": _finite(change.largest),
+        "largest_factor": _finite(most_apart(change.interval)),
         "survives_e_bh": change.survives,
         "factor": {"estimate": _finite(estimate), "low": _finite(low), "high": _finite(high)},
         "trials": {"earlier": change.trials[0], "later": change.trials[1]},

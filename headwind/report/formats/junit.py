@@ -25,7 +25,7 @@ from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
 from headwind.report.verdicts import check_text
 from headwind.report.words import headline
 from headwind.run.codec import State
-from headwind.run.data import RunData, latest_of
+from headwind.run.data import RunData, latest_of, was_stopped
 from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
 
@@ -82,6 +82,7 @@ def _arm(suite: ET.Element, data: RunData, condition: Condition, arm: Arm) -> No
     took_s = sum(sum(result.phases_s.values()) for result in attempts)
     case = _case(suite, f"{arm.name}: the network was the requested one", took_s)
     broken, unproven, never = (_of(results, kind) for kind in (Outcome.LAB_ERROR, Outcome.INVALID, Outcome.SKIPPED))
+    broken = [result for result in broken if not was_stopped(result)]  # that the run did not go to its end is told
     if broken:
         _say(case, ERROR, f"the lab broke {len(broken)} of {counted(len(results), 'trial')}", _lines(broken + unproven))
     elif unproven:
