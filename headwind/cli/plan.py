@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +13,9 @@ from headwind.cli.doctor import lanes_here
 from headwind.errors import HeadwindError
 from headwind.format import about, blocks_text, duration
 from headwind.model import Matrix, Result
-from headwind.plan.forecast import START_S, Forecast, short_of_time
+from headwind.plan.forecast import START_S, Forecast
+from headwind.plan.minimum import minimum_s, what_a_budget_settles
+from headwind.plan.needs import Needs
 from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.proof import bursts
 from headwind.run import disk
@@ -50,7 +53,8 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     size = f"{len(trials)} trials, about {about(whole_s)}"
     if matrix.repeat.is_adaptive:
         out.print(f"at least {size}, one after the other; then more where it decides, {_until(matrix)}")
-        if warning := short_of_time(matrix, forecast, lanes_here(matrix.lanes)):
+        needs = Needs(os.cpu_count() or 1, known)
+        if warning := what_a_budget_settles(matrix, minimum_s(matrix, forecast, needs, lanes_here(matrix.lanes))):
             out.print(escape(warning))
     else:
         longest_s = START_S + len(trials) * matrix.timeout_s

@@ -14,7 +14,7 @@ from headwind.arm import Arm
 from headwind.format import about, observed_text
 from headwind.model import Block, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
-from headwind.plan.forecast import short_of_time
+from headwind.plan.minimum import what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
 from headwind.report.standing import first_in
 
@@ -114,7 +114,7 @@ class Reporter:
     @contextmanager
     def showing(self) -> Iterator[Reporter]:
         """The bar is on screen inside; before that, what will not fit into the time."""
-        if warning := short_of_time(self._scheduler.matrix, self._scheduler.forecast, self._scheduler.lanes):
+        if warning := what_a_budget_settles(self._scheduler.matrix, self._scheduler.minimum_s()):
             self._out.print(escape(warning), highlight=False)
         if self._bar is None:
             yield self

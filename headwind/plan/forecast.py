@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from headwind.arm import Arm
-from headwind.format import counted
 from headwind.metric import Unfinished
-from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
+from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.observed import observed
-from headwind.plan.schedule import plan_blocks
 from headwind.proof.expectation import Expectation
 from impair.profile import Direction
 from nginx.objects import INDEX_BYTES, size_of
@@ -61,22 +59,6 @@ class Forecast:
     def learnt(self) -> Mapping[tuple[str, Arm], int]:
         """How many trials are known of each condition and arm."""
         return {key: trials for key, (trials, _) in self._seen.items()}
-
-
-def short_of_time(matrix: Matrix, forecast: Forecast, lanes: int) -> str:
-    """What of the minimum does not fit into the budget on so many lanes, if all goes as forecast; empty: all fits."""
-    budget_s, needed_s, late = matrix.repeat.budget_s, 0.0, dict[str, int]()
-    for block in plan_blocks(matrix):
-        needed_s += forecast.block_s(block) / lanes
-        if budget_s is not None and needed_s > budget_s:
-            name = matrix.name_of(block.condition)
-            late[name] = late.get(name, 0) + 1
-    if not late:
-        return ""
-    told = ", ".join(f"{name} ({matrix.repeat.least - count} of {matrix.repeat.least})" for name, count in late.items())
-    return (
-        f"the budget is too short for {counted(matrix.repeat.least, 'block')} of every condition; what will fit: {told}"
-    )
 
 
 def _client_s(result: Result) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from headwind.arm import Arm
 from headwind.metric import BUSY
@@ -29,10 +29,12 @@ def most_lanes(asked: int, cores: int, free_bytes: int) -> int:
 class Needs:
     """The processors that each condition keeps busy, on average over its trials; the better the more were seen."""
 
-    def __init__(self, cores: int) -> None:
+    def __init__(self, cores: int, results: Iterable[Result] = ()) -> None:
         self._cores = cores
         self._seen: dict[str, dict[Arm, list[float]]] = {}  # by condition id
         self._bound: dict[str, list[bool]] = {}  # by condition id: whether processors were short in each trial
+        for result in results:
+            self.learn(result)
 
     def learn(self, result: Result) -> None:
         """Remember what a trial used; one that tells nothing teaches nothing.
@@ -56,6 +58,12 @@ class Needs:
         most = max((statistics.fmean(values) for values in seen.values()), default=0.0)
         bound = statistics.fmean(self._bound.get(condition.id, [False]))
         return bound >= BOUND_SHARE or most > ALONE_SHARE * self._cores
+
+    def share(self, condition: Condition, lanes: int) -> float:
+        """What share of this host's time a block of the condition takes, beside others on so many lanes."""
+        busy = self.processors(condition)
+        beside = max(1 / lanes, (UNKNOWN_NEED if busy is None else busy) / (HEADROOM * self._cores))
+        return 1.0 if self.runs_alone(condition) else min(1.0, beside)
 
     def is_known(self, condition: Condition) -> bool:
         """Whether anything is."""

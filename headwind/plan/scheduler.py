@@ -11,6 +11,7 @@ from headwind.clock import CLOCK, Clock
 from headwind.model import Block, Matrix, Result
 from headwind.plan.adaptive import block_seconds, choices
 from headwind.plan.forecast import Forecast
+from headwind.plan.minimum import affordable, minimum_s
 from headwind.plan.needs import Needs
 from headwind.plan.schedule import plan_blocks
 from headwind.plan.search import search_blocks
@@ -29,10 +30,11 @@ SHORT_S = 10.0  # a block that takes no longer is tried alone first: the process
 class Scheduler:
     """`next` until it gives nothing and nothing runs any more; `tell` after each trial.
 
-    First the minimum of the matrix, then what adaptive repetition chooses. A block is given only if it is expected to
-    end within `left_s`, and never split; what is left of one that was interrupted is given whole. With one lane the
-    minimum comes in the order of the plan. With several, blocks run side by side where processors suffice
-    (plan/needs.py); those that need them all run alone, and both kinds take turns by the clock.
+    First the minimum of the matrix, of as many conditions as there is time for (plan/minimum.py), then what adaptive
+    repetition chooses. A block is given only if it is expected to end within `left_s`, and never split; what is left of
+    one that was interrupted is given whole. With one lane the minimum comes in the order of the plan. With several,
+    blocks run side by side where processors suffice (plan/needs.py); those that need them all run alone, and both kinds
+    take turns by the clock.
     `results` are those of a run that goes on.
     """
 
@@ -139,6 +141,12 @@ class Scheduler:
             work_s += sum(self._beyond_s(item) for item in self._judged.open)
         return max(0.0, min(work_s / max(1, lanes), self.left_s()))
 
+    def minimum_s(self) -> dict[str, float]:
+        """For how long each condition, by its id, keeps this host until something in it can be settled."""
+        left = Counter(block.condition.id for block in self._planned if block.index < self.matrix.repeat.least)
+        done = {condition.id: self.matrix.repeat.least - left[condition.id] for condition in self.matrix.conditions}
+        return minimum_s(self.matrix, self.forecast, self.needs, self.lanes, done)
+
     @property
     def _judged(self) -> Judgement:
         """What all that was told says so far, computed once until more is told."""
@@ -178,9 +186,20 @@ class Scheduler:
             block for block in idle
             if self._left_s(block) <= (whole_s if block.id in self._due else left_s)
         ]  # fmt: skip
+        if self.matrix.repeat.is_adaptive:
+            whole = self._whole_minima([block for block in idle if block.id not in self._due], left_s)
+            waiting = [block for block in waiting if block.id in self._due or block.condition.id in whole]
         if self.lanes > 1:
             waiting.sort(key=self._order(waiting, running))
         return waiting
+
+    def _whole_minima(self, idle: Collection[Block], left_s: float) -> Collection[str]:
+        """Ids of the conditions for which these blocks, all that is left of their minimum, fit into the time."""
+        costs: dict[str, float] = {}
+        for block in idle:
+            cost_s = self._left_s(block) * self.needs.share(block.condition, self.lanes)
+            costs[block.condition.id] = costs.get(block.condition.id, 0.0) + cost_s
+        return affordable(costs, left_s)
 
     def _chosen(self, running: Sequence[Block], waiting: Sequence[Block]) -> list[Block]:
         """What lies beyond the minimum: once that is given out, or while none of it may run."""

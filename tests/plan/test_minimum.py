@@ -1,0 +1,71 @@
+"""A short budget completes the minimum of as many conditions as fit, and says before the start what it can settle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from headwind.model import Matrix, Repetition
+from headwind.plan.forecast import Forecast
+from headwind.plan.minimum import affordable, minimum_s, what_a_budget_settles
+from headwind.plan.needs import HEADROOM, Needs
+from tests import fake
+from tests.plan.test_scheduler import busy
+
+NAMES = ("clean", "delay", "loss")
+
+
+def matrix(budget_s: float | None, least: int = 9) -> Matrix:
+    return fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(least, 60, budget_s=budget_s))
+
+
+def text(budget_s: float | None, *costs: float) -> str:
+    return what_a_budget_settles(
+        matrix(budget_s), {f"{name}/article": cost for name, cost in zip(NAMES, costs, strict=True)}
+    )
+
+
+def test_the_shortest_come_first() -> None:
+    costs = {"a": 50.0, "b": 10.0, "c": 20.0}
+    assert affordable(costs, 9.0) == []
+    assert affordable(costs, 30.0) == ["b", "c"]
+    assert affordable(costs, 80.0) == ["b", "c", "a"]
+
+
+def test_before_the_start_it_is_said_what_a_budget_can_settle() -> None:
+    assert text(120.0, 240.0, 300.0, 300.0) == (
+        "nothing can be settled in 2 min; about 4 min would do for clean, 14 min for all 3 networks"
+    )
+    assert text(120.0, 60.0, 40.0, 300.0) == (
+        "2 min can settle something in 2 of 3 networks (delay, clean); about 7 min would in all"
+    )
+    assert text(400.0, 60.0, 40.0, 300.0) == ""
+    assert text(None, 60.0, 40.0, 300.0) == ""
+
+
+@pytest.mark.parametrize(("least", "blocks"), [(2, 8), (8, 8), (9, 9), (12, 12)])
+def test_a_minimum_has_the_blocks_that_an_interval_needs(least: int, blocks: int) -> None:
+    wanted = matrix(None, least)
+    forecast, needs = Forecast(60.0), Needs(2)
+    forecast.learn(fake.ok(next(fake.trials_of(wanted)), 1.0))
+    once = minimum_s(wanted, forecast, needs, 1)
+    done = {condition.id: blocks - 1 for condition in wanted.conditions}
+    left = minimum_s(wanted, forecast, needs, 1, done)
+    assert once == pytest.approx({name: blocks * one_s for name, one_s in left.items()})
+
+
+def test_side_by_side_a_block_takes_a_share_of_the_host() -> None:
+    wanted = replace(matrix(None), repeat=Repetition.fixed(1))
+    light, heavy, unknown = wanted.conditions
+    results = [
+        busy(trial, 0.1 if trial.block.condition == light else 1.9)
+        for trial in fake.trials_of(wanted)
+        if trial.block.condition != unknown
+    ]
+    needs = Needs(2, results)
+    assert needs.share(light, 1) == 1.0
+    assert needs.share(light, 4) == 0.25
+    assert needs.share(light, 40) == pytest.approx(0.1 / (2 * HEADROOM))
+    assert needs.share(heavy, 4) == 1.0
+    assert 0.25 < needs.share(unknown, 40) < 1.0
