@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,12 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headwind.format import blocks_text, counted
+from headwind.format import blocks_text
 
 if TYPE_CHECKING:
     from headwind.cli.means import Means
     from headwind.model import Matrix
-    from headwind.run.data import RunData
     from headwind.run.journal import Run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -79,6 +77,7 @@ def reports_folder(options: argparse.Namespace) -> Path:
 def finish_report(run: Run, *, junit: bool = False, full: bool = False, cluster: str | None = None) -> Path:
     """The last report, the data beside it, the table in the terminal, and how to go on. Returns the page's path."""
     from headwind.cli.progress import console
+    from headwind.cli.resume import how_to_go_on
     from headwind.report.files import write_files
     from headwind.report.formats.terminal import print_summary
     from headwind.run.data import RunData
@@ -90,30 +89,6 @@ def finish_report(run: Run, *, junit: bool = False, full: bool = False, cluster:
     if hint := how_to_go_on(run, data, cluster):
         print(hint)
     return report
-
-
-def how_to_go_on(run: Run, data: RunData, cluster: str | None = None) -> str:
-    """The command that resumes a run that was stopped, or that ended with comparisons that more blocks may settle."""
-    from headwind.run.codec import State
-
-    repeat, state = run.matrix.repeat, data.status.state
-    left = [pair for item in data.judgement.open if item.n < item.most for pair in item.pairs if not pair.is_check]
-    if state is State.RUNNING or (state is State.FINISHED and not left):
-        return ""
-    command = f".venv/bin/python lab.py run --resume {shlex.quote(str(run.folder))}"
-    command += f" --budget {budget_text(repeat.budget_s)}" if repeat.is_adaptive and repeat.budget_s else ""
-    command += f" --cluster {shlex.quote(cluster)}" if cluster else ""
-    why = "not finished; this goes on where it was"
-    if state is State.FINISHED:
-        every = counted(len(data.judgement.compared), "comparison")
-        why = f"{len(left)} of {every} not settled; this adds blocks"
-    return f"{why}:\n  {command}"
-
-
-def budget_text(seconds: float) -> str:
-    """A budget as `--budget` takes it: 900.0 -> `15min`."""
-    size, unit = next((each for each in ((3600, "h"), (60, "min")) if seconds % each[0] == 0), (1, "s"))
-    return f"{seconds / size:g}{unit}"
 
 
 def command_report(options: argparse.Namespace) -> int:
@@ -302,10 +277,23 @@ EXIT_CODES = """exit status:
   1    a condition lacks data, more attempts were left unproven, or the lab failed; a sentence names the cause
   2    a bad matrix or command line
   3    compare: a protocol got worse
+  4    compare --strict: none surely did, but some comparison cannot tell
   130  interrupted by Ctrl-C
 
 A condition has its data with as many blocks complete, every arm giving data, as the matrix asks for at least;
 if there is a budget, which may end sooner, with one."""
+
+
+def _how_to_compare(command: argparse.ArgumentParser) -> None:
+    command.add_argument("earlier", metavar="RUN_A", help="a run folder")
+    command.add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
+    command.add_argument(
+        "--absolute", action="store_true", help="count what all protocols share, too: a slower machine is a regression"
+    )
+    command.add_argument(
+        "--strict", action="store_true", help="end with 4 if no regression is known, but some comparison cannot tell"
+    )
+    command.add_argument("--json", metavar="FILE", help="write it for other programs, too")
 
 
 def parse(arguments: list[str], description: str, commands_: Mapping[str, Command]) -> argparse.Namespace:
@@ -333,15 +321,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     commands.choices["worker"].add_argument("address", metavar="ADDRESS", help="of a dask scheduler (`dask scheduler`)")
     commands.choices["worker"].add_argument("--name", help="what reports call this machine (default: its own name)")
-    commands.choices["compare"].add_argument("earlier", metavar="RUN_A", help="a run folder")
-    commands.choices["compare"].add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
-    commands.choices["compare"].add_argument(
-        "--absolute", action="store_true", help="count what all protocols share, too: a slower machine is a regression"
-    )
-    commands.choices["compare"].add_argument(
-        "--strict", action="store_true", help="end with 4 if no regression is known, but some comparison cannot tell"
-    )
-    commands.choices["compare"].add_argument("--json", metavar="FILE", help="write it for other programs, too")
+    _how_to_compare(commands.choices["compare"])
     report = commands.choices["report"]
     report.add_argument(
         "run", nargs="+", metavar="RUN", help="a run folder, such as reports/<run-id>; of several: one page"

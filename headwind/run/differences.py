@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headwind.arm import PLAIN
@@ -48,6 +48,14 @@ def setup_differences(
     for name in HOST_FACTS:
         if name in known and name in host and known[name] != host[name]:
             yield f"host's {name}: {known[name]} -> {host[name]}"
+
+
+def what_changed(files: tuple[str, str], matrix: Sequence[str], setup: Sequence[str]) -> str:
+    """Why a run cannot go on, line by line, and what to do; `files` are the named matrix and the run's own."""
+    other = f" {files[0]} is another matrix than {files[1]}." if matrix else ""
+    lines = "".join(f"\n  {line}" for line in (*(f"matrix: {line}" for line in matrix), *setup))
+    undo = "Name no matrix, to go on with the run's own" if matrix else "Undo that"
+    return f"its trials would not be comparable.{other} What changed:{lines}\n{undo}, or start a new run."
 
 
 def _groups(condition: Condition) -> tuple[str, str]:

@@ -30,7 +30,7 @@ from headwind.errors import HeadwindError, UsageError
 from headwind.model import Matrix, Outcome, Result, Trial
 from headwind.run import codec, disk
 from headwind.run.codec import State, Status
-from headwind.run.differences import differences, setup_differences
+from headwind.run.differences import differences, setup_differences, what_changed
 
 JOURNAL, LOCK = "journal.sqlite", "journal.lock"
 MATRIX_AS_GIVEN, MATRIX_RESOLVED, ENVIRONMENT = "matrix.yaml", "matrix.json", "environment.json"
@@ -290,18 +290,11 @@ class Run:
         """Raise ResumeRefused, naming every difference, unless this run can be gone on with as it began."""
         if not self._records and self.is_live:
             raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
-        changes = [f"matrix: {line}" for line in differences(self._json(MATRIX_RESOLVED), codec.matrix_to_json(matrix))]
-        files, undo = "", "Undo that"
-        if changes:
-            files = f"{matrix.path or 'the matrix'} is another matrix than {self.folder / MATRIX_AS_GIVEN}. "
-            undo = "Name no matrix, which goes on with the run's own"
-        changes += setup_differences(self.environment, images, engine, host or {})
-        if changes:
-            lines = "".join(f"\n  {change}" for change in changes)
-            raise ResumeRefused(
-                f"{self.folder}: cannot go on with this run, its trials would not be comparable. {files}"
-                f"What changed:{lines}\n{undo}, or start a new run."
-            )
+        ours = list(differences(self._json(MATRIX_RESOLVED), codec.matrix_to_json(matrix)))
+        changes = list(setup_differences(self.environment, images, engine, host or {}))
+        if ours or changes:
+            files = (matrix.path or "the matrix", str(self.folder / MATRIX_AS_GIVEN))
+            raise ResumeRefused(f"{self.folder}: cannot go on with this run, {what_changed(files, ours, changes)}")
 
     def write(self, name: str, content: str | bytes) -> Path:
         """Put a file into the folder, whole or not at all: a reader never sees half of it. Returns its path."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from headwind.metric import BUSY
 from headwind.model import Matrix, Repetition
 from headwind.plan.forecast import Forecast
 from headwind.plan.minimum import affordable, minimum_s, what_a_budget_settles
 from headwind.plan.needs import HEADROOM, Needs
 from tests import fake
-from tests.plan.test_scheduler import busy
 
 NAMES = ("clean", "delay", "loss")
 
@@ -59,7 +59,7 @@ def test_side_by_side_a_block_takes_a_share_of_the_host() -> None:
     wanted = replace(matrix(None), repeat=Repetition.fixed(1))
     light, heavy, unknown = wanted.conditions
     results = [
-        busy(trial, 0.1 if trial.block.condition == light else 1.9)
+        replace(fake.ok(trial, 1.0), metrics={BUSY.key: 0.1 if trial.block.condition == light else 1.9})
         for trial in fake.trials_of(wanted)
         if trial.block.condition != unknown
     ]
