@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from headwind.cli import commands as cli
+from headwind.cli.options import ENGINES
 from headwind.metric import Metric
 from headwind.model import Matrix, Result
 from headwind.report.verdicts import interval_text
@@ -190,7 +190,7 @@ def main() -> None:
     again.add_argument("--profile", choices=PROFILES, default="delay")
     again.add_argument("--most", type=int, default=60, help="blocks")
     again.add_argument("--budget", default="3min", help="of each run")
-    again.add_argument("--engine", choices=cli.ENGINES, default="auto")
+    again.add_argument("--engine", choices=ENGINES, default="auto")
     again.add_argument("--reports", default=str(ROOT / "reports" / ".noise"))
     again.set_defaults(function=repeat)
     shown = commands.add_parser("show", help="the tables of runs that were made already")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headwind.cli.options import how_to_compare, how_to_measure
 from headwind.format import blocks_text
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from headwind.run.journal import Run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-ENGINES = ("auto", "kernel", "uml")
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -166,28 +166,6 @@ def command_compare(options: argparse.Namespace) -> int:
     return 4 if options.strict and comparison.unknown else 0
 
 
-def budget(text: str) -> float:
-    """`2h` -> 7200.0, for argparse."""
-    from headwind.matrix.units import Mistake
-    from headwind.matrix.values import budget_s
-
-    try:
-        return budget_s(text)
-    except Mistake as mistake:
-        raise argparse.ArgumentTypeError(f"{mistake}; {mistake.hint}") from None
-
-
-def lanes(text: str) -> int:
-    """`auto` or `4`, for argparse."""
-    from headwind.matrix import values
-    from headwind.matrix.units import Mistake
-
-    try:
-        return values.lanes(text)
-    except Mistake as mistake:
-        raise argparse.ArgumentTypeError(f"{mistake}; {mistake.hint}") from None
-
-
 def command_plan(options: argparse.Namespace) -> int:
     """Say what would run, in which order, and about how long."""
     from headwind.cli.plan import print_plan
@@ -258,20 +236,6 @@ def command_down(options: argparse.Namespace) -> int:
     return 0
 
 
-def _how_to_measure(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--engine", choices=ENGINES, default="auto", help="which netem impairs")
-    command.add_argument(
-        "--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h; with --resume from now on"
-    )
-    command.add_argument(
-        "--lanes", metavar="N", type=lanes, help="testbeds side by side, or `auto` (default: as the matrix says)"
-    )
-    command.add_argument(
-        "--cluster", metavar="ADDRESS", help="run on the workers of this dask scheduler, such as tcp://lab:8786"
-    )
-    command.add_argument("-v", "--verbose", action="store_true", help="a line for each trial, too")
-
-
 EXIT_CODES = """exit status:
   0    every condition has its data, and few attempts were left unproven: 3, or 1 % of all, whichever is more
   1    a condition lacks data, more attempts were left unproven, or the lab failed; a sentence names the cause
@@ -282,18 +246,6 @@ EXIT_CODES = """exit status:
 
 A condition has its data with as many blocks complete, every arm giving data, as the matrix asks for at least;
 if there is a budget, which may end sooner, with one."""
-
-
-def _how_to_compare(command: argparse.ArgumentParser) -> None:
-    command.add_argument("earlier", metavar="RUN_A", help="a run folder")
-    command.add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
-    command.add_argument(
-        "--absolute", action="store_true", help="count what all protocols share, too: a slower machine is a regression"
-    )
-    command.add_argument(
-        "--strict", action="store_true", help="end with 4 if no regression is known, but some comparison cannot tell"
-    )
-    command.add_argument("--json", metavar="FILE", help="write it for other programs, too")
 
 
 def parse(arguments: list[str], description: str, commands_: Mapping[str, Command]) -> argparse.Namespace:
@@ -312,7 +264,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
                 "--smoke", action="store_true", help="one block of each condition that the matrix names under `smoke`"
             )
         if name in ("run", "experiments"):
-            _how_to_measure(command)
+            how_to_measure(command)
     commands.choices["run"].add_argument(
         "--resume", metavar="RUN", help="go on with this run folder, by its own matrix"
     )
@@ -321,7 +273,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     commands.choices["worker"].add_argument("address", metavar="ADDRESS", help="of a dask scheduler (`dask scheduler`)")
     commands.choices["worker"].add_argument("--name", help="what reports call this machine (default: its own name)")
-    _how_to_compare(commands.choices["compare"])
+    how_to_compare(commands.choices["compare"])
     report = commands.choices["report"]
     report.add_argument(
         "run", nargs="+", metavar="RUN", help="a run folder, such as reports/<run-id>; of several: one page"

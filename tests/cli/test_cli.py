@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lab
-from headwind.cli import commands
+from headwind.cli import options
 from headwind.cli.means import Means
 from headwind.errors import HeadwindError, UsageError
 from impair.profile import Profile
@@ -306,4 +306,4 @@ def test_a_budget_for_a_fixed_number_of_blocks_is_2(matrix: Path, capsys: pytest
 
 
 def test_the_engines_offered_are_those_that_exist() -> None:
-    assert commands.ENGINES == ("auto", "kernel", "uml")
+    assert options.ENGINES == ("auto", "kernel", "uml")
