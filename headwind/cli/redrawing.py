@@ -63,7 +63,7 @@ class Redrawing:
         try:
             self._process = subprocess.Popen(
                 [*self._program, str(self._run.folder.resolve())], cwd=ROOT, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=() if lock is None else (lock,),
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=() if lock is None else (lock,),
                 process_group=0,  # Ctrl-C is for the lab
             )  # fmt: skip
         except OSError as error:
@@ -80,10 +80,8 @@ class Redrawing:
         assert self._process.stdout
         self._output += self._process.stdout.read() or b""
         lines = self._output.decode(errors="replace").strip().splitlines()
-        if status is not None:
-            self._report(lines[-1] if lines else f"the process that draws it ended with status {status}")
-        elif b"\n" in self._output:
-            self._report(lines[0])
+        if status is not None or b"\n" in self._output:
+            self._report(lines[0] if lines else f"the process that draws it ended with status {status}")
 
     def _report(self, why: str) -> None:
         if not self.trouble:
@@ -124,8 +122,7 @@ def keep_drawing(
         try:
             was_new = draw()
         except Exception as error:  # noqa: BLE001 - the run goes on whatever it is
-            kind = "" if isinstance(error, HeadwindError) else f"{type(error).__name__}: "
-            was_new, text = True, " ".join(f"{kind}{error}".split())
+            was_new, text = True, one_line(error)
             if text not in reported:
                 reported.add(text)
                 say(text)
@@ -134,29 +131,40 @@ def keep_drawing(
         start = clock.monotonic()
 
 
+def one_line(error: Exception) -> str:
+    """What went wrong; of an error that was not made for people also its kind."""
+    kind = "" if isinstance(error, HeadwindError) else f"{type(error).__name__}: "
+    return " ".join(f"{kind}{error}".split())
+
+
 def main(folder: Path) -> None:
     """Draw the report of a run folder until standard input ends."""
     began_s = time.monotonic()
     os.nice(NICENESS)
     threading.Thread(target=_end_with_the_lab, args=(folder,), daemon=True).start()
-    from headwind.report.html.page import write_report
-    from headwind.run.data import Reading
-    from headwind.run.journal import Run
+    try:
+        from headwind.report.html.page import write_report
+        from headwind.run.data import Reading
+        from headwind.run.journal import Run
 
-    with Run.open(folder) as run:
-        reading = Reading(run)
+        with Run.open(folder) as run:
+            reading = Reading(run)
 
-        def draw() -> bool:
-            is_new = reading.read() > 0
-            if is_new:
-                write_report(run, reading.data)
-            return is_new
+            def draw() -> bool:
+                is_new = reading.read() > 0
+                if is_new:
+                    write_report(run, reading.data)
+                return is_new
 
-        def say(text: str) -> None:
-            sys.stdout.write(f"{text}\n")
-            sys.stdout.flush()
+            keep_drawing(draw, _say, began_s=began_s)
+    except Exception as error:  # noqa: BLE001 - before the first drawing
+        _say(one_line(error))
+        sys.exit(1)
 
-        keep_drawing(draw, say, began_s=began_s)
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _end_with_the_lab(folder: Path) -> None:
