@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -55,7 +56,7 @@ class Seen:
         return cls(
             result,
             {direction: passage_of(direction, profile.link(direction), evidence) for direction in whole},
-            {direction: trains.probe.delays_s for direction, trains in evidence.trains.items()},
+            {direction: array("d", trains.probe.delays_s) for direction, trains in evidence.trains.items()},
         )
 
 

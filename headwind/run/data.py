@@ -1,4 +1,4 @@
-"""One run as it was read: everything in a run folder but the raw samples, and what it says."""
+"""One run as it was read: everything in a run folder but raw samples and raw counters, and what it says."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class RunData:
     status: Status
     judge: Judge | None = field(default=None, compare=False, repr=False)  # that was told all results
     searched: Matrix | None = None  # of a search: with all its values, where `matrix` has those that were measured
+    counted: tuple[Seen, ...] | None = field(default=None, compare=False, repr=False)  # of results without counters
 
     @classmethod
     def of(cls, run: Run) -> RunData:
@@ -101,7 +102,9 @@ class RunData:
     @cached_property
     def seen(self) -> Mapping[str, Seen]:
         """What each trial's latest counters tell, by the trial's id."""
-        return {result.trial.id: Seen.of(result) for result in self.latest}
+        every = map(Seen.of, self.latest) if self.counted is None else self.counted
+        told = {seen.result.trial.id: seen for seen in every}  # of the latest attempt, which comes last
+        return {result.trial.id: told[result.trial.id] for result in self.latest}
 
     @property
     def was_seeded(self) -> bool:
@@ -132,21 +135,33 @@ class Reading:
 
     def __init__(self, run: Run) -> None:
         self._run, self._judge = run, Judge(run.matrix)
-        self._results: dict[int, Result] = {}  # by their numbers
+        self._seen: dict[int, Seen] = {}  # by their numbers
 
     def read(self) -> int:
         """Read on, and return how many attempts were new. Raises as `Run` does."""
-        new = dict(self._run.each_numbered(self._results))
-        self._judge.tell(new.values())
-        self._results = dict(sorted((self._results | new).items()))
+        new = {}
+        for number, result in self._run.each_numbered(self._seen):
+            new[number] = replace(Seen.of(result), result=without_counters(result))
+            self._judge.tell([result])
+        self._seen = dict(sorted((self._seen | new).items()))
         return len(new)
 
     @property
     def data(self) -> RunData:
         """The run as far as it was read, to be used before reading on."""
-        run, results = self._run, tuple(self._results.values())
+        run, every = self._run, tuple(self._seen.values())
+        results = tuple(seen.result for seen in every)
         matrix, searched = measured_of(self._judge.matrix, results)
-        return RunData(run.id, matrix, results, run.environment, run.status, self._judge, searched)
+        return RunData(run.id, matrix, results, run.environment, run.status, self._judge, searched, every)
+
+
+def without_counters(result: Result) -> Result:
+    """The result without its counters, which are most of it; only the seeds that netem read back stay."""
+    if not result.proof.counters:
+        return result
+    states = result.proof.counters.get("configured", {})
+    seeds = {direction: state and {"seed": state.get("seed")} for direction, state in states.items()}
+    return replace(result, proof=replace(result.proof, counters={"configured": seeds}))
 
 
 def measured_of(matrix: Matrix, results: Iterable[Result]) -> tuple[Matrix, Matrix | None]:

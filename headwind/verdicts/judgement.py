@@ -139,7 +139,7 @@ class Judge:
             row = self._rows.setdefault(block.condition.id, {}).setdefault(block.index, {})
             if block.index < self._counted[block.condition.id]:  # it is tried again: what it said before is no more
                 self._settlements.clear()
-            row[result.trial.arm] = result
+            row[result.trial.arm] = result.in_short()
             self._count(block)
             self._cells.pop(block.condition.id, None)
 

@@ -1,0 +1,74 @@
+"""What is read of a run folder: small in memory, and it says what the whole results say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headwind.report import RunData
+from headwind.run.data import Reading
+from headwind.verdicts.judgement import Judge
+from tests.fake import ENVIRONMENT, example_matrix, lab_error, ok_results, recorded
+from tests.golden.runs import RUNS
+
+
+@pytest.mark.parametrize("name", sorted({*RUNS} - {"in-progress", "killed-at-once", "hostile"}))
+def test_a_run_that_was_read_without_counters_says_what_it_says_with_them(name: str, tmp_path: Path) -> None:
+    golden = RUNS[name]()
+    whole = golden.data(name)
+    with recorded(tmp_path, golden.matrix, golden.results, ENVIRONMENT) as run:
+        read = RunData.of(run)
+    assert read.judgement == whole.judgement
+    assert read.pooled == whole.pooled
+    assert read.trials.equals(whole.trials)
+    assert [seen.passages for seen in read.seen.values()] == [seen.passages for seen in whole.seen.values()]
+
+
+def test_neither_samples_nor_counters_stay_in_memory(tmp_path: Path) -> None:
+    matrix = example_matrix()
+    results = ok_results(matrix)
+    assert all(result.samples and result.proof.counters for result in results)
+    judge = Judge(matrix, results)
+    kept = [
+        result for condition in matrix.conditions
+        for row in judge.rows_of(condition.id).values() for result in row.values()
+    ]  # fmt: skip
+    assert len(kept) == len(results)
+    assert not any(result.samples or result.proof.counters or len(result.proof.checks) > 1 for result in kept)
+    with recorded(tmp_path, matrix, results) as run:
+        read = RunData.of(run)
+    assert not any(result.samples for result in read.results)
+    assert {key for result in read.results for key in result.proof.counters} == {"configured"}
+
+
+def test_a_result_in_short_says_the_same_of_its_network() -> None:
+    for make in RUNS.values():
+        for result in make().results:
+            short = result.in_short()
+            assert short.proof.passed == result.proof.passed
+            assert (short.is_disturbed, short.is_processor_bound) == (result.is_disturbed, result.is_processor_bound)
+            assert (short.outcome, short.metrics, short.trial) == (result.outcome, result.metrics, result.trial)
+
+
+def test_reading_on_gives_what_reading_all_at_once_gives(tmp_path: Path) -> None:
+    matrix = example_matrix()
+    first, *others = ok_results(matrix)
+    results = [lab_error(first.trial), replace(first, attempt=1), *others]
+    with recorded(tmp_path, matrix, results[:5]) as run:
+        reading = Reading(run)
+        assert reading.read() == 5
+        with run.recording():
+            run.begin(results[5].trial, 0)  # goes on
+            for result in results[6:20]:
+                run.append(result)
+            assert reading.read() == 14
+            assert reading.read() == 0
+            run.append(results[5])
+            for result in results[20:]:
+                run.append(result)
+        assert reading.read() == len(results) - 19
+        at_once = RunData.of(run)
+        assert reading.data.results == at_once.results
+        assert reading.data.judgement.lines == at_once.judgement.lines
