@@ -282,11 +282,6 @@ class Proof:
         """True when there are checks and every one of them passed."""
         return bool(self.checks) and all(check.passed for check in self.checks)
 
-    def in_short(self) -> Proof:
-        """Whether it passed, by a single check, and the warnings: all that verdicts need."""
-        failed = tuple(check for check in self.checks if not check.passed)
-        return Proof((failed or self.checks)[:1], {}, self.warnings)
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -317,10 +312,6 @@ class Result:
     attempt: int = 0
     started_at: float = 0.0  # seconds since the epoch
     place: Place = NOWHERE
-
-    def in_short(self) -> Result:
-        """Without samples, counters and whatever else no verdict needs: a long run keeps each result in memory."""
-        return replace(self, proof=self.proof.in_short(), samples={}, command="", phases_s={})
 
     @property
     def is_disturbed(self) -> bool:

@@ -9,7 +9,7 @@ from itertools import groupby, islice
 
 from headwind.arm import Arm
 from headwind.metric import Metric
-from headwind.model import Block, Condition, Matrix, Result
+from headwind.model import Block, Condition, Matrix, Proof, Result
 from headwind.verdicts.assumptions import Caveat, Dependence, dependence
 from headwind.verdicts.findings import (
     Finding,
@@ -139,7 +139,7 @@ class Judge:
             row = self._rows.setdefault(block.condition.id, {}).setdefault(block.index, {})
             if block.index < self._counted[block.condition.id]:  # it is tried again: what it said before is no more
                 self._settlements.clear()
-            row[result.trial.arm] = result.in_short()
+            row[result.trial.arm] = in_short(result)
             self._count(block)
             self._cells.pop(block.condition.id, None)
 
@@ -223,3 +223,14 @@ class Judge:
     def counted_rows(self, name: str) -> Rows:
         """Those of them that count: who looks while a run goes on must not see quick blocks sooner than slow ones."""
         return dict(islice(self.rows_of(name).items(), self._counted[name]))
+
+
+def in_short(result: Result) -> Result:
+    """The result without samples, counters and whatever else no verdict needs: each one of a run stays in memory.
+
+    A single check says whether its proof passed.
+    """
+    checks = result.proof.checks
+    failed = tuple(check for check in checks if not check.passed)
+    proof = Proof((failed or checks)[:1], {}, result.proof.warnings)
+    return replace(result, proof=proof, samples={}, command="", phases_s={})

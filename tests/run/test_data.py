@@ -9,7 +9,7 @@ import pytest
 
 from headwind.report import RunData
 from headwind.run.data import Reading
-from headwind.verdicts.judgement import Judge
+from headwind.verdicts.judgement import Judge, in_short
 from tests.fake import ENVIRONMENT, example_matrix, lab_error, ok_results, recorded
 from tests.golden.runs import RUNS
 
@@ -46,7 +46,7 @@ def test_neither_samples_nor_counters_stay_in_memory(tmp_path: Path) -> None:
 def test_a_result_in_short_says_the_same_of_its_network() -> None:
     for make in RUNS.values():
         for result in make().results:
-            short = result.in_short()
+            short = in_short(result)
             assert short.proof.passed == result.proof.passed
             assert (short.is_disturbed, short.is_processor_bound) == (result.is_disturbed, result.is_processor_bound)
             assert (short.outcome, short.metrics, short.trial) == (result.outcome, result.metrics, result.trial)
