@@ -34,6 +34,7 @@ def run_matrix(
     """
     from headwind.cli.cluster import bench_far
     from headwind.cli.progress import console
+    from headwind.run.data import results_of
     from headwind.run.journal import Run
     from headwind.run.shortfall import shortfall
 
@@ -58,7 +59,7 @@ def run_matrix(
                     run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
                     commands.finish_report(run, cluster=cluster, **wanted)
         doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in lanes.doubts]
-        reasons = [each for each in (shortfall(matrix, run.results()), *doubts) if each]
+        reasons = [each for each in (shortfall(matrix, results_of(run)), *doubts) if each]
         for trouble in filter(None, (*reasons, redrawing.trouble)):
             print(f"lab.py: {trouble}", file=sys.stderr)
         return run.folder, 1 if reasons else 0
@@ -105,10 +106,11 @@ def run_trials(
     from headwind.model import Result
     from headwind.plan.adaptive import time_left
     from headwind.plan.scheduler import Scheduler
+    from headwind.run.data import results_of
     from headwind.trial.lanes import Begun, Ended
 
     left_s = time_left(matrix.repeat.budget_s, means.clock)
-    scheduler = Scheduler(matrix, run.results(), left_s, bench.lanes.most, bench.cores, means.clock)
+    scheduler = Scheduler(matrix, results_of(run), left_s, bench.lanes.most, bench.cores, means.clock)
     scheduler.repeat(scheduler.begun_elsewhere(bench.host))
     other_labs = means.other_labs if bench.host else dict  # the machine that leads a cluster measures nothing
     beside = Beside(run, other_labs, partial(console().print, markup=False), means.clock)

@@ -155,6 +155,11 @@ class Reading:
         return RunData(run.id, matrix, results, run.environment, run.status, self._judge, searched, every)
 
 
+def results_of(run: Run) -> list[Result]:
+    """Every attempt at a trial, without samples and counters. Raises as `Run` does."""
+    return [without_counters(result) for result in run.each_result()]
+
+
 def without_counters(result: Result) -> Result:
     """The result without its counters, which are most of it; only the seeds that netem read back stay."""
     if not result.proof.counters:
