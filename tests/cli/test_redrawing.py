@@ -33,7 +33,9 @@ profiles:
 workloads:
   small: {requests: 500, connections: 5, streams: 5}
 """
-PATIENCE_S = 60.0  # a niced process on a busy machine
+PATIENCE_S = 240.0  # a niced process gets next to nothing of a busy machine
+
+pytestmark = pytest.mark.timeout(300)
 
 
 def wait_for(truth: Callable[[], object]) -> None:
