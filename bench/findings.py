@@ -109,7 +109,7 @@ def _rows(overview: Overview) -> Iterator[Placed]:
     metric = overview.workload.primary()
     yield _line(f"{heading(metric)}, {overview.workload.name}", "")
     for standing, strip in overview.rows:
-        yield _line(standing.condition.profile.name, standing.claim)
+        yield _line(standing.condition.profile.name, next(map(str, standing.cells.values()), ""))
         yield strip, _height(strip)
     yield overview.axis, _height(overview.axis) + LINE / 2
 

@@ -213,8 +213,8 @@ class Workload(ABC):
         """On how many processors at once its client works at most."""
 
     @abstractmethod
-    def sentence(self) -> str:
-        """What the client fetches, for the method of a report."""
+    def sentence(self, protocols: Collection[str]) -> str:
+        """What the client fetches over these protocols, for the method of a report."""
 
     @classmethod
     @abstractmethod
@@ -222,8 +222,11 @@ class Workload(ABC):
         """How it measures, for the method of a report."""
 
     @abstractmethod
-    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
-        """What it is in plain words, and what it is not, for the top of a report; `metrics` are those of its trials."""
+    def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
+        """What it is in plain words, and what it is not, for the top of a report.
+
+        `metrics` are those of its trials, `protocols` those that are compared.
+        """
 
     @abstractmethod
     def brief(self) -> str:

@@ -16,7 +16,6 @@ from headwind.model import Block, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
 from headwind.plan.minimum import what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
-from headwind.report.standing import first_in
 
 
 def console() -> Console:
@@ -34,7 +33,7 @@ def line_of(result: Result, matrix: Matrix, number: int, total: int) -> str:
 
 
 def block_line(block: Block, row: Mapping[Arm, Result], matrix: Matrix) -> str:
-    """`delay #49  h1 590 ms  h2 650 ms  h3 600 ms  h1 first`: the latest attempt of every arm that ran."""
+    """`delay #49  h1 590 ms  h2 650 ms  h3 600 ms`: the latest attempt of every arm that ran."""
     metric = block.condition.workload.primary()
     told = [f"{matrix.name_of(block.condition)} #{block.index}"]
     for arm in matrix.arms_in(block.condition):
@@ -43,8 +42,7 @@ def block_line(block: Block, row: Mapping[Arm, Result], matrix: Matrix) -> str:
             told.append(
                 f"{arm} {observed_text(metric.key, figure(result, metric)) if is_time else result.outcome.value}"
             )
-    firsts, _ = first_in({block.index: row}, matrix.arms) if row else ({}, 0)
-    return "  ".join([*told, *(f"{arm} first" for arm in firsts)])
+    return "  ".join(told)
 
 
 class Reporter:

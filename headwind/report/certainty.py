@@ -48,7 +48,7 @@ class Known:
     """What is known of one comparison in one condition, over all judged metrics."""
 
     line: Line
-    finding: Finding  # what speaks for it: by the primary metric, or the first that is sure where that one is unclear
+    finding: Finding  # what speaks for it: by the primary metric, or the first that is sure where that one is not
     certainty: Certainty
     verdict: Verdict  # of `finding`, if no more blocks came
     differing: tuple[Finding, ...]  # sure by other metrics, and other than `verdict`: a reversal, or a lead in a tie
@@ -81,16 +81,16 @@ class Known:
 
 
 def known_of(line: Line, rule: Rule) -> Known:
-    """What is known of a comparison: by the primary metric, or where that is unclear by another one that is sure."""
+    """What is known of a comparison: by the primary metric, or if that one is not sure, by the first that is.
+
+    One that contradicts a likely verdict by the primary metric does not speak for it, but differs.
+    """
     sure = [finding for finding in line.findings.values() if certainty_of(finding, rule) is Certainty.SURE]
-    certainty = certainty_of(line.primary, rule)
-    by_other = sure[0] if certainty is Certainty.UNCLEAR and sure and not line.pair.is_check else None
-    finding = by_other or line.primary
+    certainty, primary = certainty_of(line.primary, rule), verdict_of(line.primary, rule)
+    agreeing = [finding for finding in sure if not primary.says_something or finding.verdict.favours == primary.favours]
+    is_by_other = certainty is not Certainty.SURE and agreeing and not line.pair.is_check
+    finding = agreeing[0] if is_by_other else line.primary
     verdict = verdict_of(finding, rule)
-    differing = tuple(
-        other
-        for other in sure
-        if verdict.says_something and other is not line.primary and other.verdict.favours != verdict.favours
-    )
+    differing = tuple(each for each in sure if verdict.says_something and each.verdict.favours != verdict.favours)
     needs = fewest_blocks(rule.confidence, rule.anytime)
-    return Known(line, finding, Certainty.SURE if by_other else certainty, verdict, differing, needs)
+    return Known(line, finding, Certainty.SURE if is_by_other else certainty, verdict, differing, needs)

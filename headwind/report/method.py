@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from headwind.arm import Protocol
 from headwind.format import arm_name, blocks_text, counted, duration, override_texts, served_text, setting
-from headwind.model import CONTROL_RATIO, Condition
+from headwind.model import CONTROL_RATIO
 from headwind.proof import bursts
 from headwind.report.verdicts import dependence_text
 from headwind.run.codec import State
@@ -32,7 +32,7 @@ def method(data: RunData) -> Iterator[str]:
         f"that changes from block to block. The run's seed is {matrix.seed}."
     )
     yield from _twins(data)
-    yield from (workload(condition) for condition in _first_of_each_workload(data))
+    yield from _workloads(data)
     engine = ENGINES.get(str(data.environment.get("engine")), "netem")
     yield (
         "Client and server reach each other through the router only. On its two outgoing sides it impairs each "
@@ -86,9 +86,11 @@ def _overrides(data: RunData) -> Iterator[str]:
         )
 
 
-def workload(condition: Condition) -> str:
-    """What the client fetched, in one sentence."""
-    return f"Workload {condition.workload.name}: {condition.workload.sentence()}{served_text(condition.workload)}"
+def _workloads(data: RunData) -> Iterator[str]:
+    """What the client fetched, a sentence for each workload."""
+    protocols = {arm.protocol.value for arm in data.matrix.arms}
+    for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
+        yield f"Workload {workload.name}: {workload.sentence(protocols)}{served_text(workload)}"
 
 
 def _client(data: RunData) -> Iterator[str]:
@@ -100,10 +102,6 @@ def _client(data: RunData) -> Iterator[str]:
             "h2load as shipped, the client of every protocol, pads the QUIC packets that carry requests to full size. "
             "HTTP/3's uplink is therefore heavier than it need be: where the uplink is slow, that is in the result."
         )
-
-
-def _first_of_each_workload(data: RunData) -> list[Condition]:
-    return list({condition.workload.name: condition for condition in reversed(data.matrix.conditions)}.values())[::-1]
 
 
 def _choice(data: RunData) -> Iterator[str]:
@@ -131,9 +129,9 @@ def _verdicts(data: RunData) -> Iterator[str]:
         "A comparison is of blocks: ln(time of the baseline / time of the candidate) inside each, their median, and "
         f"its {rule.confidence:.0%} interval from order statistics, which assumes no shape of the noise. Wholly above "
         f"{1 + rule.margin_ratio:g} it is faster, wholly below 1/{1 + rule.margin_ratio:g} slower, wholly between them "
-        "a tie; anything else is not decided. Completing more often comes before speed. A verdict counts in the "
-        "sentences at the top, and is solid in the picture of all conditions, if its evidence survives e-BH: of all "
-        "such verdicts, over all metrics together, at most 10 % are expected to be false as they are worded."
+        "a tie; anything else is undecided. Completing more often comes before speed. A verdict is sure "
+        "if its evidence survives e-BH: of all such verdicts, over all metrics together, at most 10 % are expected to "
+        "be false as they are worded. It is likely if it does not, or if the lead may be within the margin."
     )
     if said := dependence_text(data.judgement.dependence):
         yield f"Intervals take blocks as independent: {said}."

@@ -119,6 +119,7 @@ class Notice:
 
     text: str
     trials: tuple[str, ...] = ()
+    is_finding: bool = False  # what a protocol did, and no reason to doubt the lab
 
 
 _OUTCOME_NOTICES = {
@@ -163,7 +164,7 @@ def _outcome_notices(data: RunData) -> Iterator[Notice]:
             if result.outcome is outcome and not (result.is_disturbed or was_stopped(result))
         )  # fmt: skip
         if trials:
-            yield Notice(meaning, trials)
+            yield Notice(meaning, trials, is_finding=outcome in (Outcome.TIMEOUT, Outcome.FAILED))
     incomplete = tuple(
         result.trial.id
         for result in data.latest

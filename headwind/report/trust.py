@@ -1,26 +1,28 @@
-"""How far the figures of a run can be believed: in a word, and the reasons, the worst first. Pure."""
+"""How far the figures of a run can be relied on: what that means for a reader, and the reasons. Pure."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from scipy.special import bdtrc
 
-from headwind.format import arm_name, counted
+from headwind.format import arm_name, counted, setting
 from headwind.metric import STOLEN
 from headwind.model import DATA_OUTCOMES, Outcome
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STOLEN
 from headwind.report.doubts import doubts
-from headwind.report.perhaps import floor_check, floor_text
+from headwind.report.networks import networks_of, placed
 from headwind.report.summary import by_arm
 from headwind.report.verdicts import dependence_text
 from headwind.report.words import named
 from headwind.run.data import RunData, is_data, was_stopped
 from headwind.verdicts.assumptions import ALARM_PROBABILITY, Concern
+from headwind.verdicts.findings import SelfCheckFinding
 
 GOOD, BAD, UNKNOWN, WARNING = "\N{CHECK MARK}", "\N{BALLOT X}", "?", "\N{WARNING SIGN}"
 OTHER_LABS = "other_labs"  # in a run's environment
@@ -54,12 +56,38 @@ def trust(data: RunData) -> list[Trust]:
     return sorted(found, key=lambda item: (BAD, WARNING, UNKNOWN, "", GOOD).index(item.mark))
 
 
-def believed(items: Sequence[Trust]) -> str:
-    """What they come to, in a word."""
-    marks = {item.mark for item in items}
-    if BAD in marks:
-        return "no"
-    return "with care" if marks & {WARNING, UNKNOWN} else "yes" if marks else "nothing was checked yet"
+def trust_line(data: RunData) -> str:
+    """What the checks mean for a reader, in a few sentences: whether to rely on it, and which leads are noise."""
+    if bad := [item.text for item in trust(data) if item.mark == BAD]:
+        return f"Do not rely on this run: {'; '.join(bad)}."
+    checked = any(is_data(result) and result.proof.checks for result in data.latest)
+    told = ["The network of every counted trial was verified"] if checked else []
+    told += [_noise(data)]
+    told += [item.text for item in (*_unequal(data), *_machine(data), *_dependence(data))]
+    return " ".join(f"{text[:1].upper()}{text[1:]}." for text in told if text)
+
+
+def noise_floors(checks: Iterable[SelfCheckFinding]) -> dict[str, float]:
+    """By condition id: how far from 1 a protocol was seen from itself, where that is known."""
+    found: dict[str, float] = {}
+    for check in checks:
+        floor = check.noise_floor_ratio
+        if floor is not None and math.isfinite(floor):
+            found.setdefault(check.finding.condition.id, floor)
+    return found
+
+
+def _noise(data: RunData) -> str:
+    """`leads below 1.09x are within noise under 100 ms delay`: what self-checks mean for the figures."""
+    if not data.judgement.checks:
+        return "no self-check ran, so the noise is unknown"
+    floors, networks = noise_floors(data.judgement.checks), networks_of(data.matrix)
+    margin = data.judgement.rule.margin_ratio
+    noisy = {networks[name]: floor for name, floor in floors.items() if floor > margin}
+    if noisy:
+        return f"leads below {1 + max(noisy.values()):.2f}x are within noise {placed(list(noisy))}"
+    quiet = f"noise is below {setting('margin_ratio', margin)} where it was checked" if floors else ""
+    return quiet or "self-checks have too few blocks to tell the noise"
 
 
 def _network_checks(data: RunData) -> Iterator[Trust]:
@@ -78,11 +106,7 @@ def _self_checks(data: RunData) -> Iterator[Trust]:
     checks, told = data.judgement.checks, set[str]()
     for passed, mark, words in ((False, BAD, "FAILED"), (None, UNKNOWN, "open"), (True, GOOD, "passed")):
         mine = dict.fromkeys(check.finding.condition for check in checks if check.passed is passed)
-        names = []
-        for condition in (each for each in mine if each.id not in told):
-            again = floor_check(checks, condition)
-            noise = f" (noise floor {floor_text(again)})" if again else ""
-            names.append(data.matrix.name_of(condition) + noise)
+        names = [data.matrix.name_of(condition) for condition in mine if condition.id not in told]
         told |= {condition.id for condition in mine}
         if names:
             yield Trust(mark, f"self-checks {words} in {named(names)}")
@@ -140,8 +164,12 @@ def _warnings(data: RunData) -> Iterator[Trust]:
     warned = sum(bool(result.proof.warnings) for result in data.latest)
     if warned:
         yield Trust(WARNING, f"{counted(warned, 'trial')} with a warning")
-    if data.judgement.dependence.is_excessive:
-        yield Trust(WARNING, dependence_text(data.judgement.dependence))
+    yield from _dependence(data)
     for doubt in doubts(data.judgement):
         if doubt.concern not in TOLD_ELSEWHERE:
             yield Trust(WARNING, f"{counted(doubt.comparisons, 'comparison')} with a warning: {doubt.concern.value}")
+
+
+def _dependence(data: RunData) -> Iterator[Trust]:
+    if data.judgement.dependence.is_excessive:
+        yield Trust(WARNING, dependence_text(data.judgement.dependence))

@@ -5,47 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from itertools import groupby
 
 from headwind.arm import PLAIN, Arm
 from headwind.format import NOTHING, arm_name, counted, duration, measured
+from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import Interval, fewest_blocks
-from headwind.verdicts.verdict import Rule
+from headwind.verdicts.verdict import Rule, Verdict
 from headwind.verdicts.winner import Top, winner
 
-
-class Word(StrEnum):
-    """How much is known of a comparison: the only words for it in the page, the terminal and the files."""
-
-    BEATS = "beats"  # a difference that stands among all comparisons
-    TIE = "tie"  # equality that does
-    PERHAPS = "perhaps"  # either of them that does not, or is slight, or the machine's or another network's
-    OPEN = "not decided"
-    FEW = "too few blocks"  # for any verdict
-
-
-def word_of(finding: Finding, rule: Rule) -> Word:
-    """How much is known of a comparison by one metric. A self-check stands by itself, not among the comparisons."""
-    if finding.verdict.says_something:
-        if not (finding.survives or finding.pair.is_check) or finding.verdict.is_slight:
-            return Word.PERHAPS
-        return Word.BEATS if finding.verdict.favours else Word.TIE
-    return Word.FEW if finding.comparison.interval.n < fewest_blocks(rule.confidence, rule.anytime) else Word.OPEN
-
-
-def word_class(word: Word | None) -> str:
-    """How it looks: what is settled stands out."""
-    return "settled" if word in (Word.BEATS, Word.TIE) else "unsettled"
+GLYPHS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "~", Certainty.UNCLEAR: "?"}
 
 
 def _ahead(finding: Finding) -> int:
-    """1 where the candidate is ahead or nobody is, -1 where the baseline is: by the verdict, else by the estimate."""
-    return finding.verdict.favours or (-1 if (finding.comparison.interval.estimate or 0.0) < 0 else 1)
+    """1 if the candidate is ahead or neither is, -1 if the baseline is: by the verdict, the interval, the estimate."""
+    interval = finding.comparison.interval
+    is_behind = interval.high < 0 or (interval.low <= 0 and (interval.estimate or 0.0) < 0)
+    return finding.verdict.favours or (-1 if is_behind else 1)
 
 
 def sides(finding: Finding) -> tuple[Arm, Arm]:
@@ -60,20 +40,19 @@ def is_own(rival: Arm, winner: Arm) -> bool:
 
 
 def leader(finding: Finding, rule: Rule) -> Arm | None:
-    """Who is ahead, where that is settled or at least perhaps so."""
-    is_lead = word_of(finding, rule) in (Word.BEATS, Word.PERHAPS) and finding.verdict.favours
-    return sides(finding)[0] if is_lead else None
+    """Who is ahead, if that is sure or at least likely."""
+    return sides(finding)[0] if verdict_of(finding, rule).favours else None
 
 
 def claim_text(finding: Finding, rule: Rule) -> str:
-    """`HTTP/3 beats HTTP/2`, `HTTP/3 and HTTP/2 perhaps tie`, `HTTP/3 against HTTP/2: not decided`."""
-    word = word_of(finding, rule)
-    is_tie = finding.verdict.says_something and not finding.verdict.favours
+    """`HTTP/3 beats HTTP/2`, `HTTP/3 and HTTP/2 likely tie`, `HTTP/3 against HTTP/2: unclear`."""
+    certainty, verdict = certainty_of(finding, rule), verdict_of(finding, rule)
+    is_tie = verdict is Verdict.TIE
     first, second = map(arm_name, (finding.pair.new, finding.pair.base) if is_tie else sides(finding))
-    if word in (Word.OPEN, Word.FEW):
-        return f"{first} against {second}: {word}"
-    perhaps = "perhaps " if word is Word.PERHAPS else ""
-    return f"{first} and {second} {perhaps}tie" if is_tie else f"{first} {perhaps}beats {second}"
+    if certainty is Certainty.UNCLEAR:
+        return f"{first} against {second}: {certainty}"
+    likely = "" if certainty is Certainty.SURE else f"{certainty} "
+    return f"{first} and {second} {likely}tie" if is_tie else f"{first} {likely}beats {second}"
 
 
 def lead_text(finding: Finding) -> str:
@@ -88,7 +67,7 @@ def lead_size(finding: Finding) -> float:
 
 
 def ahead_text(finding: Finding) -> str:
-    """How far ahead the first of `sides` is: `1.23x [1.10, 1.34]`, or `more than 1.18x` where only that is known.
+    """How far ahead the first of `sides` is: `1.23x [1.10, 1.34]`, or `at least 1.18x` where only that is known.
 
     Where the verdict is about finishing, how often both did.
     """
@@ -124,7 +103,7 @@ def ratio_text(interval: Interval) -> str:
     if interval.estimate is not None and math.isfinite(interval.estimate):
         return interval_text(interval)
     if interval.low > 0:
-        return f"more than {_two(interval.ratios[1])}x"
+        return f"at least {two(interval.ratios[1])}x"
     return "left open by unfinished trials" if interval.n else NOTHING
 
 
@@ -133,24 +112,38 @@ def interval_text(interval: Interval) -> str:
     if not interval.n:
         return "\N{EM DASH}"
     estimate, low, high = interval.ratios
-    centre = "?" if estimate is None else f"{_two(estimate)}x"
-    return f"{centre} [{_two(low) if low > 0 else '0'}, {_two(high)}]"
+    centre = "?" if estimate is None else f"{two(estimate)}x"
+    return f"{centre} [{two(low) if low > 0 else '0'}, {two(high)}]"
 
 
-def _two(ratio: float) -> str:
-    return f"{ratio:.2f}" if math.isfinite(ratio) else "\N{INFINITY}"
+def two(ratio: float) -> str:
+    """A ratio to two decimals, from 10 on to none."""
+    if not math.isfinite(ratio):
+        return "\N{INFINITY}"
+    return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:,.0f}"
 
 
 def finding_text(finding: Finding, rule: Rule) -> str:
-    """The word, who is ahead and how far, for a cell: `beats: h3 1.23x [1.18, 1.29]`, `too few blocks: 3 of 8`."""
-    word = word_of(finding, rule)
-    if word is Word.FEW:
-        return f"{word}: {finding.comparison.interval.n} of {fewest_blocks(rule.confidence, rule.anytime)}"
-    is_tie = finding.verdict.says_something and not finding.verdict.favours
+    """How sure, who is ahead and how far: `sure: h3 1.23x [1.18, 1.29]`, `unclear: 3 of 8 blocks`.
+
+    What is unclear says how large a difference is possible: `unclear: h3 1.02x [0.92, 1.19], at most 1.19x apart`.
+    """
+    certainty = certainty_of(finding, rule)
+    n, needs = finding.comparison.interval.n, fewest_blocks(rule.confidence, rule.anytime)
+    if certainty is Certainty.UNCLEAR and n < needs:
+        return f"{certainty}: {n} of {counted(needs, 'block')}"
+    is_tie = verdict_of(finding, rule) is Verdict.TIE
     estimate = finding.comparison.interval.estimate
-    named = not is_tie and (finding.verdict.favours or (estimate is not None and math.isfinite(estimate)))
-    who = f"{sides(finding)[0].name} " if named else ""
-    return f"{word}{' tie' if is_tie and word is Word.PERHAPS else ''}: {who}{lead_text(finding)}"
+    has_estimate = estimate is not None and math.isfinite(estimate)
+    who = "tie " if is_tie else f"{sides(finding)[0].name} " if leader(finding, rule) or has_estimate else ""
+    apart = f", {apart_text(finding)}" if certainty is Certainty.UNCLEAR else ""
+    return f"{certainty}: {who}{lead_text(finding)}{apart}"
+
+
+def apart_text(finding: Finding) -> str:
+    """`at most 1.19x apart`: the largest difference that the interval leaves open."""
+    most = most_apart(finding.comparison.interval)
+    return f"at most {two(most)}x apart" if math.isfinite(most) else "no upper limit"
 
 
 def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
@@ -164,19 +157,22 @@ def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
 
 
 def short_text(finding: Finding, rule: Rule) -> str:
-    """As `finding_text`, for a cell of a grid: `h3 1.23x`, `perhaps h3 1.03x`, `tie`, `not decided`."""
-    word = word_of(finding, rule)
-    is_tie = finding.verdict.says_something and not finding.verdict.favours
-    if word in (Word.OPEN, Word.FEW) or is_tie:
-        return f"{word}{' tie' if is_tie and word is Word.PERHAPS else ''}"
+    """As `finding_text`, for a cell of a grid: `h3 1.23x`, `~ h3 1.03x`, `tie`, `? at most 1.19x`."""
+    certainty = certainty_of(finding, rule)
+    glyph = "" if certainty is Certainty.SURE else f"{GLYPHS[certainty]} "
+    if certainty is Certainty.UNCLEAR:
+        most = most_apart(finding.comparison.interval)
+        return f"{glyph}at most {two(most)}x" if math.isfinite(most) else GLYPHS[certainty]
+    if verdict_of(finding, rule) is Verdict.TIE:
+        return f"{glyph}tie"
     lead = ahead_text(finding).partition(" [")[0]
-    return f"{'perhaps ' if word is Word.PERHAPS else ''}{sides(finding)[0].name} {lead}"
+    return f"{glyph}{sides(finding)[0].name} {lead}"
 
 
 def cell_class(finding: Finding, rule: Rule) -> str:
-    """How a verdict looks in a table: whose it is, and how far it carries."""
+    """How a verdict looks in a table: whose it is, and how sure."""
     who = leader(finding, rule)
-    return f"{who.name if who else 'nobody'} {word_class(word_of(finding, rule))}"
+    return f"{who.name if who else 'nobody'} {certainty_of(finding, rule)}"
 
 
 def unfinished_text(line: Line) -> str:
@@ -186,16 +182,16 @@ def unfinished_text(line: Line) -> str:
 
 
 def open_text(item: Open, name: str) -> str:
-    """`clean is not decided after 60 blocks (h3 against h2): about 9 more blocks (4 to 30), 4 min`.
+    """`clean is unclear after 60 blocks (h3 against h2): about 9 more blocks (4 to 30), 4 min`.
 
     `name` is that of its condition.
     """
     blocks, lacks = counted(item.n, "block"), []
     if item.undecided:
-        lacks.append(f"not decided after {blocks} ({_names(item.undecided)})")
+        lacks.append(f"unclear after {blocks} ({_names(item.undecided)})")
     if item.unconfirmed:
         after = "" if item.undecided else f" after {blocks}"
-        lacks.append(f"not yet sure among all comparisons{after} ({_names(item.unconfirmed)})")
+        lacks.append(f"likely, not sure{after} ({_names(item.unconfirmed)})")
     return f"{name} is {' and '.join(lacks)}: {_more(item)}"
 
 

@@ -17,9 +17,10 @@ from headwind.arm import Arm
 from headwind.format import arm_name, enumerated, measured, observed_text
 from headwind.metric import PROCESSOR_TIMES, SILENCE, WIRE_BYTES, WIRE_DOWN_BYTES, Metric
 from headwind.model import Condition, Outcome, Result
+from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.standing import MOST_NAMED, Standing
 from headwind.report.tracks import Track, track_of
-from headwind.report.verdicts import Word, sides, word_of
+from headwind.report.verdicts import leader, sides
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Rows
 from headwind.verdicts.judgement import Line
@@ -84,15 +85,15 @@ def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line
 
 def _leads(standing: Standing, lines: Sequence[Line], rule: Rule) -> Iterator[str]:
     """`HTTP/3 beats HTTP/1.1 by 24.0 s; 98 % of that is the slowest handshake.` Like causes are in one sentence."""
-    alike: dict[tuple[Word, Arm, str, str], list[Account]] = {}
+    alike: dict[tuple[Certainty, Arm, str, str], list[Account]] = {}
     for line in lines:
-        word = word_of(line.primary, rule)
-        if word in (Word.BEATS, Word.PERHAPS) and line.primary.verdict.favours:
+        certainty = certainty_of(line.primary, rule)
+        if leader(line.primary, rule):
             winner, loser = sides(line.primary)
             account = account_of(standing.condition, standing.rows, winner, loser)
-            alike.setdefault((word, winner, account.cause, account.place), []).append(account)
-    for (word, winner, cause, place), accounts in alike.items():
-        verb = "beats" if word is Word.BEATS else "perhaps beats"
+            alike.setdefault((certainty, winner, account.cause, account.place), []).append(account)
+    for (certainty, winner, cause, place), accounts in alike.items():
+        verb = "beats" if certainty is Certainty.SURE else "likely beats"
         why = f"{_shares(accounts)} of that is {cause}" if cause else UNEXPLAINED
         if place:
             why += f", but {_shares(accounts)} of it lies in {place}"

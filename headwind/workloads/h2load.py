@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -175,9 +175,10 @@ class H2load(Workload):
         """One for each thread."""
         return self.threads
 
-    def sentence(self) -> str:
+    def sentence(self, protocols: Collection[str]) -> str:
         """With what pipelining means."""
-        pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if self.streams > 1 else ""
+        is_pipelined = self.streams > 1 and "h1" in protocols
+        pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if is_pipelined else ""
         return (
             f"{counted(self.requests, 'request')} for {self.path} over "
             f"{counted(self.connections, 'connection')}, at most {counted(self.streams, 'request')} at once on each"
@@ -193,13 +194,14 @@ class H2load(Workload):
             "when each was done, from the start of the client: the area above the curve of completion."
         )
 
-    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
-        """`1,000 requests for 612 bytes over 100 new connections; not a page load`."""
+    def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
+        """`1,000 requests of 612 bytes each over 100 new connections; not a page load`."""
+        del protocols
         sizes = [each["bytes_body"] / each["requests_succeeded"] for each in metrics
                  if each.get("bytes_body") and each.get("requests_succeeded")]  # fmt: skip
-        what = counted(round(median(sizes)), "byte") if sizes else self.path
+        what = f"of {counted(round(median(sizes)), 'byte')} each" if sizes else f"for {self.path}"
         over = counted(self.connections, "new connection")
-        return f"{counted(self.requests, 'request')} for {what} over {over}; not a page load"
+        return f"{counted(self.requests, 'request')} {what} over {over}; not a page load"
 
     def brief(self) -> str:
         """Requests, path, connections, streams, threads."""

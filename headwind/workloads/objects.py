@@ -5,13 +5,13 @@ Over a budget of connections for each protocol, all asked for at once; client/h2
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from headwind.format import counted
+from headwind.format import arm_name, counted, enumerated
 from headwind.matrix import values
 from headwind.matrix.direction import key
 from headwind.matrix.mistakes import Slip, Slips
@@ -42,9 +42,10 @@ class Objects(H2load):
         """Before a protocol is known, as over one connection."""
         return super(Objects, self if self.connections else self.over("h2")).at_once()
 
-    def sentence(self) -> str:
+    def sentence(self, protocols: Collection[str]) -> str:
         """With its connections."""
-        return f"{self.brief()}, all asked for at once. Over HTTP/1.1 each connection has one request at a time."
+        one = " Over HTTP/1.1 each connection has one request at a time." if "h1" in protocols else ""
+        return f"{self._brief(protocols)}, all asked for at once.{one}"
 
     @classmethod
     def method(cls) -> str:
@@ -55,17 +56,25 @@ class Objects(H2load):
             "next one to whichever is free; nothing is parsed, and nothing waits for anything else."
         )
 
-    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
+    def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
         """`60 objects of 10,000 bytes, 6 new connections of HTTP/1.1 and 1 of HTTP/2 and HTTP/3; not a page load`."""
         del metrics
-        return f"{self.brief()}; not a page load"
+        return f"{self._brief(protocols)}; not a page load"
 
     def brief(self) -> str:
         """Objects, size, connections."""
+        return self._brief(BUDGET)
+
+    def _brief(self, protocols: Collection[str]) -> str:
         if self.connections:
             over = counted(self.connections, "new connection")
         else:
-            over = f"{BUDGET['h1']} new connections of HTTP/1.1 and {BUDGET['h2']} of HTTP/2 and HTTP/3"
+            alike: dict[int, list[str]] = {}
+            for protocol in (each for each in BUDGET if each in protocols):
+                alike.setdefault(min(BUDGET[protocol], self.requests), []).append(arm_name(protocol))
+            first, *others = (f"{counted(count, 'new connection')} of {enumerated(names)}"
+                              for count, names in alike.items())  # fmt: skip
+            over = enumerated([first, *(text.replace(" new connection", "", 1) for text in others)])
         return f"{counted(self.requests, 'object')} of {counted(size_of(self.path) or 0, 'byte')} over {over}"
 
 

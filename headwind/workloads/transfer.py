@@ -5,7 +5,7 @@ client/h2load.py carries it out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -47,8 +47,9 @@ class Transfer(H2load):
         del answer, timeout_s
         return {}
 
-    def sentence(self) -> str:
+    def sentence(self, protocols: Collection[str]) -> str:
         """Its size."""
+        del protocols
         return f"{self.brief()}."
 
     @classmethod
@@ -63,9 +64,9 @@ class Transfer(H2load):
             "the total time."
         )
 
-    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
+    def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
         """`one object of 15,000 bytes over a new connection`."""
-        del metrics
+        del metrics, protocols
         return self.brief()
 
     def brief(self) -> str:

@@ -5,7 +5,7 @@ client/curl.py carries it out: libcurl, since h2load sends no early data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
@@ -141,8 +141,9 @@ class Ttfb(Workload):
         """One."""
         return 1
 
-    def sentence(self) -> str:
+    def sentence(self, protocols: Collection[str]) -> str:
         """Its object and its session."""
+        del protocols
         return f"{self.brief()}."
 
     @classmethod
@@ -156,9 +157,9 @@ class Ttfb(Workload):
             "was accepted is both ends'."
         )
 
-    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
+    def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
         """`one object of 1,000 bytes over a new connection`."""
-        del metrics
+        del metrics, protocols
         return self.brief()
 
     def brief(self) -> str:

@@ -105,7 +105,7 @@ def test_the_budget_is_respected_and_what_is_left_open_is_said(
     assert undecided
     assert any(item["blocks"] < 60 for item in undecided)
     said = capsys.readouterr().out
-    assert "is not decided after" in said
+    assert "is unclear after" in said
     assert "more block" in said
 
 

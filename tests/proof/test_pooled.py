@@ -15,13 +15,13 @@ from headwind.proof.expectation import stationary_loss
 from headwind.proof.pooled import FALSE_ALARM_PER_RUN, Pooled, pooled
 from headwind.proof.proof import prove
 from headwind.proof.tally import Seen, Tally, ratio_p_value
+from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.doubts import doubts
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.verdicts_json import verdicts_json
 from headwind.report.html.page import render
 from headwind.report.summary import notices
 from headwind.report.truth import truth_table
-from headwind.report.verdicts import Word, word_of
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Concern
@@ -187,8 +187,8 @@ def test_verdicts_over_another_network_are_neither_decided_nor_counted_and_say_w
         assert any(caveat.concern is Concern.NETWORK for caveat in after.caveats) is concerned
         assert not (concerned and any(finding.survives for finding in after.findings.values()))
     assert doubts(bad)[0].concern is Concern.NETWORK
-    words = {line.condition.id: word_of(line.primary, bad.rule) for line in bad.compared}
-    assert words["loss/article"] in (Word.PERHAPS, Word.OPEN)
+    words = {line.condition.id: certainty_of(line.primary, bad.rule) for line in bad.compared}
+    assert words["loss/article"] in (Certainty.LIKELY, Certainty.UNCLEAR)
 
 
 def test_the_finding_stands_first_wherever_the_run_is_told() -> None:

@@ -7,39 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from headwind.arm import H1, H2, H3, Arm, Role
-from headwind.metric import Metric
+from headwind.arm import H1, H2, H3, Role
 from headwind.report.certainty import Certainty, certainty_of, known_of, most_apart
 from headwind.report.verdicts import sides
-from headwind.verdicts.findings import Finding, Pair
-from headwind.verdicts.judgement import Line
-from headwind.verdicts.stats import Interval
-from headwind.verdicts.verdict import Comparison, Completion, Rule, Verdict, judge
-from headwind.workloads.h2load import H2load
-from tests.fake import PROFILES, example_matrix
+from headwind.verdicts.findings import Finding
+from headwind.verdicts.verdict import Verdict
+from tests.comparisons import OPEN, OTHERS, RULE, TOTAL, finding, line
 from tests.golden.runs import RUNS
-
-RULE = Rule()
-CONDITION = example_matrix(PROFILES[0]).conditions[0]
-TOTAL, *OTHERS = H2load.judged(None)
-OPEN = (0.0, math.inf)
-
-
-def finding(
-    low: float, high: float, *, survives: bool = False, metric: Metric = TOTAL, blocks: int = 12,
-    withheld: Verdict | None = None, new: Arm = H3, verdict: Verdict | None = None,
-) -> Finding:  # fmt: skip
-    """As the blocks give it while more can come, with an interval of ratios."""
-    ends = (math.log(low) if low else -math.inf, math.log(high))
-    interval = Interval(*ends, sum(ends) / 2 if all(map(math.isfinite, ends)) else None, blocks)
-    said = verdict or (Verdict.UNDECIDED if withheld else judge(interval, RULE.margin, exhausted=False))
-    finishing = Completion(blocks, blocks, blocks, 0, 0, Verdict.UNDECIDED)
-    comparison = Comparison(said, interval, finishing, 3.0, withheld)
-    return Finding(CONDITION, Pair(H2, new), metric, comparison, survives=survives)
-
-
-def line(*findings: Finding) -> Line:
-    return Line(CONDITION, findings[0].pair, {each.metric: each for each in findings}, {})
 
 
 @pytest.mark.parametrize(
@@ -73,13 +47,15 @@ def test_an_interval_says_how_far_apart_they_may_be_at_most(low: float, high: fl
     assert most_apart(finding(low, high).comparison.interval) == pytest.approx(ratio)
 
 
-def test_where_the_primary_metric_is_unclear_one_that_is_sure_speaks() -> None:
+def test_where_the_primary_metric_is_not_sure_one_that_is_speaks() -> None:
     unclear, second, third = finding(0.8, 1.4), *(
         finding(1.2, 1.5, survives=True, metric=metric) for metric in OTHERS[:2]
     )  # fmt: skip
     known = known_of(line(unclear, second, third), RULE)
     assert (known.certainty, known.finding, known.is_by_primary) == (Certainty.SURE, second, False)
     assert known.differing == ()
+    likely = finding(1.02, 1.3)
+    assert known_of(line(likely, second), RULE).finding is second
     known = known_of(line(unclear, replace(second, survives=False)), RULE)
     assert (known.certainty, known.finding) == (Certainty.UNCLEAR, unclear)
     assert known.most_apart == pytest.approx(1.4)
@@ -91,10 +67,10 @@ def test_where_the_primary_metric_is_unclear_one_that_is_sure_speaks() -> None:
         ((1.2, 1.5, True), (0.6, 0.9, True), True),  # the other way round
         ((0.97, 1.03, True), (1.06, 1.09, True), True),  # a lead in a tie
         ((1.2, 1.5, True), (0.97, 1.03, True), True),  # a tie in a lead
-        ((1.2, 1.5, False), (0.6, 0.9, True), True),  # a likely lead that another metric surely reverses
         ((1.2, 1.5, True), (0.6, 0.9, False), False),  # what is likely reverses nothing
         ((1.2, 1.5, True), (1.1, 1.2, True), False),
         ((0.8, 1.4, False), (1.1, 1.2, True), False),  # it speaks itself
+        ((1.2, 1.5, False), (0.6, 0.9, True), True),  # a likely lead that another metric surely reverses
     ],
 )
 def test_what_another_metric_surely_says_otherwise_is_named(

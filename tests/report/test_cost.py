@@ -13,7 +13,6 @@ from headwind.report.cost import costs
 from headwind.report.drift import drift_text, usual_times
 from headwind.report.html import charts
 from headwind.report.html.page import FIRST_FACTS, first_facts
-from headwind.report.otherwise import otherwise
 from headwind.report.standing import standings
 from tests.drawn import Drawn
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, timeout, trials_of
@@ -112,56 +111,6 @@ def test_drift_is_told_in_words(slower: dict[Arm, float], said: str) -> None:
 def test_of_few_trials_no_drift_is_told() -> None:
     data = RUNS["one-trial"]().data("x")
     assert drift_text(data, usual_times(data)) == "Too few trials to see a drift."
-
-
-def measured_as(**metrics: dict[Arm, float]) -> RunData:
-    """HTTP/3 needs half of the others' total; and these metrics, by arm."""
-    given = times({H1: 1.0, H2: 1.0, H3: 0.5})
-    own = [{key: by_arm[each.trial.arm] for key, by_arm in metrics.items()} for each in given]
-    return run(*(replace(each, metrics={**each.metrics, **more}) for each, more in zip(given, own, strict=True)))
-
-
-def test_where_another_metric_says_otherwise_a_sentence_says_so() -> None:
-    slower = {H1: 0.1, H2: 0.3, H3: 0.2}
-    (said,) = otherwise(measured_as(request_p50_s=slower))
-    assert said == (
-        "By median time per request, which counts only from when each was sent, HTTP/1.1 beats HTTP/3 in delay, "
-        "where by total time it is the other way round."
-    )
-    assert said in words(section(parse(render(measured_as(request_p50_s=slower), 0.0)), "answer"))
-    assert otherwise(measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})) == []
-
-
-@pytest.mark.parametrize(
-    ("reached", "said"),
-    [
-        (
-            (0.2, 0.4, 0.49),
-            "99 % of the requests were done as early over {}, or earlier; the lead is in the last hundredth.",
-        ),
-        (
-            (0.2, 0.4, 0.6),
-            "nine tenths of the requests were done as early over {}, or earlier; the lead is in the last tenth.",
-        ),
-        (
-            (0.2, 0.6, 0.8),
-            "half of the requests were done as early over {}, or earlier; the lead is in the later half.",
-        ),
-        ((0.3, 0.6, 0.8), ""),
-    ],
-)
-def test_in_which_part_of_the_requests_a_lead_is_follows_from_when_they_were_done(
-    reached: tuple[float, float, float], said: str
-) -> None:
-    """HTTP/3's are done after 0.2, 0.4 and 0.48 s; the margin is 5 %."""
-    slow = dict(zip(("done_p50_s", "done_p90_s", "done_p99_s"), reached, strict=True))
-    fast = dict(zip(slow, (0.2, 0.4, 0.48), strict=True))
-    done = {key: {H1: slow[key], H2: slow[key], H3: fast[key]} for key in slow}
-    told = otherwise(measured_as(mean_done_s={H1: 0.3, H2: 0.3, H3: 0.3}, **done))
-    both = "HTTP/3 and HTTP/1.1 tie in delay, and HTTP/3 and HTTP/2 tie in delay, where HTTP/3 beats by total time"
-    (sentence,) = told
-    meaning = f": {said.format('HTTP/1.1 and HTTP/2')}" if said else "."
-    assert sentence == f"By mean completion time, {both}{meaning}"
 
 
 def test_twelve_facts_come_first_and_only_those_that_were_noted() -> None:

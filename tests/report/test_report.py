@@ -350,10 +350,10 @@ def test_when_half_timed_out_the_median_is_a_bound() -> None:
     assert {row[-3] for row in rows} == {"2 of 4 finished, 2 timeout"}
 
 
-def test_warnings_are_counted_on_the_first_screen_and_link_to_their_trials() -> None:
+def test_warnings_are_one_link_from_the_first_screen_and_lead_to_their_trials() -> None:
     root = parse(page_of("mixed"))
     answer, trust = section(root, "answer"), section(root, "trust")
-    assert "\N{WARNING SIGN} 2 trials with a warning" in words(answer)
+    assert "\N{WARNING SIGN} 2 trials with a warning" in words(trust)
     assert "#trust" in [link.get("href") for link in answer.iter("a")]
     links = {words(link): link.get("href", "") for link in trust.iter("a")}
     row = root.find(f".//tr[@id='{links['loss #1 h2'][1:]}']")

@@ -206,9 +206,9 @@ def test_verdicts_stand_side_by_side_and_a_contradiction_is_marked() -> None:
     assert len(table_rows) == 9
     for row in table_rows:
         if row["Comparison"].startswith("HTTP/3"):
-            assert row["A"].startswith("beats: h3 2.00x [2.00, 2.00] n=20")
+            assert row["A"].startswith("sure: h3 2.00x [2.00, 2.00] n=20")
             assert row["B"].startswith(
-                f"beats: {row['Comparison'][-3:].replace('1.1', 'h1').replace('P/2', 'h2')} 2.00x [2.00, 2.00] n=20"
+                f"sure: {row['Comparison'][-3:].replace('1.1', 'h1').replace('P/2', 'h2')} 2.00x [2.00, 2.00] n=20"
             )
             assert row["Together"] == "⚠ contradiction: A and C faster; B slower"
         else:
@@ -229,7 +229,7 @@ def test_a_run_that_has_no_data_yet_has_no_say() -> None:
     shown = rows(root, "verdicts")
     assert {(row["C"], row["Together"]) for row in shown} == {
         (
-            "too few blocks: 0 of 6 n=0 mean completion too few blocks: 0 of 6 median request too few blocks: 0 of 6",
+            "unclear: 0 of 6 blocks n=0 mean completion unclear: 0 of 6 blocks median request unclear: 0 of 6 blocks",
             "same",
         )
     }

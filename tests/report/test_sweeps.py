@@ -335,7 +335,7 @@ def test_a_grid_shows_who_leads_in_each_cell_and_the_deeper_the_further() -> Non
     for row in rows:
         cells = row.findall("td")
         assert [cell.get("class") for cell in cells] == [
-            "cell h1 settled deep0", "cell h3 settled deep1", "cell h3 settled deep2",
+            "cell h1 sure deep0", "cell h3 sure deep1", "cell h3 sure deep2",
         ]  # fmt: skip
         for cell, (who, ratio) in zip(cells, (("h1", 1.18), ("h3", 1.4), ("h3", 2.5)), strict=True):
             name, said = words(cell).split()

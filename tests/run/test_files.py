@@ -21,8 +21,8 @@ from client.h2load import Output, interpret
 from headwind.arm import PLAIN, Arm, Overrides, Protocol
 from headwind.errors import HeadwindError, UsageError
 from headwind.model import Outcome, Result
+from headwind.report.certainty import Certainty
 from headwind.report.files import several_path, write_files, write_page
-from headwind.report.verdicts import Word
 from headwind.run.journal import JOURNAL, JournalError, Run
 from headwind.run.tables import requests_parquet
 from tests.fake import PROFILES, example_matrix, lab_error, ok, ok_results, recorded, timeout, trials_of
@@ -243,7 +243,7 @@ def test_a_page_of_several_runs_is_named_after_them_beside_the_first(tmp_path: P
 
 def test_the_guide_explains_every_word() -> None:
     table = GUIDE.partition("| word | means |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| ([a-z ]+) \|", table, re.MULTILINE) == [word.value for word in Word]
+    assert re.findall(r"^\| ([a-z ]+) \|", table, re.MULTILINE) == [word.value for word in Certainty]
     for word in ("✓", "✗", "reproduced", "contradicted", "same side", "other side"):
         assert word in GUIDE
 

@@ -43,7 +43,7 @@ def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() ->
     assert item.fewest is not None
     assert 1 <= item.fewest <= item.n
     assert item.rate == pytest.approx(3 / item.fewest)
-    said = "delay1/article is not yet sure among all comparisons after 9 blocks (h3 against h1, h3 against h2, h2 ag"
+    said = "delay1/article is likely, not sure after 9 blocks (h3 against h1, h3 against h2, h2 ag"
     assert open_text(item, item.condition.id).startswith(said)
 
 

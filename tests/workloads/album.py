@@ -6,7 +6,7 @@ carries it out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -61,14 +61,16 @@ class Album(Workload):
     def processors(self) -> int:
         return 1
 
-    def sentence(self) -> str:
+    def sentence(self, protocols: Collection[str]) -> str:
+        del protocols
         return f"{self.pages} pages of an album."
 
     @classmethod
     def method(cls) -> str:
         return "Albums were leafed through."
 
-    def in_short(self, metrics: Sequence[Mapping[str, float]]) -> str:
+    def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
+        del protocols
         return f"{len(metrics)} albums of {self.pages} pages"
 
     def brief(self) -> str:

@@ -7,21 +7,20 @@ reference, which no parser takes for syntax (CommonMark 0.31, section 2.5) and n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from headwind.format import arm_name, clean, counted, moment, override_texts, setting
-from headwind.model import Condition
+from headwind.format import NOTHING, arm_name, clean, counted, moment, observed_text, override_texts, setting
+from headwind.metric import Metric
 from headwind.report import verdicts as describe
 from headwind.report import words
-from headwind.report.answer import headline, seen, workloads
-from headwind.report.otherwise import otherwise
-from headwind.report.search import searched
-from headwind.report.standing import standings
+from headwind.report.answer import answer_of
+from headwind.report.certainty import Certainty
+from headwind.report.standing import Standing, ordered_pairs
 from headwind.report.summary import notices
-from headwind.report.trust import believed, trust
+from headwind.report.verdicts import finding_text
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Pair
-from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.verdict import Rule
 
 # Marks of Markdown and HTML, where they are not between letters or figures; what GitHub makes a link, a formula or a
@@ -37,19 +36,19 @@ MOST_NAMED = 20  # open conditions; the others are counted
 def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
     """The whole file; `report` is the address of the page, as seen from this file."""
     failed, others = ([check for check in verdicts.checks if (check.passed is False) is so] for so in (True, False))
-    run = f"Run {code(data.id)}, {moment(data.status.started_at)}."
+    run, answer = f"Run {code(data.id)}, {moment(data.status.started_at)}.", answer_of(data)
     parts = (
         f"## {text(data.matrix.title) or 'Headwind'}",
         "\n>\n".join(
             f"> **⚠ {text(describe.check_text(check, data.matrix.name_of(check.finding.condition)))}**"
             for check in failed
         ),
-        f"**{text(headline(data))}** {text(seen(data, standings(data)))}",
-        text(" ".join([*searched(data), *otherwise(data), *workloads(data), words.headline(data)])),
-        text(" · ".join([f"Can it be believed? {believed(trust(data)).capitalize()}.", *map(str, trust(data))])),
+        " ".join([f"**{text(answer.headline)}**", *map(text, answer.open)]),
+        text(" ".join([*answer.differing, answer.measured, answer.trust, words.headline(data)])),
         _list(f"⚠ {counted(len(notice.trials), 'trial')}: {text(notice.text)}" for notice in notices(data)),
-        "\n".join(_table(data)),
+        "\n".join(_table(data, answer.standings)),
         _legend(verdicts.rule) if verdicts.compared else "",
+        *("\n".join(_by_metric(data, answer.standings, metric)) for metric in _others(verdicts)),
         _list(map(text, override_texts(data.matrix.arms))),
         _list(text(describe.check_text(check, data.matrix.name_of(check.finding.condition))) for check in others),
         _list(_open(data)),
@@ -78,18 +77,49 @@ def code(name: str) -> str:
     return f"<code>{_MARKS.sub(lambda match: _reference(match[0]), line)}</code>"
 
 
-def _table(data: RunData) -> Iterator[str]:
-    """A row for each condition, a column for each pair, by the primary metric; nothing for a single protocol."""
-    verdicts, rows = data.judgement, dict[Condition, dict[Pair, Line]]()
-    for line in verdicts.compared:
-        rows.setdefault(line.condition, {})[line.pair] = line
-    pairs = verdicts.pairs
-    if pairs:
-        metric = describe.first_judged(verdicts.compared)
-        yield row(metric, *(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs))
-        yield row(*["---"] * (len(pairs) + 1))
-    for condition, lines in rows.items():
-        yield row(code(data.matrix.name_of(condition)), *(_cell(lines[pair], verdicts.rule) for pair in pairs))
+def _table(data: RunData, found: Sequence[Standing]) -> Iterator[str]:
+    """A row for each condition: the median of each arm, and what is known of each comparison."""
+    arms, pairs = data.matrix.arms, ordered_pairs(data.matrix, data.judgement)
+    if not pairs:
+        return
+    yield row(data.matrix.place, *(f"{arm_name(arm)}, median" for arm in arms), *map(_pair, pairs), "blocks")
+    yield row(*["---"] * (len(arms) + len(pairs) + 2))
+    for each in found:
+        metric = each.condition.workload.primary()
+        medians = (observed_text(metric.key, each.medians.get(arm)).replace(">", "&gt;") for arm in arms)
+        counts = ((arm, each.timeouts.get(arm, 0) + each.untimed.get(arm, 0)) for arm in arms)
+        unfinished = ", ".join(f"{arm.name} {count}" for arm, count in counts if count)
+        blocks = f"{len(each.rows)}<br>unfinished: {unfinished}" if unfinished else str(len(each.rows))
+        cells = (text(str(each.cells[pair])) if pair in each.cells else NOTHING for pair in pairs)
+        yield row(_name(each), *medians, *cells, blocks)
+
+
+def _others(verdicts: Judgement) -> list[Metric]:
+    """Every judged metric that is the primary one of no comparison."""
+    judged = dict.fromkeys(metric for line in verdicts.compared for metric in line.findings)
+    primary = {line.primary.metric for line in verdicts.compared}
+    return [metric for metric in judged if metric not in primary]
+
+
+def _by_metric(data: RunData, found: Sequence[Standing], metric: Metric) -> Iterator[str]:
+    """A row for each condition and a column for each comparison, by another judged metric."""
+    pairs, rule = ordered_pairs(data.matrix, data.judgement), data.judgement.rule
+    yield row(f"by {metric.label}", *map(_pair, pairs))
+    yield row(*["---"] * (len(pairs) + 1))
+    for each in found:
+        findings = {known.line.pair: known.line.findings.get(metric) for known in each.known}
+        cells = (finding_text(finding, rule) if (finding := findings.get(pair)) else NOTHING for pair in pairs)
+        yield row(_name(each), *map(text, cells))
+
+
+def _name(standing: Standing) -> str:
+    """What the network is, and its key."""
+    key = standing.condition.profile.name
+    return code(key) if standing.network.is_key else f"{text(standing.network.text)} ({code(key)})"
+
+
+def _pair(pair: Pair) -> str:
+    return f"{arm_name(pair.new)} against {arm_name(pair.base)}"
 
 
 def row(*cells: str) -> str:
@@ -97,20 +127,13 @@ def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(line: Line, rule: Rule) -> str:
-    unfinished = describe.unfinished_text(line)
-    verdict = describe.finding_text(line.primary, rule)
-    if describe.word_of(line.primary, rule) is not describe.Word.FEW:
-        verdict += f", {counted(line.blocks, 'block')}"
-    return f"{verdict}<br>unfinished: {unfinished}" if unfinished else verdict
-
-
 def _legend(rule: Rule) -> str:
     margin, confidence = setting("margin_ratio", rule.margin_ratio), setting("confidence_ratio", rule.confidence)
+    glyphs = ", ".join(f"{text(describe.GLYPHS[word])} {word}" for word in Certainty)
     return (
-        f"Beats and tie (within {margin}) are settled, among all comparisons; perhaps is not, or may be within the "
-        "margin. The ratio is of the one that is named, the median over blocks of the two times' ratio within a block; "
-        f"in brackets the {confidence} interval."
+        f"{glyphs}. Sure: beyond {margin}, or a tie within it, and significant among all comparisons. Likely: not "
+        "significant among all, or perhaps within the margin. The ratio is of the protocol that is named, the median "
+        f"over blocks of the ratio within a block, with its {confidence} interval."
     )
 
 
@@ -118,7 +141,7 @@ def _open(data: RunData) -> Iterator[str]:
     found = data.judgement.open
     yield from (text(describe.open_text(item, data.matrix.name_of(item.condition))) for item in found[:MOST_NAMED])
     if (left := len(found) - MOST_NAMED) > 0:
-        yield f"{counted(left, 'more condition')} not decided"
+        yield f"{counted(left, 'more condition')} unclear or only likely"
 
 
 def _list(items: Iterable[str]) -> str:

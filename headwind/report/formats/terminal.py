@@ -1,23 +1,22 @@
-"""The result in the terminal: the answer, a line for each condition, and what to look at; all figures if asked."""
+"""The result in the terminal: a row for each network, and the answer below it; all figures if asked."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headwind.arm import Arm
 from headwind.format import NOTHING, arm_name, clean, counted, observed_text, override_texts
 from headwind.metric import Metric, Use
-from headwind.observed import from_best
-from headwind.report import answer, words
 from headwind.report import verdicts as describe
-from headwind.report.otherwise import otherwise
-from headwind.report.search import searched
-from headwind.report.standing import Standing, standings
+from headwind.report import words
+from headwind.report.answer import answer_of
+from headwind.report.cells import Cell
+from headwind.report.certainty import Certainty, certainty_of
+from headwind.report.standing import MOST_COLUMNS, Standing, columns_of
 from headwind.report.summary import Row, notices, summary_table
-from headwind.report.trust import believed, trust
 from headwind.run.data import RunData
-from headwind.verdicts.findings import metrics_of
+from headwind.verdicts.findings import Pair, metrics_of
 from headwind.verdicts.judgement import Line
 
 if TYPE_CHECKING:
@@ -28,43 +27,46 @@ if TYPE_CHECKING:
     from headwind.verdicts.findings import Finding
     from headwind.verdicts.verdict import Rule
 
-WIDTH = 100  # columns, where the terminal has so many
-MOST_ARMS = 5  # with a column each; of more, the best and the worst are shown
+WIDTH = 120  # columns, where the terminal has so many
+WIDTH_OF_NAME, WIDTH_OF_CELL, WIDTH_OF_MEDIAN = 22, 23, 9  # of columns, as a rule
+MOST_WARNINGS = 4
+STYLES = {Certainty.SURE: "bold", Certainty.LIKELY: "", Certainty.UNCLEAR: "dim"}
 
 
 def print_summary(data: RunData, console: Console, *, full: bool = False) -> None:
-    """Print what a reader must know, under 30 lines for eight conditions; `full` adds every figure and comparison."""
+    """Print the answer, under 30 lines for eight networks; `full` adds every figure, comparison and warning."""
     from rich.text import Text
 
-    found, width = standings(data), min(console.width, WIDTH)
+    found, width = answer_of(data), min(console.width, WIDTH)
+
+    def say(text: str, style: str = "") -> None:
+        console.print(Text(clean(text), style=style), width=width, soft_wrap=False)
+
     if full:
         console.print(_times(data))
         if data.judgement.compared:
             console.print(_verdict_table(data))
-    console.print(Text(clean(answer.headline(data)), style="bold"), width=width, soft_wrap=False)
-    for sentence in filter(
-        None, (*searched(data), *otherwise(data), answer.seen(data, found), *answer.workloads(data))
-    ):
-        console.print(Text(clean(sentence)), width=width, soft_wrap=False)
-    console.print(_overview(data, found), width=width, soft_wrap=False)
-    for set_by_arm in override_texts(data.matrix.arms):
-        console.print(Text(set_by_arm), width=width, soft_wrap=False)
-    if full:
-        for notice in notices(data):
-            console.print(
-                Text(clean(f"! {len(notice.trials)} x {notice.text}"), style="yellow"), width=width, soft_wrap=False
-            )
+    console.print(_overview(data, found.standings, width), width=width, soft_wrap=False)
+    for text in override_texts(data.matrix.arms):
+        say(text)
+    say(found.headline, "bold")
+    for sentence in filter(None, (*found.open, *found.differing, found.measured, found.trust)):
+        say(sentence)
     for check in data.judgement.checks:
-        if full or check.passed is False:  # those that are open stand in the line on trust
+        if full or check.passed is False:  # the sentence on trust says what the others mean
             style = {True: "green", False: "bold white on red", None: "yellow"}[check.passed]
-            console.print(
-                Text(clean(describe.check_text(check, data.matrix.name_of(check.finding.condition))), style=style),
-                width=width,
-                soft_wrap=False,
-            )
-    for text in _open(data, full=full):
-        console.print(Text(clean(text), style="yellow"), width=width, soft_wrap=False)
-    console.print(_trust(data), width=width, soft_wrap=False)
+            say(describe.check_text(check, data.matrix.name_of(check.finding.condition)), style)
+    for text in (*_warnings(data, full=full), *_open(data, full=full)):
+        say(text, "yellow")
+    say(words.headline(data))
+
+
+def _warnings(data: RunData, *, full: bool) -> list[str]:
+    """Which warnings there are; what protocols did is in the tally of outcomes."""
+    warned = (notice for notice in notices(data) if full or not notice.is_finding)
+    told = [f"! {counted(len(notice.trials), 'trial')}: {notice.text}" for notice in warned]
+    left = len(told) - MOST_WARNINGS
+    return told if full or left <= 0 else [*told[:MOST_WARNINGS], f"! {counted(left, 'more warning')}: see the report"]
 
 
 def _open(data: RunData, *, full: bool) -> list[str]:
@@ -76,56 +78,50 @@ def _open(data: RunData, *, full: bool) -> list[str]:
         left, key=lambda item: math.inf if item.outlook.blocks is None else item.outlook.blocks * item.block_s
     )
     total = counted(len(data.matrix.conditions), data.matrix.place)
-    told = describe.open_text(soonest, data.matrix.name_of(soonest.condition))
-    return [f"Something is open in {len(left)} of {total}; soonest: {told}"]
+    text = describe.open_text(soonest, data.matrix.name_of(soonest.condition))
+    return [f"More time would settle more in {len(left)} of {total}; soonest: {text}"]
 
 
-def _trust(data: RunData) -> Text:
-    from rich.text import Text
-
-    styles = {"good": "green", "bad": "bold red", "": "yellow"}
-    found = trust(data)
-    parts = [Text(clean(f"{words.how_far(data)} Can it be believed? {believed(found).capitalize()}."))]
-    parts += [Text(clean(str(item)), style=styles[item.tone] if item.mark else "") for item in found]
-    return Text("  ").join(parts)
-
-
-def _overview(data: RunData, found: list[Standing]) -> Table:
-    """One line for each condition: medians, blocks, who leads and how sure."""
+def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
+    """Two lines for each condition: its name and blocks, medians where there is room, and each comparison."""
     from rich.table import Table
     from rich.text import Text
 
     arms = data.matrix.arms
-    names = [arm.name for arm in arms] if len(arms) <= MOST_ARMS else ["best median", "worst median"]
+    pairs, rest = columns_of(data.matrix, data.judgement)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column(data.matrix.place)
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("blocks", justify="right", no_wrap=True)
-    table.add_column("who leads")
+    has_room = WIDTH_OF_NAME + len(pairs) * WIDTH_OF_CELL + len(arms) * WIDTH_OF_MEDIAN <= width
+    for arm in arms if has_room else ():
+        table.add_column(arm.name, justify="right", no_wrap=True)
+    for pair in pairs if len(pairs) <= MOST_COLUMNS and not rest else ():
+        table.add_column(f"{pair.new} against {pair.base}")
+    if len(pairs) > MOST_COLUMNS or rest:
+        table.add_column("comparisons")
     for standing in found:
-        name = clean(data.matrix.name_of(standing.condition))
-        style = "bold" if standing.word and describe.word_class(standing.word) == "settled" else ""
-        seen = standing.seen if not standing.leader and not style else ""
-        told = "; ".join(filter(None, (standing.claim, seen, standing.stopped)))
-        table.add_row(
-            Text(name), *_medians(standing, arms), standing.blocks_text.removesuffix("s").removesuffix(" block"),
-            Text(clean(told), style=style),
-        )  # fmt: skip
+        blocks = counted(len(standing.rows), "block") if standing.rows else "not run"
+        medians = [observed_text(standing.condition.workload.primary().key, standing.medians.get(arm)) for arm in arms]
+        cells = [_cell(standing.cells[pair]) for pair in pairs if pair in standing.cells]
+        if len(pairs) > MOST_COLUMNS or rest:
+            cells = [Text("\n").join(_line(pair, standing.cells[pair]) for pair in pairs if pair in standing.cells)]
+        name = Text.assemble((clean(standing.network.text), "bold"), (f"\n{blocks}", "dim"))
+        table.add_row(name, *(medians if has_room else ()), *cells)
     return table
 
 
-def _medians(standing: Standing, arms: tuple[Arm, ...]) -> list[str]:
-    """The median of each arm, or of many the best and the worst with their names."""
-    metric = standing.condition.workload.primary()
-    texts = {arm: observed_text(metric.key, standing.medians.get(arm)) for arm in arms}
-    if len(arms) <= MOST_ARMS:
-        return list(texts.values())
-    ordered = from_best(standing.medians.values(), metric.better)
-    if not ordered:
-        return [NOTHING, NOTHING]
-    names = {id(value): arm for arm, value in standing.medians.items()}
-    return [f"{names[id(value)].name} {observed_text(metric.key, value)}" for value in (ordered[0], ordered[-1])]
+def _cell(cell: Cell) -> Text:
+    from rich.text import Text
+
+    text = Text(clean(f"{cell.glyph} {cell.text}"), style=STYLES[cell.certainty])
+    for line in filter(None, (cell.interval, *cell.notes)):
+        text.append(clean(f"\n  {line}"), style="not bold")
+    return text
+
+
+def _line(pair: Pair, cell: Cell) -> Text:
+    from rich.text import Text
+
+    return Text(clean(f"{pair.new} against {pair.base}: {cell}"), style=STYLES[cell.certainty])
 
 
 def _times(data: RunData) -> Table:
@@ -138,7 +134,7 @@ def _times(data: RunData) -> Table:
     rows = summary_table(data)
     for start in range(0, len(rows), len(protocols)):
         cells = rows[start : start + len(protocols)]
-        table.add_row(Text(clean(data.matrix.name_of(cells[0].condition))), *map(_cell, cells))
+        table.add_row(Text(clean(data.matrix.name_of(cells[0].condition))), *map(_figures, cells))
     return table
 
 
@@ -170,10 +166,10 @@ def _told(line: Line, metric: Metric, rule: Rule) -> Text:
 
 
 def _style(finding: Finding, rule: Rule) -> str:
-    return "bold" if describe.word_class(describe.word_of(finding, rule)) == "settled" else "dim"
+    return STYLES[certainty_of(finding, rule)]
 
 
-def _cell(row: Row) -> Text:
+def _figures(row: Row) -> Text:
     from rich.text import Text
 
     text = Text(words.median_text(row), style="bold")

@@ -11,7 +11,7 @@ from headwind.arm import Arm
 from headwind.format import override_settings
 from headwind.model import STEPS_WITHIN, Outcome
 from headwind.proof.pooled import Pooled
-from headwind.report import answer
+from headwind.report.answer import answer_of as answer_of_run
 from headwind.report.certainty import certainty_of, known_of, most_apart
 from headwind.report.search import answer_of
 from headwind.report.summary import notices
@@ -43,7 +43,7 @@ def verdicts_json(data: RunData, verdicts: Judgement) -> dict[str, Any]:
         "run": _run(data),
         "trials": _trials(data),
         "arms": [_arm(arm) for arm in data.matrix.arms],
-        "sentence": answer.headline(data),
+        "sentence": answer_of_run(data).headline,
         "network": [_network(question) for question in data.pooled],
         "warnings": [{"message": notice.text, "trials": len(notice.trials)} for notice in notices(data)],
         "rule": {

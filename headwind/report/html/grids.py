@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from headwind.format import arm_name, measured, setting
 from headwind.model import Condition, Matrix
+from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.sweeps import Grid, Sweep, crossovers, curves, grids_of
-from headwind.report.verdicts import Word, cell_class, short_text, toward, word_of
+from headwind.report.verdicts import cell_class, short_text, toward
 from headwind.verdicts.findings import Finding, Pair
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.verdict import Rule
@@ -71,9 +72,9 @@ def _rows(grid: Grid, found: Mapping[str, Finding], rule: Rule) -> Iterator[tupl
 
 
 def _look(finding: Finding, rule: Rule) -> str:
-    """Whose lead it is and, where it is settled, how large: its estimate, else at least so much; none by finishing."""
+    """Whose lead it is and, where it is sure, how large: its estimate, else at least so much; none by finishing."""
     look = cell_class(finding, rule)
-    if word_of(finding, rule) is not Word.BEATS:
+    if certainty_of(finding, rule) is not Certainty.SURE or not finding.verdict.favours:
         return look
     lead = toward(finding.comparison.interval, finding.verdict.favours)
     known = lead.estimate if lead.estimate is not None and math.isfinite(lead.estimate) else lead.low

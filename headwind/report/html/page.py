@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from headwind import format as units
 from headwind.metric import Use
 from headwind.model import Condition
-from headwind.report import answer, words
+from headwind.report import words
+from headwind.report.answer import answer_of
+from headwind.report.certainty import Certainty
 from headwind.report.commands import tc_command
 from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, condition_view, trial_text
 from headwind.report.doubts import doubts
@@ -36,13 +38,11 @@ from headwind.report.html.pictures import (
     why_pictures,
 )
 from headwind.report.method import method
-from headwind.report.otherwise import otherwise
 from headwind.report.published import measured_text, published_rows
-from headwind.report.search import searched
-from headwind.report.standing import standings
+from headwind.report.standing import MOST_COLUMNS, Standing, columns_of, pair_label
 from headwind.report.summary import Row, notices, summary_table
 from headwind.report.sweeps import sweeps_of
-from headwind.report.trust import believed, trust
+from headwind.report.trust import trust
 from headwind.report.truth import Truth, truth_table
 from headwind.report.why import whys
 from headwind.run.codec import State, matrix_to_json
@@ -55,6 +55,11 @@ if TYPE_CHECKING:
     from headwind.run.journal import Run
 
 REPORT = "report.html"
+GROUPS = {  # of networks: what stands behind the word
+    Certainty.SURE: "at least one difference beyond the margin, or a tie within it",
+    Certainty.LIKELY: "seen, but not significant among all comparisons, or perhaps within the margin",
+    Certainty.UNCLEAR: "no verdict: the cells say how large a difference is still possible",
+}
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
 MANY_CONDITIONS = 12  # from there on the comparisons can be filtered
 NAMED_TRIALS = 12  # of a notice; the others are counted
@@ -106,21 +111,36 @@ def render(data: RunData, generated_at_s: float) -> str:
 
 def _answer(data: RunData) -> dict[str, Any]:
     """What the first screen says and shows."""
-    found = standings(data)
+    answer = answer_of(data)
+    pairs, rest = columns_of(data.matrix, data.judgement)
     return {
-        "headline": answer.headline_sentences(data),
-        "seen": answer.seen(data, found),
-        "otherwise": [*searched(data), *otherwise(data)],
-        "workload_sentences": answer.workloads(data),
-        "trust": (reasons := trust(data)),
-        "believed": believed(reasons),
-        "overviews": overviews(data, found),
-        "whys": why_pictures(whys(data, found), data.matrix.timeout_s),
-        "costs": cost_pictures(found),
+        "answer": answer,
+        "trust": trust(data),
+        "overviews": overviews(data, answer.standings),
+        "pairs": pairs,
+        "rest": rest,
+        "labels": {pair: pair_label(data.matrix, pair) for pair in (*pairs, *rest)},
+        "is_stacked": len(pairs) > MOST_COLUMNS or bool(rest),
+        "group_notes": GROUPS,
+        "how_far": "" if data.status.state is State.FINISHED else words.how_far(data),
+        "details": {each.condition.id: _detail(each) for each in answer.standings},
+        "is_synthetic": not any(item.profile.link(side).rate for item in data.matrix.conditions for side in Direction),
+        "whys": why_pictures(whys(data, answer.standings), data.matrix.timeout_s),
+        "costs": cost_pictures(answer.standings),
         "arm_key": arm_key(data.matrix.arms),
         "place": data.matrix.place,
         "names": {item.id: data.matrix.name_of(item) for item in data.matrix.conditions},
     }
+
+
+def _detail(standing: Standing) -> str:
+    """What stands below a network's name: its key, or what the key means; its blocks, and what would settle it."""
+    profile, network = standing.condition.profile, standing.network
+    settings = words.network_text(words.network(profile, both_ways=words.uses_uplink([profile])))
+    blocks = units.counted(len(standing.rows), "block") if standing.rows else "not run"
+    more = "" if standing.certainty is Certainty.SURE else standing.more
+    parts = (words.unbroken(settings) if network.is_key else profile.name, blocks, more)
+    return " \N{MIDDLE DOT} ".join(filter(None, parts))
 
 
 def _verdicts(data: RunData) -> dict[str, Any]:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import log
 
 from markupsafe import Markup
 
-from headwind.format import arm_name, counted
+from headwind.format import NOTHING, arm_name, counted
 from headwind.metric import Metric
 from headwind.model import Condition
 from headwind.report import verdicts as describe
+from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.html import charts
 from headwind.report.html.charts.forest import ForestAxis
 from headwind.report.published import Row as PublishedRow
 from headwind.report.published import Source
-from headwind.report.standing import first_in
-from headwind.report.verdicts import Word
 from headwind.run.data import RunData
-from headwind.verdicts.findings import Pair, Rows
+from headwind.verdicts.findings import Pair
 from headwind.verdicts.judgement import Line
 from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule
@@ -64,19 +63,17 @@ def panels(data: RunData) -> list[Panel]:
     beside = dict.fromkeys(metric for line in compared for metric in line.intervals)
     return [
         _panel(f"panel-{number}", metric, [line for line in compared if metric in (*line.findings, *line.intervals)],
-               data.judgement.rule, data.rows)
+               data.judgement.rule)
         for number, metric in enumerate([*judged, *beside], 1)
     ]  # fmt: skip
 
 
-def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule, rows: Mapping[str, Rows]) -> Panel:
+def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule) -> Panel:
     shown = {(line.condition.id, line.pair): _shown(line, metric, rule) for line in lines}
     axis = charts.forest_axis(f"{name}-axis", filter(None, shown.values()), rule.margin_ratio)
     groups = []
     for condition, mine in groupby(lines, key=lambda line: line.condition):
-        described = (
-            _row(line, metric, axis, shown[condition.id, line.pair], rule, rows.get(condition.id, {})) for line in mine
-        )
+        described = (_row(line, metric, axis, shown[condition.id, line.pair], rule) for line in mine)
         groups.append(PanelGroup(condition, tuple(described)))
     is_judged = any(metric in line.findings for line in lines)
     labels = charts.forest_labels(axis) if any(shown.values()) else Markup()
@@ -97,7 +94,7 @@ def _shown(line: Line, metric: Metric, rule: Rule) -> Interval | None:
     return describe.toward(interval, 1 if describe.sides(finding)[0] == line.pair.new else -1)
 
 
-def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, rule: Rule, rows: Rows) -> PanelRow:
+def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, rule: Rule) -> PanelRow:
     finding, fewest = line.findings.get(metric), fewest_blocks(rule.confidence, rule.anytime)
     if finding is None:
         interval = line.intervals[metric]
@@ -105,17 +102,18 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
         ratio, blocks = describe.pair_text(line.pair, interval, rule), counted(interval.n, "block")
         claim = f"{arm_name(line.pair.new)} against {arm_name(line.pair.base)}"
         return PanelRow(line.pair, claim, "", "", picture, ratio, blocks)
-    word, arm = describe.word_of(finding, rule), describe.leader(finding, rule)
+    certainty, arm = certainty_of(finding, rule), describe.leader(finding, rule)
+    too_few = certainty is Certainty.UNCLEAR and finding.comparison.interval.n < fewest
     unfinished = describe.unfinished_text(line)
     name = arm.name if arm else ""
     return PanelRow(
         line.pair,
         describe.claim_text(finding, rule),
-        f"{describe.word_class(word)} arm {name}" if name else describe.word_class(word),
+        f"{certainty} arm {name}" if name else certainty.value,
         f"unfinished: {unfinished}" if unfinished else "",
-        charts.forest_row(axis, shown, name, pale=word is Word.PERHAPS) if shown else Markup(),
-        _firsts(line.pair, rows) if word is Word.FEW else describe.lead_text(finding),
-        f"{line.blocks} of {counted(fewest, 'block')}" if word is Word.FEW else counted(line.blocks, "block"),
+        charts.forest_row(axis, shown, name, pale=certainty is Certainty.LIKELY) if shown else Markup(),
+        NOTHING if too_few else describe.lead_text(finding),
+        f"{line.blocks} of {counted(fewest, 'block')}" if too_few else counted(line.blocks, "block"),
     )
 
 
@@ -152,10 +150,3 @@ def _measured(row: PublishedRow, rule: Rule) -> Interval | None:
     if found.n >= fewest_blocks(rule.confidence, rule.anytime):
         return found
     return None if found.estimate is None else Interval(found.estimate, found.estimate, found.estimate, found.n)
-
-
-def _firsts(pair: Pair, rows: Rows) -> str:
-    """Below the fewest blocks there is no interval to show, but a count: `h3 first in 3`."""
-    return ", ".join(
-        f"{arm.name} first in {count}" for arm, count in first_in(rows, (pair.new, pair.base))[0].most_common()
-    )

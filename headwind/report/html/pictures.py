@@ -12,7 +12,8 @@ from headwind.arm import Arm
 from headwind.format import arm_name, counted, measured
 from headwind.metric import Metric, Unfinished, Workload
 from headwind.model import Condition, Outcome, Result
-from headwind.observed import Kind, Observed, figure
+from headwind.observed import Observed, figure
+from headwind.report.certainty import certainty_of
 from headwind.report.condition import ConditionView, Running
 from headwind.report.cost import Cost, Times, costs
 from headwind.report.drift import Key, relative_time
@@ -22,7 +23,7 @@ from headwind.report.html.charts.strip import StripAxis
 from headwind.report.standing import Standing
 from headwind.report.sweeps import Step, Sweep, crossovers, curves
 from headwind.report.tracks import Track, columns, unrecorded
-from headwind.report.verdicts import finding_text, word_of
+from headwind.report.verdicts import finding_text
 from headwind.report.why import Why
 from headwind.report.words import primaries
 from headwind.run.data import RunData, is_data
@@ -116,8 +117,6 @@ class Overview:
     workload: Workload
     axis: Markup
     rows: tuple[tuple[Standing, Markup], ...]
-    stopped: bool  # whether a trial was
-    failed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,19 +199,15 @@ def _overview(name: str, data: RunData, workload: Workload, found: Sequence[Stan
         for each in found
     ]  # fmt: skip
     marks = [mark for series in drawn for item in series for mark in item.marks if mark]
-    kinds = {mark.kind for mark in marks}
     axis = charts.strip_axis(marks, metric.key, limit(metric, data.matrix.timeout_s))
     pictures = (
         charts.strip(
             f"{name}-{number}", series, axis, medians={arm.name: value for arm, value in each.medians.items()},
-            title=f"{heading(metric)} of every trial in {data.matrix.name_of(each.condition)}",
+            title=f"{heading(metric)} of every trial {each.network.preposition} {each.network}",
         )
         for number, (each, series) in enumerate(zip(found, drawn, strict=True), 1)
     )  # fmt: skip
-    return Overview(
-        workload, charts.strip_labels(f"{name}-axis", axis), tuple(zip(found, pictures, strict=True)),
-        Kind.BOUND in kinds, Kind.NOTHING in kinds,
-    )  # fmt: skip
+    return Overview(workload, charts.strip_labels(f"{name}-axis", axis), tuple(zip(found, pictures, strict=True)))
 
 
 def interval_domain(intervals: Iterable[Interval]) -> tuple[float, float]:
@@ -286,4 +281,4 @@ def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) 
 
 def _sweep_point(step: Step, finding: Finding, rule: Rule) -> SweepPoint:
     estimate, low, high = finding.comparison.interval.ratios
-    return SweepPoint(step.value, estimate, low, high, word_of(finding, rule), finding.counted.is_clear)
+    return SweepPoint(step.value, estimate, low, high, certainty_of(finding, rule), finding.counted.is_clear)

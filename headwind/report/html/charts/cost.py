@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup
 
 from headwind.report.html.charts.axes import Scale, scale, ticks
-from headwind.report.html.charts.marks import stamp
+from headwind.report.html.charts.marks import onward, stamp
 from headwind.report.html.charts.ratios import tick_text
-from headwind.report.html.charts.strip import onward
 from headwind.report.html.charts.svg import WIDTH, chart, element, joined, number, path, text, text_width
 
 _ROW, _EDGE = 24.0, 10.0

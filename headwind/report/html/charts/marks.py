@@ -97,6 +97,14 @@ def arrows(arm: str, points: Iterable[Point], size: float) -> Markup:
     return path(f"{arm} stroke above", stamps(moved, draw, (wing, wing - 2 * size)))
 
 
+def onward(arm: str, points: Iterable[Point], size: float) -> Markup:
+    """An arrow to the right at every point: what is known is a bound, the value lies further on."""
+    wing = round(0.8 * size, 1)
+    draw = f"h{number(2 * size)}l{joined((-wing, -wing))} {joined((wing, wing))} {joined((-wing, wing))}"
+    moved = ((x - size, y) for x, y in points)
+    return path(f"{arm} stroke onward", stamps(moved, draw, (2 * size - wing, wing)))
+
+
 def crosses(arm: str, points: Iterable[Point], size: float) -> Markup:
     """A cross at every point: the trial failed."""
     out, across = joined((-size, -size)), joined((2 * size, 2 * size))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from headwind.observed import Kind, Observed
-from headwind.report.html.charts.marks import crosses, stamp
-from headwind.report.html.charts.strip import StripAxis, onward, strip_labels, timeout_line
+from headwind.report.html.charts.marks import crosses, onward, stamp
+from headwind.report.html.charts.strip import StripAxis, strip_labels
 from headwind.report.html.charts.svg import SHARED, WIDTH, element, number, path
 
 _ROW = 22.0
@@ -27,14 +27,14 @@ def track_labels(id: str, axis: StripAxis) -> Markup:  # noqa: A002
 def track(id: str, axis: StripAxis, arm: str, reached: Sequence[Observed], handshake: float | None) -> Markup:  # noqa: A002
     """From the first of `reached` to the last, which has the arm's mark; a line across is the slowest handshake.
 
-    `reached` are times in the order of shares, in the units of the axis. Where a median trial was stopped before, an
-    arrow is at its bound and nothing beyond; of trials that failed there is no line. The figures stand beside it. `id`
-    is that of the labels.
+    `reached` are times in the order of shares, in the units of the axis. If a median trial was stopped before, its line
+    leads to an arrow in the column of stopped trials; one that failed is a cross in that of failed ones. The figures
+    stand next to it. `id` is that of the labels.
     """
     height = number(_ROW)
     tick = f"M{number(axis.x(handshake))} 0V{height}" if handshake else ""
     return element(
-        "svg", element("use", href=f"#{id}-b"), timeout_line(axis, _ROW, reached), *_line(axis, arm, reached),
+        "svg", element("use", href=f"#{id}-b"), *_line(axis, arm, reached),
         path("stop", tick),
         class_="chart strip", aria_hidden="true", viewBox=f"0 0 {number(WIDTH)} {height}",
     )  # fmt: skip
@@ -44,12 +44,15 @@ def _line(axis: StripAxis, arm: str, reached: Sequence[Observed]) -> list[Markup
     parts = []
     for width, first, last in zip(_WIDTHS, reached, reached[1:], strict=False):
         if first.is_finished and last.kind is not Kind.NOTHING:
-            start, end = axis.x(first.known), axis.x(last.known)
+            start, end = axis.x(first.known), axis.x(last.known) if last.is_finished else axis.scale.end
             along = f"M{number(start)} {number(_MIDDLE)}H{number(end)}"
             parts.append(path(f"{arm} bar", along, stroke_width=width))
         if not last.is_finished:
             break
-    if not reached or reached[-1].kind is Kind.NOTHING:
-        return [*parts, crosses(arm, [(WIDTH - 8, _MIDDLE)] if reached else [], 3.5)]
-    draw = stamp if reached[-1].is_finished else onward
-    return [*parts, draw(arm, [(axis.x(reached[-1].known), _MIDDLE)], 5)]
+    if not reached:
+        return parts
+    last = reached[-1]
+    if last.is_finished:
+        return [*parts, stamp(arm, [(axis.x(last.known), _MIDDLE)], 5)]
+    draw = crosses if last.kind is Kind.NOTHING else onward
+    return [*parts, draw(arm, [(axis.columns[last.kind], _MIDDLE)], 4)]

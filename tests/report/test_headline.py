@@ -1,0 +1,278 @@
+"""The rules of the headline, as a table of small cases; networks by what they are; and whole runs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from headwind.arm import H1, H2, H3, PLAIN, Arm
+from headwind.format import arm_name
+from headwind.metric import Metric
+from headwind.report import RunData
+from headwind.report.answer import answer_of, workloads
+from headwind.report.certainty import Certainty, known_of
+from headwind.report.headline import Claim, Kind, claims_of
+from headwind.report.networks import networks_of, placed
+from headwind.report.reversals import reversals
+from headwind.report.standing import ordered_pairs, standings
+from headwind.report.verdicts import sides
+from headwind.verdicts.findings import Finding
+from headwind.workloads.objects import Objects
+from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
+from tests.comparisons import OPEN, OTHERS, RULE, TOTAL, finding, line
+from tests.fake import PROFILES, example_matrix, trials_of
+from tests.golden.runs import RUNS, Golden, shaken, took
+from tests.report.racing import over_eight, raced
+
+Ends = tuple[float, float]
+WIN, LOSS, TIE, MAYBE = (1.3, 1.5), (0.6, 0.8), (0.97, 1.03), (0.8, 1.4)
+SURE = {WIN, LOSS, TIE}
+DONE = OTHERS[0]
+
+
+def claims(
+    totals: Mapping[tuple[Arm, Arm], Ends], others: Mapping[tuple[Arm, Arm], Ends] | None = None
+) -> dict[Claim, float]:
+    """Of comparisons (candidate, baseline), by the total time and by another metric; WIN, LOSS and TIE are sure."""
+
+    def told(pair: tuple[Arm, Arm], ends: Ends, metric: Metric) -> Finding:
+        return finding(*ends, survives=ends in SURE, metric=metric, new=pair[0], base=pair[1])
+
+    lines = []
+    for pair, ends in totals.items():
+        more = [told(pair, (others or {})[pair], DONE)] if pair in (others or {}) else []
+        lines.append(line(told(pair, ends, TOTAL), *more))
+    arms = tuple(arm for arm in PLAIN if any(arm in pair for pair in totals))
+    return claims_of([known_of(each, RULE) for each in lines], arms, H3)
+
+
+THREE = ((H3, H1), (H3, H2), (H2, H1))
+
+
+@pytest.mark.parametrize(
+    ("ends", "found"),
+    [
+        ((WIN, WIN, MAYBE), [Claim(Kind.FASTEST, H3, ())]),
+        ((WIN, WIN, WIN), [Claim(Kind.FASTEST, H3, ())]),
+        ((LOSS, LOSS, MAYBE), [Claim(Kind.SLOWEST, H3, ())]),
+        ((MAYBE, WIN, LOSS), [Claim(Kind.SLOWEST, H2, ())]),
+        ((LOSS, MAYBE, LOSS), [Claim(Kind.FASTEST, H1, ())]),
+        ((WIN, MAYBE, MAYBE), [Claim(Kind.BEATS, H3, (H1,))]),
+        ((MAYBE, MAYBE, WIN), [Claim(Kind.BEATS, H2, (H1,))]),
+        ((LOSS, MAYBE, MAYBE), [Claim(Kind.BEATS, H1, (H3,))]),
+        ((WIN, MAYBE, LOSS), [Claim(Kind.BEATS, H3, (H1,))]),  # the newest protocol's comes before two older ones'
+        ((TIE, TIE, TIE), [Claim(Kind.TIES, H3, ())]),
+        ((TIE, MAYBE, MAYBE), [Claim(Kind.TIES, H3, (H1,))]),
+        ((TIE, MAYBE, WIN), [Claim(Kind.BEATS, H2, (H1,))]),
+        ((MAYBE, MAYBE, MAYBE), []),
+        ((OPEN, OPEN, OPEN), []),
+    ],
+)
+def test_what_is_claimed_of_three_protocols(ends: tuple[Ends, ...], found: list[Claim]) -> None:
+    assert list(claims(dict(zip(THREE, ends, strict=True)))) == found
+
+
+@pytest.mark.parametrize(
+    ("ends", "found"),
+    [(WIN, Claim(Kind.BEATS, H3, (H2,))), (LOSS, Claim(Kind.BEATS, H2, (H3,))), (TIE, Claim(Kind.TIES, H3, (H2,)))],
+)
+def test_of_two_protocols_one_beats_the_other(ends: Ends, found: Claim) -> None:
+    assert list(claims({(H3, H2): ends})) == [found]
+
+
+@pytest.mark.parametrize(
+    ("total", "other", "found"),
+    [
+        (TIE, WIN, Claim(Kind.BEATS, H3, (H2,), DONE.label)),  # a tie in which another metric has a winner
+        (MAYBE, WIN, Claim(Kind.BEATS, H3, (H2,), DONE.label)),
+        (MAYBE, TIE, Claim(Kind.TIES, H3, (H2,), DONE.label)),
+        (WIN, LOSS, Claim(Kind.BEATS, H3, (H2,))),  # the primary metric is told; the reversal has its own sentence
+        (TIE, MAYBE, Claim(Kind.TIES, H3, (H2,))),
+    ],
+)
+def test_another_metric_is_named_where_the_total_time_has_no_winner(total: Ends, other: Ends, found: Claim) -> None:
+    assert list(claims({(H3, H2): total}, {(H3, H2): other})) == [found]
+
+
+def test_the_size_of_a_claim_is_the_lead_over_the_nearest_rival() -> None:
+    (lead,) = claims(dict(zip(THREE, ((1.8, 2.2), WIN, MAYBE), strict=True)) | {(H3, H1): WIN}).values()
+    assert math.exp(lead) == pytest.approx(math.sqrt(1.3 * 1.5))
+
+
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [
+        (Profile("clean"), "with no impairment"),
+        (Profile("a", downlink=Link(loss=Loss(0.3))), "under 30 % loss"),
+        (Profile("a", uplink=Link(loss=Loss(0.3))), "under 30 % loss on the uplink"),
+        (Profile("a", *[Link(delay=Delay(0.04))] * 2), "under 40 ms delay both ways"),
+        (Profile("a", downlink=Link(delay=Delay(0.1, 0.01))), "under 100 \N{PLUS-MINUS SIGN} 10 ms delay"),
+        (Profile("a", downlink=Link(loss=Loss(0.3), corrupt=Corrupt(0.2))), "under 30 % loss + 20 % corruption"),
+        (Profile("a", downlink=Link(Delay(0.01), Loss(0.0))), "under 10 ms delay"),
+        (Profile("lte", downlink=Link(Delay(0.04), Loss(0.01), rate=Rate(12_000_000))), "on lte"),
+        (Profile("wifi", downlink=Link(loss=GilbertElliott(0.01, 0.3))), "on wifi"),
+        (Profile("dsl", Link(delay=Delay(0.01)), Link(delay=Delay(0.02))), "on dsl"),
+    ],
+)
+def test_a_network_is_called_by_what_it_is(profile: Profile, said: str) -> None:
+    (network,) = networks_of(example_matrix(profile)).values()
+    assert placed([network]) == said
+
+
+def test_networks_that_words_do_not_tell_apart_have_their_keys() -> None:
+    alike = [Profile(name, downlink=Link(delay=Delay(0.1, 0.01, shape))) for name, shape in
+             (("one", "uniform"), ("two", "normal"))]  # fmt: skip
+    assert placed(networks_of(example_matrix(*alike, PROFILES[2])).values()) == "on one, two and under 30 % loss"
+
+
+def without_ratios(text: str) -> str:
+    return re.sub(r"\d+\.\d\dx( to \d+\.\d\dx)?", "RATIO", text)
+
+
+@pytest.mark.parametrize(
+    ("speeds", "said"),
+    [
+        ((1, 1, 2), "HTTP/3 is fastest with no impairment (by RATIO) and under 100 ± 10 ms delay (by RATIO)."),
+        ((3, 1, 2), "HTTP/1.1 is fastest with no impairment (by RATIO) and under 100 ± 10 ms delay (by RATIO)."),
+        ((1, 1, 1), "All are equal within 5 % with no impairment and under 100 ± 10 ms delay."),
+    ],
+)
+def test_the_headline_of_a_run_in_which_all_is_sure(speeds: tuple[float, float, float], said: str) -> None:
+    answer = answer_of(raced(dict(zip(PLAIN, speeds, strict=True)), *PROFILES[:2]))
+    assert (without_ratios(answer.headline), answer.open) == (said, ())
+
+
+def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
+    answer = answer_of(over_eight({H3: {2: 2.0}}))
+    assert without_ratios(answer.headline) == "HTTP/3 is fastest under 30 % loss (by RATIO)."
+    said = " ".join(answer.open)
+    bounds = [float(ratio) for ratio in re.findall(r"([\d.]+)x apart", said)]
+    most = [max(known.most_apart for known in each.known) for each in answer.standings
+            if each.certainty is Certainty.UNCLEAR]  # fmt: skip
+    assert bounds
+    assert max(bounds) == pytest.approx(max(ratio for ratio in most if ratio < math.inf), rel=0.05)
+
+
+def test_many_networks_are_counted() -> None:
+    data = over_eight({H3: dict.fromkeys(range(6), 2.0)})
+    assert without_ratios(answer_of(data).headline) == "HTTP/3 is fastest in 6 of 8 networks (by RATIO)."
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("small", "Nothing is sure yet: no network has the 6 blocks that a verdict needs."),
+        ("one-trial", "There is one protocol, so nothing to compare."),
+        ("killed-at-once", "Nothing has run, so nothing is known."),
+    ],
+)
+def test_without_a_verdict_the_headline_says_why(name: str, said: str) -> None:
+    answer = answer_of(RUNS[name]().data(name))
+    assert (answer.headline, answer.open) == (said, ())
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_headline_is_stronger_than_the_verdicts(name: str) -> None:
+    """Everybody who is said to beat anybody does so surely, and whoever is fastest beats all others."""
+    data = RUNS[name]().data(name)
+    sure = {(standing.condition.id, *sides(known.finding)) for standing in standings(data) for known in standing.known
+            if known.certainty is Certainty.SURE and not known.is_tie}  # fmt: skip
+    for standing in standings(data):
+        for claim in claims_of(standing.known, data.matrix.arms, data.matrix.newest):
+            others = [arm for arm in data.matrix.arms if arm != claim.arm]
+            if claim.kind in (Kind.FASTEST, Kind.BEATS) and not claim.metric:
+                rivals = others if claim.kind is Kind.FASTEST else claim.rivals
+                assert all((standing.condition.id, claim.arm, rival) in sure for rival in rivals)
+            if claim.kind is Kind.SLOWEST:
+                assert all((standing.condition.id, rival, claim.arm) in sure for rival in others)
+
+
+def test_a_row_leads_with_the_newest_protocol_and_variants_of_its_own_come_last() -> None:
+    data = RUNS["arms"]().data("x")
+    assert list(map(str, ordered_pairs(data.matrix, data.judgement))) == [
+        "h3 against h2", "h3-as-shipped against h3", "h1-six against h1", "h2-bbr against h2",
+    ]  # fmt: skip
+
+
+def test_protocols_that_are_not_compared_are_not_mentioned() -> None:
+    matrix = example_matrix(PROFILES[0], arms=(H2, H3), workload=Objects("page", 40, 0, 0, path="/bytes/15000"))
+    (said,) = workloads(Golden(matrix, ()).data("x"))
+    assert "1 new connection of HTTP/2 and HTTP/3" in said
+    assert "HTTP/1.1" not in said
+    matrix = example_matrix(PROFILES[0], workload=Objects("page", 40, 0, 0, path="/bytes/15000"))
+    assert "6 new connections of HTTP/1.1 and 1 of HTTP/2 and HTTP/3" in workloads(Golden(matrix, ()).data("x"))[0]
+
+
+# where another metric says otherwise
+
+
+def measured_as(**metrics: dict[Arm, float]) -> RunData:
+    """HTTP/3 needs half of the others' total over one network; and these metrics, by arm."""
+    matrix = example_matrix(PROFILES[1], repeat=12)
+    speed = {H1: 1.0, H2: 1.0, H3: 2.0}
+    results = []
+    for trial in trials_of(matrix):
+        result = took(trial, shaken(trial) ** 0.3 / speed[trial.arm])
+        own = {key: by_arm[trial.arm] for key, by_arm in metrics.items()}
+        results.append(replace(result, metrics={**result.metrics, **own}))
+    return Golden(matrix, tuple(results)).data("x")
+
+
+def said_otherwise(data: RunData) -> list[str]:
+    return reversals(data, standings(data))
+
+
+def test_a_metric_that_reverses_the_total_time_has_a_sentence_with_its_size() -> None:
+    slower = {H1: 0.1, H2: 0.1, H3: 0.2}
+    (said,) = said_otherwise(measured_as(request_p50_s=slower))
+    assert said == (
+        "By median time per request, which counts only from when each was sent, HTTP/1.1 and HTTP/2 beat HTTP/3 "
+        "under 100 ± 10 ms delay (by 2.00x), where HTTP/3 is ahead by total time."
+    )
+    assert said_otherwise(measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})) == []
+
+
+def test_a_lead_by_another_metric_in_a_tie_is_in_the_headline_and_has_a_sentence() -> None:
+    even = {
+        "total_s": dict.fromkeys(PLAIN, 1.0),
+        "request_p50_s": dict.fromkeys(PLAIN, 0.1),
+        "mean_done_s": {H1: 0.5, H2: 0.5, H3: 0.46},
+    }
+    data = measured_as(**even)
+    assert answer_of(data).headline == (
+        "By mean completion time HTTP/3 beats HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay (by 1.09x)."
+    )
+    (said,) = said_otherwise(data)
+    assert said == (
+        "By mean completion time, HTTP/3 beats HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay (by 1.09x), "
+        "where they tie by total time."
+    )
+
+
+@pytest.mark.parametrize(
+    ("reached", "part"),
+    [
+        ((0.2, 0.4, 0.49), "last hundredth"),
+        ((0.2, 0.4, 0.6), "last tenth"),
+        ((0.2, 0.6, 0.8), "later half"),
+        ((0.3, 0.6, 0.8), ""),
+    ],
+)
+def test_in_which_part_of_the_requests_a_lead_is_follows_from_when_they_were_done(
+    reached: tuple[float, float, float], part: str
+) -> None:
+    """HTTP/3's are done after 0.2, 0.4 and 0.48 s; the margin is 5 %."""
+    slow = dict(zip(("done_p50_s", "done_p90_s", "done_p99_s"), reached, strict=True))
+    fast = dict(zip(slow, (0.2, 0.4, 0.48), strict=True))
+    done = {key: {H1: slow[key], H2: slow[key], H3: fast[key]} for key in slow}
+    (sentence,) = said_otherwise(measured_as(mean_done_s={H1: 0.3, H2: 0.3, H3: 0.3}, **done))
+    meaning = f": that lead is in the {part} of the requests" if part else ""
+    assert sentence == (
+        "By mean completion time, HTTP/1.1 and HTTP/2 tie with HTTP/3 under 100 ± 10 ms delay, "
+        f"where HTTP/3 is ahead by total time{meaning}."
+    )
+    assert arm_name(H3) in sentence
