@@ -32,7 +32,11 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 def drawn(folder: str) -> str:
     """The page of a run folder, with links that lead on from docs/ instead of from reports/."""
     with Run.open(Path(folder)) as run:
-        return render(RunData.of(run), time.time()).replace('href="../../docs/', 'href="')
+        return (
+            render(RunData.of(run), time.time())
+            .replace('href="../../docs/', 'href="')
+            .replace('href="../../', 'href="../')
+        )
 
 
 def picture(browser: Browser, page_file: Path, scheme: Literal["light", "dark"], target: Path) -> None:

@@ -12,7 +12,8 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
-from headwind.arm import H1, H2, H3
+from headwind.arm import H1, H2, H3, Arm, Overrides, Protocol
+from headwind.format import arm_name
 from headwind.metric import STOLEN
 from headwind.model import Condition, SelfCheck
 from headwind.observed import Kind, Observed
@@ -374,7 +375,7 @@ def test_the_terminal_says_the_answer_in_thirty_lines_below_its_table() -> None:
 def test_the_terminal_says_which_warnings_there_are() -> None:
     said = " ".join(" ".join(printed(data_of("mixed"), 140)).split())
     assert "! 1 trial: invalid: the network was not proven to be the requested one" in said
-    assert "! 2 trials: server's" in said
+    assert "! 2 trials: server: 12 to 761 datagrams lost" in said
     assert "timeout: stopped" not in said, "that is a finding, and in the tally"
     assert "trials with a warning" not in said
 

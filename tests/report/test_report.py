@@ -49,6 +49,7 @@ from tests.pages import parse, section, table, words
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 DRAWN_AT = STARTED_AT + 7200
+EVERYDAY = "../../experiments/everyday.yaml"
 GUIDE = "../../docs/report.md"  # from reports/<run-id>/report.html
 
 
@@ -282,7 +283,7 @@ def test_a_page_is_well_formed_and_refers_to_nothing_outside_itself(name: str) -
     for item in root.iter():
         assert not [key for key, _ in item.items() if key.startswith("on")]
         target = item.get("href") or item.get("src")
-        assert target in (None, GUIDE) or (target.startswith("#") and target[1:] in ids)
+        assert target in (None, GUIDE, EVERYDAY) or (target.startswith("#") and target[1:] in ids)
     (style,) = (item.text or "" for item in root.iter("style"))
     assert not re.search(r"url\(|@import|https?:", style)
 

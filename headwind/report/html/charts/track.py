@@ -55,4 +55,4 @@ def _line(axis: StripAxis, arm: str, reached: Sequence[Observed]) -> list[Markup
     if last.is_finished:
         return [*parts, stamp(arm, [(axis.x(last.known), _MIDDLE)], 5)]
     draw = crosses if last.kind is Kind.NOTHING else onward
-    return [*parts, draw(arm, [(axis.columns[last.kind], _MIDDLE)], 4)]
+    return [*parts, draw(arm, [(axis.columns.get(last.kind, WIDTH - 8), _MIDDLE)], 4)]
