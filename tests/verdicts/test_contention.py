@@ -70,10 +70,12 @@ def test_the_same_contention_drops_no_trial_of_a_fast_arm_nor_of_a_slow_one_and_
     scheduler, judge = Scheduler(MATRIX, trials), Judge(MATRIX, trials)
     task = scheduler.next()
     assert task is None or task.block.index >= 1500, "nothing of them runs again"
-    kept = {result for row in judge.rows_of(CONDITION.id).values() for result in map(id, row.values())}
+    kept = {
+        (result.trial.id, result.attempt) for row in judge.rows_of(CONDITION.id).values() for result in row.values()
+    }
 
     def now(result: Result) -> bool:
-        return id(result) not in kept
+        return (result.trial.id, result.attempt) not in kept
 
     assert dropped_shares(trials, now) == [0, 0]
     assert median_s(trials, now) == pytest.approx(FAST_S * 1.09, rel=0.05), "as without contention"
