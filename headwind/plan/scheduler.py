@@ -186,20 +186,25 @@ class Scheduler:
             block for block in idle
             if self._left_s(block) <= (whole_s if block.id in self._due else left_s)
         ]  # fmt: skip
-        if self.matrix.repeat.is_adaptive:
-            whole = self._whole_minima([block for block in idle if block.id not in self._due], left_s)
-            waiting = [block for block in waiting if block.id in self._due or block.condition.id in whole]
         if self.lanes > 1:
             waiting.sort(key=self._order(waiting, running))
-        return waiting
+        return self._affordable(waiting, left_s) if self.matrix.repeat.is_adaptive else waiting
 
-    def _whole_minima(self, idle: Collection[Block], left_s: float) -> Collection[str]:
-        """Ids of the conditions for which these blocks, all that is left of their minimum, fit into the time."""
+    def _affordable(self, waiting: list[Block], left_s: float) -> list[Block]:
+        """Those of conditions whose whole minimum fits into the time, and what must run again.
+
+        If those are not all, one condition after the other, the shortest first: forecasts err, what is complete stays.
+        """
+        idle = [block for block in self._planned if block.id not in self._due]
         costs: dict[str, float] = {}
         for block in idle:
             cost_s = self._left_s(block) * self.needs.share(block.condition, self.lanes)
             costs[block.condition.id] = costs.get(block.condition.id, 0.0) + cost_s
-        return affordable(costs, left_s)
+        whole = affordable(costs, left_s)
+        if len(whole) == len(costs):
+            return waiting
+        kept = [block for block in waiting if block.id in self._due or block.condition.id in whole]
+        return sorted(kept, key=lambda block: -1 if block.id in self._due else whole.index(block.condition.id))
 
     def _chosen(self, running: Sequence[Block], waiting: Sequence[Block]) -> list[Block]:
         """What lies beyond the minimum: once that is given out, or while none of it may run."""

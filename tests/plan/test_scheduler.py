@@ -430,6 +430,17 @@ def test_a_short_budget_gives_whole_minima_to_as_many_networks_as_fit() -> None:
     assert run_for(matrix, 200.0, {"clean": 2.0, "delay": 3.0, "loss": 9.0})["loss"] >= 9, "all fit"
 
 
+def test_with_too_little_time_for_all_one_network_is_completed_after_the_other() -> None:
+    """Forecasts err: blocks of all that may fit, in turn, could end with none complete."""
+    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(9, 60))
+    first = {block.condition.profile.name: block.trials()[0] for block in reversed(plan_blocks(matrix))}
+    results = [busy(first[name], 0.05, time_s) for name, time_s in (("clean", 1.0), ("delay", 5.0), ("loss", 9.0))]
+    short = Scheduler(matrix, results, lambda: 50.0, lanes=3, cores=8)
+    assert names(together(short)) == ["clean"] * 3
+    roomy = Scheduler(matrix, results, lambda: 1000.0, lanes=3, cores=8)
+    assert sorted(names(together(roomy))) == ["clean", "delay", "loss"]
+
+
 def test_a_block_begins_only_if_it_is_expected_to_end_in_time() -> None:
     left = [1e6]
     scheduler = Scheduler(replace(MATRIX, repeat=Repetition(3, 9)), left_s=lambda: left[0])
