@@ -52,7 +52,7 @@ def reversals(data: RunData, found: Sequence[Standing]) -> list[str]:
                 contrast, rival = _contrast(data, standing, known, other)
                 rivals.setdefault(contrast, {})[rival] = other
         for contrast, others in rivals.items():
-            size = "" if contrast.ties_by_other else _size(others.values())
+            size = "" if contrast.ties_by_other else size_text(others.values())
             alike.setdefault((contrast, tuple(others)), {})[standing.network] = size
     told = sorted(alike.items(), key=lambda item: data.matrix.newest not in (item[0][0].arm, *item[0][1]))
     return [_sentence(contrast, rivals, where, data) for (contrast, rivals), where in told[:MOST_SENTENCES]]
@@ -67,12 +67,15 @@ def _contrast(data: RunData, standing: Standing, known: Known, other: Finding) -
     ), rival
 
 
-def _size(others: Iterable[Finding]) -> str:
-    """`1.06x`, or `1.06x or more` over several."""
-    leads = sorted(toward(each.comparison.interval, each.verdict.favours).ratios[0] or math.inf for each in others)
-    known = [lead for lead in leads if math.isfinite(lead)]
-    more = " or more" if len({*leads}) > 1 else ""
-    return f"by {two(known[0])}x{more}" if known else ""
+def size_text(others: Iterable[Finding]) -> str:
+    """`by 1.06x`, `by 1.06x or more` over several, or `by at least 1.32x` if unfinished trials leave only a bound."""
+    ends = [toward(each.comparison.interval, each.verdict.favours) for each in others]
+    known = [lead.estimate for lead in ends if lead.estimate is not None and math.isfinite(lead.estimate)]
+    if len(known) < len(ends):
+        least = min(lead.low for lead in ends)
+        return f"by at least {two(math.exp(least))}x" if least > 0 else ""
+    sizes = list(dict.fromkeys(f"{two(math.exp(lead))}x" for lead in sorted(known)))
+    return f"by {sizes[0]}{' or more' if len(sizes) > 1 else ''}"
 
 
 def _sentence(contrast: _Contrast, rivals: Sequence[Arm], where: Mapping[Network, str], data: RunData) -> str:

@@ -17,10 +17,11 @@ from headwind.report.answer import answer_of, workloads
 from headwind.report.certainty import Certainty, known_of
 from headwind.report.headline import Claim, Kind, claims_of
 from headwind.report.networks import networks_of, placed
-from headwind.report.reversals import reversals
+from headwind.report.reversals import reversals, size_text
 from headwind.report.standing import ordered_pairs, standings
 from headwind.report.verdicts import sides
 from headwind.verdicts.findings import Finding
+from headwind.verdicts.verdict import Verdict
 from headwind.workloads.objects import Objects
 from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
 from tests.comparisons import OPEN, OTHERS, RULE, TOTAL, finding, line
@@ -234,6 +235,21 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_with_its_size() ->
         "under 100 ± 10 ms delay (by 2.00x), where HTTP/3 is ahead by total time."
     )
     assert said_otherwise(measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})) == []
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ([(1.0, 4.0)], "by 2.00x"),
+        ([(0.25, 1.0)], "by 2.00x"),
+        ([(1.0, 4.0), (1.21, 1.21)], "by 1.21x or more"),
+        ([(1.32, math.inf)], "by at least 1.32x"),
+        ([(1.32, math.inf), (1.2, 1.3)], "by at least 1.20x"),
+    ],
+)
+def test_a_reversal_has_a_size_also_where_unfinished_trials_leave_a_bound(ends: list[Ends], said: str) -> None:
+    sides_of = [Verdict.SLOWER if high <= 1 else Verdict.FASTER for _, high in ends]
+    assert size_text(finding(*each, verdict=verdict) for each, verdict in zip(ends, sides_of, strict=True)) == said
 
 
 def test_a_lead_by_another_metric_in_a_tie_is_in_the_headline_and_has_a_sentence() -> None:
