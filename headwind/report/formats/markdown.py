@@ -91,7 +91,7 @@ def _table(data: RunData, found: Sequence[Standing]) -> Iterator[str]:
         unfinished = ", ".join(f"{arm.name} {count}" for arm, count in counts if count)
         blocks = f"{len(each.rows)}<br>unfinished: {unfinished}" if unfinished else str(len(each.rows))
         cells = (text(str(each.cells[pair])) if pair in each.cells else NOTHING for pair in pairs)
-        yield row(_name(each), *medians, *cells, blocks)
+        yield row(_name(data, each), *medians, *cells, blocks)
 
 
 def _others(verdicts: Judgement) -> list[Metric]:
@@ -109,12 +109,12 @@ def _by_metric(data: RunData, found: Sequence[Standing], metric: Metric) -> Iter
     for each in found:
         findings = {known.line.pair: known.line.findings.get(metric) for known in each.known}
         cells = (finding_text(finding, rule) if (finding := findings.get(pair)) else NOTHING for pair in pairs)
-        yield row(_name(each), *map(text, cells))
+        yield row(_name(data, each), *map(text, cells))
 
 
-def _name(standing: Standing) -> str:
-    """What the network is, and its key."""
-    key = standing.condition.profile.name
+def _name(data: RunData, standing: Standing) -> str:
+    """What the network is, and its key, with that of the workload if there are several."""
+    key = data.matrix.name_of(standing.condition)
     return code(key) if standing.network.is_key else f"{text(standing.network.text)} ({code(key)})"
 
 
