@@ -245,7 +245,7 @@ EXIT_CODES = """exit status:
   130  interrupted by Ctrl-C
 
 A condition has its data with as many blocks complete, every arm giving data, as the matrix asks for at least;
-if there is a budget, which may end sooner, with one."""
+under a budget with one. A condition that the budget left no time for is listed as not run."""
 
 
 def parse(arguments: list[str], description: str, commands_: Mapping[str, Command]) -> argparse.Namespace:

@@ -23,14 +23,12 @@ def shortfall(matrix: Matrix, results: Sequence[Result]) -> str:
 def _without_data(matrix: Matrix, results: Sequence[Result]) -> str:
     """The conditions with fewer complete blocks than they need, and what became of their last trial without data.
 
-    Without a budget a condition needs the minimum of its matrix. A budget may end before that, so that one complete
-    block is enough; of a search, only values that were begun need one.
+    Without a budget a condition needs the minimum of its matrix. With a budget, or in a search, those that were begun
+    need one complete block: the others were not asked for in the time that there was, and read "not run" in the report.
     """
-    rows, need = (
-        rows_of(latest_of(results)),
-        1 if matrix.repeat.budget_s is not None or matrix.find else matrix.repeat.least,
-    )
-    conditions = [each for each in matrix.conditions if each.id in rows] if matrix.find else matrix.conditions
+    rows, is_partial = rows_of(latest_of(results)), matrix.repeat.budget_s is not None or bool(matrix.find)
+    need = 1 if is_partial else matrix.repeat.least
+    conditions = [each for each in matrix.conditions if each.id in rows] if is_partial else matrix.conditions
     if not conditions:
         return "nothing was measured"
     short = {each: have for each in conditions if (have := _complete(matrix, each, rows.get(each.id, {}))) < need}

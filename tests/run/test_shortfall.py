@@ -41,11 +41,17 @@ def test_an_attempt_that_was_made_again_takes_nothing_from_a_condition() -> None
 
 
 @pytest.mark.parametrize(("budget_s", "enough"), [(60.0, True), (None, False)])
-def test_under_a_budget_one_complete_block_of_every_condition_is_enough(budget_s: float, *, enough: bool) -> None:
+def test_under_a_budget_one_complete_block_of_a_condition_is_enough(budget_s: float, *, enough: bool) -> None:
     matrix = example_matrix(LOSS, repeat=Repetition(2, 60, budget_s=budget_s))
     one_block = [ok(trial, 1.0) for trial in list(trials_of(matrix))[:3]]
     assert (shortfall(matrix, one_block) == "") == enough
     assert shortfall(matrix, one_block[:2]).startswith("loss has 0 complete blocks of the ")
+
+
+def test_a_condition_that_a_budget_left_no_time_for_is_no_failure() -> None:
+    matrix = example_matrix(LOSS, Profile("far"), repeat=Repetition(2, 60, budget_s=60.0))
+    assert shortfall(matrix, [result for result in ok_results(matrix) if "loss/" in result.trial.id]) == ""
+    assert shortfall(matrix, []) == "nothing was measured"
 
 
 def test_the_first_condition_without_its_data_is_named_and_the_others_are_counted() -> None:
