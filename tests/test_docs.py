@@ -38,7 +38,8 @@ def name_of(document: Path) -> str:
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120"}
-    environment.pop("MAKEFLAGS", None)  # this test may itself run under make
+    for name in ("MAKEFLAGS", "MAKELEVEL"):  # this test may itself run under make
+        environment.pop(name, None)
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 

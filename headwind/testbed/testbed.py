@@ -195,8 +195,8 @@ class Testbed:
                     testbed = _start_agents(stack, containers, addresses, engine, logs, say, profiles)
                     testbed.name = project
                     testbed.join(congestion)
-                except (AgentDied, AgentError) as error:
-                    raise type(error)("\n".join([str(error), *_last_lines(containers, docker)])) from error
+                except AgentDied as error:  # an agent that answers says by itself what is wrong
+                    raise AgentDied("\n".join([str(error), *_last_lines(containers, docker)])) from error
                 yield testbed
         finally:
             remove_project(project, docker)

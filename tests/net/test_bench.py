@@ -16,6 +16,7 @@ BENCHES = {
     "lanes.py": "--profiles clean,delay --blocks 1 --requests 100 --lanes 2",
     "report.py": "--trials 120 --times 1",
     "judging.py": "--trials 60 --times 1",
+    "memory.py": "--trials 120 --requests 10",
 }
 PRINTED = {
     "clean_path.py": ["h1: uml", "h2: uml", "h3: uml", "n=1"],
@@ -24,6 +25,7 @@ PRINTED = {
     "lanes.py": ["one lane: ", "--lanes 2: ", "x the time", "| delay/article | h3 |"],
     "report.py": ["| large | 120 |"],
     "judging.py": ["| 40 | 120 |", "| 360 |"],
+    "memory.py": ["| lab | 120 |", "| report | 120 |"],
 }
 
 pytestmark = [
@@ -43,6 +45,7 @@ def run(script: str, *arguments: str) -> str:
 
 def test_every_bench_is_tried_here() -> None:
     others = {"pictures.py", "findings.py", "scheduling.py"}  # measure nothing; tried by tests of reports and of plans
+    others |= {"images.py"}  # builds all images twice from nothing: too long for a test
     assert {path.name for path in (ROOT / "bench").glob("*.py")} - others == BENCHES.keys() == PRINTED.keys()
 
 

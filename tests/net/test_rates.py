@@ -69,6 +69,6 @@ def test_a_rate_above_what_the_path_carries_is_refused_before_anything_is_measur
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 2, result.stdout + result.stderr
-    assert f"{matrix}:5:3: `fast` uplink: a rate of 10gbit cannot be had here" in result.stderr
+    assert f"{matrix}:6:3: `fast` uplink: a rate of 10gbit cannot be had here" in result.stderr
     assert "Traceback" not in result.stderr
     assert list(reports.glob("*/")) == []
