@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol, Role
 from headwind.metric import Workload
@@ -21,6 +24,7 @@ from headwind.proof.evidence import Evidence
 from headwind.proof.expectation import stationary_loss
 from headwind.proof.proof import prove
 from headwind.run.journal import Run
+from headwind.run.tables import write_trials
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import BlockSeconds, Judge
 from headwind.verdicts.pending import Open
@@ -262,6 +266,13 @@ def recorded(
                 run.begin(result.trial, result.attempt)
                 run.append(result)
         yield run
+
+
+def trials_csv(trials: pd.DataFrame) -> str:
+    """What trials.csv holds of a table of trials."""
+    file = BytesIO()
+    write_trials(file, trials)
+    return file.getvalue().decode()
 
 
 def without_proof(result: Result) -> Result:

@@ -17,7 +17,7 @@ from headwind.report.html.page import REPORT, write_report
 from headwind.run import disk
 from headwind.run.data import RunData
 from headwind.run.journal import JOURNAL, JournalError
-from headwind.run.tables import requests_parquet, trials_csv
+from headwind.run.tables import write_requests, write_trials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,8 @@ def write_files(run: Run, data: RunData | None = None, *, junit: bool = False) -
     """
     data = data or RunData.of(run)
     verdicts = data.judgement
-    run.write(TRIALS, trials_csv(data.trials))
+    with run.writing(TRIALS) as file:
+        write_trials(file, data.trials)
     _write_requests(run, data)
     run.write(VERDICTS, verdicts_text(data, verdicts))
     run.write(SUMMARY, summary_md(data, verdicts, REPORT))
@@ -48,11 +49,11 @@ def write_files(run: Run, data: RunData | None = None, *, junit: bool = False) -
 
 def _write_requests(run: Run, data: RunData) -> None:
     about = {"run": data.id, "state": data.status.state.value, "attempts": str(len(data.results))}
-    try:
-        content = requests_parquet(run.each_result(samples=True), about)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise JournalError(f"{run.folder}: {REQUESTS} cannot be made of these samples: {error}") from error
-    run.write(REQUESTS, content)
+    with run.writing(REQUESTS) as file:
+        try:
+            write_requests(file, run.each_result(samples=True), about)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise JournalError(f"{run.folder}: {REQUESTS} cannot be made of these samples: {error}") from error
 
 
 def write_page(path: Path, page: str) -> Path:

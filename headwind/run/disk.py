@@ -8,10 +8,10 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from headwind.stops import held_back
 
@@ -35,21 +35,33 @@ def write_whole(path: Path, content: str | bytes) -> Path:
 
     A Ctrl-C waits for the end of it: one that comes while the file is opened would leave it open, and its draft behind.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")  # see remove_drafts
-    with held_back():
-        try:
-            with draft.open("wb") as file:
-                # Half of a surrogate pair (an undecodable byte of some message) becomes \udc80, which JSON reads back.
-                file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
+    with held_back(), draft_of(path) as file:
+        # Half of a surrogate pair (an undecodable byte of some message) becomes \udc80, which JSON reads back.
+        file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
     return path
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[IO[bytes]]:
+    """A file for content that is written piece by piece: it becomes `path` at the end, or is removed after an error.
+
+    A Ctrl-C is such an error. Raises OSError.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")  # see remove_drafts
+    try:
+        with ExitStack() as closing:
+            with held_back():
+                file = closing.enter_context(draft.open("wb"))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        with held_back():
+            draft.replace(path)
+            sync_folder(path.parent)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
 
 
 def remove_drafts(folder: Path) -> None:

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from headwind.errors import HeadwindError, UsageError
 from headwind.model import Matrix, Outcome, Result, Trial
@@ -300,6 +300,12 @@ class Run:
         """Put a file into the folder, whole or not at all: a reader never sees half of it. Returns its path."""
         with _told(self.folder, f"cannot write {name}"):
             return disk.write_whole(self.folder / name, content)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        """What `write` does, for a file that is written piece by piece."""
+        with _told(self.folder, f"cannot write {name}"), disk.draft_of(self.folder / name) as file:
+            yield file
 
     def _json(self, name: str) -> dict[str, Any]:
         with _told(self.folder, DAMAGED):

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from headwind.arm import Protocol
 from headwind.metric import Metric
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 Cell = str | int | float | bool | None
 Row = Mapping[str, Cell]
 REQUESTS_VERSION = 1  # of requests.parquet
-GROUP_ROWS = 2**18  # what is in memory at once, and what a reader can skip
+GROUP_ROWS = 2**17  # what is in memory at once, and what a reader can skip
+CSV_ROWS = 500  # that are texts in memory at once
 TIMES = ("request_start_s", "request_took_s")  # as client/h2load.py calls them
 ATTEMPT = {  # the columns that say of which attempt a row is, and what came of that
     "trial": "object", "profile": "category", "workload": "category", "protocol": "category", "arm": "category",
@@ -59,7 +59,7 @@ def trials_table(matrix: Matrix, results: Sequence[Result]) -> pd.DataFrame:
     and of all phases (`phase_client_s`), each in the order in which they first appear; then `latest`, which is false
     where the trial was tried again, and `analysed`, which is true where the report's figures have it.
     """
-    frame = _table(matrix, [row_of(number, result) for number, result in enumerate(results)], TRIALS)
+    frame = _table(matrix, (row_of(number, result) for number, result in enumerate(results)), TRIALS)
     frame["latest"] = ~frame["trial"].duplicated(keep="last")
     frame["analysed"] = frame["latest"] & frame["outcome"].isin(DATA_OUTCOMES)
     return frame
@@ -70,10 +70,11 @@ def checks_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
 
     `requested`, `configured`, `measured` and `tolerance` are in the unit that ends the name of the `quantity`.
     """
-    rows = []
-    for result in results:
-        about = about_of(result)
-        rows += [{**about, **{name: getattr(check, name) for name in OF_A_CHECK}} for check in result.proof.checks]
+    rows = (
+        {**about_of(result), **{name: getattr(check, name) for name in OF_A_CHECK}}
+        for result in results
+        for check in result.proof.checks
+    )
     return _table(matrix, rows, CHECKS)
 
 
@@ -82,18 +83,23 @@ def verdicts_table(matrix: Matrix, judgement: Judgement) -> pd.DataFrame:
 
     Ratios are above 1 where the candidate is better. A metric that is not `judged` has an interval and no verdict.
     """
-    rows = [_verdict(line, metric) for line in judgement.lines for metric in (*line.findings, *line.intervals)]
+    rows = (_verdict(line, metric) for line in judgement.lines for metric in (*line.findings, *line.intervals))
     return _table(matrix, rows, VERDICTS)
 
 
-def _table(matrix: Matrix, rows: Sequence[Row], dtypes: Mapping[str, str]) -> pd.DataFrame:
+def _table(matrix: Matrix, rows: Iterable[Row], dtypes: Mapping[str, str]) -> pd.DataFrame:
     """The columns of `dtypes`, then all others: float64, or Int64 where all are whole. What is missing stays so."""
     import pandas as pd
 
     known = _categories(matrix)
+    columns: dict[str, list[Cell]] = {name: [] for name in dtypes}
+    for count, row in enumerate(rows):
+        columns |= {name: [None] * count for name in row if name not in columns}
+        for name, cells in columns.items():
+            cells.append(row.get(name))
 
     def column(name: str) -> pd.Series[Any]:
-        cells = [row.get(name) for row in rows]
+        cells = columns.pop(name)  # which frees it
         whole = set(map(type, cells)) - {type(None)} == {int}
         dtype = dtypes.get(name, "Int64" if whole else "float64")
         if dtype != "category":
@@ -103,7 +109,7 @@ def _table(matrix: Matrix, rows: Sequence[Row], dtypes: Mapping[str, str]) -> pd
         # Of objects: a profile's name may be a text that no encoding has.
         return pd.Series(pd.Categorical.from_codes([places[cell] for cell in cells], pd.Index(texts, dtype=object)))
 
-    return pd.DataFrame({name: column(name) for name in dict.fromkeys((*dtypes, *(n for row in rows for n in row)))})
+    return pd.DataFrame({name: column(name) for name in list(columns)})
 
 
 def _categories(matrix: Matrix) -> dict[str, list[str]]:
@@ -191,13 +197,17 @@ def _verdict(line: Line, metric: Metric) -> dict[str, Cell]:
     }
 
 
-def trials_csv(trials: pd.DataFrame) -> str:
-    """A trials_table as CSV (RFC 4180, but with plain line feeds), as measured. A missing value is empty."""
-    return str(trials.drop(columns=["latest", "analysed"]).to_csv(index=False, lineterminator="\n"))
+def write_trials(file: IO[bytes], trials: pd.DataFrame) -> None:
+    """Write a trials_table as CSV (RFC 4180, but with plain line feeds), as measured. A missing value is empty."""
+    columns = [name for name in trials if name not in ("latest", "analysed")]
+    # Half of a surrogate pair, as in disk.write_whole. Few rows at a time: pandas makes texts of them all.
+    trials.to_csv(
+        file, columns=columns, index=False, lineterminator="\n", errors="backslashreplace", chunksize=CSV_ROWS
+    )
 
 
 def requests_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
-    """A row for each finished request of each result, as in requests.parquet. Raises as `requests_parquet` does."""
+    """A row for each finished request of each result, as in requests.parquet. Raises as `write_requests` does."""
     import pyarrow as pa
 
     groups = [_schema().empty_table(), *map(_request_rows, _groups(results, GROUP_ROWS))]
@@ -208,22 +218,24 @@ def requests_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
     return frame
 
 
-def requests_parquet(results: Iterable[Result], about: Mapping[str, str], group_rows: int = GROUP_ROWS) -> bytes:
-    """A Parquet file with one row for each finished request of each result, in the order in which they finished.
+def write_requests(
+    file: IO[bytes], results: Iterable[Result], about: Mapping[str, str], group_rows: int = GROUP_ROWS
+) -> None:
+    """Write a Parquet file with a row for each finished request of each result, in the order in which they finished.
 
     `results` come with their samples and are read once; `about` becomes the file's metadata, each key with `headwind.`
     before it. Raises ValueError, TypeError or OverflowError for samples that are not those of client/h2load.py.
     """
+    import pyarrow as pa
     from pyarrow import parquet
 
     about = {"version": str(REQUESTS_VERSION), **about}
     schema = _schema().with_metadata({f"headwind.{key}": value for key, value in about.items()})
-    file = BytesIO()
     # A time of seven digits hardly ever comes twice: splitting its bytes saves more than a dictionary does.
     with parquet.ParquetWriter(file, schema, use_dictionary=list(NAMES), use_byte_stream_split=list(TIMES)) as writer:
         for group in _groups(results, group_rows):
             writer.write_table(_request_rows(group).replace_schema_metadata(schema.metadata))
-    return file.getvalue()
+            pa.default_memory_pool().release_unused()
 
 
 def _schema() -> pa.Schema:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 from scipy.stats import gaussian_kde
 
 from headwind.metric import Better
@@ -105,6 +106,15 @@ def test_labels_are_pushed_apart_no_further_than_needed(given_labels: list[tuple
     free = all(abs(a - b) >= 34 for a, b in itertools.combinations(wishes, 2))
     if free and all(low + s / 2 <= w <= high - s / 2 for w, s in given_labels):
         assert places == pytest.approx(wishes)
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12))
+def test_labels_begin_where_an_isotonic_regression_has_them(wishes: list[float]) -> None:
+    wishes.sort()
+    sizes = [10.0] * len(wishes)
+    begins = isotonic_regression([wish - 10 * place for place, wish in enumerate(wishes)]).x
+    expected = [begin + 10 * place for place, begin in enumerate(begins)]
+    assert spread(wishes, sizes, -1e6, 1e6) == pytest.approx(expected, abs=1e-6)
 
 
 def test_two_labels_in_one_place_move_equally_far() -> None:

@@ -38,11 +38,22 @@ from headwind.report.words import headline, network, network_text
 from headwind.run.codec import State
 from headwind.run.data import latest_of
 from headwind.run.journal import Run
-from headwind.run.tables import trials_csv, trials_table
+from headwind.run.tables import trials_table
 from headwind.settings import Windows
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction
-from tests.fake import PROFILES, STARTED_AT, example_matrix, failed, invalid, ok, recorded, timeout, trials_of
+from tests.fake import (
+    PROFILES,
+    STARTED_AT,
+    example_matrix,
+    failed,
+    invalid,
+    ok,
+    recorded,
+    timeout,
+    trials_csv,
+    trials_of,
+)
 from tests.golden.runs import HOSTILE, RUNS, large
 from tests.pages import parse, section, table, words
 

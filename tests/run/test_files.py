@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -23,8 +23,9 @@ from headwind.errors import HeadwindError, UsageError
 from headwind.model import Outcome, Result
 from headwind.report.certainty import Certainty
 from headwind.report.files import several_path, write_files, write_page
+from headwind.run.disk import draft_of, write_whole
 from headwind.run.journal import JOURNAL, JournalError, Run
-from headwind.run.tables import requests_parquet
+from headwind.run.tables import write_requests
 from tests.fake import PROFILES, example_matrix, lab_error, ok, ok_results, recorded, timeout, trials_of
 from tests.golden.runs import RUNS
 
@@ -58,6 +59,12 @@ def results_with_samples() -> list[Result]:
         ok(h3, 0.3, samples=samples_of("h3"), attempt=1),
         ok(again, 0.3, samples={}),
     ]
+
+
+def packed(results: Iterable[Result], about: Mapping[str, str], **more: int) -> bytes:
+    file = BytesIO()
+    write_requests(file, results, about, **more)
+    return file.getvalue()
 
 
 def table(content: bytes) -> pa.Table:
@@ -127,21 +134,45 @@ def test_the_file_says_which_run_it_is_of(run: Run) -> None:
 
 def test_rows_are_the_same_in_groups_of_any_size() -> None:
     results = [ok(trial, 1.0, samples=samples_of("h2")) for trial in trials_of(example_matrix())]
-    whole = requests_parquet(results, {})
-    parts = requests_parquet(iter(results), {}, group_rows=25)
+    whole = packed(results, {})
+    parts = packed(iter(results), {}, group_rows=25)
     assert parquet.ParquetFile(BytesIO(whole)).num_row_groups == 1
     assert parquet.ParquetFile(BytesIO(parts)).num_row_groups == 15, "45 trials of 10 requests, three in a group"
     assert table(parts).to_pylist() == table(whole).to_pylist()
 
 
+def test_rows_are_written_while_results_are_still_read() -> None:
+    file, sizes = BytesIO(), []
+
+    def each() -> Iterator[Result]:
+        for trial in trials_of(example_matrix()):
+            sizes.append(file.tell())
+            yield ok(trial, 1.0, samples=samples_of("h2"))
+
+    write_requests(file, each(), {}, group_rows=100)
+    assert len(set(sizes)) == 1 + 4, "45 trials of 10 requests: at four times while results come a group is written"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_file_that_is_written_piece_by_piece_is_whole_or_not_there(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    page = write_whole(tmp_path / "page", "old")
+    with pytest.raises(error), draft_of(page) as file:
+        file.write(b"half")
+        assert page.read_text() == "old"
+        raise error
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+    with draft_of(page) as file:
+        file.write(b"new ")
+        file.write(b"content")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["new content"]
+
+
 def test_texts_are_kept_once_whatever_the_number_of_requests() -> None:
     trial = next(trials_of(example_matrix()))
     sizes = [
-        len(
-            requests_parquet(
-                [ok(trial, 1.0, samples={"samples": {name: [value] * count for name, value in row.items()}})], {}
-            )
-        )
+        len(packed([ok(trial, 1.0, samples={"samples": {name: [value] * count for name, value in row.items()}})], {}))
         for row in ({"request_start_s": 0.5, "request_took_s": 0.25, "request_status": 200},)
         for count in (1_000, 100_000)
     ]
@@ -150,7 +181,7 @@ def test_texts_are_kept_once_whatever_the_number_of_requests() -> None:
 
 @pytest.mark.parametrize("results", [[], [lab_error(next(trials_of(example_matrix())))]])
 def test_a_run_without_requests_has_a_file_without_rows(results: list[Result]) -> None:
-    empty = table(requests_parquet(results, {}))
+    empty = table(packed(results, {}))
     assert empty.num_rows == 0
     assert "request_took_s" in empty.column_names
 
@@ -180,7 +211,7 @@ def test_columns_that_are_too_long_and_too_short_by_turns_are_no_samples() -> No
         for trial, count in ((first, 2), (second, 0))
     ]
     with pytest.raises(ValueError, match="different lengths"):
-        requests_parquet(results, {})
+        packed(results, {})
 
 
 def test_results_are_read_one_by_one(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from headwind.run import tables
 from headwind.run.data import RunData
 from headwind.run.frames import RunFrames, open_run
 from headwind.run.journal import JournalError, NoRunFolder
-from tests.fake import example_matrix, ok, recorded, trials_of
+from tests.fake import example_matrix, ok, recorded, trials_csv, trials_of
 from tests.golden.runs import RUNS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -155,7 +155,7 @@ def test_a_run_that_is_not_over_has_the_same_columns(name: str, tmp_path: Path) 
     assert {*tables.TRIALS, "latest", "analysed"} <= set(run.trials)
     assert list(run.checks) == list(tables.CHECKS)
     assert list(run.verdicts) == list(tables.VERDICTS)
-    assert len(pd.read_csv(StringIO(tables.trials_csv(data.trials)))) == len(data.results), "a header at least"
+    assert len(pd.read_csv(StringIO(trials_csv(data.trials)))) == len(data.results), "a header at least"
 
 
 def test_the_guide_describes_every_column(stored: RunFrames) -> None:

@@ -36,7 +36,6 @@ from headwind.run.codec import (
     result_from_json,
     result_to_json,
 )
-from headwind.run.tables import trials_csv
 from headwind.verdicts import judgement
 from headwind.verdicts.findings import find_in
 from headwind.verdicts.judgement import Judge, Judgement
@@ -45,7 +44,18 @@ from headwind.verdicts.stats import paired_bounds
 from headwind.verdicts.two_samples import gain, speeds
 from headwind.verdicts.verdict import Rule, Verdict, compare, completion, ended, interval_of
 from headwind.workloads.h2load import DONE, PROGRESS, REQUEST, TAIL, TOTAL, H2load
-from tests.fake import ARTICLE, ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, found, ok, timeout, trials_of
+from tests.fake import (
+    ARTICLE,
+    ENVIRONMENT,
+    PROFILES,
+    STARTED_AT,
+    example_matrix,
+    found,
+    ok,
+    timeout,
+    trials_csv,
+    trials_of,
+)
 from tests.workloads.album import MISSES, PACE, SIZE, Album
 
 ROOT = Path(__file__).resolve().parent.parent.parent
