@@ -158,10 +158,15 @@ def test_a_file_that_is_written_piece_by_piece_is_whole_or_not_there(
     tmp_path: Path, error: type[BaseException]
 ) -> None:
     page = write_whole(tmp_path / "page", "old")
-    with pytest.raises(error), draft_of(page) as file:
-        file.write(b"half")
-        assert page.read_text() == "old"
-        raise error
+
+    def break_off() -> None:
+        with draft_of(page) as file:
+            file.write(b"half")
+            assert page.read_text() == "old"
+            raise error
+
+    with pytest.raises(error):
+        break_off()
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
     with draft_of(page) as file:
         file.write(b"new ")
