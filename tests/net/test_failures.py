@@ -115,7 +115,7 @@ class LiveLab:
         return Run.open(folder)
 
     def outcomes(self) -> list[Outcome]:
-        """Those of all attempts, once the lab is over; the niced process that drew for a killed one ends a bit later."""
+        """Those of all attempts, once the lab is over; the process that drew for a killed one ends a bit later."""
         deadline_s = time.monotonic() + DEADLINE_S
         with self.run as run:
             while run.is_live and time.monotonic() < deadline_s:
