@@ -46,8 +46,8 @@ lab-experiments: docker $(RUNTIME) ## Measure what articles published, all of ex
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
 
-lab-plan: $(RUNTIME) ## Say what MATRIX would run, and for how long; starts nothing
-	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(ARGS)
+lab-plan: $(RUNTIME) ## Say what MATRIX would run within BUDGET=2h, and for how long; starts nothing
+	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
 lab-report: $(RUNTIME) ## Draw the report of RUN=reports/<run-id> again (without RUN: of the newest run)
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }

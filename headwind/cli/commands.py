@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headwind.cli.options import how_to_compare, how_to_measure
+from headwind.cli.options import how_long, how_to_compare, how_to_measure
 from headwind.format import blocks_text
 
 if TYPE_CHECKING:
@@ -172,8 +172,7 @@ def command_plan(options: argparse.Namespace) -> int:
     from headwind.cli.progress import console
     from headwind.matrix.reader import load_matrix
 
-    matrix = load_matrix(matrix_path(options))
-    print_plan(matrix.in_short() if options.smoke else matrix, Path(options.reports), console())
+    print_plan(with_options(load_matrix(matrix_path(options)), options), Path(options.reports), console())
     return 0
 
 
@@ -265,6 +264,8 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
             )
         if name in ("run", "experiments"):
             how_to_measure(command)
+        if name == "plan":
+            how_long(command)
     commands.choices["run"].add_argument(
         "--resume", metavar="RUN", help="go on with this run folder, by its own matrix"
     )

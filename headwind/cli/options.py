@@ -10,15 +10,20 @@ ENGINES = ("auto", "kernel", "uml")
 _Value = TypeVar("_Value")
 
 
-def how_to_measure(command: argparse.ArgumentParser) -> None:
-    """Options of what measures: `run` and `experiments`."""
-    command.add_argument("--engine", choices=ENGINES, default="auto", help="which netem impairs")
+def how_long(command: argparse.ArgumentParser) -> None:
+    """Options that override the time and the lanes of a matrix: of what measures, and of `plan`."""
     command.add_argument(
         "--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h; with --resume from now on"
     )
     command.add_argument(
         "--lanes", metavar="N", type=lanes, help="testbeds side by side, or `auto` (default: as the matrix says)"
     )
+
+
+def how_to_measure(command: argparse.ArgumentParser) -> None:
+    """Options of what measures: `run` and `experiments`."""
+    command.add_argument("--engine", choices=ENGINES, default="auto", help="which netem impairs")
+    how_long(command)
     command.add_argument(
         "--cluster", metavar="ADDRESS", help="run on the workers of this dask scheduler, such as tcp://lab:8786"
     )

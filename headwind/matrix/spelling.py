@@ -1,4 +1,4 @@
-"""Which of some words a text is most likely a misspelling of: case, order of words, plural, one slip of a finger."""
+"""Which of some words a text most likely stands for: case, order, plural, one slip of a finger, a synonym."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from functools import lru_cache
 LONGEST_WORD = 64  # above it no misspelling is looked for: a comparison costs the product of the lengths
 MOST_COMPARED = 100  # words, letter by letter; slips of one finger are found among any number
 SHORTEST_START = 3  # letters that may stand for the word that begins with them
+SYNONYMS = {  # what others call a key; no round-trip time, which is twice a delay
+    "latency": "delay", "bandwidth": "rate", "throughput": "rate", "speed": "rate",
+    "drop": "loss", "plr": "loss", "corruption": "corrupt", "duplication": "duplicate", "reordering": "reorder",
+    "cc": "congestion", "think": "server_delay", "conn": "connections", "down": "downlink",
+    "up": "uplink", "network": "profiles", "repetition": "repeat", "duration": "budget",
+}  # fmt: skip
 _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a key further right than the one above
 
 
@@ -26,6 +32,8 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
         return ""
     if same := respelt(text, allowed):
         return same
+    if (meant := SYNONYMS.get(form(text), "")) in allowed:
+        return meant
     folded = {word.casefold(): word for word in allowed[:MOST_COMPARED]}
     if close := get_close_matches(text.casefold(), folded, n=1):
         return folded[close[0]]

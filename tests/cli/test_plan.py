@@ -6,8 +6,10 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
+import lab
 from headwind.cli.plan import earlier_results, print_plan
 from headwind.model import Matrix
 from headwind.plan.schedule import plan_blocks
@@ -94,3 +96,10 @@ def test_nothing_is_written(tmp_path: Path) -> None:
 def test_the_plan_says_which_file_it_is_of(tmp_path: Path) -> None:
     path = str(tmp_path / ("a-long-folder-" * 12) / "lte [b].yaml")
     assert plan_of(replace(MATRIX, path=path), tmp_path).splitlines()[0] == f"matrix {path}"
+
+
+def test_the_plan_takes_the_budget_and_the_lanes_that_a_run_would(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert lab.main(["plan", "--budget", "2min", "--lanes", "1", "--reports", str(tmp_path)]) == 0
+    assert "until all is decided or 2 min are over" in " ".join(capsys.readouterr().out.split())

@@ -52,6 +52,8 @@ WORKLOADS = "workloads: {page: {requests: 10, connections: 2}}"
         ("{}", "{downlink: 30%}", 3, "did you mean {loss: 30%}?"),
         ("{}", "{loss: 30%}", 3, "`loss` belongs in `uplink`, `downlink` or `both`: downlink: {loss: 30%}"),
         ("{}", "{downlink: {p: 1%}}", 3, "loss: {gemodel: {p: 1%}}"),
+        ("{}", "{downlink: {latency: 1ms}}", 3, "did you mean `delay`?"),
+        ("{}", "{downlink: {bandwidth: 1mbit}}", 3, "did you mean `rate`?"),
         (PROFILES, f"{PROFILES}\ncongestion: BBR", 4, "to change TCP's alone"),
         (PROFILES, f"{PROFILES}\ncongestion: {{tcp: BBR}}", 4, "did you mean `bbr`?"),
         (PROFILES, f"{PROFILES}\nbudget: 2min", 4, "`budget` belongs in `repeat`: repeat: {budget: 2min}"),
