@@ -56,7 +56,7 @@ def claims_of(known: Sequence[Known], arms: Sequence[Arm], newest: Arm) -> dict[
         if each.is_by_primary and each.verdict.favours:
             winner, loser = sides(each.finding)
             wins.setdefault(winner, {})[loser] = math.inf if each.verdict.is_completion else lead_size(each.finding)
-    return _extreme(wins, arms) or _leads(wins, newest) or _by_others(sure) or _ties(sure, arms)
+    return _extreme(wins, arms) or _leads(wins, newest) or _ties(sure, arms) | _by_others(sure)
 
 
 def _extreme(wins: Mapping[Arm, Mapping[Arm, float]], arms: Sequence[Arm]) -> dict[Claim, float]:
@@ -103,7 +103,7 @@ def _ties(sure: Sequence[Known], arms: Sequence[Arm]) -> dict[Claim, float]:
 
 
 def headline(data: RunData, found: Sequence[Standing]) -> list[str]:
-    """The headline, and after it how much is open: a sentence each."""
+    """The headline by the primary metric, what is sure by others, and how much is open: a sentence each."""
     if not data.judgement.pairs:
         return ["There is one protocol, so nothing to compare."]
     if not data.latest:
@@ -113,13 +113,23 @@ def headline(data: RunData, found: Sequence[Standing]) -> list[str]:
         each.network: claims_of(each.known, data.matrix.arms, data.matrix.newest)
         for each in sorted(found, key=lambda each: places.index(each.condition.id))
     }
-    clauses = _clauses(claims, data)
+    clauses = _clauses(_by(claims, primary=True), data)
+    by_others = _clauses(_by(claims, primary=False), data)
     has_interval = any(known.has_interval for each in found for known in each.known)
     needs = fewest_blocks(data.judgement.rule.confidence, data.judgement.rule.anytime)
     few = "" if has_interval else f": no {data.matrix.place} has the {needs} blocks that a verdict needs"
     by = f" by {first_judged(data.judgement.compared)}"
     sure = _capital(f"{'; '.join(clauses)}.") if clauses else f"Nothing is sure yet{few or by}."
-    return [sure, *(_open(found, data.matrix) if clauses or has_interval else ())]
+    further = [_capital(f"{'; '.join(by_others)}.")] if by_others else []
+    return [sure, *further, *(_open(found, data.matrix) if clauses or has_interval else ())]
+
+
+def _by(claims: Mapping[Network, Leads], *, primary: bool) -> dict[Network, Leads]:
+    """The claims by the primary metric, which the headline is about, or those by others, which follow it."""
+    return {
+        network: {claim: lead for claim, lead in found.items() if bool(claim.metric) is not primary}
+        for network, found in claims.items()
+    }
 
 
 def _capital(sentence: str) -> str:
