@@ -43,7 +43,7 @@ def run_matrix(
         earlier = opened.enter_context(Run.open(resume)) if resume else None
         if earlier and engine == "auto":
             engine = earlier.environment.get("engine", engine)
-        bench = bench_far(matrix, cluster, engine, earlier, out.print, means.patience_s) if cluster else bench_here(
+        bench = bench_far(matrix, cluster, engine, earlier, out.print, means) if cluster else bench_here(
             matrix, reports, engine, earlier, out.print, means
         )  # fmt: skip
         with bench as up:
@@ -88,7 +88,7 @@ def bench_here(
         return means.up(images.tag, matrix.congestion, engine, say, profiles_of(matrix))
 
     first = Lane(up, matrix.timeout_s, engine=engine, settings=matrix.settings)
-    with Lanes(first, lanes_here(matrix.lanes), say) as lanes:
+    with Lanes(first, lanes_here(matrix.lanes), say, clock=means.clock) as lanes:
         check_arms(matrix, first.running)
         check_capacity(matrix, first.facts["ceiling"], earlier_ceilings(reports, first.engine, host_facts()))
         facts = {"engine": first.engine, "images": images.ids, "host": host_facts(), "testbed": first.facts}

@@ -39,6 +39,7 @@ ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
 FRAMES_PER_REQUEST = 4
 NUMBERS = itertools.count(1)  # of testbeds
 BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
+AT_ONCE = Clock(sleep=lambda _: None)  # nobody waits for anything
 BASE_S = {"h1": 0.20, "h2": 0.18, "h3": 0.16}
 
 
@@ -387,8 +388,9 @@ class NoRedrawing(Redrawing):
 
 
 def fake_means(up: Callable[[], AbstractContextManager[Testbed]], **others: Any) -> Means:
-    """What `lab.main` needs to run on fake testbeds, which `up` makes; nothing asks Docker for anything."""
+    """What `lab.main` needs to run on fake testbeds, which `up` makes; nothing asks Docker for anything, or pauses."""
     given: dict[str, Any] = {
+        "clock": AT_ONCE,
         "sweep": lambda *_: 0, "other_labs": dict, "ensure_images": lambda _: IMAGES, "up": lambda *_: up(),
         "redrawing": NoRedrawing, **others,
     }  # fmt: skip

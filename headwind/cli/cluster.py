@@ -33,7 +33,7 @@ class Bench:
 
 @contextmanager
 def bench_far(
-    matrix: Matrix, address: str, engine: str, earlier: Run | None, say: Say, patience_s: float
+    matrix: Matrix, address: str, engine: str, earlier: Run | None, say: Say, means: Means
 ) -> Iterator[Bench]:
     """The lanes of all stations that a scheduler knows, as far as they are alike. Raises HeadwindError without any."""
     from headwind.cluster.admission import admitted
@@ -43,7 +43,7 @@ def bench_far(
     from headwind.trial.lanes import Lanes
 
     with ExitStack() as lanes_up:
-        link = Link(address, patience_s)
+        link = Link(address, means.patience_s)
         hosts, refused = link.hosts(matrix.lanes)
         taken, unlike = admitted(hosts, code_digest(ROOT), earlier.environment if earlier else None)
         up = _opened(lanes_up, link, taken, matrix, engine, refused := {**refused, **unlike})
@@ -56,7 +56,8 @@ def bench_far(
             earlier.check_resumable(matrix, environment["images"], environment["engine"])
         first, *others = up
         say(f"lanes on {', '.join(lane.host for lane, _ in up)}")
-        with Lanes(first[0], first[1].lanes, say, elsewhere=[(lane, host.lanes) for lane, host in others]) as lanes:
+        elsewhere = [(lane, host.lanes) for lane, host in others]
+        with Lanes(first[0], first[1].lanes, say, elsewhere=elsewhere, clock=means.clock) as lanes:
             yield Bench(lanes, environment, "", min(int(host.facts.get("cores") or 1) for _, host in up))
 
 

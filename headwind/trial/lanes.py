@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from headwind.clock import CLOCK, Clock
 from headwind.errors import HeadwindError
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
@@ -81,9 +82,9 @@ class _Notes:
 class _Site:
     """The lanes of one host, of which there may be `most`."""
 
-    def __init__(self, first: AnyLane, most: int, apart_s: float) -> None:
+    def __init__(self, first: AnyLane, most: int, clock: Clock) -> None:
         self.lanes, self.most = [first], most
-        self.company, self.turnstile = Company(), Turnstile(apart_s)
+        self.company, self.turnstile = Company(), Turnstile(APART_S, clock)
         self.running: dict[int, Task] = {}  # by the lane's number
         self.waiting: list[Task] = []  # given, but not begun: for lanes that are not up
         self.lost = False
@@ -125,10 +126,10 @@ class Lanes:
         say: Callable[[str], None] = print,
         *,
         elsewhere: Collection[tuple[AnyLane, int]] = (),
-        apart_s: float = APART_S,
+        clock: Clock = CLOCK,
     ) -> None:
         self._say = say
-        self._sites = [_Site(lane, number, apart_s) for lane, number in ((first, most), *elsewhere)]
+        self._sites = [_Site(lane, number, clock) for lane, number in ((first, most), *elsewhere)]
         self._numbers = count(max(lane.number for lane in self.lanes) + 1)
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._threads: dict[int, threading.Thread] = {}

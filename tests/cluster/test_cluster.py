@@ -1,12 +1,13 @@
-"""A real scheduler and real workers, each a process of its own, with fake testbeds: what is finished is never lost."""
+"""A real scheduler and real workers, each a process of its own, with fake testbeds: what is finished is never lost.
+
+All are forks of one process that has imported the lab; nothing is shared after that.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,8 +19,8 @@ from headwind.errors import HeadwindError
 from headwind.model import Outcome, Result
 from headwind.run.codec import State
 from headwind.run.journal import Run
+from tests.forks import Fork, Forks, forks_of
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 MATRIX = """
 protocols: [h1, h2, h3]
 timeout: 60s
@@ -36,8 +37,16 @@ PATIENT_S, HASTY_S = 60, 10  # of the run, for a host that does not answer
 LAB = """
 import lab, sys
 from headwind.cli.means import Means
-sys.exit(lab.main(sys.argv[2:], Means(patience_s=float(sys.argv[1]))))
+from headwind.cli.redrawing import Redrawing
+from tests.fake_testbed import AT_ONCE, NoRedrawing
+redrawing = Redrawing if "--redrawing" in sys.argv else NoRedrawing
+means = Means(patience_s=float(sys.argv[1]), clock=AT_ONCE, redrawing=redrawing)
+sys.exit(lab.main([argument for argument in sys.argv[2:] if argument != "--redrawing"], means))
 """
+IMPORTED = (
+    "distributed.cli.dask_scheduler", "lab", "headwind.cli.cluster", "headwind.cli.means", "headwind.cluster.link",
+    "headwind.matrix.reader", "headwind.plan.scheduler", "headwind.report", "tests.fake_testbed",
+)  # fmt: skip
 START_S = 60.0  # what a process may take to be there, on a busy machine
 
 pytestmark = pytest.mark.timeout(240)
@@ -47,14 +56,13 @@ pytest.importorskip("distributed", reason="the extra `cluster` is not installed"
 class Cluster:
     """A scheduler, workers and runs, each a process."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.processes = folder, []  # type: Path, list[subprocess.Popen[bytes]]
+    def __init__(self, folder: Path, forks: Forks) -> None:
+        self.folder, self.forks, self.processes = folder, forks, list[Fork]()
         (folder / "matrix.yaml").write_text(MATRIX)
         self.scheduler, self.address = self.start_scheduler("0")
 
-    def start(self, name: str, *command: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{name}.log").open("ab") as log:
-            started = subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=log, stderr=log)
+    def start(self, name: str, *command: str) -> Fork:
+        started = self.forks.start(self.folder / f"{name}.log", *command)
         self.processes.append(started)
         return started
 
@@ -68,7 +76,7 @@ class Cluster:
             assert time.monotonic() < end, f"{name} never said {words!r}: {self.said(name)}"
             time.sleep(0.1)
 
-    def start_scheduler(self, port: str) -> tuple[subprocess.Popen[bytes], str]:
+    def start_scheduler(self, port: str) -> tuple[Fork, str]:
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
         process = self.start(
@@ -81,14 +89,14 @@ class Cluster:
             time.sleep(0.1)
         return process, json.loads(file.read_text())["address"]
 
-    def worker(self, name: str, *options: str) -> subprocess.Popen[bytes]:
+    def worker(self, name: str, *options: str) -> Fork:
         process = self.start(
             name, "tests/cluster/fake_worker.py", self.address, name, f"log={self.folder / 'ran'}", *options
         )
         self.await_words(name, f"{name} serves")
         return process
 
-    def run(self, *arguments: str, patience_s: float = PATIENT_S) -> subprocess.Popen[bytes]:
+    def run(self, *arguments: str, patience_s: float = PATIENT_S) -> Fork:
         return self.start(
             "run", "-c", LAB, str(patience_s), "run", str(self.folder / "matrix.yaml"), "--cluster", self.address,
             "--reports", str(self.folder / "reports"), *arguments,
@@ -96,7 +104,7 @@ class Cluster:
 
     def await_trials(self, count: int) -> None:
         end = time.monotonic() + START_S
-        while not any((self.folder / "reports").glob("*/matrix.json")) or self.finished() < count:
+        while self.ran().total() < count or self.finished() < count:
             assert time.monotonic() < end, self.said("run")
             time.sleep(0.1)
 
@@ -118,12 +126,19 @@ class Cluster:
 
     def ran(self) -> Counter[str]:
         """How many clients ran on each host."""
-        return Counter(line.split()[0] for line in (self.folder / "ran").read_text().splitlines())
+        file = self.folder / "ran"
+        return Counter(line.split()[0] for line in file.read_text().splitlines()) if file.exists() else Counter()
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with forks_of(*IMPORTED) as parent:
+        yield parent
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path)
+def cluster(tmp_path: Path, forks: Forks) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, forks)
     yield made
     for process in reversed(made.processes):
         with_signal(process, signal.SIGCONT)
@@ -131,7 +146,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         process.wait()
 
 
-def with_signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def with_signal(process: Fork, number: signal.Signals) -> None:
     if process.poll() is None:
         os.kill(process.pid, number)
 
@@ -151,7 +166,7 @@ def test_two_workers_run_whole_blocks_of_one_run_and_one_with_other_images_is_re
     cluster.worker("alpha")
     cluster.worker("beta")
     cluster.worker("gamma", "server=sha256:9")
-    assert cluster.run().wait() == 0, cluster.said("run")
+    assert cluster.run("--redrawing").wait() == 0, cluster.said("run")
     results = cluster.results()
     assert [result.outcome for result in results] == [Outcome.OK] * TRIALS
     blocks = hosts_of_blocks(results)
@@ -171,8 +186,8 @@ def test_two_workers_run_whole_blocks_of_one_run_and_one_with_other_images_is_re
 
 
 def test_a_worker_that_is_killed_loses_no_finished_trial_and_its_blocks_run_again_elsewhere(cluster: Cluster) -> None:
-    cluster.worker("alpha", "trial_s=0.3")
-    doomed = cluster.worker("beta", "trial_s=0.3")
+    cluster.worker("alpha", "trial_s=0.5")
+    doomed = cluster.worker("beta", "trial_s=0.5")
     run = cluster.run(patience_s=HASTY_S)
     cluster.await_trials(6)
     doomed.kill()
@@ -190,8 +205,8 @@ def test_a_worker_that_is_killed_loses_no_finished_trial_and_its_blocks_run_agai
 
 
 def test_a_scheduler_that_comes_back_interrupts_nothing(cluster: Cluster) -> None:
-    cluster.worker("alpha", "trial_s=0.3")
-    cluster.worker("beta", "trial_s=0.3")
+    cluster.worker("alpha", "trial_s=0.5")
+    cluster.worker("beta", "trial_s=0.5")
     run = cluster.run()
     cluster.await_trials(4)
     cluster.scheduler.kill()
@@ -204,7 +219,7 @@ def test_a_scheduler_that_comes_back_interrupts_nothing(cluster: Cluster) -> Non
 
 
 def test_a_scheduler_that_stays_away_ends_the_run_and_resume_does_the_rest(cluster: Cluster) -> None:
-    cluster.worker("alpha", "trial_s=0.3")
+    cluster.worker("alpha", "trial_s=0.5")
     run = cluster.run(patience_s=HASTY_S)
     cluster.await_trials(4)
     cluster.scheduler.kill()
@@ -227,7 +242,7 @@ def test_a_scheduler_that_stays_away_ends_the_run_and_resume_does_the_rest(clust
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
 def test_a_laptop_that_is_closed_loses_no_finished_trial(cluster: Cluster, number: signal.Signals) -> None:
     """Stopped for a while, or for good: then the run is gone on with, by another process."""
-    cluster.worker("alpha", "trial_s=0.3")
+    cluster.worker("alpha", "trial_s=0.5")
     run = cluster.run()
     cluster.await_trials(4)
     with_signal(run, number)
@@ -248,7 +263,7 @@ def test_a_laptop_that_is_closed_loses_no_finished_trial(cluster: Cluster, numbe
 
 
 def test_ctrl_c_takes_the_far_testbeds_down_and_a_second_run_can_have_them(cluster: Cluster) -> None:
-    cluster.worker("alpha", "trial_s=0.3")
+    cluster.worker("alpha", "trial_s=0.5")
     run = cluster.run()
     cluster.await_trials(2)
     with_signal(run, signal.SIGINT)

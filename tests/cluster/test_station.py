@@ -28,7 +28,7 @@ from headwind.trial.lanes import Lanes
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
 from tests.fake import ok
-from tests.fake_testbed import Sabotage, World, fake_testbed
+from tests.fake_testbed import AT_ONCE, Sabotage, World, fake_testbed
 
 CONDITION = Condition(Profile("loss", downlink=Link(loss=Loss(0.1))), H2load("small", 1000, 10, 10))
 ORDER = Order("run", 1, "auto", 60.0, UNBOUND, Congestion(), (CONDITION.profile,), ("reno",))
@@ -216,7 +216,7 @@ def run(blocks: int, trials_left: Mapping[str, int]) -> tuple[list[Result], list
         FarLane(wire, name, replace(ORDER, number=number), number=number) for number, name in enumerate(made, start=1)
     )
     try:
-        with Lanes(first, 2, said.append, elsewhere=[(second, 2)]) as lanes:
+        with Lanes(first, 2, said.append, elsewhere=[(second, 2)], clock=AT_ONCE) as lanes:
             list(lanes.run(Scheduler(matrix, lanes=4, cores=8), book))
     finally:
         for each in made.values():

@@ -10,16 +10,18 @@ from dataclasses import dataclass, field
 import pytest
 
 from headwind.arm import H1, H2
+from headwind.clock import Clock
 from headwind.errors import HeadwindError
 from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.proof.processors import MOST_BUSY, MOST_PRESSURE, lacked_processors
 from headwind.testbed import testbed as testbeds
 from headwind.trial.block import Task
+from headwind.trial.company import APART_S
 from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
 from headwind.trial.lanes import Begun, Ended, Lanes
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
-from tests.fake_testbed import Sabotage, World, fake_testbed
+from tests.fake_testbed import AT_ONCE, Sabotage, World, fake_testbed
 
 PATIENCE_S = 30.0  # of a test for what takes milliseconds
 
@@ -98,10 +100,10 @@ class Together:
 
 
 def run(
-    plan: Row, up: Callable[[str], AbstractContextManager[testbeds.Testbed]], most: int
+    plan: Row, up: Callable[[str], AbstractContextManager[testbeds.Testbed]], most: int, clock: Clock = AT_ONCE
 ) -> tuple[Lanes, list[object], list[str]]:
     said: list[str] = []
-    with Lanes(Lane(up, 60.0), most, said.append) as lanes:
+    with Lanes(Lane(up, 60.0), most, said.append, clock=clock) as lanes:
         events: list[object] = list(lanes.run(plan, plan))
         lanes.retire()
     return lanes, events, said
@@ -120,6 +122,13 @@ def test_blocks_run_side_by_side_and_each_result_says_beside_what() -> None:
     assert [type(event) for event in events].count(Begun) == 4
     assert (beds.ups, beds.up_now) == (2, 0)
     assert len(lanes.lives) == 2
+
+
+def test_trials_of_two_lanes_begin_apart_by_the_clock_that_the_lanes_got() -> None:
+    plan, paused_s = Row([block("a"), block("b")]), list[float]()
+    run(plan, Together(2).up, 2, Clock(lambda: 0.0, paused_s.append))
+    assert any(paused_s)
+    assert all(pause_s % APART_S == 0 for pause_s in paused_s)
 
 
 def test_one_lane_runs_them_one_after_the_other() -> None:
@@ -218,7 +227,7 @@ def test_an_interruption_takes_all_lanes_down_and_nothing_is_written_after_it() 
     beds = Together(2)
     beds.barrier.abort()
     plan = Row([block(name, index) for name in "ab" for index in range(200)])
-    with pytest.raises(KeyboardInterrupt), Lanes(Lane(beds.up, 60.0), 2) as lanes:  # noqa: PT012 - the loop raises
+    with pytest.raises(KeyboardInterrupt), Lanes(Lane(beds.up, 60.0), 2, clock=AT_ONCE) as lanes:  # noqa: PT012 - the loop raises
         for number, _ in enumerate(lanes.run(plan, plan)):
             if number == 20:
                 raise KeyboardInterrupt
