@@ -34,7 +34,6 @@ def run_matrix(
     """
     from headwind.cli.cluster import bench_far
     from headwind.cli.progress import console
-    from headwind.run.data import results_of
     from headwind.run.journal import Run
     from headwind.run.shortfall import shortfall
 
@@ -43,23 +42,23 @@ def run_matrix(
         earlier = opened.enter_context(Run.open(resume)) if resume else None
         if earlier and engine == "auto":
             engine = earlier.environment.get("engine", engine)
-        bench = bench_far(matrix, cluster, engine, earlier, out.print, means) if cluster else bench_here(
-            matrix, reports, engine, earlier, out.print, means
+        bench = opened.enter_context(
+            bench_far(matrix, cluster, engine, earlier, out.print, means) if cluster else
+            bench_here(matrix, reports, engine, earlier, out.print, means)
         )  # fmt: skip
-        with bench as up:
-            lanes, run = up.lanes, earlier or opened.enter_context(Run.create(reports, matrix, up.environment))
-            out.print(f"engine {lanes.first.engine}; run {run.folder}")
-            redrawing = means.redrawing(run, partial(out.print, markup=False))
-            with run.claimed():  # until the report is written
-                try:
-                    with run.recording(), redrawing:
-                        run_trials(up, run, matrix, means, redrawing, verbose=verbose)
-                        lanes.retire()
-                finally:  # Ctrl-C and a broken lab too leave a whole report
-                    run.note_environment(testbeds=[*run.environment.get("testbeds", []), *lanes.lives])
-                    commands.finish_report(run, cluster=cluster, **wanted)
-        doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in lanes.doubts]
-        reasons = [each for each in (shortfall(matrix, results_of(run)), *doubts) if each]
+        run = earlier or opened.enter_context(Run.create(reports, matrix, bench.environment))
+        out.print(f"engine {bench.lanes.first.engine}; run {run.folder}")
+        redrawing = means.redrawing(run, partial(out.print, markup=False))
+        with run.claimed():  # until the report is written
+            try:
+                with run.recording(), redrawing:
+                    run_trials(bench, run, matrix, means, redrawing, verbose=verbose)
+                    bench.lanes.retire()
+            finally:  # Ctrl-C and a broken lab too leave a whole report
+                run.note_environment(testbeds=[*run.environment.get("testbeds", []), *bench.lanes.lives])
+                data = commands.finish_report(run, cluster=cluster, **wanted)
+        doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in bench.lanes.doubts]
+        reasons = [each for each in (shortfall(matrix, data.results), *doubts) if each]
         for trouble in filter(None, (*reasons, redrawing.trouble)):
             print(f"lab.py: {trouble}", file=sys.stderr)
         return run.folder, 1 if reasons else 0

@@ -18,6 +18,7 @@ from headwind.format import blocks_text
 if TYPE_CHECKING:
     from headwind.cli.means import Means
     from headwind.model import Matrix
+    from headwind.run.data import RunData
     from headwind.run.journal import Run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -74,27 +75,27 @@ def reports_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def finish_report(run: Run, *, junit: bool = False, full: bool = False, cluster: str | None = None) -> Path:
-    """The last report, the data beside it, the table in the terminal, and how to go on. Returns the page's path."""
+def finish_report(run: Run, *, junit: bool = False, full: bool = False, cluster: str | None = None) -> RunData:
+    """The last report, all other files, the table in the terminal, and how to go on. Returns what was read."""
     from headwind.cli.progress import console
     from headwind.cli.resume import how_to_go_on
     from headwind.report.files import write_files
     from headwind.report.formats.terminal import print_summary
-    from headwind.run.data import RunData
+    from headwind.report.html.page import REPORT
 
-    data = RunData.of(run)
-    report = write_files(run, data, junit=junit)
+    data = write_files(run, junit=junit)
     print_summary(data, console(), full=full)
-    print(f"report: {report}")
+    print(f"report: {run.folder / REPORT}")
     if hint := how_to_go_on(run, data, cluster):
         print(hint)
-    return report
+    return data
 
 
 def command_report(options: argparse.Namespace) -> int:
     """Draw the report of a run again, or one page of several runs."""
     from headwind.errors import UsageError
     from headwind.report.files import write_page
+    from headwind.report.html.page import REPORT
     from headwind.run.journal import Run
 
     output = Path(options.output) if options.output else None
@@ -105,9 +106,9 @@ def command_report(options: argparse.Namespace) -> int:
         if len(runs) > 1:
             report_several(runs, output)
             return 0
-        page = finish_report(runs[0], junit=options.junit, full=options.full)
+        finish_report(runs[0], junit=options.junit, full=options.full)
         if output:
-            print(f"and: {write_page(output, page.read_text(encoding='utf-8'))}")
+            print(f"and: {write_page(output, (runs[0].folder / REPORT).read_text(encoding='utf-8'))}")
     return 0
 
 

@@ -56,7 +56,7 @@ class Seen:
         return cls(
             result,
             {direction: passage_of(direction, profile.link(direction), evidence) for direction in whole},
-            {direction: array("d", trains.probe.delays_s) for direction, trains in evidence.trains.items()},
+            {direction: array("f", trains.probe.delays_s) for direction, trains in evidence.trains.items()},
         )
 
 

@@ -29,26 +29,27 @@ SUMMARY, JUNIT = "summary.md", "junit.xml"
 LONGEST_NAME = 120  # characters of a file that is named after several runs
 
 
-def write_files(run: Run, data: RunData | None = None, *, junit: bool = False) -> Path:
-    """Write all of them, the page last, and return its path. Raises JournalError.
+def write_files(run: Run, *, junit: bool = False) -> RunData:
+    """Write all of them, the page last, and return what was read of the run. Raises JournalError.
 
-    `data` is what the folder holds, where it has been read already. junit.xml is written where `junit` asks for it or
-    an earlier one would be out of date.
+    junit.xml is written if `junit` asks for it or an earlier one would be out of date. The samples pass through memory
+    before the results of the whole run fill it.
     """
-    data = data or RunData.of(run)
+    _write_requests(run)
+    data = RunData.of(run)
     verdicts = data.judgement
     with run.writing(TRIALS) as file:
         write_trials(file, data.trials)
-    _write_requests(run, data)
     run.write(VERDICTS, verdicts_text(data, verdicts))
     run.write(SUMMARY, summary_md(data, verdicts, REPORT))
     if junit or (run.folder / JUNIT).exists():
         run.write(JUNIT, junit_xml(data, verdicts))
-    return write_report(run, data)
+    write_report(run, data)
+    return data
 
 
-def _write_requests(run: Run, data: RunData) -> None:
-    about = {"run": data.id, "state": data.status.state.value, "attempts": str(len(data.results))}
+def _write_requests(run: Run) -> None:
+    about = {"run": run.id, "state": run.status.state.value, "attempts": str(run.count())}
     with run.writing(REQUESTS) as file:
         try:
             write_requests(file, run.each_result(samples=True), about)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headwind.arm import Arm
-from headwind.model import DATA_OUTCOMES, Condition, Matrix, Outcome, Result
+from headwind.model import DATA_OUTCOMES, Check, Condition, Matrix, Outcome, Result
 from headwind.plan.adaptive import block_seconds
 from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
@@ -136,13 +136,15 @@ class Reading:
     def __init__(self, run: Run) -> None:
         self._run, self._judge = run, Judge(run.matrix)
         self._seen: dict[int, Seen] = {}  # by their numbers
+        self._known: dict[Hashable, Any] = {}  # values that many results have alike: one object for all of them
 
     def read(self) -> int:
         """Read on, and return how many attempts were new. Raises as `Run` does."""
         new = {}
         for number, result in self._run.each_numbered(self._seen):
-            new[number] = replace(Seen.of(result), result=without_counters(result))
-            self._judge.tell([result])
+            slim = _shared(without_counters(result), self._known)
+            new[number] = replace(Seen.of(result), result=slim)
+            self._judge.tell([slim])
         self._seen = dict(sorted((self._seen | new).items()))
         return len(new)
 
@@ -167,6 +169,25 @@ def without_counters(result: Result) -> Result:
     states = result.proof.counters.get("configured", {})
     seeds = {direction: state and {"seed": state.get("seed")} for direction, state in states.items()}
     return replace(result, proof=replace(result.proof, counters={"configured": seeds}))
+
+
+def _shared(result: Result, known: dict[Hashable, Any]) -> Result:
+    """The same result; its block and its checks' texts and constants are those of an earlier one if they are equal."""
+    trial, block = result.trial, result.trial.block
+    earlier = known.setdefault((block.condition.id, block.index), block)
+    checks = tuple(
+        replace(check, **{name: known.setdefault(value, value) for name, value in _constants(check)})
+        for check in result.proof.checks
+    )
+    return replace(
+        result,
+        trial=replace(trial, block=earlier) if earlier == block else trial,
+        proof=replace(result.proof, checks=checks),
+    )
+
+
+def _constants(check: Check) -> tuple[tuple[str, Hashable], ...]:
+    return ("requested", check.requested), ("tolerance", check.tolerance), ("note", check.note)
 
 
 def measured_of(matrix: Matrix, results: Iterable[Result]) -> tuple[Matrix, Matrix | None]:

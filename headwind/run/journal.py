@@ -259,6 +259,12 @@ class Run:
                 unpacked = json.loads(zlib.decompress(packed)) if packed else {}
                 yield codec.result_from_json(row, unpacked)
 
+    def count(self) -> int:
+        """The number of attempts that `results` gives."""
+        with _told(self.folder, DAMAGED):
+            query = "SELECT count(*) FROM attempts WHERE complete OR NOT ?"
+            return int(self._connection.execute(query, (self.is_live,)).fetchone()[0])
+
     def each_numbered(self, known: Collection[int] = ()) -> Iterator[tuple[int, Result]]:
         """What `results` gives but the `known` ones, each with its number: attempts are numbered as they begin."""
         with _told(self.folder, DAMAGED):

@@ -18,6 +18,7 @@ from headwind.cli import commands
 from headwind.cli.redrawing import NICENESS, SHARE, Redrawing, keep_drawing
 from headwind.clock import Clock
 from headwind.model import Result
+from headwind.run.data import RunData
 from headwind.run.journal import ResumeRefused, Run
 from headwind.testbed.docker import Say
 from tests.fake import ENVIRONMENT, example_matrix, ok_results
@@ -269,10 +270,11 @@ def test_no_other_lab_gets_the_folder_before_the_last_report_is_written(
 ) -> None:
     refused = []
 
-    def finish_report(run: Run, **_: bool) -> None:
+    def finish_report(run: Run, **_: bool) -> RunData:
         with Run.open(run.folder) as other, pytest.raises(ResumeRefused), other.recording():
             pytest.fail("two may write")
         refused.append(run.status.state.value)
+        return RunData.of(run)
 
     monkeypatch.setattr(commands, "finish_report", finish_report)
     assert run_lab(tmp_path, World()) == 0

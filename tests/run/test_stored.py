@@ -18,6 +18,7 @@ from headwind.proof.evidence import Evidence
 from headwind.proof.proof import prove
 from headwind.report import RunData
 from headwind.report.files import write_files
+from headwind.report.html.page import REPORT
 from headwind.run.codec import matrix_to_json, result_to_json
 from headwind.run.journal import JOURNAL, JournalError, ResumeRefused, Run
 from tests.pages import parse, words
@@ -58,7 +59,8 @@ def test_stored_counters_prove_today_what_they_proved_then(run: Run) -> None:
 
 
 def test_a_stored_run_is_reported(run: Run) -> None:
-    page = words(parse(write_files(run).read_text(encoding="utf-8")))
+    write_files(run)
+    page = words(parse((run.folder / REPORT).read_text(encoding="utf-8")))
     assert "Smoke test" in page
     assert "9 of 9" in page or "9 trials" in page
     assert RunData.of(run).was_seeded

@@ -13,6 +13,7 @@ from headwind.model import Block, Condition, Outcome, Repetition, Trial
 from headwind.plan.forecast import guess_s
 from headwind.plan.schedule import plan_blocks
 from headwind.report.files import write_files
+from headwind.report.html.page import REPORT
 from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.run.frames import open_run
 from headwind.trial.trial import run_trial
@@ -235,7 +236,8 @@ def test_a_whole_run_of_both_is_judged_by_their_metrics_and_drawn(tmp_path: Path
     with fake_testbed(world) as testbed:
         results = [run_trial(testbed, trial, 60.0) for block in plan_blocks(matrix) for trial in block.trials()]
     with recorded(tmp_path, matrix, results) as run:
-        page, frames = write_files(run).read_text(), open_run(run.folder)
+        write_files(run)
+        page, frames = (run.folder / REPORT).read_text(), open_run(run.folder)
     assert {result.outcome for result in results} == {Outcome.OK}
     for told in ("60 objects of 10,000 bytes over 6 new connections of HTTP/1.1 and 1 of HTTP/2 and HTTP/3",
                  "one object of 1,000,000 bytes over a new connection", "The total time of a transfer is"):  # fmt: skip

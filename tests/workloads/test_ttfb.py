@@ -15,6 +15,7 @@ from headwind.metric import Use
 from headwind.model import Block, Condition, Outcome, Repetition, Result, Trial
 from headwind.plan.schedule import plan_blocks
 from headwind.report.files import write_files
+from headwind.report.html.page import REPORT
 from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import TOTAL
@@ -193,7 +194,8 @@ def test_a_whole_run_meets_sessions_in_one_block_and_is_drawn(tmp_path: Path) ->
         results = [run_trial(testbed, trial, 60.0) for block in plan_blocks(matrix) for trial in block.trials()]
     assert {result.outcome for result in results} == {Outcome.OK}
     with recorded(tmp_path, matrix, results) as run:
-        page = write_files(run).read_text()
+        write_files(run)
+        page = (run.folder / REPORT).read_text()
     for told in ("one object of 1,000 bytes over a connection that resumes a session", "session early",
                  "The time to first byte is libcurl"):  # fmt: skip
         assert told in page
