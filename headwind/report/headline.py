@@ -17,8 +17,9 @@ from headwind.model import Matrix
 from headwind.report.certainty import Certainty, Known
 from headwind.report.networks import Network, placed
 from headwind.report.standing import Standing
-from headwind.report.verdicts import first_judged, lead_size, sides, two
+from headwind.report.verdicts import first_judged, range_text, sides, sizes_text, two
 from headwind.run.data import RunData
+from headwind.verdicts.findings import Finding
 from headwind.verdicts.stats import fewest_blocks
 
 MOST_LISTED = 3  # networks by name; of more their number
@@ -45,60 +46,58 @@ class Claim:
     metric: str = ""  # what it is by, if not by the primary metric
 
 
-Leads = Mapping[Claim, float]  # ln of the lead over the nearest rival; infinite where that is about finishing
+Leads = Mapping[Claim, Sequence[Finding]]  # what each claim rests on, in the order of its rivals or of the arms
+Wins = Mapping[Arm, Mapping[Arm, Finding]]  # sure leads, by winner and loser
 
 
-def claims_of(known: Sequence[Known], arms: Sequence[Arm], newest: Arm) -> dict[Claim, float]:
-    """What is sure in one network, with the size of each claim; empty where nothing is."""
-    wins: dict[Arm, dict[Arm, float]] = {}
+def claims_of(known: Sequence[Known], arms: Sequence[Arm], newest: Arm) -> dict[Claim, Sequence[Finding]]:
+    """What is sure in one network, with the findings behind each claim; empty where nothing is."""
     sure = [each for each in known if each.certainty is Certainty.SURE]
-    for each in sure:
-        if each.is_by_primary and each.verdict.favours:
-            winner, loser = sides(each.finding)
-            wins.setdefault(winner, {})[loser] = math.inf if each.verdict.is_completion else lead_size(each.finding)
-    return _extreme(wins, arms) or _leads(wins, newest) or _ties(sure, arms) | _by_others(sure)
+    wins = _wins(each.finding for each in sure if each.is_by_primary)
+    return _leads(wins, arms, newest) or _ties(sure, arms) | _by_others(sure, arms, newest)
 
 
-def _extreme(wins: Mapping[Arm, Mapping[Arm, float]], arms: Sequence[Arm]) -> dict[Claim, float]:
-    """The fastest of all, or else the slowest; of two arms there is neither."""
+def _wins(findings: Iterable[Finding]) -> Wins:
+    wins: dict[Arm, dict[Arm, Finding]] = {}
+    for finding in findings:
+        if finding.verdict.favours:
+            winner, loser = sides(finding)
+            wins.setdefault(winner, {})[loser] = finding
+    return wins
+
+
+def _leads(wins: Wins, arms: Sequence[Arm], newest: Arm, metric: str = "") -> dict[Claim, Sequence[Finding]]:
+    """The fastest of more than two, or else the slowest; or else the leads over and of the newest protocol.
+
+    If there are none of those, the leads of who beats most.
+    """
     for arm in arms if len(arms) > 2 else ():
-        others = [other for other in arms if other != arm]
-        if set(others) == set(wins.get(arm, {})):
-            return {Claim(Kind.FASTEST, arm, ()): min(wins[arm].values())}
+        if all(other in wins.get(arm, {}) for other in arms if other != arm):
+            return {Claim(Kind.FASTEST, arm, (), metric): [wins[arm][other] for other in arms if other != arm]}
     for arm in arms if len(arms) > 2 else ():
-        others = [other for other in arms if other != arm]
-        if all(arm in wins.get(other, {}) for other in others):
-            return {Claim(Kind.SLOWEST, arm, ()): min(wins[other][arm] for other in others)}
-    return {}
+        if all(arm in wins.get(other, {}) for other in arms if other != arm):
+            return {Claim(Kind.SLOWEST, arm, (), metric): [wins[other][arm] for other in arms if other != arm]}
+    first = newest if newest in wins or not wins else max(wins, key=lambda arm: len(wins[arm]))
+    over_newest = {arm: {newest: beaten[newest]} for arm, beaten in wins.items() if newest in beaten}
+    of = over_newest if newest not in wins and over_newest else {first: wins.get(first, {})} | over_newest
+    return {
+        Claim(Kind.BEATS, arm, tuple(beaten), metric): list(beaten.values()) for arm, beaten in of.items() if beaten
+    }
 
 
-def _leads(wins: Mapping[Arm, Mapping[Arm, float]], newest: Arm) -> dict[Claim, float]:
-    """Those over and of the newest protocol; if there are none, those of who beats most."""
-    found = {Claim(Kind.BEATS, newest, tuple(wins[newest])): min(wins[newest].values())} if newest in wins else {}
-    found |= {Claim(Kind.BEATS, arm, (newest,)): beaten[newest] for arm, beaten in wins.items() if newest in beaten}
-    if not found and wins:
-        first = max(wins, key=lambda arm: len(wins[arm]))
-        found = {Claim(Kind.BEATS, first, tuple(wins[first])): min(wins[first].values())}
-    return found
+def _by_others(sure: Iterable[Known], arms: Sequence[Arm], newest: Arm) -> dict[Claim, Sequence[Finding]]:
+    """What is sure by the first other metric that has a lead where the primary one is unclear."""
+    leads = [each.finding for each in sure if not each.is_by_primary and each.finding.verdict.favours]
+    mine = [finding for finding in leads if finding.metric == leads[0].metric]
+    return _leads(_wins(mine), arms, newest, leads[0].metric.label) if mine else {}
 
 
-def _by_others(sure: Iterable[Known]) -> dict[Claim, float]:
-    """The first arm that leads by another metric where the primary one is unclear or a tie; the newest's come first."""
-    leads = [finding for each in sure for finding in (each.finding, *each.differing) if finding.verdict.favours]
-    if not leads:
-        return {}
-    first, metric = sides(leads[0])[0], leads[0].metric
-    mine = [finding for finding in leads if sides(finding)[0] == first and finding.metric == metric]
-    claim = Claim(Kind.BEATS, first, tuple(sides(finding)[1] for finding in mine), metric.label)
-    return {claim: min(map(lead_size, mine))}
-
-
-def _ties(sure: Sequence[Known], arms: Sequence[Arm]) -> dict[Claim, float]:
+def _ties(sure: Sequence[Known], arms: Sequence[Arm]) -> dict[Claim, Sequence[Finding]]:
     ties = [each for each in sure if each.is_tie]
     for each in ties[:1]:
         pair, is_all = each.line.pair, len(ties) == len(arms) * (len(arms) - 1) / 2 > 1
         metric = "" if each.is_by_primary else each.finding.metric.label
-        return {Claim(Kind.TIES, pair.new, () if is_all else (pair.base,), metric): 0.0}
+        return {Claim(Kind.TIES, pair.new, () if is_all else (pair.base,), metric): ()}
     return {}
 
 
@@ -113,21 +112,21 @@ def headline(data: RunData, found: Sequence[Standing]) -> list[str]:
         each.network: claims_of(each.known, data.matrix.arms, data.matrix.newest)
         for each in sorted(found, key=lambda each: places.index(each.condition.id))
     }
-    clauses = _clauses(_by(claims, primary=True), data)
-    by_others = _clauses(_by(claims, primary=False), data)
+    metrics = dict.fromkeys(claim.metric for found in claims.values() for claim in found if claim.metric)
+    clauses, *by_others = (_clauses(_by(claims, metric), data) for metric in ("", *metrics))
     has_interval = any(known.has_interval for each in found for known in each.known)
     needs = fewest_blocks(data.judgement.rule.confidence, data.judgement.rule.anytime)
     few = "" if has_interval else f": no {data.matrix.place} has the {needs} blocks that a verdict needs"
     by = f" by {first_judged(data.judgement.compared)}"
     sure = _capital(f"{'; '.join(clauses)}.") if clauses else f"Nothing is sure yet{few or by}."
-    further = [_capital(f"{'; '.join(by_others)}.")] if by_others else []
+    further = [f"By {metric}, {'; '.join(told)}." for metric, told in zip(metrics, by_others, strict=True)]
     return [sure, *further, *(_open(found, data.matrix) if clauses or has_interval else ())]
 
 
-def _by(claims: Mapping[Network, Leads], *, primary: bool) -> dict[Network, Leads]:
-    """The claims by the primary metric, which the headline is about, or those by others, which follow it."""
+def _by(claims: Mapping[Network, Leads], metric: str) -> dict[Network, Leads]:
+    """The claims by a metric; by the primary one, which has no name here."""
     return {
-        network: {claim: lead for claim, lead in found.items() if bool(claim.metric) is not primary}
+        network: {claim: leads for claim, leads in found.items() if claim.metric == metric}
         for network, found in claims.items()
     }
 
@@ -138,10 +137,10 @@ def _capital(sentence: str) -> str:
 
 def _clauses(claims: Mapping[Network, Leads], data: RunData) -> list[str]:
     """One for each claim, the newest protocol's first, then the most frequent; what is too much is counted."""
-    where: dict[Claim, dict[Network, float]] = {}
+    where: dict[Claim, dict[Network, Sequence[Finding]]] = {}
     for network, found in claims.items():
-        for claim, lead in found.items():
-            where.setdefault(claim, {})[network] = lead
+        for claim, leads in found.items():
+            where.setdefault(claim, {})[network] = leads
     newest = data.matrix.newest
 
     def rank(claim: Claim) -> tuple[bool, bool, int, int]:
@@ -156,39 +155,34 @@ def _clauses(claims: Mapping[Network, Leads], data: RunData) -> list[str]:
     return [*clauses, *([f"more is sure in {counted(len(left), data.matrix.place)}"] if left else [])]
 
 
-def _clause(claim: Claim, leads: Mapping[Network, float], data: RunData) -> str:
-    by = f"by {claim.metric} " if claim.metric else ""
-    name, rivals = arm_name(claim.arm), _rivals(claim.rivals)
+def _clause(claim: Claim, leads: Mapping[Network, Sequence[Finding]], data: RunData) -> str:
+    name, rivals = arm_name(claim.arm), _names(claim.rivals)
+    others = [arm for arm in data.matrix.arms if arm != claim.arm]
     margin = setting("margin_ratio", data.judgement.rule.margin_ratio)
-    every = "both" if len(data.matrix.arms) == 2 else "all"
-    said = {
+    every = "both" if len(others) == 1 else "all"
+    claimed = {
         Kind.FASTEST: f"{name} is fastest",
-        Kind.SLOWEST: f"{name} is slowest",
+        Kind.SLOWEST: f"{_names(others)} beat {name}" if len(others) <= MOST_NAMED else f"{name} is slowest",
         Kind.BEATS: f"{name} beats {rivals}",
         Kind.TIES: f"{f'{name} and {rivals}' if rivals else every} are equal within {margin}",
     }[claim.kind]
-    return f"{by}{said} {_where(leads, data.matrix)}"
+    return f"{claimed} {_where(leads, data.matrix)}"
 
 
-def _rivals(rivals: Sequence[Arm]) -> str:
-    if len(rivals) > MOST_NAMED:
-        return f"{len(rivals)} others"
-    return enumerated(map(arm_name, rivals)) if rivals else ""
+def _names(arms: Sequence[Arm]) -> str:
+    if len(arms) > MOST_NAMED:
+        return f"{len(arms)} others"
+    return enumerated(map(arm_name, arms)) if arms else ""
 
 
-def _where(leads: Mapping[Network, float], matrix: Matrix) -> str:
-    """`under 30 % loss (by 2.10x) and 70 % duplication (by 1.30x)`, or `in 6 of 8 networks (by 1.2x to 2.6x)`."""
-    sizes = {network: f"by {two(math.exp(lead))}x" for network, lead in leads.items() if 0 < lead < math.inf}
-    total, place = len(matrix.conditions), matrix.place
+def _where(leads: Mapping[Network, Sequence[Finding]], matrix: Matrix) -> str:
+    """`under 30 % loss (by 2.10x and 1.80x) and on lte (by 1.30x)`, or `in 6 of 8 networks (by 1.20x to 2.60x)`."""
     if len(leads) <= MOST_LISTED:
-        return placed({network: sizes.get(network, "") for network in leads})
+        return placed({network: sizes_text(found) for network, found in leads.items()})
+    total, place = len(matrix.conditions), matrix.place
     share = f"all {counted(total, place)}" if len(leads) == total else f"{len(leads)} of {counted(total, place)}"
-    known = [math.exp(lead) for lead in leads.values() if 0 < lead < math.inf]
-    return f"in {share}{f' (by {_range(known)})' if known else ''}"
-
-
-def _range(ratios: Sequence[float]) -> str:
-    return " to ".join(dict.fromkeys(f"{two(ratio)}x" for ratio in (min(ratios), max(ratios))))
+    sizes = sizes_text([finding for found in leads.values() for finding in found])
+    return f"in {share}{f' ({sizes})' if sizes else ''}"
 
 
 def _open(found: Sequence[Standing], matrix: Matrix) -> Iterator[str]:
@@ -204,7 +198,7 @@ def _open(found: Sequence[Standing], matrix: Matrix) -> Iterator[str]:
     if len(unclear) <= MOST_LISTED:
         yield f"Unclear: {_in({each.network: _bound(each, most[each.network]) for each in unclear}, matrix)}."
         return
-    told = [f"at most {_range(bounds)} apart in {len(bounds)}"] if bounds else []
+    told = [f"at most {range_text(bounds)} apart in {len(bounds)}"] if bounds else []
     told += [f"no upper limit in {len(most) - len(bounds)}"] if len(bounds) < len(most) else []
     yield f"Unclear {_in(dict.fromkeys(most, ''), matrix)}: {', '.join(told)}."
 

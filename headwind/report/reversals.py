@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import Arm
@@ -14,7 +13,7 @@ from headwind.report.certainty import Certainty, Known
 from headwind.report.networks import Network, placed
 from headwind.report.standing import Standing
 from headwind.report.tracks import track_of
-from headwind.report.verdicts import sides, toward, two
+from headwind.report.verdicts import sides, sizes_text
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Finding
 
@@ -52,7 +51,7 @@ def reversals(data: RunData, found: Sequence[Standing]) -> list[str]:
                 contrast, rival = _contrast(data, standing, known, other)
                 rivals.setdefault(contrast, {})[rival] = other
         for contrast, others in rivals.items():
-            size = "" if contrast.ties_by_other else size_text(others.values())
+            size = "" if contrast.ties_by_other else sizes_text(others.values())
             alike.setdefault((contrast, tuple(others)), {})[standing.network] = size
     told = sorted(alike.items(), key=lambda item: data.matrix.newest not in (item[0][0].arm, *item[0][1]))
     return [_sentence(contrast, rivals, where, data) for (contrast, rivals), where in told[:MOST_SENTENCES]]
@@ -65,17 +64,6 @@ def _contrast(data: RunData, standing: Standing, known: Known, other: Finding) -
     return _Contrast(
         other.metric, known.finding.metric, arm, known.is_tie, ties_by_other, known.certainty is Certainty.SURE, part
     ), rival
-
-
-def size_text(others: Iterable[Finding]) -> str:
-    """`by 1.06x`, `by 1.06x or more` over several, or `by at least 1.32x` if unfinished trials leave only a bound."""
-    ends = [toward(each.comparison.interval, each.verdict.favours) for each in others]
-    known = [lead.estimate for lead in ends if lead.estimate is not None and math.isfinite(lead.estimate)]
-    if len(known) < len(ends):
-        least = min(lead.low for lead in ends)
-        return f"by at least {two(math.exp(least))}x" if least > 0 else ""
-    sizes = list(dict.fromkeys(f"{two(math.exp(lead))}x" for lead in sorted(known)))
-    return f"by {sizes[0]}{' or more' if len(sizes) > 1 else ''}"
 
 
 def _sentence(contrast: _Contrast, rivals: Sequence[Arm], where: Mapping[Network, str], data: RunData) -> str:

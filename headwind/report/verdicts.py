@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, arm_name, counted, duration, measured
+from headwind.format import NOTHING, arm_name, counted, duration, enumerated, measured
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
@@ -18,6 +18,7 @@ from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule, Verdict
 from headwind.verdicts.winner import Top, winner
 
+MOST_SIZES = 2  # leads by size; of more the range
 GLYPHS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "~", Certainty.UNCLEAR: "?"}
 
 
@@ -76,6 +77,32 @@ def ahead_text(finding: Finding) -> str:
         finished = sorted((completion.new_finished, completion.base_finished), reverse=True)
         return f"finished {finished[0]} against {finished[1]} of {completion.n}"
     return ratio_text(toward(finding.comparison.interval, _ahead(finding)))
+
+
+def sizes_text(findings: Iterable[Finding]) -> str:
+    """The leads of `findings`, each once: `by 1.68x and 1.93x`, of more than two `by 1.2x to 2.3x`; empty for none."""
+    leads = list(findings)
+    finishing = ["finishing more"] if any(each.verdict.is_completion for each in leads) else []
+    speeds = [toward(each.comparison.interval, _ahead(each)) for each in leads if not each.verdict.is_completion]
+    known = [_estimate(lead) for lead in speeds]
+    if len(leads) > MOST_SIZES:
+        ratios = [math.exp(lead.low if size is None else size) for lead, size in zip(speeds, known, strict=True)]
+        least = "at least " if None in known else ""
+        sizes = [f"{least}{range_text(ratios)}"] if ratios else []
+    else:
+        sizes = [ahead.partition(" [")[0] for ahead in map(ratio_text, speeds)]
+    return f"by {enumerated(dict.fromkeys((*sizes, *finishing)))}" if leads else ""
+
+
+def _estimate(interval: Interval) -> float | None:
+    estimate = interval.estimate
+    return None if estimate is None or not math.isfinite(estimate) else estimate
+
+
+def range_text(ratios: Iterable[float]) -> str:
+    """`1.2x to 2.3x`."""
+    ends = sorted(ratios)
+    return " to ".join(dict.fromkeys(f"{two(ratio)}x" for ratio in (ends[0], ends[-1])))
 
 
 def stalled_text(finding: Finding) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,9 +17,9 @@ from headwind.report.answer import answer_of, workloads
 from headwind.report.certainty import Certainty, known_of
 from headwind.report.headline import Claim, Kind, claims_of
 from headwind.report.networks import networks_of, placed
-from headwind.report.reversals import reversals, size_text
+from headwind.report.reversals import reversals
 from headwind.report.standing import ordered_pairs, standings
-from headwind.report.verdicts import sides
+from headwind.report.verdicts import sides, sizes_text
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.objects import Objects
@@ -37,7 +37,7 @@ DONE = OTHERS[0]
 
 def claims(
     totals: Mapping[tuple[Arm, Arm], Ends], others: Mapping[tuple[Arm, Arm], Ends] | None = None
-) -> dict[Claim, float]:
+) -> dict[Claim, Sequence[Finding]]:
     """Of comparisons (candidate, baseline), by the total time and by another metric; WIN, LOSS and TIE are sure."""
 
     def told(pair: tuple[Arm, Arm], ends: Ends, metric: Metric) -> Finding:
@@ -91,7 +91,7 @@ BY_OTHER = Claim(Kind.BEATS, H3, (H2,), DONE.label)
 @pytest.mark.parametrize(
     ("total", "other", "found"),
     [
-        (TIE, WIN, [Claim(Kind.TIES, H3, (H2,)), BY_OTHER]),  # a tie in which another metric has a winner
+        (TIE, WIN, [Claim(Kind.TIES, H3, (H2,))]),  # so is a lead in a tie
         (MAYBE, WIN, [BY_OTHER]),
         (MAYBE, TIE, [Claim(Kind.TIES, H3, (H2,), DONE.label)]),
         (WIN, LOSS, [Claim(Kind.BEATS, H3, (H2,))]),  # the primary metric is told; the reversal has its own sentence
@@ -104,9 +104,17 @@ def test_another_metric_is_named_where_the_total_time_has_no_winner(
     assert list(claims({(H3, H2): total}, {(H3, H2): other})) == found
 
 
-def test_the_size_of_a_claim_is_the_lead_over_the_nearest_rival() -> None:
-    (lead,) = claims(dict(zip(THREE, ((1.8, 2.2), WIN, MAYBE), strict=True)) | {(H3, H1): WIN}).values()
-    assert math.exp(lead) == pytest.approx(math.sqrt(1.3 * 1.5))
+def test_another_metric_names_every_lead_that_it_has() -> None:
+    found = claims(dict.fromkeys(THREE, MAYBE), dict(zip(THREE, (LOSS, LOSS, MAYBE), strict=True)))
+    ((claim, leads),) = found.items()
+    assert claim == Claim(Kind.SLOWEST, H3, (), DONE.label)
+    assert [sides(each)[0] for each in leads] == [H1, H2]
+
+
+def test_a_claim_has_the_leads_over_every_rival_in_the_order_of_arms() -> None:
+    ((_, leads),) = claims(dict(zip(THREE, ((1.8, 2.2), WIN, MAYBE), strict=True)) | {(H3, H1): WIN}).items()
+    assert [sides(each) for each in leads] == [(H3, H1), (H3, H2)]
+    assert sizes_text(leads) == "by 1.40x"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +144,7 @@ def test_networks_that_words_do_not_tell_apart_have_their_keys() -> None:
 
 
 def without_ratios(text: str) -> str:
-    return re.sub(r"\d+\.\d\dx( to \d+\.\d\dx)?", "RATIO", text)
+    return re.sub(r"\d+\.\d\dx( (to|and) \d+\.\d\dx)?", "RATIO", text)
 
 
 @pytest.mark.parametrize(
@@ -247,17 +255,35 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_with_its_size() ->
     [
         ([(1.0, 4.0)], "by 2.00x"),
         ([(0.25, 1.0)], "by 2.00x"),
-        ([(1.0, 4.0), (1.21, 1.21)], "by 1.21x or more"),
+        ([(1.0, 4.0), (1.21, 1.21)], "by 2.00x and 1.21x"),
+        ([(1.0, 4.0), (1.21, 1.21), (1.5, 1.5)], "by 1.21x to 2.00x"),
         ([(1.32, math.inf)], "by at least 1.32x"),
-        ([(1.32, math.inf), (1.2, 1.3)], "by at least 1.20x"),
+        ([(1.32, math.inf), (1.2, 1.2)], "by at least 1.32x and 1.20x"),
+        ([(1.32, math.inf), (1.2, 1.2), (2.0, 2.0)], "by at least 1.20x to 2.00x"),
     ],
 )
-def test_a_reversal_has_a_size_also_where_unfinished_trials_leave_a_bound(ends: list[Ends], said: str) -> None:
+def test_leads_have_sizes_also_if_unfinished_trials_leave_a_bound(ends: list[Ends], said: str) -> None:
     sides_of = [Verdict.SLOWER if high <= 1 else Verdict.FASTER for _, high in ends]
-    assert size_text(finding(*each, verdict=verdict) for each, verdict in zip(ends, sides_of, strict=True)) == said
+    assert sizes_text(finding(*each, verdict=verdict) for each, verdict in zip(ends, sides_of, strict=True)) == said
 
 
-def test_a_lead_by_another_metric_in_a_tie_is_in_the_headline_and_has_a_sentence() -> None:
+def test_of_finishing_more_the_size_says_so() -> None:
+    won = finding(*OPEN, verdict=Verdict.COMPLETES_MORE)
+    assert sizes_text([won, finding(1.2, 1.2, verdict=Verdict.FASTER)]) == "by 1.20x and finishing more"
+    assert sizes_text([]) == ""
+
+
+def test_the_slowest_of_three_has_the_leads_of_both_winners() -> None:
+    answer = answer_of(raced({H1: 1.2, H2: 1.0, H3: 1.3}, *PROFILES[:1]))
+    said = re.fullmatch(r"HTTP/3 is fastest with no impairment \(by (.*)x and (.*)x\)\.", answer.headline)
+    assert said
+    assert float(said[1]) == pytest.approx(1.3 / 1.2, rel=0.02)
+    assert float(said[2]) == pytest.approx(1.3, rel=0.02)
+    answer = answer_of(raced({H1: 1.3, H2: 1.0, H3: 1.3}, *PROFILES[:1]))
+    assert without_ratios(answer.headline) == "HTTP/1.1 and HTTP/3 beat HTTP/2 with no impairment (by RATIO)."
+
+
+def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
     even = {
         "total_s": dict.fromkeys(PLAIN, 1.0),
         "request_p50_s": dict.fromkeys(PLAIN, 0.1),
@@ -265,9 +291,7 @@ def test_a_lead_by_another_metric_in_a_tie_is_in_the_headline_and_has_a_sentence
     }
     data = measured_as(**even)
     assert answer_of(data).headline == "All are equal within 5 % under 100 ± 10 ms delay."
-    assert answer_of(data).open[0] == (
-        "By mean completion time HTTP/3 beats HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay (by 1.09x)."
-    )
+    assert answer_of(data).open == ()
     (said,) = said_otherwise(data)
     assert said == (
         "By mean completion time, HTTP/3 beats HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay (by 1.09x), "
