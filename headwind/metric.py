@@ -47,6 +47,7 @@ class Metric:
     better: Better = Better.LESS
     use: Use = Use.KEPT
     unfinished: Unfinished = Unfinished.NOTHING
+    meaning: str = ""  # from when to when, in a few words, for the key of a chart
     note: str = ""  # what a reader has to know where it says otherwise than the primary one: "which ..."
 
     def __post_init__(self) -> None:

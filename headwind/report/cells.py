@@ -7,22 +7,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from headwind.arm import Arm
-from headwind.format import arm_name, counted, measured, setting
+from headwind.format import arm_name, counted, setting
 from headwind.report.certainty import Certainty, Known, certainty_of, most_apart
 from headwind.report.verdicts import (
-    GLYPHS,
+    MARKS,
     ahead_text,
     apart_text,
     interval_text,
     lead_size,
     leader,
     ratio_text,
+    reach_text,
     sides,
     stalled_text,
     toward,
     two,
 )
-from headwind.verdicts.findings import Finding, Key
+from headwind.verdicts.findings import Finding
 from headwind.verdicts.verdict import Rule
 
 NEAR = 1.25  # a difference of at most so much is small enough to name the metric that bounds it
@@ -34,18 +35,20 @@ class Cell:
 
     certainty: Certainty
     winner: Arm | None  # None for a tie, and for what is unclear
-    text: str  # "HTTP/3 2.27x", "tie", "at most 1.19x apart", "3 of 8 blocks"
-    interval: str  # "[1.46, 2.53]"; what is unclear has its ratio with it: "HTTP/3 1.02x [0.92, 1.19]"
+    text: str  # "HTTP/3 2.27x", "tie", "at most 1.19x", "3 of 8 blocks"
+    interval: str  # "[1.46, 2.53]"; of what is unclear who may be how far ahead: "HTTP/2 1.09x to HTTP/3 1.19x"
+    metric: str  # "by mean completion time"; empty for the primary one
     notes: tuple[str, ...]
 
     @property
-    def glyph(self) -> str:
-        """The certainty for those who see no weight and no colour."""
-        return GLYPHS[self.certainty]
+    def mark(self) -> str:
+        """The certainty before the text."""
+        return MARKS[self.certainty]
 
     def __str__(self) -> str:
         """`✓ HTTP/3 2.27x [1.46, 2.53], by mean completion time`."""
-        return ", ".join((" ".join(filter(None, (self.glyph, self.text, self.interval))), *self.notes))
+        first = " ".join(filter(None, (self.mark, self.text, self.interval)))
+        return ", ".join(filter(None, (first, self.metric, *self.notes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,73 +57,68 @@ class Context:
 
     rule: Rule
     floors: Mapping[str, float]  # noise floors by condition id, where they are known
-    more: Mapping[Key, int]  # blocks until a likely verdict is sure, where that can be told
 
 
 def cell_of(known: Known, context: Context) -> Cell:
     """What is known of one comparison."""
     notes = (
-        *_metric(known, context.rule),
-        *_reason(known, context),
+        *_by_primary(known, context.rule),
+        *_reason(known, context.rule),
         *_stalls(known),
         *_noise(known, context),
         *_differing(known),
     )
     text, interval = _unclear(known) if known.certainty is Certainty.UNCLEAR else _claim(known.finding, known.is_tie)
     winner = sides(known.finding)[0] if known.verdict.favours else None
-    return Cell(known.certainty, winner, text, interval, notes)
+    metric = "" if known.is_by_primary else f"by {known.finding.metric.label}"
+    return Cell(known.certainty, winner, text, interval, metric, notes)
 
 
 def _unclear(known: Known) -> tuple[str, str]:
-    interval = known.finding.comparison.interval
     if not known.has_interval:
-        return f"{interval.n} of {counted(known.needs, 'block')}", ""
-    if interval.estimate is None or not math.isfinite(interval.estimate):
-        return apart_text(
-            known.finding
-        ), f"{arm_name(known.line.pair.new)} {interval_text(interval).removeprefix('? ')}"
-    return apart_text(known.finding), f"{arm_name(sides(known.finding)[0])} {ahead_text(known.finding)}"
+        return f"{known.finding.comparison.interval.n} of {counted(known.needs, 'block')}", ""
+    return apart_text(known.finding), reach_text(known.finding)
 
 
 def _claim(finding: Finding, is_tie: bool) -> tuple[str, str]:
-    """The lead, and behind it its interval."""
-    winner = arm_name(sides(finding)[0])
+    """The lead, and behind it its interval, which is all that there is if unfinished trials leave the size open."""
+    winner, interval = arm_name(sides(finding)[0]), finding.comparison.interval
     if finding.verdict.is_completion:
         return f"{winner} finishes more", ahead_text(finding).removeprefix("finished ")
     if is_tie:
-        return "tie", interval_text(finding.comparison.interval)
+        return "tie", interval_text(interval)
+    if not interval.has_estimate:
+        return f"{winner} ahead", interval_text(toward(interval, finding.verdict.favours)).removeprefix("? ")
     lead, bracket, ends = ahead_text(finding).partition(" [")
     return f"{winner} {lead}", f"[{ends}" if bracket else ""
 
 
-def _metric(known: Known, rule: Rule) -> Iterator[str]:
-    """Which metric it is by, if not the primary one, and what that one says; or which metric bounds it better."""
+def _by_primary(known: Known, rule: Rule) -> Iterator[str]:
+    """What the primary metric says if another one speaks; or which other one bounds a difference better."""
     if not known.is_by_primary:
         primary = known.line.primary
-        glyph = GLYPHS[certainty_of(primary, rule)]
-        said = ahead_text(primary) if leader(primary, rule) else apart_text(primary)
-        name = f"{arm_name(sides(primary)[0])} " if leader(primary, rule) else ""
-        yield f"by {known.finding.metric.label}"
-        yield f"by {primary.metric.label} {glyph} {name}{said}"
+        certainty = certainty_of(primary, rule)
+        is_unclear = certainty is Certainty.UNCLEAR
+        lead = apart_text(primary) if is_unclear else " ".join(_claim(primary, not leader(primary, rule)))
+        yield f"{primary.metric.label}: {certainty}, {lead}"
     elif known.certainty is Certainty.UNCLEAR:
         apart = most_apart(known.narrowest.comparison.interval)
         if apart <= NEAR < known.most_apart:
             yield f"at most {two(apart)}x by {known.narrowest.metric.label}"
 
 
-def _reason(known: Known, context: Context) -> Iterator[str]:
+def _reason(known: Known, rule: Rule) -> Iterator[str]:
     """Why something likely is not sure."""
     if known.certainty is not Certainty.LIKELY:
         return
-    finding, more = known.finding, context.more.get(known.finding.key)
-    if not finding.network_held:
+    if not known.finding.network_held:
         yield "not the requested network"
-    elif finding.is_processor_bound:
+    elif known.finding.is_processor_bound:
         yield "the processors were the limit"
     elif known.verdict.is_slight:
-        yield f"may be under {setting('margin_ratio', context.rule.margin_ratio)}"
-    elif more:
-        yield f"about {counted(more, 'more block')}"
+        yield f"may be under {setting('margin_ratio', rule.margin_ratio)}"
+    else:
+        yield "not significant among all"
 
 
 def _stalls(known: Known) -> Iterator[str]:
@@ -133,7 +131,7 @@ def _noise(known: Known, context: Context) -> Iterator[str]:
     floor = context.floors.get(known.line.condition.id, 0.0)
     is_lead = known.is_by_primary and known.verdict.favours and not known.verdict.is_completion
     if is_lead and lead_size(known.finding) < math.log1p(floor):
-        yield f"within noise ({measured('floor_ratio', floor)})"
+        yield f"may be noise (below {two(1 + floor)}x)"
 
 
 def _differing(known: Known) -> Iterator[str]:

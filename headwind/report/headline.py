@@ -16,8 +16,8 @@ from headwind.format import arm_name, counted, enumerated, setting
 from headwind.model import Matrix
 from headwind.report.certainty import Certainty, Known
 from headwind.report.networks import Network, placed
-from headwind.report.standing import Standing
-from headwind.report.verdicts import first_judged, range_text, sides, sizes_text, two
+from headwind.report.standing import Standing, pair_label
+from headwind.report.verdicts import first_judged, sides, sizes_text, two
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.stats import fewest_blocks
@@ -179,48 +179,64 @@ def _where(leads: Mapping[Network, Sequence[Finding]], matrix: Matrix) -> str:
     """`under 30 % loss (by 2.10x and 1.80x) and on lte (by 1.30x)`, or `in 6 of 8 networks (by 1.20x to 2.60x)`."""
     if len(leads) <= MOST_LISTED:
         return placed({network: sizes_text(found) for network, found in leads.items()})
-    total, place = len(matrix.conditions), matrix.place
-    share = f"all {counted(total, place)}" if len(leads) == total else f"{len(leads)} of {counted(total, place)}"
     sizes = sizes_text([finding for found in leads.values() for finding in found])
-    return f"in {share}{f' ({sizes})' if sizes else ''}"
+    return f"{_in(leads, matrix)}{f' ({sizes})' if sizes else ''}"
 
 
 def _open(found: Sequence[Standing], matrix: Matrix) -> Iterator[str]:
-    """In which networks nothing is sure, and how large a difference is still possible there."""
+    """In which networks nothing is sure, and how large a difference is still possible, there and elsewhere."""
     likely = [each for each in found if each.certainty is Certainty.LIKELY]
     if likely:
-        yield f"Likely, not sure: {_in({each.network: _likely(each) for each in likely}, matrix)}."
-    unclear = [each for each in found if each.certainty is Certainty.UNCLEAR]
-    if not unclear:
-        return
-    most = {each.network: max((known.most_apart for known in each.known), default=math.inf) for each in unclear}
-    bounds = [ratio for ratio in most.values() if ratio < math.inf]
-    if len(unclear) <= MOST_LISTED:
-        yield f"Unclear: {_in({each.network: _bound(each, most[each.network]) for each in unclear}, matrix)}."
-        return
-    told = [f"at most {range_text(bounds)} apart in {len(bounds)}"] if bounds else []
-    told += [f"no upper limit in {len(most) - len(bounds)}"] if len(bounds) < len(most) else []
-    yield f"Unclear {_in(dict.fromkeys(most, ''), matrix)}: {', '.join(told)}."
+        notes = {each.network: _likely(each) for each in likely}
+        yield f"Likely, not sure: {placed(notes) if len(notes) <= MOST_LISTED else _in(notes, matrix)}."
+    unclear = {
+        each.network: max((_bound(known) for known in each.known), default=0.0)
+        for each in found
+        if each.certainty is Certainty.UNCLEAR
+    }
+    if unclear:
+        yield f"Unclear: {_limits(unclear, matrix)}."
+    others: dict[str, dict[Network, float]] = {}
+    for each in found:
+        for known in each.known if each.network not in unclear else ():
+            if known.certainty is Certainty.UNCLEAR:
+                others.setdefault(pair_label(matrix, known.line.pair), {})[each.network] = _bound(known)
+    clauses = [f"{pair} {_limits(bounds, matrix)}" for pair, bounds in others.items()]
+    left = [f"{counted(len(clauses) - MOST_CLAUSES, 'other comparison')}"] if len(clauses) > MOST_CLAUSES else []
+    if clauses:
+        yield f"Still unclear: {'; '.join((*clauses[:MOST_CLAUSES], *left))}."
 
 
-def _in(notes: Mapping[Network, str], matrix: Matrix) -> str:
-    if len(notes) <= MOST_LISTED:
-        return placed(notes)
-    rest = "all" if len(notes) == len(matrix.conditions) else f"{len(notes)} of"
-    return f"in {rest} {counted(len(matrix.conditions), matrix.place)}"
+def _bound(known: Known) -> float:
+    """The largest ratio that is possible; 0 if there are too few blocks, infinite if there is no limit."""
+    return known.most_apart if known.has_interval else 0.0
 
 
-def _bound(standing: Standing, ratio: float) -> str:
-    if not any(known.has_interval for known in standing.known):
-        return "too few blocks"
-    return f"at most {two(ratio)}x apart" if ratio < math.inf else "no upper limit"
+def _limits(bounds: Mapping[Network, float], matrix: Matrix) -> str:
+    """`on lte (at most 1.19x)`, or `in 5 of 8 networks (at most 1.19x, no upper limit in 2)`."""
+    words = {0.0: "too few blocks", math.inf: "no upper limit"}
+    if len(bounds) <= MOST_LISTED:
+        return placed({network: words.get(each) or f"at most {two(each)}x" for network, each in bounds.items()})
+    known = [each for each in bounds.values() if each not in words]
+    counts = [(word, list(bounds.values()).count(each)) for each, word in words.items()]
+    notes = [f"at most {two(max(known))}x"] if known else []
+    notes += [f"{word} in {count}" for word, count in counts if count]
+    return f"{_in(bounds, matrix)} ({', '.join(notes)})"
+
+
+def _in(networks: Iterable[Network], matrix: Matrix) -> str:
+    number, total = len(list(networks)), len(matrix.conditions)
+    return f"in {'all' if number == total else f'{number} of'} {counted(total, matrix.place)}"
 
 
 def _likely(standing: Standing) -> str:
     """`HTTP/3 1.11x over HTTP/2`: the first likely lead."""
     for known in standing.known:
         if known.certainty is Certainty.LIKELY:
-            loser = arm_name(sides(known.finding)[1])
-            pair = f"{arm_name(known.line.pair.new)} and {arm_name(known.line.pair.base)} tie"
-            return pair if known.is_tie else f"{standing.cells[known.line.pair].text} over {loser}"
+            first, second = map(arm_name, sides(known.finding))
+            if known.is_tie:
+                return f"{first} and {second} tie"
+            has_size = known.finding.comparison.interval.has_estimate
+            link = "than" if known.verdict.is_completion else "over" if has_size else "of"
+            return f"{standing.cells[known.line.pair].text} {link} {second}"
     return ""

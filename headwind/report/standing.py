@@ -20,7 +20,7 @@ from headwind.report.verdicts import is_own
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import Pair, Rows
 from headwind.verdicts.judgement import Judgement
-from headwind.verdicts.pending import Open, blocks_to_stand
+from headwind.verdicts.pending import Open
 from impair.profile import Link
 
 MOST_COLUMNS = 3  # comparisons with a column each
@@ -89,7 +89,7 @@ def standings(data: RunData) -> list[Standing]:
     known: dict[str, list[Known]] = {}
     for line in sorted(judgement.compared, key=lambda line: places[line.pair]):
         known.setdefault(line.condition.id, []).append(known_of(line, judgement.rule))
-    context = _context(judgement)
+    context = Context(judgement.rule, noise_floors(judgement.checks))
     more = {item.condition.id: _more(item) for item in judgement.open}
     found = [
         _standing(data, each, networks[each.id], known.get(each.id, []), context, more.get(each.id, ""))
@@ -98,12 +98,6 @@ def standings(data: RunData) -> list[Standing]:
     if sweeps_of(data.matrix):
         return sorted(found, key=lambda each: list(Certainty).index(each.certainty))
     return sorted(found, key=_rank)
-
-
-def _context(judgement: Judgement) -> Context:
-    every = [finding for line in judgement.compared for finding in line.findings.values()]
-    more = blocks_to_stand(every) if judgement.rule.anytime else {}
-    return Context(judgement.rule, noise_floors(judgement.checks), more)
 
 
 def _more(item: Open) -> str:

@@ -78,16 +78,19 @@ def noise_floors(checks: Iterable[SelfCheckFinding]) -> dict[str, float]:
 
 
 def _noise(data: RunData) -> str:
-    """`leads below 1.09x are within noise under 100 ms delay`: what self-checks mean for the figures."""
+    """`leads may be noise under 100 ms delay (below 1.09x)`: what self-checks found, network by network."""
     if not data.judgement.checks:
         return "no self-check ran, so the noise is unknown"
     floors, networks = noise_floors(data.judgement.checks), networks_of(data.matrix)
     margin = data.judgement.rule.margin_ratio
-    noisy = {networks[name]: floor for name, floor in floors.items() if floor > margin}
-    if noisy:
-        return f"leads below {1 + max(noisy.values()):.2f}x are within noise {placed(list(noisy))}"
-    quiet = f"noise is below {setting('margin_ratio', margin)} where it was checked" if floors else ""
-    return quiet or "self-checks have too few blocks to tell the noise"
+    noisy = {networks[name]: f"below {1 + floor:.2f}x" for name, floor in floors.items() if floor > margin}
+    if not floors:
+        return "self-checks have too few blocks to measure the noise"
+    if not noisy:
+        return f"noise is below {setting('margin_ratio', margin)} where it was checked"
+    unchecked = len(networks) - len(floors)
+    rest = f"; {counted(unchecked, data.matrix.place)} had no such check" if unchecked else ""
+    return f"leads may be noise {placed(noisy)}{rest}"
 
 
 def _network_checks(data: RunData) -> Iterator[Trust]:

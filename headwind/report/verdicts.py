@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -19,7 +19,7 @@ from headwind.verdicts.verdict import Rule, Verdict
 from headwind.verdicts.winner import Top, winner
 
 MOST_SIZES = 2  # leads by size; of more the range
-GLYPHS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "~", Certainty.UNCLEAR: "?"}
+MARKS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "likely:", Certainty.UNCLEAR: "unclear:"}
 
 
 def _ahead(finding: Finding) -> int:
@@ -84,19 +84,13 @@ def sizes_text(findings: Iterable[Finding]) -> str:
     leads = list(findings)
     finishing = ["finishing more"] if any(each.verdict.is_completion for each in leads) else []
     speeds = [toward(each.comparison.interval, _ahead(each)) for each in leads if not each.verdict.is_completion]
-    known = [_estimate(lead) for lead in speeds]
     if len(leads) > MOST_SIZES:
-        ratios = [math.exp(lead.low if size is None else size) for lead, size in zip(speeds, known, strict=True)]
-        least = "at least " if None in known else ""
+        ratios = [(lead.ratios[0] if lead.has_estimate else lead.ratios[1]) or 1.0 for lead in speeds]
+        least = "" if all(lead.has_estimate for lead in speeds) else "at least "
         sizes = [f"{least}{range_text(ratios)}"] if ratios else []
     else:
         sizes = [ahead.partition(" [")[0] for ahead in map(ratio_text, speeds)]
     return f"by {enumerated(dict.fromkeys((*sizes, *finishing)))}" if leads else ""
-
-
-def _estimate(interval: Interval) -> float | None:
-    estimate = interval.estimate
-    return None if estimate is None or not math.isfinite(estimate) else estimate
 
 
 def range_text(ratios: Iterable[float]) -> str:
@@ -127,7 +121,7 @@ def ahead(interval: Interval) -> Interval:
 
 def ratio_text(interval: Interval) -> str:
     """`1.23x [1.10, 1.34]`; without an estimate, what unfinished trials leave of it."""
-    if interval.estimate is not None and math.isfinite(interval.estimate):
+    if interval.has_estimate:
         return interval_text(interval)
     if interval.low > 0:
         return f"at least {two(interval.ratios[1])}x"
@@ -153,24 +147,39 @@ def two(ratio: float) -> str:
 def finding_text(finding: Finding, rule: Rule) -> str:
     """How sure, who is ahead and how far: `sure: h3 1.23x [1.18, 1.29]`, `unclear: 3 of 8 blocks`.
 
-    What is unclear says how large a difference is possible: `unclear: h3 1.02x [0.92, 1.19], at most 1.19x apart`.
+    What is unclear says how large a difference is possible: `unclear: at most 1.19x, h2 1.09x to h3 1.19x`.
     """
     certainty = certainty_of(finding, rule)
     n, needs = finding.comparison.interval.n, fewest_blocks(rule.confidence, rule.anytime)
     if certainty is Certainty.UNCLEAR and n < needs:
         return f"{certainty}: {n} of {counted(needs, 'block')}"
-    is_tie = verdict_of(finding, rule) is Verdict.TIE
-    estimate = finding.comparison.interval.estimate
-    has_estimate = estimate is not None and math.isfinite(estimate)
-    who = "tie " if is_tie else f"{sides(finding)[0].name} " if leader(finding, rule) or has_estimate else ""
-    apart = f", {apart_text(finding)}" if certainty is Certainty.UNCLEAR else ""
-    return f"{certainty}: {who}{lead_text(finding)}{apart}"
+    if certainty is Certainty.UNCLEAR:
+        known = (apart_text(finding), reach_text(finding, lambda arm: arm.name), stalled_text(finding))
+        return f"{certainty}: {', '.join(filter(None, known))}"
+    who = "tie" if verdict_of(finding, rule) is Verdict.TIE else sides(finding)[0].name
+    return f"{certainty}: {who} {lead_text(finding)}"
 
 
 def apart_text(finding: Finding) -> str:
-    """`at most 1.19x apart`: the largest difference that the interval leaves open."""
+    """`at most 1.19x`: the largest difference that the interval leaves open."""
     most = most_apart(finding.comparison.interval)
-    return f"at most {two(most)}x apart" if math.isfinite(most) else "no upper limit"
+    return f"at most {two(most)}x" if math.isfinite(most) else "no upper limit"
+
+
+def reach_text(finding: Finding, name: Callable[[Arm], str] = arm_name) -> str:
+    """An interval, each end as the lead of one side: `HTTP/1.1 1.70x to HTTP/3 1.39x`; empty if it has no ends."""
+    interval, pair = finding.comparison.interval, finding.pair
+    if not (math.isfinite(interval.low) or math.isfinite(interval.high)):
+        return ""
+    if interval.low > 0 or interval.high < 0:
+        lead = toward(interval, _ahead(finding))
+        return f"{name(sides(finding)[0])} {times(lead.low)} to {times(lead.high)}"
+    return f"{name(pair.base)} {times(-interval.low)} to {name(pair.new)} {times(interval.high)}"
+
+
+def times(log_ratio: float) -> str:
+    """`1.23x`, of a ratio's logarithm."""
+    return f"{two(math.exp(log_ratio))}x" if math.isfinite(log_ratio) else "\N{INFINITY}"
 
 
 def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
@@ -184,12 +193,11 @@ def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
 
 
 def short_text(finding: Finding, rule: Rule) -> str:
-    """As `finding_text`, for a cell of a grid: `h3 1.23x`, `~ h3 1.03x`, `tie`, `? at most 1.19x`."""
+    """As `finding_text`, for a cell of a grid: `h3 1.23x`, `likely: h3 1.03x`, `tie`, `unclear: at most 1.19x`."""
     certainty = certainty_of(finding, rule)
-    glyph = "" if certainty is Certainty.SURE else f"{GLYPHS[certainty]} "
+    glyph = "" if certainty is Certainty.SURE else f"{certainty}: "
     if certainty is Certainty.UNCLEAR:
-        most = most_apart(finding.comparison.interval)
-        return f"{glyph}at most {two(most)}x" if math.isfinite(most) else GLYPHS[certainty]
+        return f"{glyph}{apart_text(finding)}"
     if verdict_of(finding, rule) is Verdict.TIE:
         return f"{glyph}tie"
     lead = ahead_text(finding).partition(" [")[0]

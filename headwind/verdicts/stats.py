@@ -39,6 +39,11 @@ class Interval:
     n: int  # blocks
 
     @property
+    def has_estimate(self) -> bool:
+        """Whether there is one, and finite."""
+        return self.estimate is not None and math.isfinite(self.estimate)
+
+    @property
     def ratios(self) -> tuple[float | None, float, float]:
         """Estimate, low and high as ratios of times: 1.23, 1.18, 1.29 means 1.23 times as fast."""
         high = math.inf if self.high == math.inf else math.exp(self.high)

@@ -30,12 +30,15 @@ MOST_REQUESTS = 1_000_000  # h2load keeps a raw sample of each
 MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
 MOST_THREADS = 64
 
-TOTAL = Metric("total_s", "total time", "total time", "s", use=Use.JUDGED, unfinished=Unfinished.ABOVE_TIMEOUT)
+TOTAL = Metric("total_s", "total time", "total time", "s", use=Use.JUDGED, unfinished=Unfinished.ABOVE_TIMEOUT,
+               meaning="until all requests are done, so that of the slowest connection")  # fmt: skip
 DONE = Metric(
-    "mean_done_s", "mean completion time", "mean completion", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED
-)
+    "mean_done_s", "mean completion time", "mean completion", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
+    meaning="from the start until a request is done, the mean of all",
+)  # fmt: skip
 REQUEST = Metric(
     "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
+    meaning="from when a request is sent until it is done, the median of all",
     note="which counts only from when each was sent",
 )  # fmt: skip
 TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)

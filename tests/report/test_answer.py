@@ -19,8 +19,8 @@ from headwind.model import Condition, SelfCheck
 from headwind.observed import Kind, Observed
 from headwind.report import RunData, render
 from headwind.report.answer import answer_of, workloads
-from headwind.report.cells import Cell
-from headwind.report.certainty import Certainty
+from headwind.report.cells import Cell, Context, cell_of
+from headwind.report.certainty import Certainty, known_of
 from headwind.report.formats.terminal import print_summary
 from headwind.report.html import charts
 from headwind.report.html.charts import DotSeries
@@ -32,6 +32,7 @@ from headwind.report.verdicts import lead_text, toward, two
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import H2load
+from tests.comparisons import OPEN, OTHERS, RULE, finding, line
 from tests.drawn import Drawn
 from tests.fake import PROFILES, example_matrix, invalid, ok, timeout, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
@@ -162,8 +163,10 @@ def test_every_comparison_has_a_number_whatever_its_certainty(name: str) -> None
             assert cell.certainty is known.certainty
             assert re.search(r"\d", cell.text + cell.interval)
             if known.certainty is Certainty.UNCLEAR and known.has_interval and known.most_apart < math.inf:
-                assert cell.text == f"at most {two(known.most_apart)}x apart"
-                assert re.search(r"x \[[\d.]+, [\d.]+\]", cell.interval)
+                assert cell.text == f"at most {two(known.most_apart)}x"
+                ends = re.fullmatch(r"HTTP/\S+.* ([\d.]+)x to HTTP/\S+.* ([\d.]+)x", cell.interval)
+                assert ends
+                assert two(known.most_apart) in ends.groups(), "the bound needs no inversion to be found"
 
 
 def test_a_ratio_is_that_of_the_winner() -> None:
@@ -182,7 +185,7 @@ def test_a_likely_lead_says_what_keeps_it_from_being_sure() -> None:
 
 def test_below_the_fewest_blocks_there_is_a_count_and_no_ratio() -> None:
     for standing in standings(data_of("small")):
-        assert {str(cell) for cell in standing.cells.values()} == {"? 3 of 6 blocks"}
+        assert {str(cell) for cell in standing.cells.values()} == {"unclear: 3 of 6 blocks"}
         assert standing.certainty is Certainty.UNCLEAR
     page = words(section(parse(render(data_of("small"), 0.0)), "answer"))
     assert "\N{INFINITY}" not in page
@@ -220,8 +223,52 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
     data = Golden(matrix, tuple(results)).data("x")
     (floor,) = noise_floors(data.judgement.checks).values()
     assert floor > 0.09
-    assert any(note.startswith("within noise (") for note in cells(the_only(data))["h3 against h2"].notes)
-    assert f"Leads below {1 + floor:.2f}x are within noise with no impairment." in trust_line(data)
+    assert any(
+        note == f"may be noise (below {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
+    )
+    assert f"Leads may be noise with no impairment (below {1 + floor:.2f}x)." in trust_line(data)
+
+
+def test_each_network_has_its_own_noise() -> None:
+    again = SelfCheck(H2, again=("clean", "delay"))
+    matrix = example_matrix(*PROFILES[:3], repeat=12, arms=(H2, H3), selfcheck=again)
+    spread = {"clean": 10, "delay": 20}
+    results = [took(trial, shaken(trial) ** (spread[trial.profile.name] if trial.arm.is_twin else 0.3))
+               for trial in trials_of(matrix)]  # fmt: skip
+    data = Golden(matrix, tuple(results)).data("x")
+    clean, delay = (f"below {1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
+    assert clean != delay
+    assert (
+        f"Leads may be noise with no impairment ({clean}) and under 100 ± 10 ms delay ({delay}); "
+        "1 network had no such check."
+    ) in trust_line(data)
+
+
+def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
+    known = known_of(line(finding(0.8, 1.4), finding(1.2, 1.5, survives=True, metric=OTHERS[0])), RULE)
+    cell = cell_of(known, Context(RULE, {}))
+    assert (cell.metric, cell.notes) == ("by mean completion time", ("total time: unclear, at most 1.40x",))
+    assert str(cell) == (
+        "\N{CHECK MARK} HTTP/3 1.34x [1.20, 1.50], by mean completion time, total time: unclear, at most 1.40x"
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.61, 1.39, "unclear: at most 1.64x HTTP/2 1.64x to HTTP/3 1.39x"),
+        (0.8, math.inf, "unclear: no upper limit HTTP/2 1.25x to HTTP/3 \N{INFINITY}"),
+        (*OPEN, "unclear: no upper limit"),
+    ],
+)
+def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, said: str) -> None:
+    assert str(cell_of(known_of(line(finding(low, high)), RULE), Context(RULE, {}))) == said
+
+
+@pytest.mark.parametrize(("survives", "said"), [(True, "\N{CHECK MARK}"), (False, "likely:")])
+def test_a_lead_without_an_estimate_has_an_interval_and_no_ratio(*, survives: bool, said: str) -> None:
+    cell = str(cell_of(known_of(line(finding(1.98, math.inf, survives=survives)), RULE), Context(RULE, {})))
+    assert cell.startswith(f"{said} HTTP/3 ahead [1.98, \N{INFINITY}]")
 
 
 def test_what_to_trust_is_told_by_what_it_means() -> None:
@@ -301,7 +348,7 @@ def test_the_page_has_every_cell_and_groups_networks_by_certainty(name: str) -> 
         (row,) = [row for row in rows if row.startswith(f"{standing.network} {standing.condition.profile.name}")
                   or (standing.network.is_key and row.startswith(f"{standing.network} "))]  # fmt: skip
         for cell in standing.cells.values():
-            assert all(" ".join(part.split()) in row for part in (cell.text, cell.interval, *cell.notes))
+            assert all(" ".join(part.split()) in row for part in (cell.text, cell.interval, cell.metric, *cell.notes))
     groups = [row.split()[0].lower() for row in rows if row.split()[0] in ("Sure", "Likely", "Unclear")]
     assert groups == [word.value for word in Certainty if any(each.certainty is word for each in standings(data))]
 

@@ -19,7 +19,7 @@ from headwind.report.headline import Claim, Kind, claims_of
 from headwind.report.networks import networks_of, placed
 from headwind.report.reversals import reversals
 from headwind.report.standing import ordered_pairs, standings
-from headwind.report.verdicts import sides, sizes_text
+from headwind.report.verdicts import sides, sizes_text, two
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.objects import Objects
@@ -164,11 +164,24 @@ def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
     answer = answer_of(over_eight({H3: {2: 2.0}}))
     assert without_ratios(answer.headline) == "HTTP/3 is fastest under 30 % loss (by RATIO)."
     said = " ".join(answer.open)
-    bounds = [float(ratio) for ratio in re.findall(r"([\d.]+)x apart", said)]
+    bounds = [float(ratio) for ratio in re.findall(r"at most ([\d.]+)x", said)]
     most = [max(known.most_apart for known in each.known) for each in answer.standings
             if each.certainty is Certainty.UNCLEAR]  # fmt: skip
     assert bounds
     assert max(bounds) == pytest.approx(max(ratio for ratio in most if ratio < math.inf), rel=0.05)
+
+
+def test_open_comparisons_of_networks_with_a_verdict_are_named() -> None:
+    matrix = example_matrix(*PROFILES[2:4], repeat=12)
+    results = [took(trial, shaken(trial) ** 30 / (30 if trial.arm is H3 else 1)) for trial in trials_of(matrix)]
+    data = Golden(matrix, tuple(results)).data("x")
+    bounds = [two(standing.known[-1].most_apart) for standing in standings(data)]
+    assert without_ratios(answer_of(data).headline).startswith("HTTP/3 is fastest under 30 % loss")
+    (still,) = answer_of(data).open
+    assert still == (
+        f"Still unclear: HTTP/2 against HTTP/1.1 under 30 % loss + 20 % corruption (at most {bounds[0]}x) "
+        f"and 30 % loss (at most {bounds[1]}x)."
+    )
 
 
 def test_many_networks_are_counted() -> None:

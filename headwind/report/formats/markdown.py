@@ -14,7 +14,6 @@ from headwind.metric import Metric
 from headwind.report import verdicts as describe
 from headwind.report import words
 from headwind.report.answer import answer_of
-from headwind.report.certainty import Certainty
 from headwind.report.standing import Standing, ordered_pairs
 from headwind.report.summary import notices
 from headwind.report.verdicts import finding_text
@@ -129,9 +128,8 @@ def row(*cells: str) -> str:
 
 def _legend(rule: Rule) -> str:
     margin, confidence = setting("margin_ratio", rule.margin_ratio), setting("confidence_ratio", rule.confidence)
-    glyphs = ", ".join(f"{text(describe.GLYPHS[word])} {word}" for word in Certainty)
     return (
-        f"{glyphs}. Sure: beyond {margin}, or a tie within it, and significant among all comparisons. Likely: not "
+        f"\N{CHECK MARK} sure: beyond {margin}, or a tie within it, and significant among all comparisons. Likely: not "
         "significant among all, or perhaps within the margin. The ratio is of the protocol that is named, the median "
         f"over blocks of the ratio within a block, with its {confidence} interval."
     )

@@ -112,8 +112,8 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
 def _cell(cell: Cell) -> Text:
     from rich.text import Text
 
-    text = Text(clean(f"{cell.glyph} {cell.text}"), style=STYLES[cell.certainty])
-    for line in filter(None, (cell.interval, *cell.notes)):
+    text = Text(clean(f"{cell.mark} {cell.text}"), style=STYLES[cell.certainty])
+    for line in filter(None, (cell.interval, cell.metric, *cell.notes)):
         text.append(clean(f"\n  {line}"), style="not bold")
     return text
 

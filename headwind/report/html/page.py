@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from headwind.run.journal import Run
 
 REPORT = "report.html"
-GROUPS = {  # of networks: what stands behind the word
-    Certainty.SURE: "at least one difference beyond the margin, or a tie within it",
-    Certainty.LIKELY: "seen, but not significant among all comparisons, or perhaps within the margin",
-    Certainty.UNCLEAR: "no verdict: the cells say how large a difference is still possible",
+GROUPS = {  # of networks: what stands behind the word, with the margin
+    Certainty.SURE: "at least one lead of more than {0}, or a tie within {0}",
+    Certainty.LIKELY: "seen, but not significant among all comparisons, or perhaps less than {0}",
+    Certainty.UNCLEAR: "no verdict",
 }
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
 MANY_CONDITIONS = 12  # from there on the comparisons can be filtered
@@ -113,6 +113,7 @@ def _answer(data: RunData) -> dict[str, Any]:
     """What the first screen says and shows."""
     answer = answer_of(data)
     pairs, rest = columns_of(data.matrix, data.judgement)
+    margin = units.setting("margin_ratio", data.judgement.rule.margin_ratio)
     return {
         "answer": answer,
         "trust": trust(data),
@@ -121,7 +122,8 @@ def _answer(data: RunData) -> dict[str, Any]:
         "rest": rest,
         "labels": {pair: pair_label(data.matrix, pair) for pair in (*pairs, *rest)},
         "is_stacked": len(pairs) > MOST_COLUMNS or bool(rest),
-        "group_notes": GROUPS,
+        "group_notes": {word: note.format(margin) for word, note in GROUPS.items()},
+        "meanings": _meanings(data),
         "how_far": "" if data.status.state is State.FINISHED else words.how_far(data),
         "details": {each.condition.id: _detail(each) for each in answer.standings},
         "is_synthetic": not any(item.profile.link(side).rate for item in data.matrix.conditions for side in Direction),
@@ -131,6 +133,12 @@ def _answer(data: RunData) -> dict[str, Any]:
         "place": data.matrix.place,
         "names": {item.id: data.matrix.name_of(item) for item in data.matrix.conditions},
     }
+
+
+def _meanings(data: RunData) -> str:
+    """What judged metrics are, for the key: `total time is ...; mean completion time is ...`."""
+    judged = dict.fromkeys(metric for line in data.judgement.compared for metric in line.findings)
+    return "; ".join(f"{metric.label}: {metric.meaning}" for metric in judged if metric.meaning)
 
 
 def _detail(standing: Standing) -> str:
