@@ -147,15 +147,17 @@ def two(ratio: float) -> str:
 def finding_text(finding: Finding, rule: Rule) -> str:
     """How sure, who is ahead and how far: `sure: h3 1.23x [1.18, 1.29]`, `unclear: 3 of 8 blocks`.
 
-    What is unclear says how large a difference is possible: `unclear: at most 1.19x, h2 1.09x to h3 1.19x`.
+    What is unclear says how large a difference is possible: `unclear: h3 1.02x, h2 1.09x to h3 1.19x`.
     """
     certainty = certainty_of(finding, rule)
     n, needs = finding.comparison.interval.n, fewest_blocks(rule.confidence, rule.anytime)
     if certainty is Certainty.UNCLEAR and n < needs:
         return f"{certainty}: {n} of {counted(needs, 'block')}"
     if certainty is Certainty.UNCLEAR:
-        known = (apart_text(finding), reach_text(finding, lambda arm: arm.name), stalled_text(finding))
-        return f"{certainty}: {', '.join(filter(None, known))}"
+        ratio = ahead_text(finding).partition(" [")[0]
+        seen = f"{sides(finding)[0].name} {ratio}" if finding.comparison.interval.has_estimate else ""
+        reach = reach_text(finding, lambda arm: arm.name) or apart_text(finding)
+        return f"{certainty}: {', '.join(filter(None, (seen, reach, stalled_text(finding))))}"
     who = "tie" if verdict_of(finding, rule) is Verdict.TIE else sides(finding)[0].name
     return f"{certainty}: {who} {lead_text(finding)}"
 

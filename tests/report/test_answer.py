@@ -28,7 +28,7 @@ from headwind.report.html.panels import panels
 from headwind.report.standing import Standing, is_reference, standings
 from headwind.report.summary import notices
 from headwind.report.trust import noise_floors, trust, trust_line
-from headwind.report.verdicts import lead_text, toward, two
+from headwind.report.verdicts import finding_text, lead_text, toward, two
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import H2load
@@ -263,6 +263,12 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
 )
 def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, said: str) -> None:
     assert str(cell_of(known_of(line(finding(low, high)), RULE), Context(RULE, {}))) == said
+
+
+def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
+    assert finding_text(finding(0.61, 1.39), RULE) == "unclear: h2 1.09x, h2 1.64x to h3 1.39x"
+    assert finding_text(finding(0.8, math.inf), RULE) == "unclear: h2 1.25x to h3 \N{INFINITY}"
+    assert finding_text(finding(*OPEN), RULE) == "unclear: no upper limit"
 
 
 @pytest.mark.parametrize(("survives", "said"), [(True, "\N{CHECK MARK}"), (False, "likely:")])
