@@ -15,7 +15,7 @@ from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, setting
 from headwind.model import Matrix
 from headwind.report.certainty import Certainty, Known
-from headwind.report.networks import Network, placed
+from headwind.report.networks import Network, placed, share_of
 from headwind.report.standing import Standing, pair_label
 from headwind.report.verdicts import first_judged, sides, sizes_text, two
 from headwind.run.data import RunData
@@ -180,7 +180,7 @@ def _where(leads: Mapping[Network, Sequence[Finding]], matrix: Matrix) -> str:
     if len(leads) <= MOST_LISTED:
         return placed({network: sizes_text(found) for network, found in leads.items()})
     sizes = sizes_text([finding for found in leads.values() for finding in found])
-    return f"{_in(leads, matrix)}{f' ({sizes})' if sizes else ''}"
+    return f"{share_of(leads, matrix)}{f' ({sizes})' if sizes else ''}"
 
 
 def _open(found: Sequence[Standing], matrix: Matrix) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _open(found: Sequence[Standing], matrix: Matrix) -> Iterator[str]:
     likely = [each for each in found if each.certainty is Certainty.LIKELY]
     if likely:
         notes = {each.network: _likely(each) for each in likely}
-        yield f"Likely, not sure: {placed(notes) if len(notes) <= MOST_LISTED else _in(notes, matrix)}."
+        yield f"Likely, not sure: {placed(notes) if len(notes) <= MOST_LISTED else share_of(notes, matrix)}."
     unclear = {
         each.network: max((_bound(known) for known in each.known), default=0.0)
         for each in found
@@ -221,12 +221,7 @@ def _limits(bounds: Mapping[Network, float], matrix: Matrix) -> str:
     counts = [(word, list(bounds.values()).count(each)) for each, word in words.items()]
     notes = [f"at most {two(max(known))}x"] if known else []
     notes += [f"{word} in {count}" for word, count in counts if count]
-    return f"{_in(bounds, matrix)} ({', '.join(notes)})"
-
-
-def _in(networks: Iterable[Network], matrix: Matrix) -> str:
-    number, total = len(list(networks)), len(matrix.conditions)
-    return f"in {'all' if number == total else f'{number} of'} {counted(total, matrix.place)}"
+    return f"{share_of(bounds, matrix)} ({', '.join(notes)})"
 
 
 def _likely(standing: Standing) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from headwind.format import enumerated, setting
+from headwind.format import counted, enumerated, setting
 from headwind.model import Matrix
 from impair.profile import Delay, Link, Loss, Profile
 
@@ -86,3 +86,9 @@ def placed(notes: Mapping[Network, str] | Iterable[Network]) -> str:
         told.append(f"{preposition}{network}{f' ({note})' if note else ''}")
         last = network.preposition
     return enumerated(told)
+
+
+def share_of(networks: Collection[Network], matrix: Matrix) -> str:
+    """`in 5 of 8 networks`, `in all 8 networks`."""
+    number, total = len(networks), len(matrix.conditions)
+    return f"in {'all' if number == total else f'{number} of'} {counted(total, matrix.place)}"

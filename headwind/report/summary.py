@@ -159,12 +159,14 @@ def _network_notices(data: RunData) -> Iterator[Notice]:
 
 def _outcome_notices(data: RunData) -> Iterator[Notice]:
     for outcome, meaning in _OUTCOME_NOTICES.items():
-        trials = tuple(
-            result.trial.id for result in data.latest
+        results = [
+            result for result in data.latest
             if result.outcome is outcome and not (result.is_disturbed or was_stopped(result))
-        )  # fmt: skip
-        if trials:
-            yield Notice(meaning, trials, is_finding=outcome in (Outcome.TIMEOUT, Outcome.FAILED))
+        ]  # fmt: skip
+        is_finding = outcome in (Outcome.TIMEOUT, Outcome.FAILED)
+        if results:
+            arms = f" ({by_arm(data.latest, results)})" if is_finding else ""
+            yield Notice(f"{meaning}{arms}", _ids(results), is_finding=is_finding)
     incomplete = tuple(
         result.trial.id
         for result in data.latest

@@ -12,59 +12,66 @@ from scipy.special import bdtrc
 
 from headwind.format import arm_name, counted, setting
 from headwind.metric import STOLEN
-from headwind.model import DATA_OUTCOMES, Outcome
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STOLEN
-from headwind.report.doubts import doubts
 from headwind.report.networks import networks_of, placed
 from headwind.report.summary import by_arm
 from headwind.report.verdicts import dependence_text
 from headwind.report.words import named
-from headwind.run.data import RunData, is_data, was_stopped
+from headwind.run.data import RunData, is_data
 from headwind.verdicts.assumptions import ALARM_PROBABILITY, Concern
 from headwind.verdicts.findings import SelfCheckFinding
+from headwind.verdicts.judgement import Judgement
 
-GOOD, BAD, UNKNOWN, WARNING = "\N{CHECK MARK}", "\N{BALLOT X}", "?", "\N{WARNING SIGN}"
 OTHER_LABS = "other_labs"  # in a run's environment
 SHARED = (
     "they share its processors, so times are longer and vary more, and verdicts need more blocks; a verdict compares "
     "only times of the same block, which that concerns alike"
 )
-TOLD_ELSEWHERE = (Concern.NETWORK, Concern.FEW_BLOCKS, Concern.UNFINISHED, Concern.LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
-    """One thing that says how far the figures can be believed."""
+class Doubt:
+    """A warning about comparisons, and the conditions that it concerns."""
 
-    mark: str  # for those who see no colour; none for what is as it should be told, and no reason to doubt
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.mark} {self.text}".strip()
-
-    @property
-    def tone(self) -> str:
-        """`good`, `bad`, or neither."""
-        return {GOOD: "good", BAD: "bad"}.get(self.mark, "")
+    concern: Concern
+    comparisons: int
+    condition_ids: tuple[str, ...]
 
 
-def trust(data: RunData) -> list[Trust]:
-    """Checks of the network, of the lab by itself with its noise, and trials that did not go well; the worst first."""
-    found = [*_network_checks(data), *_self_checks(data), *_not_ok(data), *_unequal(data), *_machine(data),
-             *_warnings(data)]  # fmt: skip
-    return sorted(found, key=lambda item: (BAD, WARNING, UNKNOWN, "", GOOD).index(item.mark))
+def doubts(verdicts: Judgement) -> list[Doubt]:
+    """Warnings about comparisons, those alike together: that the network was another one, then the most frequent."""
+    concerned: dict[Concern, list[str]] = {}
+    for line in verdicts.lines:
+        for concern in dict.fromkeys(caveat.concern for caveat in line.caveats):
+            concerned.setdefault(concern, []).append(line.condition.id)
+    found = [Doubt(concern, len(ids), tuple(dict.fromkeys(ids))) for concern, ids in concerned.items()]
+    return sorted(found, key=lambda doubt: (doubt.concern is not Concern.NETWORK, -doubt.comparisons))
 
 
 def trust_line(data: RunData) -> str:
-    """What the checks mean for a reader, in a few sentences: whether to rely on it, and which leads are noise."""
-    if bad := [item.text for item in trust(data) if item.mark == BAD]:
-        return f"Do not rely on this run: {'; '.join(bad)}."
-    checked = any(is_data(result) and result.proof.checks for result in data.latest)
-    told = ["The network of every counted trial was verified"] if checked else []
-    told += [_noise(data)]
-    told += [item.text for item in (*_unequal(data), *_machine(data), *_dependence(data))]
-    return " ".join(f"{text[:1].upper()}{text[1:]}." for text in told if text)
+    """What the checks mean for a reader, in a few sentences: whether to rely on it, and which leads may be noise."""
+    checks = [check.passed for result in data.latest if is_data(result) for check in result.proof.checks]
+    failures = list(_failures(data, checks.count(False)))
+    if failures:
+        sentences = [f"do not rely on this run: {'; '.join(failures)}"]
+    else:
+        sentences = ["the network of every counted trial was verified"] if checks else []
+        sentences.append(_noise(data))
+    sentences += [*_unequal(data), *_machine(data)]
+    if data.judgement.dependence.is_excessive:
+        sentences.append(dependence_text(data.judgement.dependence))
+    return " ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
+
+
+def _failures(data: RunData, failed: int) -> Iterator[str]:
+    """What forbids to rely on the figures."""
+    if failed:
+        yield f"{counted(failed, 'network check')} failed"
+    checked = {check.finding.condition.id for check in data.judgement.checks if check.passed is False}
+    for found, text in ((data.network_doubts, "not the requested network in"), (checked, "self-checks FAILED in")):
+        if names := [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in found]:
+            yield f"{text} {named(names)}"
 
 
 def noise_floors(checks: Iterable[SelfCheckFinding]) -> dict[str, float]:
@@ -93,52 +100,7 @@ def _noise(data: RunData) -> str:
     return f"leads may be noise {placed(noisy)}{rest}"
 
 
-def _network_checks(data: RunData) -> Iterator[Trust]:
-    checks = [check for result in data.latest if is_data(result) for check in result.proof.checks]
-    failed = sum(not check.passed for check in checks)
-    if failed:
-        yield Trust(BAD, f"{failed:,} of {counted(len(checks), 'network check')} failed")
-    elif checks:
-        yield Trust(GOOD, f"{counted(len(checks), 'network check')} passed")
-    if data.network_doubts:
-        names = [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in data.network_doubts]
-        yield Trust(BAD, f"not the requested network in {named(names)}")
-
-
-def _self_checks(data: RunData) -> Iterator[Trust]:
-    checks, told = data.judgement.checks, set[str]()
-    for passed, mark, words in ((False, BAD, "FAILED"), (None, UNKNOWN, "open"), (True, GOOD, "passed")):
-        mine = dict.fromkeys(check.finding.condition for check in checks if check.passed is passed)
-        names = [data.matrix.name_of(condition) for condition in mine if condition.id not in told]
-        told |= {condition.id for condition in mine}
-        if names:
-            yield Trust(mark, f"self-checks {words} in {named(names)}")
-
-
-TOLD_OF_PROTOCOLS = {
-    Outcome.TIMEOUT: "stopped at the timeout",
-    Outcome.FAILED: "failed",
-}  # of a protocol, not of the lab
-
-
-def _not_ok(data: RunData) -> Iterator[Trust]:
-    if stopped := sum(map(was_stopped, data.latest)):
-        yield Trust("", f"{counted(stopped, 'trial')} stopped with the run, in no figure")
-    for outcome in Outcome:
-        arms = [result.trial.arm for result in data.latest if result.outcome is outcome and not was_stopped(result)]
-        if not arms or outcome is Outcome.OK:
-            continue
-        if outcome in TOLD_OF_PROTOCOLS:
-            counts = {**dict.fromkeys(data.matrix.arms, 0), **Counter(arms)}
-            told = ", ".join(f"{arm_name(arm)} {count:,}" for arm, count in counts.items())
-            yield Trust("", f"{TOLD_OF_PROTOCOLS[outcome]}: {told}")
-        else:
-            names = named([arm_name(arm) for arm in dict.fromkeys(arms)])
-            where = "" if outcome in DATA_OUTCOMES else ", in no figure"
-            yield Trust(WARNING, f"{counted(len(arms), 'trial')} {outcome.value}{where} ({names})")
-
-
-def _unequal(data: RunData) -> Iterator[Trust]:
+def _unequal(data: RunData) -> Iterator[str]:
     """Whether one arm's attempts were left unproven far more often than those of the others.
 
     By chance one of the arms has so many of all unproven attempts in ALARM_PROBABILITY of runs at most: binomial, with
@@ -150,29 +112,13 @@ def _unequal(data: RunData) -> Iterator[Trust]:
         chance = float(bdtrc(count - 1, len(unproven), ran[arm] / len(data.results)))
         if len(ran) * chance < ALARM_PROBABILITY:
             told = by_arm(data.results, unproven)
-            yield Trust(WARNING, f"the network was not proven far more often with {arm_name(arm)}: {told} attempts")
+            yield f"the network was not proven far more often with {arm_name(arm)}: {told} attempts"
 
 
-def _machine(data: RunData) -> Iterator[Trust]:
+def _machine(data: RunData) -> Iterator[str]:
     """Whether the lab had the machine to itself, and the machine its processors."""
     if others := data.environment.get(OTHER_LABS):
-        yield Trust(WARNING, f"{counted(len(others), 'other lab')} measured on this machine meanwhile: {SHARED}")
+        yield f"{counted(len(others), 'other lab')} measured on this machine meanwhile: {SHARED}"
     stolen = [result.metrics[STOLEN.key] for result in data.latest if STOLEN.key in result.metrics]
     if stolen and (share := statistics.fmean(stolen)) > MOST_STOLEN:
-        yield Trust(WARNING, f"the machine's own host kept {share:.0%} of its processors from it (steal)")
-
-
-def _warnings(data: RunData) -> Iterator[Trust]:
-    """What the proofs of trials and the assumptions behind verdicts warn of; what has its own place is left out."""
-    warned = sum(bool(result.proof.warnings) for result in data.latest)
-    if warned:
-        yield Trust(WARNING, f"{counted(warned, 'trial')} with a warning")
-    yield from _dependence(data)
-    for doubt in doubts(data.judgement):
-        if doubt.concern not in TOLD_ELSEWHERE:
-            yield Trust(WARNING, f"{counted(doubt.comparisons, 'comparison')} with a warning: {doubt.concern.value}")
-
-
-def _dependence(data: RunData) -> Iterator[Trust]:
-    if data.judgement.dependence.is_excessive:
-        yield Trust(WARNING, dependence_text(data.judgement.dependence))
+        yield f"the machine's own host kept {share:.0%} of its processors from it (steal)"

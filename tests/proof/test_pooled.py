@@ -16,11 +16,11 @@ from headwind.proof.pooled import FALSE_ALARM_PER_RUN, Pooled, pooled
 from headwind.proof.proof import prove
 from headwind.proof.tally import Seen, Tally, ratio_p_value
 from headwind.report.certainty import Certainty, certainty_of
-from headwind.report.doubts import doubts
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.verdicts_json import verdicts_json
 from headwind.report.html.page import render
 from headwind.report.summary import notices
+from headwind.report.trust import doubts
 from headwind.report.truth import truth_table
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData

@@ -14,11 +14,11 @@ import pytest
 from headwind.arm import H1, H2, H3
 from headwind.model import Condition
 from headwind.report.condition import ConditionView, condition_view
-from headwind.report.doubts import doubts
 from headwind.report.drift import usual_times
 from headwind.report.html.embedded import ABOUT, STOPPED, embedded
 from headwind.report.html.page import render
 from headwind.report.html.pictures import condition_pictures, timeline_picture
+from headwind.report.trust import doubts
 from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.findings import Pair

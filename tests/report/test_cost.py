@@ -9,12 +9,9 @@ import pytest
 from headwind.arm import H1, H2, H3, Arm
 from headwind.model import Result
 from headwind.report import RunData, render
-from headwind.report.cost import costs
 from headwind.report.drift import drift_text, usual_times
-from headwind.report.html import charts
-from headwind.report.html.page import FIRST_FACTS, first_facts
-from headwind.report.standing import standings
-from tests.drawn import Drawn
+from headwind.report.html.page import FIRST_FACTS, first_facts, over_clean
+from headwind.report.summary import summary_table
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, timeout, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
 from tests.pages import parse, section, words
@@ -32,13 +29,16 @@ def times(slow: dict[Arm, float], *, repeat: int = 12) -> list[Result]:
     ]
 
 
+def costs(data: RunData) -> dict[tuple[str, Arm], str]:
+    return over_clean(summary_table(data))
+
+
 def test_the_cost_is_the_median_over_the_clean_median() -> None:
-    (cost,) = costs(standings(run(*times({H1: 4.0, H2: 3.0, H3: 2.0}))))
-    assert cost.reference.profile.name == "clean"
-    ((condition, found),) = cost.rows
-    assert condition.profile.name == "delay"
-    assert {arm: each.ratio for arm, each in found.items()} == pytest.approx({H1: 4, H2: 3, H3: 2}, rel=0.01)
-    assert str(found[H1]) in ("3.99x", "4.00x", "4.01x", "3.98x", "4.02x")
+    found = costs(run(*times({H1: 4.0, H2: 3.0, H3: 2.0})))
+    assert {condition for condition, _ in found} == {"delay/article"}
+    assert {arm: float(text.removesuffix("x")) for (_, arm), text in found.items()} == pytest.approx(
+        {H1: 4, H2: 3, H3: 2}, rel=0.01
+    )
 
 
 def test_a_median_that_is_only_bounded_costs_at_least_so_much() -> None:
@@ -46,29 +46,20 @@ def test_a_median_that_is_only_bounded_costs_at_least_so_much() -> None:
         timeout(each.trial) if each.trial.profile.name == "delay" and each.trial.arm is H1 else each
         for each in times({H1: 4.0, H2: 3.0, H3: 2.0})
     ]
-    ((_, found),) = costs(standings(run(*results)))[0].rows
-    assert (found[H1].at_least, found[H2].at_least) == (True, False)
-    assert str(found[H1]).startswith("> ")
+    found = {arm: text for (_, arm), text in costs(run(*results)).items()}
+    assert (found[H1].startswith("> "), found[H2].startswith("> ")) == (True, False)
 
 
 @pytest.mark.parametrize("name", ["all-failed", "one-trial", "killed-at-once", "timeouts-half"])
 def test_without_a_clean_median_there_is_no_cost(name: str) -> None:
     data = RUNS[name]().data(name)
-    assert costs(standings(data)) == []
-    assert 'id="cost"' not in render(data, 0.0)
+    assert costs(data) == {}
+    assert "Over clean" not in words(section(parse(render(data, 0.0)), "results"))
 
 
-def test_the_section_calls_itself_a_description() -> None:
-    text = words(section(parse(render(RUNS["small"]().data("small"), 0.0)), "cost"))
+def test_the_column_calls_itself_a_description() -> None:
+    text = words(section(parse(render(RUNS["small"]().data("small"), 0.0)), "results"))
     assert "is no verdict" in text
-
-
-def test_marks_of_a_cost_are_where_the_ratios_are() -> None:
-    axis = charts.cost_axis([2.0, 8.0])
-    drawn = Drawn(charts.cost_row(axis, [("h1", 2.0, False), ("h3", 8.0, True)]))
-    assert drawn.marks("h1", 520)[0][0] == pytest.approx(axis(2.0), abs=0.06)
-    (arrow,) = drawn.paths("h3", "onward")
-    assert min(x for x, _ in arrow) < axis(8.0) < max(x for x, _ in arrow)
 
 
 def drifting(slower: dict[Arm, float]) -> RunData:

@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm
-from headwind.format import arm_name
 from headwind.metric import Metric
 from headwind.report import RunData
 from headwind.report.answer import answer_of, workloads
@@ -310,28 +309,3 @@ def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
         "By mean completion time, HTTP/3 beats HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay (by 1.09x), "
         "where they tie by total time."
     )
-
-
-@pytest.mark.parametrize(
-    ("reached", "part"),
-    [
-        ((0.2, 0.4, 0.49), "last hundredth"),
-        ((0.2, 0.4, 0.6), "last tenth"),
-        ((0.2, 0.6, 0.8), "later half"),
-        ((0.3, 0.6, 0.8), ""),
-    ],
-)
-def test_in_which_part_of_the_requests_a_lead_is_follows_from_when_they_were_done(
-    reached: tuple[float, float, float], part: str
-) -> None:
-    """HTTP/3's are done after 0.2, 0.4 and 0.48 s; the margin is 5 %."""
-    slow = dict(zip(("done_p50_s", "done_p90_s", "done_p99_s"), reached, strict=True))
-    fast = dict(zip(slow, (0.2, 0.4, 0.48), strict=True))
-    done = {key: {H1: slow[key], H2: slow[key], H3: fast[key]} for key in slow}
-    (sentence,) = said_otherwise(measured_as(mean_done_s={H1: 0.3, H2: 0.3, H3: 0.3}, **done))
-    meaning = f": that lead is in the {part} of the requests" if part else ""
-    assert sentence == (
-        "By mean completion time, HTTP/1.1 and HTTP/2 tie with HTTP/3 under 100 ± 10 ms delay, "
-        f"where HTTP/3 is ahead by total time{meaning}."
-    )
-    assert arm_name(H3) in sentence

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwind import format as units
+from headwind.arm import Arm
 from headwind.metric import Use
 from headwind.model import Condition
 from headwind.report import words
@@ -20,7 +21,6 @@ from headwind.report.answer import answer_of
 from headwind.report.certainty import Certainty
 from headwind.report.commands import tc_command
 from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, condition_view, trial_text
-from headwind.report.doubts import doubts
 from headwind.report.drift import drift_text, usual_times
 from headwind.report.html import templating
 from headwind.report.html.colours import arm_style
@@ -30,7 +30,6 @@ from headwind.report.html.panels import panels, published_pictures
 from headwind.report.html.pictures import (
     arm_key,
     condition_pictures,
-    cost_pictures,
     heading,
     overviews,
     sweep_pictures,
@@ -39,14 +38,15 @@ from headwind.report.html.pictures import (
 )
 from headwind.report.method import method
 from headwind.report.published import measured_text, published_rows
-from headwind.report.standing import MOST_COLUMNS, Standing, columns_of, pair_label
+from headwind.report.standing import MOST_COLUMNS, Standing, columns_of, is_reference, pair_label
 from headwind.report.summary import Row, notices, summary_table
 from headwind.report.sweeps import sweeps_of
-from headwind.report.trust import trust
+from headwind.report.trust import doubts
 from headwind.report.truth import Truth, truth_table
+from headwind.report.verdicts import two
 from headwind.report.why import whys
 from headwind.run.codec import State, matrix_to_json
-from headwind.run.data import RunData
+from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import FALSE_SHARE, metrics_of
 from headwind.verdicts.judgement import Line
 from impair.profile import Direction
@@ -99,6 +99,7 @@ def render(data: RunData, generated_at_s: float) -> str:
         script_hash=f"sha256-{digest}",
         running=data.status.state is State.RUNNING,
         notices=notices(data),
+        passed=sum(check.passed for result in data.latest if is_data(result) for check in result.proof.checks),
         named_trials=NAMED_TRIALS,
         facts=list(facts_of(data.environment)),
         first_facts=list(first_facts(data.environment)),
@@ -116,7 +117,6 @@ def _answer(data: RunData) -> dict[str, Any]:
     margin = units.setting("margin_ratio", data.judgement.rule.margin_ratio)
     return {
         "answer": answer,
-        "trust": trust(data),
         "overviews": overviews(data, answer.standings),
         "pairs": pairs,
         "rest": rest,
@@ -128,7 +128,6 @@ def _answer(data: RunData) -> dict[str, Any]:
         "details": {each.condition.id: _detail(each) for each in answer.standings},
         "is_synthetic": not any(item.profile.link(side).rate for item in data.matrix.conditions for side in Direction),
         "whys": why_pictures(whys(data, answer.standings), data.matrix.timeout_s),
-        "costs": cost_pictures(answer.standings),
         "arm_key": arm_key(data.matrix.arms),
         "place": data.matrix.place,
         "names": {item.id: data.matrix.name_of(item) for item in data.matrix.conditions},
@@ -194,6 +193,7 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "overrides": units.override_texts(matrix.arms),
         "arm_style": arm_style(matrix.arms),
         "metrics": metrics_of(matrix, Use.JUDGED, Use.COMPARED),
+        "over_clean": over_clean([row for cell in cells for row in cell.rows]),
         "rates": list(dict.fromkeys(rate for item in matrix.conditions for rate in item.workload.rates)),
         "embedded": embedded(data, views),
     }
@@ -205,6 +205,25 @@ def _cells(data: RunData, *, both_ways: bool) -> Iterator[Cell]:
         rows = [row for row in table if row.condition is condition]
         network = words.network(condition.profile, both_ways=both_ways)
         yield Cell(condition, network, rows, truth_table(data, condition))
+
+
+def over_clean(rows: Sequence[Row]) -> dict[tuple[str, Arm], str]:
+    """By condition id and arm: how many times its own median with nothing impaired it takes, `> 9.10x` for a bound."""
+    medians = {(row.condition, row.arm): row.time.median for row in rows if row.time}
+    clean = {(item.workload, arm): value for (item, arm), value in medians.items() if is_reference(item)}
+    found = {}
+    for (condition, arm), value in medians.items():
+        reference = clean.get((condition.workload, arm))
+        if (
+            reference
+            and reference.is_finished
+            and reference.known > 0
+            and value.low > 0
+            and not is_reference(condition)
+        ):
+            ratio = value.low / reference.known
+            found[condition.id, arm] = f"{'' if value.is_finished else '> '}{two(ratio)}x"
+    return found
 
 
 def tc_commands(view: ConditionView) -> list[str]:

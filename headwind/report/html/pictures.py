@@ -11,11 +11,10 @@ from markupsafe import Markup
 from headwind.arm import Arm
 from headwind.format import arm_name, counted, measured
 from headwind.metric import Metric, Unfinished, Workload
-from headwind.model import Condition, Outcome, Result
+from headwind.model import Outcome, Result
 from headwind.observed import Observed, figure
 from headwind.report.certainty import certainty_of
 from headwind.report.condition import ConditionView, Running
-from headwind.report.cost import Cost, Times, costs
 from headwind.report.drift import Key, relative_time
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
@@ -117,27 +116,6 @@ class Overview:
     workload: Workload
     axis: Markup
     rows: tuple[tuple[Standing, Markup], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CostPicture:
-    """What one workload costs, row by row on one axis."""
-
-    cost: Cost
-    axis: Markup
-    rows: tuple[tuple[tuple[Condition, Mapping[Arm, Times]], Markup], ...]
-
-
-def cost_pictures(found: Sequence[Standing]) -> list[CostPicture]:
-    """One for each workload that has a clean network to compare with."""
-    told = []
-    for number, cost in enumerate(costs(found), 1):
-        axis = charts.cost_axis(times.ratio for _, row in cost.rows for times in row.values())
-        drawn = (charts.cost_row(axis, [(arm.name, each.ratio, each.at_least) for arm, each in row.items()])
-                 for _, row in cost.rows)  # fmt: skip
-        labels = charts.cost_labels(f"cost-{number}-axis", axis)
-        told.append(CostPicture(cost, labels, tuple(zip(cost.rows, drawn, strict=True))))
-    return told
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ colours and dashes are classes of templates/charts.css; data-x and data-y say "l
 The same values give the same bytes.
 """
 
-from headwind.report.html.charts.cost import cost_axis, cost_labels, cost_row
 from headwind.report.html.charts.dots import dots
 from headwind.report.html.charts.ecdf import ecdf
 from headwind.report.html.charts.forest import forest_axis, forest_labels, forest_row
@@ -23,9 +22,6 @@ __all__ = [
     "DotSeries",
     "RunningPoint",
     "SweepPoint",
-    "cost_axis",
-    "cost_labels",
-    "cost_row",
     "dots",
     "ecdf",
     "forest_axis",
