@@ -38,7 +38,6 @@ def method(data: RunData) -> Iterator[str]:
         "Client and server reach each other through the router only. On its two outgoing sides it impairs each "
         f"direction for itself, with {engine}. {_randomness(data)}"
     )
-    yield from _choice(data)
     yield from _overtaking(data)
     yield from bursts.describe(item.profile for item in data.matrix.conditions)
     yield from _client(data)
@@ -102,13 +101,6 @@ def _client(data: RunData) -> Iterator[str]:
             "h2load as shipped, the client of every protocol, pads the QUIC packets that carry requests to full size. "
             "HTTP/3's uplink is therefore heavier than it need be: where the uplink is slow, that is in the result."
         )
-
-
-def _choice(data: RunData) -> Iterator[str]:
-    """Why this engine, and what it lacks."""
-    reason = str(data.environment.get("testbed", {}).get("choice", {}).get("reason", ""))
-    if reason:
-        yield f"Of the two engines: {reason}."
 
 
 def _overtaking(data: RunData) -> Iterator[str]:

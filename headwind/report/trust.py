@@ -95,8 +95,8 @@ def _noise(data: RunData) -> str:
         return "self-checks have too few blocks to measure the noise"
     if not noisy:
         return f"noise is below {setting('margin_ratio', margin)} where it was checked"
-    unchecked = len(networks) - len(floors)
-    rest = f"; {counted(unchecked, data.matrix.place)} had no such check" if unchecked else ""
+    unknown = len(networks) - len(floors)
+    rest = f"; the noise of {counted(unknown, data.matrix.place)} is unknown" if unknown else ""
     return f"leads may be noise {placed(noisy)}{rest}"
 
 

@@ -242,7 +242,7 @@ def test_each_network_has_its_own_noise() -> None:
     assert clean != delay
     assert (
         f"Leads may be noise with no impairment ({clean}) and under 100 ± 10 ms delay ({delay}); "
-        "1 network had no such check."
+        "the noise of 1 network is unknown."
     ) in trust_line(data)
 
 
