@@ -15,13 +15,14 @@ from impair.profile import Direction, Profile
 
 ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}
 MOST_NAMED = 4  # names in a list; of more their number
+STOPPED = "stopped with the run, in no figure"
 COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's table, and what it did not have
 
 
 def headline(data: RunData) -> str:
     """How the run went, in one sentence or two: "All 72 trials ran: 70 ok, 2 timeout."."""
-    counts = Counter("stopped" if was_stopped(result) else result.outcome.value for result in data.latest)
-    tally = ", ".join(f"{counts[word]} {word}" for word in (*Outcome, "stopped") if counts[word])
+    counts = Counter(STOPPED if was_stopped(result) else result.outcome.value for result in data.latest)
+    tally = ", ".join(f"{counts[word]} {word}" for word in (*Outcome, STOPPED) if counts[word])
     return how_far(data).removesuffix(".") + (f": {tally}." if tally else ".")
 
 

@@ -237,7 +237,7 @@ def test_a_trial_that_ctrl_c_cut_is_stopped_and_no_reason_to_doubt(
     assert "lab error" not in told
     assert "! " not in told  # no warning
     page = (fake_lab.folders[-1] / "report.html").read_text()
-    assert "1 trial stopped with the run, in no figure" in page
+    assert "1 stopped with the run, in no figure" in page
     junit = (fake_lab.folders[-1] / "junit.xml").read_text()
     assert "the lab broke" not in junit
     with Run.open(fake_lab.folders[-1]) as run:
