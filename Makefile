@@ -64,8 +64,11 @@ lab-down: $(RUNTIME) ## Remove every container and network that an earlier run l
 	@exec $(PY) lab.py down $(ARGS)
 
 ##@ The code
-.PHONY: test test-kernels check format lock
+.PHONY: test test-thorough test-kernels check format lock
 test: check pytest ## Install what tests need, then run all checks and all tests
+
+test-thorough: export HEADWIND_THOROUGH := yes # tests/sizes.py
+test-thorough: test ## The same with property tests and simulations at their full size
 
 test-kernels: $(DEV) docker ## With Linux 6.1, 6.12 and 7.2 in the router: the acceptance suite, and the lab's matrices
 	@$(PY) -m pytest --kernels tests/net/test_engine.py tests/net/test_old_kernels.py tests/net/test_kernels.py $(ARGS)
@@ -109,7 +112,7 @@ check-docker: $(DEV)
 .PHONY: help
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) }
-	    /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	    /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 .DEFAULT_GOAL := help
 
 # --- What the targets stand on --------------------------------------------------------------------------------------

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from xml.etree.ElementTree import Element
 
 import html5lib
 
 
+@lru_cache(64)
 def parse(page: str) -> Element:
-    """The page's root element. Raises html5lib's ParseError for anything that is not well-formed HTML5."""
+    """The page's root element, for reading only. Raises html5lib's ParseError for anything but well-formed HTML5."""
     root = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(page)
     assert isinstance(root, Element)
     return root

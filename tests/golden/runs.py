@@ -262,7 +262,7 @@ def large(blocks: int = 60) -> Golden:
     return Golden(matrix, tuple(results))
 
 
-RUNS: dict[str, Callable[[], Golden]] = {
+_MADE: dict[str, Callable[[], Golden]] = {
     "small": small,
     "mixed": mixed,
     "all-failed": all_failed,
@@ -278,7 +278,8 @@ RUNS: dict[str, Callable[[], Golden]] = {
     "checked": checked,
     "arms": arms,
 }
-LARGE: dict[str, Callable[[], Golden]] = {"large": large}  # takes seconds: only for what is about size
+RUNS = {name: cache(make) for name, make in _MADE.items()}  # nothing changes one
+LARGE = {"large": cache(large)}  # takes seconds: only for what is about size
 
 
 def everything() -> RunData:

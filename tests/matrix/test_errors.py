@@ -18,6 +18,7 @@ from headwind.errors import UsageError
 from headwind.matrix.complaint import excerpt
 from headwind.matrix.reader import LARGEST_BYTES, MatrixError, load_matrix
 from tests.matrix_files import DEFAULT, MINIMAL, NAMED, ROOT, manual_example, manual_examples, refusal
+from tests.sizes import size
 from tests.strategies import ANY_TEXT, MATRIX_KEYS, MATRIX_WORDS, TREES, matrix_trees
 
 GOLDEN = ROOT / "tests" / "golden" / "matrix"
@@ -222,7 +223,9 @@ def matrix_or_complaint(data: bytes, folder: Path) -> None:
     assert_printable(explanation)
 
 
-many = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+many = settings(max_examples=200, suppress_health_check=SLOW)  # some faults take that many to be found
+fewer = settings(max_examples=size(60, 200), suppress_health_check=SLOW)
 
 
 COMPLETE = [
@@ -232,13 +235,13 @@ COMPLETE = [
 ]
 
 
-@many
+@fewer
 @given(st.binary() | ANY_TEXT.map(str.encode))
 def test_any_bytes(here: Path, data: bytes) -> None:
     matrix_or_complaint(data, here)
 
 
-@many
+@fewer
 @given(st.dictionaries(MATRIX_WORDS | ANY_TEXT, TREES, max_size=9))
 @example({"profiles": {"downlink": {"downlink": {"dellay": 1}}}})
 @example({"profiles": {"profiles": 1}, "conditions": [[[]], {"profiles": [{}]}]})
@@ -290,7 +293,7 @@ def test_any_value_in_any_place_of_a_large_matrix(here: Path, data: st.DataObjec
     matrix_or_complaint(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False).encode(), here)
 
 
-@many
+@fewer
 @given(
     st.sampled_from([DEFAULT, manual_example()]), st.floats(0, 1), st.integers(0, 5),
     ANY_TEXT

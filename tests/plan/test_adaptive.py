@@ -19,6 +19,7 @@ from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
 MATRIX = """
 protocols: [h1, h2, h3]
 repeat: {min: 9, max: 60, budget: 1h}
+lanes: 1
 selfcheck: {again: [delay], slower: [delay]}
 profiles:
   clean: {}
@@ -76,6 +77,7 @@ def fake_lab(tmp_path: Path, signals: None) -> Lab:
 
 def test_a_run_goes_on_until_every_comparison_is_decided(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     fake_lab.world.noise_ratio = 0.03
+    fake_lab.write(MATRIX.replace("lanes: 1\n", ""))
     assert fake_lab.run() == 0
     assert min(fake_lab.blocks().values()) >= 9
     verdicts = fake_lab.verdicts()

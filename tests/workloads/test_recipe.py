@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,11 @@ workloads:
   plain: {requests: 20, connections: 2}
 conditions: [{workloads: [holidays]}, {profiles: [clean], workloads: [plain]}]
 """
-# argv: those of lab.py. The lab on a fake testbed, where `leaf` is twice as fast over h3.
+# argv: commands of lab.py, as a JSON list. The lab on a fake testbed, where `leaf` is twice as fast over h3.
+# Prints a JSON list of exit code, output and errors of each.
 DRIVE = """
-import sys
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 import lab
 from tests.fake_testbed import World, fake_means, fake_testbed
@@ -40,9 +43,23 @@ def leaf(command: list[str], took_s: float, directory: Path) -> None:
     alpn = {"h1": "http/1.1"}.get(protocol, protocol)
     (directory / "stdout").write_text(f"{alpn} {pages} 0 {612 * pages} {took_s / (2 if protocol == 'h3' else 1)}")
 
-world = World(programs={"album": leaf})
-sys.exit(lab.main(sys.argv[1:], fake_means(lambda: fake_testbed(world))))
+done = []
+for arguments in json.loads(sys.argv[1]):
+    world = World(programs={"album": leaf})
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as errors:
+        code = lab.main(arguments, fake_means(lambda: fake_testbed(world)))
+    done.append((code, out.getvalue(), errors.getvalue()))
+print(json.dumps(done))
 """
+MISTAKES = {
+    ("pages: 10", "pages: 0"): ("8:34", "0 is out of range"),
+    ("kind: album", "kind: albun"): ("8:20", "did you mean `album`"),
+    ("pages: 10", "leaves: 10"): ("8:27", "unknown key `leaves`"),
+    ("pages: 10", "requests: 10"): ("8:27", "unknown key `requests`"),
+    (", pages: 10", ""): ("8:3", "`pages` is missing"),
+    ("requests: 20", "kind: h2load, requests: 0"): ("9:35", "0 is out of range"),
+    ("", ""): ("2:39", "the workload `plain`, which is of kind h2load, has no `pages`"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +80,23 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tree
 
 
-def lab(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", DRIVE, *arguments], cwd=tree, capture_output=True, text=True, check=False, timeout=110
-    )
+def lab(tree: Path, *commands: Sequence[str]) -> list[tuple[int, str, str]]:
+    """Exit code, output and errors of each command, all run by one process."""
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVE, json.dumps(commands)], cwd=tree, capture_output=True, text=True, check=False,
+        timeout=110,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [(code, out, errors) for code, out, errors in json.loads(done.stdout)]
 
 
 @pytest.fixture(scope="module")
 def run(tree: Path) -> Path:
     """The folder of a whole run."""
     (tree / "matrix.yaml").write_text(MATRIX.replace("arms: {h3-long: {protocol: h3, pages: 20}}\n", ""))
-    done = lab(tree, "run", "matrix.yaml", "-v", "--reports", "reports")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "pages/s" in done.stdout
+    ((code, out, errors),) = lab(tree, ("run", "matrix.yaml", "-v", "--reports", "reports"))
+    assert code == 0, out + errors
+    assert "pages/s" in out
     (folder,) = (tree / "reports").glob("*/")
     return folder
 
@@ -112,26 +133,15 @@ def test_the_page_and_the_summary_show_it(run: Path) -> None:
     assert "clean/holidays" in (run / "summary.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "place", "message"),
-    [
-        ("pages: 10", "pages: 0", "8:34", "0 is out of range"),
-        ("kind: album", "kind: albun", "8:20", "did you mean `album`"),
-        ("pages: 10", "leaves: 10", "8:27", "unknown key `leaves`"),
-        ("pages: 10", "requests: 10", "8:27", "unknown key `requests`"),
-        (", pages: 10", "", "8:3", "`pages` is missing"),
-        ("requests: 20", "kind: h2load, requests: 0", "9:35", "0 is out of range"),
-        ("", "", "2:39", "the workload `plain`, which is of kind h2load, has no `pages`"),
-    ],
-)
-def test_what_is_wrong_with_it_is_shown_where_it_stands(
-    tree: Path, old: str, new: str, place: str, message: str
-) -> None:
-    (tree / "wrong.yaml").write_text(MATRIX.replace(old, new) if old else MATRIX)
-    done = lab(tree, "validate", "wrong.yaml")
-    assert done.returncode == 2
-    assert f"wrong.yaml:{place}: " in done.stderr, done.stderr
-    assert message in done.stderr
+def test_each_mistake_in_it_is_shown_at_its_place(tree: Path) -> None:
+    names = [f"wrong{number}.yaml" for number in range(len(MISTAKES))]
+    for name, (old, new) in zip(names, MISTAKES, strict=True):
+        (tree / name).write_text(MATRIX.replace(old, new) if old else MATRIX)
+    answers = lab(tree, *(("validate", name) for name in names))
+    for name, (code, _, errors), (place, message) in zip(names, answers, MISTAKES.values(), strict=True):
+        assert code == 2
+        assert f"{name}:{place}: " in errors, errors
+        assert message in errors
 
 
 def test_an_arm_may_set_its_keys_where_every_workload_has_them(tree: Path) -> None:
@@ -139,6 +149,6 @@ def test_an_arm_may_set_its_keys_where_every_workload_has_them(tree: Path) -> No
         "conditions: [{workloads: [holidays]}, {profiles: [clean], workloads: [plain]}]\n", ""
     )
     (tree / "arm.yaml").write_text(only)
-    done = lab(tree, "plan", "arm.yaml")
-    assert done.returncode == 0, done.stderr
-    assert "h3-long" in done.stdout
+    ((code, out, errors),) = lab(tree, ("plan", "arm.yaml"))
+    assert code == 0, errors
+    assert "h3-long" in out
