@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import about, arm_name, counted
+from headwind.format import arm_name
 from headwind.model import Condition, Matrix, Outcome
 from headwind.observed import Kind, Observed, figure, from_best, median
 from headwind.report.cells import Cell, Context, cell_of
@@ -16,11 +16,10 @@ from headwind.report.certainty import Certainty, Known, known_of
 from headwind.report.networks import Network, networks_of
 from headwind.report.sweeps import sweeps_of
 from headwind.report.trust import noise_floors
-from headwind.report.verdicts import is_own
+from headwind.report.verdicts import is_own, more_text
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import Pair, Rows
 from headwind.verdicts.judgement import Judgement
-from headwind.verdicts.pending import Open
 from impair.profile import Link
 
 MOST_COLUMNS = 3  # comparisons with a column each
@@ -90,7 +89,7 @@ def standings(data: RunData) -> list[Standing]:
     for line in sorted(judgement.compared, key=lambda line: places[line.pair]):
         known.setdefault(line.condition.id, []).append(known_of(line, judgement.rule))
     context = Context(judgement.rule, noise_floors(judgement.checks))
-    more = {item.condition.id: _more(item) for item in judgement.open}
+    more = {item.condition.id: more_text(item) for item in judgement.open}
     found = [
         _standing(data, each, networks[each.id], known.get(each.id, []), context, more.get(each.id, ""))
         for each in data.matrix.conditions
@@ -98,13 +97,6 @@ def standings(data: RunData) -> list[Standing]:
     if sweeps_of(data.matrix):
         return sorted(found, key=lambda each: list(Certainty).index(each.certainty))
     return sorted(found, key=_rank)
-
-
-def _more(item: Open) -> str:
-    blocks = item.outlook.blocks
-    if blocks is None:
-        return "hundreds of blocks to go"
-    return f"about {counted(blocks, 'more block')} ({about(blocks * item.block_s)})"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, arm_name, counted, duration, enumerated, measured
+from headwind.format import NOTHING, about, arm_name, counted, enumerated, measured
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
@@ -229,20 +229,21 @@ def open_text(item: Open, name: str) -> str:
     if item.unconfirmed:
         after = "" if item.undecided else f" after {blocks}"
         lacks.append(f"likely, not sure{after} ({_names(item.unconfirmed)})")
-    return f"{name} is {' and '.join(lacks)}: {_more(item)}"
+    return f"{name} is {' and '.join(lacks)}: {more_text(item)}"
 
 
 def _names(pairs: Iterable[Pair]) -> str:
     return ", ".join(map(str, pairs))
 
 
-def _more(item: Open) -> str:
+def more_text(item: Open) -> str:
+    """`about 9 more blocks (4 to 30), 4 min`: the forecast until all of a condition is settled."""
     outlook = item.outlook
     if outlook.blocks is None:
         return "hundreds of blocks more, so probably never"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = f"; the matrix allows {item.most}" if item.n + outlook.blocks > item.most else ""
-    return f"about {counted(outlook.blocks, 'more block')}{spread}, {duration(outlook.blocks * item.block_s)}{beyond}"
+    return f"about {counted(outlook.blocks, 'more block')}{spread}, {about(outlook.blocks * item.block_s)}{beyond}"
 
 
 def dependence_text(alike: Dependence) -> str:

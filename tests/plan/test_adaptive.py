@@ -106,7 +106,7 @@ def test_the_budget_is_respected_and_what_is_left_open_is_said(
     undecided = fake_lab.verdicts()["undecided"]
     assert undecided
     assert any(item["blocks"] < 60 for item in undecided)
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert "is unclear after" in said
     assert "more block" in said
 
