@@ -194,7 +194,7 @@ def test_each_part_that_is_killed_breaks_one_attempt_and_no_more(tmp_path: Path)
 @pytest.mark.timeout(600, func_only=True)  # four testbeds, twice, and one
 def test_with_four_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Path) -> None:
     """A part of one lane is killed, then the lab; the run goes on, is interrupted, and goes on to its end."""
-    blocks, lanes = 20, ("--lanes", "4")
+    blocks, lanes = 14, ("--lanes", "4")
     with live_lab(tmp_path, blocks, *lanes) as lab:
         lab.wait_until_done(2)
         while len(servers := lab.container("server").split()) < 4:
