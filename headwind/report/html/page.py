@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -172,12 +172,7 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "many": MANY_CONDITIONS,
         "views": views,
         "anchors": {view.condition.id: view.anchor for view in views},
-        "places": {
-            result.trial.id: (row.anchor, f"{view.name} #{row.block.index} {result.trial.arm}")
-            for view in views
-            for row in view.rows
-            for result in row.results.values()
-        },
+        "places": _places(views),
         "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule) for view in views],
         "grids": grids,
         "sweeps": sweep_pictures([each for each in sweeps if not any(it.grid.holds(each) for it in grids)], verdicts),
@@ -196,6 +191,16 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "over_clean": over_clean([row for cell in cells for row in cell.rows]),
         "rates": list(dict.fromkeys(rate for item in matrix.conditions for rate in item.workload.rates)),
         "embedded": embedded(data, views),
+    }
+
+
+def _places(views: Iterable[ConditionView]) -> dict[str, tuple[str, str]]:
+    """By the trial's id: the anchor of its row, and the text of a link to it."""
+    return {
+        result.trial.id: (row.anchor, f"{view.name} #{row.block.index} {result.trial.arm}")
+        for view in views
+        for row in view.rows
+        for result in row.results.values()
     }
 
 
