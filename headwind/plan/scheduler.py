@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from headwind.clock import CLOCK, Clock
-from headwind.model import Block, Matrix, Result
+from headwind.model import Block, Condition, Matrix, Result
 from headwind.plan.adaptive import block_seconds, choices
 from headwind.plan.forecast import Forecast
 from headwind.plan.minimum import affordable, minimum_s
@@ -277,9 +277,15 @@ class Scheduler:
                 continue
             if self.needs.room_for(block.condition, busy):
                 return block
-            if self.needs.is_next_stranger(block.condition, busy):
+            if self._waits_for_room(block, busy):
                 busy.append(block.condition)  # room is kept for it: others would take it again and again
         return None
+
+    def _waits_for_room(self, block: Block, busy: Collection[Condition]) -> bool:
+        """Whether a block runs as soon as there is room: a stranger's turn, or part of the minimum."""
+        if self.needs.is_known(block.condition):
+            return block.index < self.matrix.repeat.least and block.condition not in busy
+        return self.needs.is_next_stranger(block.condition, busy)
 
     def _is_short_and_new(self, block: Block) -> bool:
         return not self.needs.is_known(block.condition) and self._left_s(block) <= SHORT_S

@@ -148,6 +148,21 @@ def test_room_is_kept_for_a_block_of_which_nothing_is_known() -> None:
     assert names([following]) == NAMES[:1]
 
 
+def test_small_conditions_do_not_keep_a_larger_one_from_its_minimum() -> None:
+    """A condition that needs 0.7 of the 1.0 that may be busy runs beside 0.3: others leave it that room."""
+    needs = known(MATRIX, {**dict.fromkeys(NAMES, 0.15), "delay": 0.7})
+    scheduler, blocks = Scheduler(MATRIX, needs, lanes=6, cores=2), Counter[str]()
+    running = together(scheduler)
+    while running:
+        ended = running.pop(0)
+        finish(scheduler, ended)
+        blocks[ended.block.condition.profile.name] += 1
+        running = together(scheduler, running)
+        if blocks["delay"]:
+            break
+    assert max(blocks.values()) == 1, "in the first square, not after all others"
+
+
 def test_where_nobody_tells_what_blocks_need_they_run_one_by_one() -> None:
     scheduler = Scheduler(MATRIX, lanes=4, cores=4)
     task = scheduler.next()
