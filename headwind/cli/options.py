@@ -38,7 +38,7 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
         "--absolute", action="store_true", help="count what all protocols share, too: a slower machine is a regression"
     )
     command.add_argument(
-        "--strict", action="store_true", help="end with 4 if no regression is known, but some comparison cannot tell"
+        "--strict", action="store_true", help="exit with 4 if there is no regression, but some comparison cannot tell"
     )
     command.add_argument("--json", metavar="FILE", help="write it for other programs, too")
 

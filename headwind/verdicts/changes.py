@@ -27,6 +27,8 @@ from headwind.verdicts.stats import Interval, e_bh
 from headwind.verdicts.two_samples import fewest_in_each, gain, share_changed, speeds
 from headwind.verdicts.verdict import Rule, Verdict, judge, share_of
 
+WIDE_RATIO = 1.5  # an interval that leaves a larger change possible, to either side, says nothing about the change
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -59,9 +61,9 @@ class Change:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing is known: neither that something changed, nor how large a change is at most."""
-        is_closed = math.isfinite(self.interval.low) and math.isfinite(self.interval.high)
-        is_bounded = self.is_counted and is_closed and not self.finishing_differs
+        """Whether nothing is known: neither that something changed, nor that a change is small."""
+        is_narrow = max(-self.interval.low, self.interval.high) <= math.log(WIDE_RATIO)
+        is_bounded = self.is_counted and is_narrow and not self.finishing_differs
         return not (is_bounded or self.favours or self.is_likely)
 
 

@@ -85,6 +85,33 @@ def test_what_cannot_be_told_ends_with_4_where_that_is_asked_for(
     assert {(each["inconclusive"], each["largest_factor"]) for each in written["ratios"]} == {(True, None)}
 
 
+def test_wide_bounds_cannot_tell_in_text_file_and_exit_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In each block another protocol takes four times as long: ratios are between 0.25 and 4."""
+    few = fake.example_matrix(*fake.PROFILES[:1], repeat=10)
+    noisy = [str(_jumping(tmp_path / name, few, shift)) for name, shift in (("a", 0), ("b", 1))]
+    file = tmp_path / "changes.json"
+    assert lab.main(["compare", *noisy]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "no change larger" not in told
+    assert "cannot tell: 9 of 9; changes of up to " in told
+    assert lab.main(["compare", *noisy, "--strict", "--json", str(file)]) == 4
+    written = json.loads(file.read_text())
+    assert written["inconclusive"]["count"] == 9
+    assert all(each["inconclusive"] and each["largest_factor"] > 1.5 for each in written["ratios"])
+
+
+def _jumping(folder: Path, matrix: Matrix, shift: int) -> Path:
+    order = list(matrix.arms)
+    results = [
+        fake.ok(trial, 4.0 if (trial.block.index + shift) % len(order) == order.index(trial.arm) else 1.0)
+        for trial in fake.trials_of(matrix)
+    ]
+    with fake.recorded(folder, matrix, results) as run:
+        return run.folder
+
+
 def test_only_what_changed_has_a_row_and_the_rest_is_bounded(
     tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,7 @@ from headwind.verdicts.changes import Changes, changes
 from headwind.verdicts.findings import FALSE_SHARE
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import TOTAL
+from impair.profile import Profile
 from tests.fake import PROFILES, example_matrix, ok, timeout
 
 ADAPTIVE = Repetition(least=9, most=60)
@@ -120,6 +121,25 @@ def test_eight_blocks_bound_a_change_however_many_the_other_run_has(earlier: int
     found = changes(MATRIX, run(11, blocks=earlier), run(12, blocks=later))
     assert not any(change.is_unknown for change in found.ratios)
     assert all(1 < most_apart(change.interval) < 1.5 for change in found.ratios)
+
+
+def test_bounds_beyond_one_and_a_half_either_way_say_nothing() -> None:
+    """Nine blocks of a noisy machine: a change of 2x is possible, which is no reason to say that none was found."""
+    noisy = changes(MATRIX, run(31, spread=0.6, blocks=9), run(32, spread=0.6, blocks=9))
+    assert {math.isfinite(change.interval.high) for change in noisy.ratios} == {True}
+    wide = [change for change in noisy.ratios if most_apart(change.interval) > 1.5]
+    assert wide
+    assert [change for change in noisy.ratios if change.is_unknown] == wide
+    assert {change_word(change) for change in wide} == {"cannot tell"}
+    largest = max(most_apart(change.interval) for change in wide)
+    assert any(f"changes of up to {largest:.2f}x are possible, above 1.50x" in line for line in outcome(noisy))
+
+
+def test_places_beyond_six_are_counted() -> None:
+    profiles = [Profile(f"p{number}") for number in range(8)]
+    many = example_matrix(*profiles, repeat=ADAPTIVE, judge=("total_s",))
+    (line,) = outcome(changes(many, run(11, blocks=2, matrix=many), run(12, blocks=2, matrix=many)))
+    assert line.endswith("p4/article, p5/article and 2 more)")
 
 
 def test_a_change_that_is_not_sure_among_all_is_likely() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -11,7 +12,7 @@ from headwind.format import arm_name, counted, enumerated
 from headwind.model import Condition
 from headwind.report.certainty import Certainty, most_apart
 from headwind.report.verdicts import interval_text
-from headwind.verdicts.changes import ArmChange, Change, Changes, RatioChange, Shared
+from headwind.verdicts.changes import WIDE_RATIO, ArmChange, Change, Changes, RatioChange, Shared
 from headwind.verdicts.verdict import Verdict
 
 _MARKS = {(1, True): "▲", (-1, True): "▼", (1, False): "△", (-1, False): "▽"}
@@ -121,9 +122,9 @@ def outcome(changes: Changes) -> list[str]:
 
 
 def rest(changes: Sequence[Change], fewest: int) -> list[str]:
-    """All that did not surely change: what likely did, how large a change is possible, and what cannot be told.
+    """All that did not surely change: what likely did, how large a change is possible, and what is unknown.
 
-    `fewest` is how many blocks each run needs before anything can be told.
+    `fewest` is how many blocks each run needs for an interval with ends.
     """
     likely = [change for change in changes if change.is_likely]
     unknown = [change for change in changes if change.is_unknown]
@@ -150,7 +151,7 @@ def _largest(bounded: Sequence[Change]) -> list[tuple[str, float]]:
 
 
 def _lacks(unknown: Sequence[Change], fewest: int) -> Iterator[str]:
-    """What keeps them from being told: blocks, trials that finish, or processors that were enough."""
+    """Why nothing is known of them: too few blocks, CPU-bound in one run only, unfinished trials, or noise."""
     short = [change for change in unknown if min(change.trials) < fewest]
     if short:
         counts = dict.fromkeys(change.trials for change in short)
@@ -160,8 +161,14 @@ def _lacks(unknown: Sequence[Change], fewest: int) -> Iterator[str]:
     bound = [change for change in others if not change.is_counted]
     if bound:
         yield f"processors were the limit in one run only ({_places(bound)})"
-    if unfinished := [change for change in others if change.is_counted]:
+    comparable = [change for change in others if change.is_counted]
+    wide = [each for each in comparable if math.isfinite(most_apart(each.interval)) and not each.finishing_differs]
+    if unfinished := [change for change in comparable if change not in wide]:
         yield f"too many trials did not finish, or more in one run than in the other ({_places(unfinished)})"
+    if wide:
+        largest = max(most_apart(change.interval) for change in wide)
+        size = f"changes of up to {largest:.2f}x are possible, above {WIDE_RATIO:.2f}x"
+        yield f"{size}; needs more blocks ({_places(wide)})"
 
 
 def _places(found: Sequence[Change]) -> str:
@@ -169,7 +176,8 @@ def _places(found: Sequence[Change]) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:NAMED]) + (" and others" if len(names) > NAMED else "")
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def _who(change: RatioChange) -> tuple[Arm, Arm | None]:
