@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from headwind.matrix import wording
 from headwind.matrix.spelling import LONGEST_WORD, nearest
+from headwind.matrix.wording import NUMBER
 
-LONGEST_NUMBER = 30  # characters; more than any value needs, and few enough to print
+LONGESTNUMBER = 30  # characters; more than any value needs, and few enough to print
 MOST_LISTED = 30  # words
-_NUMBER = r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
-_PARTS = re.compile(rf"({_NUMBER})(.*)", re.DOTALL)
+_PARTS = re.compile(rf"({NUMBER})(.*)", re.DOTALL)
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)")
 
 _SECONDS = {"ns": "1e-9", "us": "1e-6", "ms": "1e-3", "s": "1"}
@@ -33,17 +34,7 @@ RATE_UNITS = {"bit": Decimal(1)} | {
     for power, letter in enumerate("kmgt")
     for prefix in (letter, letter.upper())
 }
-# What people write for a unit, without case; a unit of the quantity at hand that is written so is meant.
-_SPELLINGS = {
-    "ms": ("milliseconds", "millis", "msecond", "mseconds"),
-    "us": ("microseconds", "usecond", "useconds", "\u00b5s", "\u03bcs"),
-    "s": ("sec", "secs", "second", "seconds"), "min": ("m", "mins", "minute", "minutes"),
-    "h": ("hr", "hrs", "hour", "hours"), "%": ("percent", "pct", "p"), "B": ("byte", "bytes"),
-    "kB": ("k", "kbyte", "kbytes"), "MB": ("m", "mbyte", "mbytes"),
-    "kbit": ("k", "kb", "kb/s", "kbit/s", "kbits"), "mbit": ("m", "mb", "mb/s", "mbit/s", "mbits"),
-    "gbit": ("g", "gb", "gb/s", "gbit/s", "gbits"), "bit": ("b", "bit/s", "bits"),
-}  # fmt: skip
-_LONGER_TIMES_S = {"m": 60, "min": 60, "mins": 60, "minutes": 60, "h": 3600}
+_OF_1024 = re.compile(r"[KMGTkmgt]i(?:bit|B)")
 _TC_BYTES = re.compile(r"([kmgt]i?)?bps", re.IGNORECASE)
 
 
@@ -100,23 +91,27 @@ def scalar(value: Any, example: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A kind of quantity: its name, an example, its units as factors to SI, the ones to name, the ones to offer."""
+    """A kind of quantity: its name, an example, its units and what people write for them, each as factor to SI.
+
+    `named` are the units that a hint lists, `likely` those that it offers for a bare number.
+    """
 
     what: str
     example: str
     factors: Mapping[str, Decimal]
+    words: Mapping[str, Decimal]
     named: str
     likely: tuple[str, ...]
 
     @property
     def pattern(self) -> str:
         """A regular expression (ECMA 262, for the JSON schema) of everything that `parse` can read."""
-        return f"^{_NUMBER}(?:{'|'.join(self.factors)})$"
+        return f"^{NUMBER}(?:{'|'.join(self.factors)})$"
 
     def parse(self, value: Any) -> Decimal:
         """The value in SI units. Raises Mistake, with what to write instead, for anything but number and unit."""
         text = scalar(value, f"`{self.example}`")
-        if len(text) > LONGEST_NUMBER:
+        if len(text) > LONGESTNUMBER:
             raise Mistake(f"{quoted(text)} is not {self.what}", f"such as `{self.example}`")
         parts = _PARTS.fullmatch(text)
         if parts is None:
@@ -130,18 +125,22 @@ class Unit:
         parts = _PARTS.fullmatch(text)
         return parts is not None and parts[2] in self.factors
 
-    def _meant(self, unit: str) -> str:
-        """The unit of this quantity that was most likely meant; the only one, if there is only one."""
-        if unit in self.factors:
-            return unit
-        for name in self.factors:
-            if unit.casefold() in (name.casefold(), *_SPELLINGS.get(name, ())):
-                return name
-        only = next(iter(self.factors)) if len(self.factors) == 1 and len(unit) == 1 else ""
-        return nearest(unit, list(self.factors)) or only
+    def _meant(self, number: str, unit: str) -> str:
+        """The value with the unit of this quantity that was most likely meant; empty if there is no telling."""
+        usual = {factor: name for name, factor in reversed(self.factors.items())}  # of several spellings the first
+        total = wording.understood(number + unit, self.words)
+        if total is None:
+            only = next(iter(self.factors)) if len(self.factors) == 1 and len(unit) == 1 else ""
+            near = (nearest(unit, list(self.factors)) if unit.isalpha() else "") or only
+            return number + usual[self.factors[near]] if near else ""
+        if Decimal(number) and (same := usual.get(total / Decimal(number))):
+            return number + same
+        decimal = sorted((factor, name) for factor, name in usual.items() if not _OF_1024.match(name))
+        factor, name = next((each for each in reversed(decimal) if not total % each[0]), decimal[0])
+        return f"{(total / factor).normalize():f}{name}"
 
     def _not_a_number(self, text: str) -> Mistake:
-        if re.fullmatch(rf"-{_NUMBER}.*", text):
+        if re.fullmatch(rf"-{NUMBER}.*", text):
             return Mistake(f"{quoted(text)} is negative", f"{self.what} begins at zero, such as `{self.example}`")
         near = f"did you mean {quoted('0' + text)}? " if self._reads("0" + text) else ""
         return Mistake(f"{quoted(text)} is not {self.what}", f"{near}a number and its unit, such as `{self.example}`")
@@ -151,8 +150,6 @@ class Unit:
         allowed = f"units: {self.named}"
         if not unit:
             return Mistake(f"{quoted(text)} has no unit", f"{self._offers(number)}?")
-        if self.factors is TIME_UNITS and (longer_s := _LONGER_TIMES_S.get(unit.strip().casefold())):
-            return Mistake(f"{quoted(text)} is not {self.what}", f"`{Decimal(number) * longer_s:f}s`? {allowed}")
         if self.factors is RATE_UNITS and (bytes_unit := _TC_BYTES.fullmatch(unit.strip())):
             prefix = (bytes_unit[1] or "").lower()
             as_bytes = f"{Decimal(number) * 8:f}{prefix}bit"
@@ -161,19 +158,24 @@ class Unit:
                 "and bits nearly everywhere else",
                 f"`{number}{prefix}bit` for bits, `{as_bytes}` for bytes",
             )
-        if re.search(r"\s\S", unit.strip()):
+        near = self._meant(number, unit.strip())
+        if re.search(r"\s\S", unit.strip()) and not near and unit[0] != ",":
             return Mistake(
                 f"{quoted(text)} is more than one value", "what tc takes as a second number has its own key here"
             )
         if unit[0] in "eE.,_0123456789":
-            plain = text.replace(",", ".", 1)
-            near = f"did you mean {quoted(plain)}? " if self._reads(plain) else ""
-            return Mistake(
-                f"{quoted(text)} is not {self.what}", f"{near}plain digits and a unit, such as `{self.example}`"
-            )
-        near = self._meant(unit.strip())
-        hint = f"did you mean `{number}{near}`? {allowed}" if near else allowed
+            hint = f"{self._without_comma(text)}plain digits and a unit, such as `{self.example}`"
+            return Mistake(f"{quoted(text)} is not {self.what}", hint)
+        hint = f"did you mean `{near}`? {allowed}" if near else allowed
         return Mistake(f"{quoted(text)} is not {self.what}: {quoted(unit)} is not a unit of it", hint)
+
+    def _without_comma(self, text: str) -> str:
+        """What `0,5 %` was most likely meant as, with a point."""
+        parts = _PARTS.fullmatch(text.replace(",", ".", 1))
+        if parts is None or not parts[2]:
+            return ""
+        near = parts[0] if parts[2] in self.factors else self._meant(parts[1], parts[2].strip())
+        return f"did you mean {quoted(near)}? " if near else ""
 
     def _offers(self, number: str) -> str:
         offers = [f"{number}{unit}" for unit in self.likely]
@@ -182,16 +184,17 @@ class Unit:
         return " or ".join(offers)
 
 
-TIME = Unit("a time", "100ms", TIME_UNITS, "ns, us, ms, s", ("ms", "s"))
-RATIO = Unit("a share in percent", "30%", RATIO_UNITS, "%", ("%",))
+TIME = Unit("a time", "100ms", TIME_UNITS, wording.TIMES, "ns, us, ms, s", ("ms", "s"))
+RATIO = Unit("a share in percent", "30%", RATIO_UNITS, wording.SHARES, "%", ("%",))
 DURATION = Unit(
     "a duration", "15min", {name: Decimal(value) for name, value in (("s", 1), ("min", 60), ("h", 3600))},
-    "s, min, h", ("s", "min", "h"),
+    wording.TIMES, "s, min, h", ("s", "min", "h"),
 )  # fmt: skip
 SIZE_UNITS = {name: Decimal(factor) for name, factor in (("B", 1), ("kB", 1000), ("MB", 1000**2), ("KiB", 1024),
                                                          ("MiB", 1024**2))}  # fmt: skip
-SIZE = Unit("a size", "15kB", SIZE_UNITS, "B, kB, MB (thousands), KiB, MiB (1024s)", ("B", "kB"))
-RATE = Unit("a rate", "10mbit", RATE_UNITS, "bit, kbit, mbit, gbit, tbit", ("mbit", "kbit"))
+SIZE = Unit("a size", "15kB", SIZE_UNITS, wording.SIZES, "B, kB, MB (thousands), KiB, MiB (1024s)", ("B", "kB"))
+TIMEOUT = replace(TIME, factors={**TIME.factors, **DURATION.factors}, example="60s", named="ms, s, min, h")
+RATE = Unit("a rate", "10mbit", RATE_UNITS, wording.RATES, "bit, kbit, mbit, gbit, tbit", ("mbit", "kbit"))
 
 
 def seconds(value: Any) -> float:
@@ -232,7 +235,7 @@ def whole(value: Any, low: int, high: int) -> int:
     """`1000` -> 1000. Decimal digits only: `010`, `0x10`, `1_000` and `1e3` mean something else to each reader."""
     text = scalar(value, f"`{low}`")
     bounds = f"a whole number from {low} to {high}"
-    if len(text) > LONGEST_NUMBER or not _WHOLE.fullmatch(text):
+    if len(text) > LONGESTNUMBER or not _WHOLE.fullmatch(text):
         plain = re.sub(r"[_, ]", "", text)
         near = plain.lstrip("0") if re.fullmatch(r"[0-9]{1,20}", plain) else ""
         raise Mistake(f"{quoted(text)} is not a plain number", f"did you mean `{near}`? {bounds}" if near else bounds)

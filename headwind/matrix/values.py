@@ -137,7 +137,7 @@ def _url_path(value: Any) -> str:
 
 
 def _timeout(value: Any) -> float:
-    seconds = units.seconds(value)
+    seconds = float(units.TIMEOUT.parse(value))
     low, high = TIMEOUT_S
     if not low <= seconds <= high:
         raise Mistake(f"{quoted(value)} is out of range", f"a timeout is from {low:g}s to {high:g}s")
@@ -209,7 +209,7 @@ def _version(value: Any) -> Version:
 
 
 Seconds = Annotated[float, _quantity(units.seconds, units.TIME)]
-Timeout = Annotated[float, _quantity(_timeout, units.TIME)]
+Timeout = Annotated[float, _quantity(_timeout, units.TIMEOUT)]
 Budget = Annotated[float, _quantity(budget_s, units.DURATION)]
 Lanes = Annotated[
     int,

@@ -82,6 +82,11 @@ def test_the_smoke_matrix_is_small() -> None:
     assert matrix.timeout_s <= 20
 
 
+@pytest.mark.parametrize(("written", "seconds"), [("500ms", 0.5), ("90s", 90.0), ("1min", 60.0), ("1.5h", 5400.0)])
+def test_a_timeout_is_in_seconds_or_minutes(written: str, seconds: float, tmp_path: Path) -> None:
+    assert load(f"{MINIMAL}timeout: {written}\n", tmp_path).timeout_s == seconds
+
+
 def test_more_streams_than_nginx_allows_cannot_be_asked_for() -> None:
     configured = re.findall(r"http[23]_max_concurrent_streams\s+(\d+);", (ROOT / "nginx/nginx.conf").read_text())
     assert [int(each) for each in configured] == [MOST_STREAMS, MOST_STREAMS]
