@@ -1,4 +1,4 @@
-"""Two hundred typing mistakes, made from the shipped matrices, each with the repair that its hint must name.
+"""Typing mistakes, made from the shipped matrices, each with the repair that its hint must name.
 
 The same ones each time. A repair is what stood in the file before; nothing here asks the code that is tested.
 """
@@ -17,7 +17,8 @@ import yaml
 from tests.matrix_files import SHIPPED
 
 SEED = 22
-OF_EACH = {"case": 34, "plural": 33, "unit": 33, "level": 33, "indentation": 33, "neighbour": 34}
+OF_EACH = {"case": 34, "plural": 33, "unit": 33, "level": 33, "indentation": 33, "neighbour": 34,
+           "comma": 20, "colon": 20}  # fmt: skip
 NAMED_BY_USERS = {"profiles", "workloads", "arms", "published", "times"}
 FREE_TEXT = {"title", "note", "source"}
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -74,7 +75,8 @@ def typos() -> list[Typo]:
 def _all(kind: str, chance: random.Random) -> Iterator[Typo]:
     for path in SHIPPED:
         text = path.read_text()
-        make = {"unit": _units, "level": _levels, "indentation": _indentations}.get(kind)
+        make = {"unit": _units, "level": _levels, "indentation": _indentations, "comma": _commas,
+                "colon": _colons}.get(kind)  # fmt: skip
         for line, changed, written, repair in make(text) if make else _spellings(kind, text, chance):
             yield Typo(kind, path.name, changed, line, written, repair, slack=int(kind == "indentation"))
 
@@ -139,6 +141,25 @@ def _units(text: str) -> Iterator[tuple[int, str, str, str]]:
                     f"{word.path[-1]}: {written}",
                     word.text,
                 )
+
+
+def _commas(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """Decimal commas, in braces and outside, where a value has one digit or a decimal point."""
+    for word in _words(text):
+        if not word.is_key and (found := QUANTITY.fullmatch(word.text)) and (len(found[1]) == 1 or "." in found[1]):
+            written = f"{found[1].replace('.', ',') if '.' in found[1] else found[1] + ',5'}{found[2]}"
+            changed = text[: word.start] + written + text[word.end :]
+            yield word.line, changed, f"{word.path[-1]}: {written}", written.replace(",", ".")
+
+
+def _colons(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """Lines whose key has no space after its colon."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        found = re.fullmatch(r"( *)([\w-]+): +([\[{a-z0-9].*)", line.partition(" #")[0].rstrip())
+        if found and len(line) < 70 and not FREE_TEXT & {found[2]} and found[3] not in "|>":
+            changed = "\n".join([*lines[:number], f"{found[1]}{found[2]}:{found[3]}", *lines[number + 1 :]]) + "\n"
+            yield number + 1, changed, f"{found[2]}:{found[3]}", f"{found[2]}: {found[3]}"
 
 
 def _levels(text: str) -> Iterator[tuple[int, str, str, str]]:

@@ -72,7 +72,8 @@ class LossKeys(Keys):
     def _one(self) -> Self:
         if len(self.model_fields_set) != 1:
             raise Mistake(
-                "a loss follows exactly one model", "allowed: `30%`, {gemodel: {p, r}} or {state: {p13, p31}}"
+                "a loss follows exactly one model",
+                "allowed: `30%`, {gemodel: {p: 1%, r: 25%}} or {state: {p13: 1%, p31: 25%}}",
             )
         return self
 

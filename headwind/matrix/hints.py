@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from headwind.matrix.indentation import joined_key
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.library import NETWORKS
 from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, UnknownKey
@@ -159,6 +160,8 @@ def _of_missing(path: Path, tree: Any) -> str:
 def _of_scalar(level: Level) -> str:
     """What the value may have been meant as, where a mapping or a list is needed."""
     text = level.written
+    if isinstance(text, str) and level.is_of_names and (joined := joined_key(text)):
+        return f"a space is missing after the colon: {joined[-1]}"
     if not isinstance(text, str) or len(text) > LONGEST_VALUE:
         return ""
     if level.model is None:

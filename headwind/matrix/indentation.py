@@ -1,11 +1,15 @@
-"""Which line of a text that is not YAML is indented by a space too many or too few."""
+"""Which line of a text that is not YAML is indented by a space too many or too few, or lacks one after a colon."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
+from headwind.matrix.units import harmless
+
+LONGEST_SHOWN = 80  # characters of a line that a hint repeats
 _CONTENT = re.compile(r"( *)([^\s#].*)")
+_JOINED = re.compile(r"( *(?:- +)*[\w.-]+:)([\[{].*|[^\s:/]*)")
 _QUOTED = re.compile(r""" "[^"]*" | '[^']*' | (?:^|\s)\#.* """, re.VERBOSE)
 
 
@@ -13,6 +17,16 @@ def uneven_line(lines: Sequence[str], broken: int) -> tuple[int, int, str] | Non
     """Line and column from 0, and the hint: the line nearest to the one where reading ended; None if all are even."""
     found = list(_uneven(lines[: broken + 2]))
     return min(found, key=lambda each: abs(each[0] - broken), default=None)
+
+
+def joined_key(line: str) -> tuple[int, str, str] | None:
+    """Column from 0, mistake and hint for a line such as `far:{both: {}}`; None if its key has a space behind it."""
+    found = _JOINED.fullmatch(line.partition(" #")[0].rstrip())
+    if not found or not found[2]:
+        return None
+    written = f"{found[1].strip()} {found[2]}"
+    shown = written if len(written) <= LONGEST_SHOWN else f"{found[1].strip()} ..."
+    return len(found[1]), "a space is missing after the colon", f"did you mean `{harmless(shown)}`?"
 
 
 def _uneven(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:

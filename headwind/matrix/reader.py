@@ -7,10 +7,8 @@ measured, and aliases can grow without bound. `python -m headwind.matrix.reader`
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
-import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,26 +19,25 @@ import yaml
 from headwind.matrix.complaint import Complaint, MatrixError
 from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
-from headwind.matrix.indentation import uneven_line
+from headwind.matrix.indentation import joined_key, uneven_line
 from headwind.matrix.mistakes import Slips
 from headwind.matrix.parse import parse
-from headwind.matrix.spelling import nearest
+from headwind.matrix.text import Place, lines_of, place_behind, read_text
 from headwind.matrix.units import harmless, quoted
 from headwind.model import Matrix
 
 __all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
 
-LARGEST_BYTES = 128 * 1024  # a thousand conditions with comments; PyYAML reads a quarter of a megabyte in a second
+_COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
 DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
 
-Place = tuple[int, int]  # line and column, from 0
 Keys = tuple[str | int, ...]  # keys and indices from the top of the file to a value
 
 
 def load_matrix(path: Path) -> Matrix:
     """The experiment in a file. Raises MatrixError, and nothing else, whatever is there."""
     file = harmless(path)
-    text = _read(path, file)
+    text = read_text(path, file)
     return _Document(file, text).written().to_model(text, str(path))
 
 
@@ -64,42 +61,6 @@ def _refused(matrix: Matrix, what: str, reasons: Mapping[Keys, str], hint: str) 
     return MatrixError(f"{file}: {count} beyond this host, nothing was measured", complaints)
 
 
-def _read(path: Path, file: str) -> str:
-    """The text of a file that can be a matrix at all."""
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise MatrixError(f"{file} is {kind}; a matrix is a YAML file, such as the matrix.yaml of this repository")
-        if status.st_size > LARGEST_BYTES:
-            raise MatrixError(f"{file} has {status.st_size} bytes; a matrix has at most {LARGEST_BYTES}")
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise MatrixError(f"{file}: there is no such file{_neighbour(path)}") from None
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise MatrixError(f"{file} cannot be read: {reason}") from None
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise MatrixError(f"{file} is UTF-16; save it as UTF-8")
-    if b"\0" in data:
-        raise MatrixError(f"{file} is a binary file; a matrix is YAML in UTF-8")
-    data = data.removeprefix(codecs.BOM_UTF8)
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line, column = _place(data[: error.start].decode())
-        where = f"{file}:{line + 1}:{column + 1}"
-        raise MatrixError(f"{where}: byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
-
-
-def _neighbour(path: Path) -> str:
-    try:
-        near = nearest(path.name, [each.name for each in path.parent.glob("*.y*ml")])
-    except (OSError, ValueError):
-        return ""
-    return f"; did you mean {harmless(path.parent / near)}?" if near else ""
-
-
 class _Unreadable(Exception):
     """YAML after which reading cannot go on."""
 
@@ -115,7 +76,7 @@ class _Document:
     def __init__(self, file: str, text: str) -> None:
         self._file = file
         self._text = text
-        self._lines = _split(text)
+        self._lines = lines_of(text)
         self._complaints: list[Complaint] = []
         self._keys: dict[Keys, Place] = {}
         self._values: dict[Keys, Place] = {}
@@ -174,17 +135,19 @@ class _Document:
         if len(path) > DEEPEST:
             raise _Unreadable(_start(event), "this is nested too deeply", f"a matrix has at most {DEEPEST} levels")
         if isinstance(event, yaml.MappingStartEvent):
-            return self._mapping(events, path)
+            return self._mapping(event, events, path)
         if isinstance(event, yaml.SequenceStartEvent):
             return self._list(events, path)
         assert isinstance(event, yaml.ScalarEvent)
         return None if _is_empty(event) else event.value
 
-    def _mapping(self, events: Iterator[yaml.Event], path: Keys) -> dict[str, Any]:
+    def _mapping(self, start: yaml.MappingStartEvent, events: Iterator[yaml.Event], path: Keys) -> dict[str, Any]:
         found: dict[str, Any] = {}
+        empty: list[yaml.ScalarEvent] = []
         while not isinstance(event := next(events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
                 raise _Unreadable(_start(event), "a key is one word, not a mapping or a list", "quote it if it is text")
+            self._refuse_joined(event)
             inner = (*path, event.value)
             if inner in self._keys:
                 first = self._keys[inner][0] + 1
@@ -195,12 +158,44 @@ class _Document:
                 continue
             self._keys[inner] = _start(event)
             value = self._value(next(events), events, inner)
-            if value is None:
-                self._empty.add(inner)
-                self._complain(_start(event), f"{quoted(event.value)} has no value", _why_empty(event.value))
-            else:
+            if value is not None:
                 found[event.value] = value
+            elif not (found and start.flow_style and self._is_fraction(event, path, found)):
+                self._empty.add(inner)
+                empty.append(event)
+        self._complain_of_empty(start, empty, len(found))
         return found
+
+    def _refuse_joined(self, key: yaml.ScalarEvent) -> None:
+        """`far:{both: ...}` is the key `far:{both` to YAML, with one value."""
+        if not key.style and (joined := joined_key(self._lines[_start(key)[0]])) and ":" in key.value:
+            raise _Unreadable((_start(key)[0], joined[0]), *joined[1:])
+
+    def _is_fraction(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
+        """Whether a key is what follows the comma of `{loss: 0,5%}`; then the value is read with a point."""
+        name, whole = list(found.items())[-1]
+        line, column = self._values[*path, name]
+        written = f"{whole},{key.value}"
+        if not isinstance(whole, str) or not _COMMA.fullmatch(written):
+            return False
+        if not self._lines[line].startswith(written, column) or _start(key) != (line, column + len(whole) + 1):
+            return False
+        is_thousands = re.fullmatch(r"[0-9]{3}", key.value) is not None
+        found[name] = whole + ("" if is_thousands else ".") + key.value.replace(" ", "")
+        self._complain((line, column), f"{quoted(written)} is two entries: in braces a comma ends the first",
+                       f"did you mean {quoted(found[name])}?")  # fmt: skip
+        return True
+
+    def _complain_of_empty(self, start: yaml.MappingStartEvent, keys: list[yaml.ScalarEvent], others: int) -> None:
+        if start.flow_style and len(keys) > 1 and not others:
+            names = [key.value for key in keys]
+            listed = f"{', '.join(map(quoted, names[:-1]))} and {quoted(names[-1])}"
+            hint = f"a value follows each key: {{{', '.join(f'{harmless(name)}: ...' for name in names)}}}"
+            self._complain(_start(keys[0]), f"{listed} have no values", hint)
+            return
+        for key in keys:
+            hint = _why_empty(key.value, in_braces=bool(start.flow_style))
+            self._complain(_start(key), f"{quoted(key.value)} has no value", hint)
 
     def _list(self, events: Iterator[yaml.Event], path: Keys) -> list[Any]:
         found: list[Any] = []
@@ -213,10 +208,12 @@ class _Document:
         return found
 
 
-def _why_empty(key: str) -> str:
+def _why_empty(key: str, *, in_braces: bool) -> str:
     word, colon, value = key.partition(":")
     if colon and value:
         return f"is a space missing after the colon? {quoted(f'{word}: {value}')}"
+    if in_braces:
+        return f"its value follows it: {quoted(f'{key}: ...')}; or remove the key"
     return "write {} for an empty mapping, or remove the key; lines that belong to it are indented further than it is"
 
 
@@ -226,7 +223,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
         loader = yaml.SafeLoader(text)
     except yaml.reader.ReaderError as error:
         character = ascii(chr(error.character))
-        raise _Unreadable(_place(text[: error.position]), f"the character {character} is not text") from None
+        raise _Unreadable(place_behind(text[: error.position]), f"the character {character} is not text") from None
     documents = 0
     while (event := _next_event(loader, text)) is not None:
         documents += isinstance(event, yaml.DocumentStartEvent)
@@ -244,7 +241,11 @@ def _next_event(loader: yaml.SafeLoader, text: str) -> yaml.Event | None:
         event: yaml.Event | None = loader.get_event()  # type: ignore[no-untyped-call]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark or loader.get_mark()
-        if uneven := uneven_line(_split(text), mark.line):
+        for number in {mark.line, error.context_mark.line if error.context_mark else mark.line}:
+            lines = lines_of(text)
+            if joined := joined_key(lines[number] if number < len(lines) else ""):
+                raise _Unreadable((number, joined[0]), *joined[1:]) from None
+        if uneven := uneven_line(lines_of(text), mark.line):
             line, column, hint = uneven
             raise _Unreadable((line, column), "this line is indented unlike those around it", hint) from None
         raise _Unreadable((mark.line, mark.column), *_syntax(error, text[mark.index : mark.index + 1])) from None
@@ -262,7 +263,7 @@ def _syntax(error: yaml.MarkedYAMLError, character: str) -> tuple[str, str]:
         return "a colon is not expected here", "is a line break, a comma or a quote missing, or the indentation wrong?"
     begun = f", which begins in line {error.context_mark.line + 1}" if error.context_mark else ""
     words = f"{error.context}{begun}: {error.problem}" if error.context else error.problem
-    if character in "@`%":
+    if character and character in "@`%":
         return f"this is not valid YAML: {words}", f"a value that begins with {character} needs quotes"
     return f"this is not valid YAML: {words}", "is a comma, a quote or a closing bracket missing?"
 
@@ -286,17 +287,6 @@ def _is_empty(event: yaml.Event) -> bool:
 def _start(event: yaml.Event) -> Place:
     assert event.start_mark is not None
     return event.start_mark.line, event.start_mark.column
-
-
-def _split(text: str) -> list[str]:
-    """Lines as PyYAML counts them."""
-    return re.split("\r\n|[\r\n\x85\u2028\u2029]", text)
-
-
-def _place(before: str) -> Place:
-    """Line and column behind a text."""
-    lines = _split(before)
-    return len(lines) - 1, len(lines[-1])
 
 
 if __name__ == "__main__":

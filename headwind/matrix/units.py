@@ -127,13 +127,13 @@ class Unit:
 
     def _meant(self, number: str, unit: str) -> str:
         """The value with the unit of this quantity that was most likely meant; empty if there is no telling."""
-        usual = {factor: name for name, factor in reversed(self.factors.items())}  # of several spellings the first
+        usual = {self.factors[name]: name for name in reversed([*self.factors])}  # of several spellings the first
         total = wording.understood(number + unit, self.words)
         if total is None:
             only = next(iter(self.factors)) if len(self.factors) == 1 and len(unit) == 1 else ""
             near = (nearest(unit, list(self.factors)) if unit.isalpha() else "") or only
             return number + usual[self.factors[near]] if near else ""
-        if Decimal(number) and (same := usual.get(total / Decimal(number))):
+        if same := usual.get(wording.understood(f"1{unit}", self.words) or total):
             return number + same
         decimal = sorted((factor, name) for factor, name in usual.items() if not _OF_1024.match(name))
         factor, name = next((each for each in reversed(decimal) if not total % each[0]), decimal[0])

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from headwind.errors import UsageError
 from headwind.matrix.complaint import excerpt
-from headwind.matrix.reader import LARGEST_BYTES, MatrixError, load_matrix
+from headwind.matrix.reader import MatrixError, load_matrix
+from headwind.matrix.text import LARGEST_BYTES
 from tests.matrix_files import DEFAULT, MINIMAL, NAMED, ROOT, manual_example, manual_examples, refusal
 from tests.sizes import size
 from tests.strategies import ANY_TEXT, MATRIX_KEYS, MATRIX_WORDS, TREES, matrix_trees

@@ -18,7 +18,7 @@ ENOUGH = 0.9
 def test_nine_of_ten_typing_mistakes_are_repaired_by_their_hint(tmp_path: Path) -> None:
     corpus = typos()
     assert Counter(typo.kind for typo in corpus) == OF_EACH
-    assert len({(typo.file, typo.text) for typo in corpus}) == 200
+    assert len({(typo.file, typo.text) for typo in corpus}) == sum(OF_EACH.values())
     missed = [(typo, answer) for typo in corpus if (answer := unhelpful(typo, tmp_path))]
     for typo, answer in missed:
         sys.stdout.write(f"{typo.kind}: {typo.file}:{typo.line}: {typo.written!r} for {typo.repair!r}\n{answer}\n\n")
@@ -144,3 +144,31 @@ def test_the_hint_for_an_arm_proposes_nothing_that_an_arm_refuses(tmp_path: Path
     text = MINIMAL + "arms: {h3-bbr: {protocol: h3, congestion: bbr}}"
     (complaint,) = refusal(text, tmp_path).complaints
     assert "{" not in complaint.hint
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "marked", "hint"),
+    [
+        ("{}", "{downlink: {loss: 0,5%}}", "0,5%", "did you mean `0.5%`?"),
+        ("{}", "{downlink: {loss: 0,5 %, delay: 5ms}}", "0,5 %", "did you mean `0.5%`?"),
+        ("{}", "{downlink: {loss: '0,5 %'}}", "'0,5 %'", "did you mean `0.5%`?"),
+        ("{}", "{downlink: {rate: 1,5mbit}}", "1,5mbit", "did you mean `1.5mbit`?"),
+        ("requests: 10", "requests: 1,000", "1,000", "did you mean `1000`?"),
+        ("{clean: {}}", "\n  LTE:{library: lte}", "{library", "did you mean `LTE: {library: lte}`?"),
+        ("{clean: {}}", "\n  far:{both: {delay: 1ms}}", "{both", "did you mean `far: {both: {delay: 1ms}}`?"),
+        ("{clean: {}}", "\n  clean: {}\n  far:{both: {delay: 1ms}}", "{both", "`far: {both: {delay: 1ms}}`?"),
+        ("{clean: {}}", "\n  clean:{}", "clean", "did you mean `clean: {}`?"),
+        ("[h1, h3]", "[h1, h3]\ntimeout:5s", "5s", "did you mean `timeout: 5s`?"),
+        ("[h1, h3]", "[h1, h3]\ntimeout: 1.5 sec", "1.5 sec", "did you mean `1.5s`?"),
+        ("[h1, h3]", "[h1, h3]\ntimeout: 1 minute", "1 minute", "did you mean `1min`?"),
+        ("{}", "{downlink: {loss: {gemodel: {p, r}}}}", "p,", "a value follows each key: {p: ..., r: ...}"),
+        ("{}", "{downlink: {delay}}", "delay}", "its value follows it: `delay: ...`"),
+        ("{}", "{delay, uplink, downlink}", "delay,", "a value follows each key: {delay: ..., uplink: ..., "),
+    ],
+)  # fmt: skip
+def test_one_mistake_is_reported_once_at_its_place(old: str, new: str, marked: str, hint: str, tmp_path: Path) -> None:
+    text = MINIMAL.replace(old, new, 1)
+    assert text != MINIMAL
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert complaint.source[complaint.column - 1 :].startswith(marked)
+    assert hint in complaint.hint

@@ -1,0 +1,63 @@
+"""The text of a matrix file, its lines and places; or why it cannot be a matrix at all."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import stat
+from pathlib import Path
+
+from headwind.matrix.complaint import MatrixError
+from headwind.matrix.spelling import nearest
+from headwind.matrix.units import harmless
+
+LARGEST_BYTES = 128 * 1024  # a thousand conditions with comments; PyYAML reads a quarter of a megabyte in a second
+
+Place = tuple[int, int]  # line and column, from 0
+
+
+def read_text(path: Path, file: str) -> str:
+    """The text of a file. Raises MatrixError for what cannot be a matrix; `file` is its name as printed."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise MatrixError(f"{file} is {kind}; a matrix is a YAML file, such as the matrix.yaml of this repository")
+        if status.st_size > LARGEST_BYTES:
+            raise MatrixError(f"{file} has {status.st_size} bytes; a matrix has at most {LARGEST_BYTES}")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise MatrixError(f"{file}: there is no such file{_neighbour(path)}") from None
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise MatrixError(f"{file} cannot be read: {reason}") from None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise MatrixError(f"{file} is UTF-16; save it as UTF-8")
+    if b"\0" in data:
+        raise MatrixError(f"{file} is a binary file; a matrix is YAML in UTF-8")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line, column = place_behind(data[: error.start].decode())
+        where = f"{file}:{line + 1}:{column + 1}"
+        raise MatrixError(f"{where}: byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+
+
+def _neighbour(path: Path) -> str:
+    try:
+        near = nearest(path.name, [each.name for each in path.parent.glob("*.y*ml")])
+    except (OSError, ValueError):
+        return ""
+    return f"; did you mean {harmless(path.parent / near)}?" if near else ""
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines as PyYAML counts them."""
+    return re.split("\r\n|[\r\n\x85\u2028\u2029]", text)
+
+
+def place_behind(before: str) -> Place:
+    """Line and column behind a text."""
+    lines = lines_of(before)
+    return len(lines) - 1, len(lines[-1])
