@@ -34,11 +34,12 @@ def run_matrix(
     """
     from headwind.cli.cluster import bench_far
     from headwind.cli.progress import console
+    from headwind.cli.resume import how_to_resume
     from headwind.run.journal import Run
     from headwind.run.shortfall import shortfall
 
-    out = console()
-    with ExitStack() as opened:
+    out, ending = console(), list[str]()
+    with commands.followed_by(ending), ExitStack() as opened:
         earlier = opened.enter_context(Run.open(resume)) if resume else None
         if earlier and engine == "auto":
             engine = earlier.environment.get("engine", engine)
@@ -47,7 +48,7 @@ def run_matrix(
             bench_here(matrix, reports, engine, earlier, out.print, means)
         )  # fmt: skip
         run = earlier or opened.enter_context(Run.create(reports, matrix, bench.environment))
-        out.print(f"engine {bench.lanes.first.engine}; run {run.folder}")
+        out.print(f"run {run.folder}", markup=False)
         redrawing = means.redrawing(run, partial(out.print, markup=False))
         with run.claimed():  # until the report is written
             try:
@@ -56,7 +57,8 @@ def run_matrix(
                     bench.lanes.retire()
             finally:  # Ctrl-C and a broken lab too leave a whole report
                 run.note_environment(testbeds=[*run.environment.get("testbeds", []), *bench.lanes.lives])
-                data = commands.finish_report(run, cluster=cluster, **wanted)
+                data = commands.finish_report(run, **wanted)
+                ending += how_to_resume(run, data, cluster)
         doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in bench.lanes.doubts]
         reasons = [each for each in (shortfall(matrix, data.results), *doubts) if each]
         for trouble in filter(None, (*reasons, redrawing.trouble)):
@@ -183,11 +185,9 @@ def main(arguments: list[str], means: Means | None = None) -> int:
     try:
         return COMMANDS[options.command](options)
     except HeadwindError as error:
-        print(f"lab.py: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print(f"lab.py: {stops.sentence()}", file=sys.stderr)
-        return 130
+        return commands.ended(error, str(error), error.exit_code)
+    except KeyboardInterrupt as stop:
+        return commands.ended(stop, stops.sentence(), 130)
 
 
 if __name__ == "__main__":

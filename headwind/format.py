@@ -211,6 +211,12 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """`a, b, c`; of more than `most` the first ones, and how many more there are: `a, b and 5 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def enumerated(items: Iterable[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *others, last = items

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,10 +76,30 @@ def reports_folder(options: argparse.Namespace) -> Path:
     return folder
 
 
-def finish_report(run: Run, *, junit: bool = False, full: bool = False, cluster: str | None = None) -> RunData:
-    """The last report, all other files, the table in the terminal, and how to go on. Returns what was read."""
+@contextmanager
+def followed_by(ending: Sequence[str]) -> Iterator[None]:
+    """Print these lines after everything inside; if an error ends it, they are notes of the error."""
+    try:
+        yield
+    except BaseException as error:
+        for line in ending:
+            error.add_note(line)
+        raise
+    for line in ending:
+        print(line)
+
+
+def ended(error: BaseException, sentence: str, code: int) -> int:
+    """Print what ended the program, and below it the notes of the error. Returns the exit code."""
+    print(f"lab.py: {sentence}", file=sys.stderr)
+    for line in getattr(error, "__notes__", ()):
+        print(line)
+    return code
+
+
+def finish_report(run: Run, *, junit: bool = False, full: bool = False) -> RunData:
+    """Write the last report and all other files, and print the result. Returns the content of the run folder."""
     from headwind.cli.progress import console
-    from headwind.cli.resume import how_to_go_on
     from headwind.report.files import write_files
     from headwind.report.formats.terminal import print_summary
     from headwind.report.html.page import REPORT
@@ -86,13 +107,12 @@ def finish_report(run: Run, *, junit: bool = False, full: bool = False, cluster:
     data = write_files(run, junit=junit)
     print_summary(data, console(), full=full)
     print(f"report: {run.folder / REPORT}")
-    if hint := how_to_go_on(run, data, cluster):
-        print(hint)
     return data
 
 
 def command_report(options: argparse.Namespace) -> int:
     """Draw the report of a run again, or one page of several runs."""
+    from headwind.cli.resume import how_to_resume
     from headwind.errors import UsageError
     from headwind.report.files import write_page
     from headwind.report.html.page import REPORT
@@ -106,7 +126,9 @@ def command_report(options: argparse.Namespace) -> int:
         if len(runs) > 1:
             report_several(runs, output)
             return 0
-        finish_report(runs[0], junit=options.junit, full=options.full)
+        data = finish_report(runs[0], junit=options.junit, full=options.full)
+        for line in how_to_resume(runs[0], data):
+            print(line)
         if output:
             print(f"and: {write_page(output, (runs[0].folder / REPORT).read_text(encoding='utf-8'))}")
     return 0

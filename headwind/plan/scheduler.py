@@ -143,8 +143,7 @@ class Scheduler:
 
     def minimum_s(self) -> dict[str, float]:
         """For how long each condition, by its id, keeps this host until something in it can be settled."""
-        left = Counter(block.condition.id for block in self._planned if block.index < self.matrix.repeat.least)
-        done = {condition.id: self.matrix.repeat.least - left[condition.id] for condition in self.matrix.conditions}
+        done = {condition.id: len(self.judge.counted_rows(condition.id)) for condition in self.matrix.conditions}
         return minimum_s(self.matrix, self.forecast, self.needs, self.lanes, done)
 
     @property

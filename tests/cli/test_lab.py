@@ -39,6 +39,17 @@ workloads:
 lanes: 1
 """
 TRIALS = 12
+SEARCH = """
+protocols: [h2, h3]
+timeout: 60s
+repeat: {min: 9, max: 60}
+find: {crossover: [h3, h2], along: downlink.loss, from: 0%, to: 10%, within: 1%}
+profiles:
+  far: {both: {delay: 20ms}}
+workloads:
+  small: {requests: 500, connections: 5, streams: 5}
+lanes: 1
+"""
 
 
 class Lab:
@@ -255,7 +266,10 @@ def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 2, budget: 90s}"))
     fake_lab.world.sabotage = Interrupting(at=[5])
     assert fake_lab.run() == 130
-    command = last_command(capsys.readouterr().out)
+    out = capsys.readouterr().out
+    assert "\nNot finished; 1 min 30 s more may settle" not in out, "two blocks settle nothing"
+    assert "\nNot finished; 1 min 30 s more will probably settle nothing. Resume with:\n" in out
+    command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "90s"]
     fake_lab.world.sabotage = Sabotage()
     assert lab.main(command, fake_means(lambda: fake_testbed(fake_lab.world))) == 0
@@ -270,11 +284,70 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60}"))
     fake_lab.run("--budget", "1s")  # too short for a block
     out = capsys.readouterr().out
-    assert "6 of 6 comparisons not settled; this adds blocks:\n" in out
+    assert "6 of 6 comparisons are not settled; 1 s more is probably too short to settle any: " in out
+    assert "More time would settle" not in out, "said once"
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "1s"]
     lab.main([*command[:-1], "8s"], fake_means(lambda: fake_testbed(fake_lab.world)))
     assert fake_lab.outcomes()
+
+
+def test_the_resume_line_names_what_its_budget_may_settle(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 9, max: 60, budget: 1h}"))
+    fake_lab.world.sabotage = Interrupting(at=[5])
+    assert fake_lab.run() == 130
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Not finished; 1 h more may settle something in 2 of 2 networks (clean, loss). Resume with: " in told
+
+
+def test_a_fixed_number_of_blocks_says_what_is_left_of_it(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_lab.world.sabotage = Interrupting(at=[5])
+    assert fake_lab.run() == 130
+    out, err = capsys.readouterr()
+    assert "\nNot finished; 8 trials are left, about " in out
+    assert last_command(out) == ["run", "--resume", str(fake_lab.folders[-1])]
+    assert err == "lab.py: stopped by Ctrl-C; nothing is left running\n"
+
+
+def test_a_network_that_never_ran_is_a_reason_to_resume_without_any_comparison(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = MATRIX.replace("[h1, h2, h3]", "[h3]").replace("repeat: 2", "repeat: {min: 9, max: 60}")
+    fake_lab.matrix.write_text(alone)
+    fake_lab.run("--budget", "1s")  # too short for a block
+    out = capsys.readouterr().out
+    assert "2 of 2 networks have fewer than the 9 blocks requested; " in out
+    assert last_command(out) == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "1s"]
+
+
+def test_a_search_that_its_budget_ended_can_be_resumed(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_lab.matrix.write_text(SEARCH)
+    fake_lab.run("--budget", "1s")
+    out = capsys.readouterr().out
+    assert "The search is not finished; " in out
+    assert last_command(out) == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "1s"]
+
+
+def test_the_resume_command_works_from_another_folder(
+    fake_lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fake_lab.world.sabotage = Interrupting(at=[5])
+    assert fake_lab.run() == 130
+    python, program, *_ = shlex.split(capsys.readouterr().out.rstrip().splitlines()[-1])
+    assert Path(python) == Path(sys.executable)
+    assert Path(program) == ROOT / "lab.py"
+
+
+def test_the_command_comes_below_the_sentence_that_ends_the_run(
+    fake_lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", sys.stdout)  # as on a terminal
+    fake_lab.world.sabotage = Interrupting(at=[5])
+    fake_lab.run()
+    lines = capsys.readouterr().out.rstrip().splitlines()
+    assert lines[-3] == "lab.py: stopped by Ctrl-C; nothing is left running"
+    assert lines[-2].startswith("Not finished; ")
 
 
 def test_make_lab_run_names_no_matrix_so_that_a_run_goes_on_by_its_own() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from headwind.arm import Arm
-from headwind.format import arm_name, counted, enumerated
+from headwind.format import arm_name, counted, enumerated, listed
 from headwind.model import Condition
 from headwind.report.certainty import Certainty, most_apart
 from headwind.report.verdicts import interval_text
@@ -16,7 +16,6 @@ from headwind.verdicts.changes import WIDE_RATIO, ArmChange, Change, Changes, Ra
 from headwind.verdicts.verdict import Verdict
 
 _MARKS = {(1, True): "▲", (-1, True): "▼", (1, False): "△", (-1, False): "▽"}
-NAMED = 6  # conditions and the like in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def machine_sentences(changes: Changes) -> list[str]:
 
 def _machine(shared: Sequence[Shared], favours: int, conditions: int) -> str:
     times = sorted(each.ratio**favours for each in shared if each.ratio)
-    where = _few([each.condition.id for each in shared])
+    where = listed([each.condition.id for each in shared])
     alike = f"all arms alike in {len(shared)} of {counted(conditions, 'condition')} ({where})"
     if not times:
         return f"on this machine {'less' if favours < 0 else 'more'} was finished: {alike}"
@@ -135,7 +134,7 @@ def rest(changes: Sequence[Change], fewest: int) -> list[str]:
     if bounded:
         largest = {name: f"{each:.2f}x" for name, each in _largest(bounded)}
         most = next(iter(largest.values()))
-        where = f" ({_few([f'{name} {each}' for name, each in largest.items()])})" if len(largest) > 1 else ""
+        where = f" ({listed([f'{name} {each}' for name, each in largest.items()])})" if len(largest) > 1 else ""
         lines.append(f"no change larger than {most} in {len(bounded)} of {len(changes)}{where}")
     if unknown:
         lines.append(f"cannot tell: {len(unknown)} of {len(changes)}; {'; '.join(_lacks(unknown, fewest))}")
@@ -155,7 +154,7 @@ def _lacks(unknown: Sequence[Change], fewest: int) -> Iterator[str]:
     short = [change for change in unknown if min(change.trials) < fewest]
     if short:
         counts = dict.fromkeys(change.trials for change in short)
-        told = _few([f"{earlier} and {later}" for earlier, later in counts])
+        told = listed([f"{earlier} and {later}" for earlier, later in counts])
         yield f"needs {fewest} blocks in each run, has {told} ({_places(short)})"
     others = [change for change in unknown if change not in short]
     bound = [change for change in others if not change.is_counted]
@@ -172,12 +171,7 @@ def _lacks(unknown: Sequence[Change], fewest: int) -> Iterator[str]:
 
 
 def _places(found: Sequence[Change]) -> str:
-    return _few(list(dict.fromkeys(change.condition.id for change in found)))
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    return listed(list(dict.fromkeys(change.condition.id for change in found)))
 
 
 def _who(change: RatioChange) -> tuple[Arm, Arm | None]:

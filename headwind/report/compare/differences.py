@@ -12,6 +12,7 @@ from headwind.format import (
     counted,
     duration,
     link_settings,
+    listed,
     override_texts,
     served_text,
 )
@@ -79,8 +80,7 @@ def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
 def _own_conditions(data: RunData, runs: Sequence[RunData]) -> str:
     others = [set(run.matrix.conditions) for run in runs]
     own = [item.id for item in data.matrix.conditions if not all(item in conditions for conditions in others)]
-    more = f" and {len(own) - NAMED_CONDITIONS} more" if len(own) > NAMED_CONDITIONS else ""
-    return f"{counted(len(own), 'condition')}: {', '.join(own[:NAMED_CONDITIONS])}{more}" if own else "none"
+    return f"{counted(len(own), 'condition')}: {listed(own, NAMED_CONDITIONS)}" if own else "none"
 
 
 def conditions_apart(runs: Sequence[RunData]) -> list[Apart]:

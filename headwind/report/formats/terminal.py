@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -56,7 +55,7 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
         if full or check.passed is False:  # the sentence on trust says what the others mean
             style = {True: "green", False: "bold white on red", None: "yellow"}[check.passed]
             say(describe.check_text(check, data.matrix.name_of(check.finding.condition)), style)
-    for text in (*_warnings(data, full=full), *_open(data, full=full)):
+    for text in (*_warnings(data, full=full), *(_open(data) if full else ())):
         say(text, "yellow")
     say(words.headline(data))
 
@@ -69,17 +68,9 @@ def _warnings(data: RunData, *, full: bool) -> list[str]:
     return told if full or left <= 0 else [*told[:MOST_WARNINGS], f"! {counted(left, 'more warning')}: see the report"]
 
 
-def _open(data: RunData, *, full: bool) -> list[str]:
-    """What more time would bring: for the condition that is settled soonest, or for all."""
-    left = data.judgement.open
-    if full or not left:
-        return [describe.open_text(item, data.matrix.name_of(item.condition)) for item in left]
-    soonest = min(
-        left, key=lambda item: math.inf if item.outlook.blocks is None else item.outlook.blocks * item.block_s
-    )
-    total = counted(len(data.matrix.conditions), data.matrix.place)
-    text = describe.open_text(soonest, data.matrix.name_of(soonest.condition))
-    return [f"More time would settle more in {len(left)} of {total}; soonest: {text}"]
+def _open(data: RunData) -> list[str]:
+    """The forecast for each condition with open comparisons."""
+    return [describe.open_text(item, data.matrix.name_of(item.condition)) for item in data.judgement.open]
 
 
 def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
