@@ -1,4 +1,4 @@
-"""The bench that replays a recorded run through the scheduler, without a lab."""
+"""The benches that read recorded runs, without a lab: one replays them, one tells what they knew and when."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import scheduling
+from bench import answered, scheduling
 from headwind.model import Outcome, Repetition, Result
 from headwind.run.data import RunData
 from tests import fake
@@ -57,3 +57,17 @@ def test_the_bench_of_scheduling_prints_what_was_settled(tmp_path: Path, capsys:
     *rows, total = capsys.readouterr().out.splitlines()
     assert [row.startswith("6 of 6 settled; ") for row in rows] == [True, True]
     assert total == "median 6.0, mean 6.0"
+
+
+def test_the_bench_of_answers_counts_what_had_ended_by_then(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    timed = [replace(each, started_at=1e9 + TRIAL_S * number) for number, each in enumerate(results())]
+    with fake.recorded(tmp_path, MATRIX, timed) as run:
+        folder = run.folder
+    half, whole_minutes = len(timed) // 2, TRIAL_S * len(timed) / 60
+    answered.main([str(folder), "--minutes", f"{TRIAL_S * half / 60},{whole_minutes}", "--within", "1.01"])
+    *_, first, last = ([cell.strip() for cell in row.split("|")[3:-1]] for row in capsys.readouterr().out.splitlines())
+    assert [first[1], last[1]] == [str(half), str(len(timed))]
+    assert int(first[0]) < int(last[0]) == SETTLED_SOON * len(MATRIX.conditions)
+    assert first[2] == last[2] == "6"
+    assert int(first[3]) < int(last[3]) == 6, "sure"
+    assert int(first[4]) < int(last[4]) == 6, "sure or bounded"
