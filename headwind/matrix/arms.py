@@ -88,13 +88,14 @@ class ArmKeys(WorkloadOverrides):
     def _possible(self) -> Self:
         if self.congestion is not None:
             try:
-                if self.protocol is Protocol.H3:
-                    values.quic_congestion(self.congestion)
+                if self.protocol is not Protocol.H3:
+                    values.tcp_congestion(self.congestion)
                 else:
-                    choose(self.congestion, values.TCP_CONGESTION, "a congestion control that Linux has")
+                    values.quic_congestion(self.congestion)
             except Mistake as mistake:
+                is_other = self.protocol is Protocol.H3 and "did you mean" not in mistake.hint
                 hint = "leave it out here: other congestion controls are for arms of h1 and h2"
-                own = Mistake(str(mistake), hint) if self.protocol is Protocol.H3 else mistake
+                own = Mistake(str(mistake), hint) if is_other else mistake
                 raise Slips([Slip(("congestion",), own)]) from None
         return self
 

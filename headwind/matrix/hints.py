@@ -2,52 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from headwind.matrix.concepts import of_other_tools
 from headwind.matrix.indentation import joined_key
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.library import NETWORKS
-from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, UnknownKey
-from headwind.matrix.spelling import nearest, respelt
-from headwind.matrix.units import harmless, listed, quoted
+from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Unindented, UnknownKey
+from headwind.matrix.spelling import form, nearest, respelt, synonym
+from headwind.matrix.units import Mistake, harmless, listed, quoted
 
+DIRECTIONS = ("uplink", "downlink", "both")
 LIKELIEST = ("downlink", "workloads")  # of several homes of a key
 LONGEST_VALUE = 40  # characters of a value that a hint repeats
 TOO_FAR = "is this indented too far?"
 
 
 def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Slip]:
-    """The slips with the best hint that the whole file allows; without what is missing only since it is misspelt."""
+    """The slips with the best hint that the whole file allows; without those that another one explains."""
     explained = {each for slip in slips if isinstance(slip.mistake, UnknownKey) for each in _meant(slip, root, tree)}
-    return [_advised(slip, root, tree) for slip in slips
-            if not (isinstance(slip.mistake, MissingKey) and slip.path in explained)]  # fmt: skip
+    swallowed = {slip.path: place for slip in slips if isinstance(slip.mistake, MissingKey)
+                 for place in _further_down(slip.path, tree)}  # fmt: skip
+    found = dict[Slip, None]()
+    for slip in slips:
+        if place := swallowed.get(slip.path):
+            hint = f"it belongs {_beside(place, 0)}: {TOO_FAR}"
+            message = f"{quoted(place[-1])} is read as the name of one of the {quoted(place[0])}"
+            found[Slip(place, Mistake(message, hint), at_key=True)] = None
+        elif not (isinstance(slip.mistake, MissingKey) and slip.path in explained) and not any(
+            slip.path[: len(place)] == place for place in swallowed.values()
+        ):
+            found[_advised(_pair(slip, root, tree), root, tree)] = None
+    return list(found)
+
+
+def _pair(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
+    """The list itself as the mistake, if one pair is written where a list of pairs is needed: once, not twice."""
+    *above, last = slip.path
+    level = levels(root, tree, above)[-1]
+    if isinstance(slip.mistake, NoContainer) and isinstance(last, int) and level.is_of_lists:
+        return Slip(tuple(above), slip.mistake)
+    return slip
 
 
 def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
     match slip.mistake:
         case UnknownKey():
-            hint = _of_unknown(slip.path, levels(root, tree, slip.path[:-1]))
-        case MissingKey():
-            hint = _of_missing(slip.path, tree)
+            above = levels(root, tree, slip.path[:-1])
+            hint = _of_unknown(slip.path, above)
+            if (group := _group(slip.path, above[-1])) and hint == _below(group):
+                return replace(slip, mistake=Unindented(str(slip.mistake), hint, group))
         case NoContainer():
             above = levels(root, tree, slip.path)
-            hint = _swallowed((*slip.path, ""), above) or _of_scalar(above[-1])
+            hint = _swallowed((*slip.path, ""), above) or _of_value(slip.path, above[-1])
         case _:
-            hint = ""
-    return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint)) if hint else slip
+            hint = _of_mapping(slip.path, levels(root, tree, slip.path)[-1].written)
+    if not hint:
+        return slip
+    message = "this must be a list of pairs" if hint.startswith("each pair") else str(slip.mistake)
+    return replace(slip, mistake=type(slip.mistake)(message, hint))
 
 
 def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
     """The missing keys beside an unknown one that it explains: its right spelling, or those of another kind."""
     level = levels(root, tree, slip.path[:-1])[-1]
-    if near := nearest(str(slip.path[-1]), level.keys):
-        yield (*slip.path[:-1], near)
-    elif _kinds(str(slip.path[-1]), level):
+    if _kinds(str(slip.path[-1]), level):
         yield from ((*slip.path[:-1], key) for key in level.keys)
+    elif near := nearest(str(slip.path[-1]), level.keys):
+        yield (*slip.path[:-1], near)
 
 
 def _of_unknown(path: Path, above: Sequence[Level]) -> str:
@@ -55,28 +83,35 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     key, level = str(path[-1]), above[-1]
     if respelt(key, level.keys):
         return ""
-    value = level.written.get(key) if isinstance(level.written, dict) else None
-    found = (
-        _kinds(key, level) or _swallowed(path, above) or _entry(path, above, value) or _elsewhere(path, value, above)
-    )
+    beside = level.written if isinstance(level.written, dict) else {}
+    value = beside.get(key)
+    if "profiles" in path and (found := of_other_tools(key, value, beside, path[-2])):
+        return found
+    found = _kinds(key, level) or _swallowed(path, above) or _entry(path, above, value) or _elsewhere(path, above)
     if found or nearest(key, level.keys):
         return found
-    homes = {name: way for way, level in above[0].further() for name in level.keys}
-    if meant := respelt(key, list(homes)):
-        return f"did you mean `{meant}`? {_written(homes[meant], meant, value)}"
+    for each in dict.fromkeys([level, above[0]]):
+        homes = {name: way for way, inner in each.further() for name in inner.keys}
+        if meant := respelt(key, list(homes)) or synonym(key, list(homes)):
+            return f"did you mean `{meant}`? {_written(homes[meant], {meant: value})}"
     return ""
 
 
 def _kinds(key: str, level: Level) -> str:
     """Where a workload of another kind has the key."""
+    written = level.written if isinstance(level.written, dict) else {}
+    if form(key) == "object" and level.others and "kind" not in written:
+        shown = f"kind: objects, requests: {harmless(written.get(key))}, size: {harmless(written.get('size', '15kB'))}"
+        return f"for objects of one size write {{{shown}}}"
     having = [model for model in level.others if key in model.model_fields]
     if not having or (level.model and key in level.model.model_fields):
         return ""
-    written = level.written.keys() if isinstance(level.written, dict) else set[str]()
-    strange = [len(written - model.model_fields.keys()) for model in having]
+    strange = [len(written.keys() - model.model_fields.keys()) for model in having]
     best = [f"`kind: {kind_of(model)}`" for model, count in zip(having, strange, strict=True) if count == strange[0]]
-    is_said = isinstance(level.written, dict) and "kind" in level.written
-    verb = "change it to" if is_said else "add"
+    if level.model and "kind" in written and strange[0]:
+        own = f"`kind: {kind_of(level.model)}`"
+        return f"{quoted(key)} is a key of {' and '.join(best)}; {own} has none: remove it"
+    verb = "change it to" if "kind" in written else "add"
     return f"{quoted(key)} is a key of workloads of another kind: {verb} {' or '.join(best)}"
 
 
@@ -97,12 +132,10 @@ def _swallowed(path: Path, above: Sequence[Level]) -> str:
 def _entry(path: Path, above: Sequence[Level], value: Any) -> str:
     """Where the key looks like the name of an entry: below a key that is missing, or beside the entry it stands in."""
     level = above[-1]
+    if group := _group(path, level):
+        return _below(group)
     if not isinstance(value, dict):
         return ""
-    for group in level.names_missing():
-        likely = bool(value) or level.needs(group)
-        if likely and value.keys() <= set(level.below(group).below(NAME).keys):
-            return f"as one of the {quoted(group)} it belongs below that key: is it indented too little?"
     if len(above) < 3 or not above[-2].is_of_names:
         return ""
     if level.model and value.keys() <= set(level.keys):
@@ -110,34 +143,68 @@ def _entry(path: Path, above: Sequence[Level], value: Any) -> str:
     return ""
 
 
-def _elsewhere(path: Path, value: Any, above: Sequence[Level]) -> str:
+def _group(path: Path, level: Level) -> str:
+    """The key of this level below which another one belongs as an entry; empty without any."""
+    value = level.written.get(path[-1]) if isinstance(level.written, dict) else None
+    fitting = (group for group in level.names_expected() if (value or level.needs(group)))
+    return next((group for group in fitting if isinstance(value, dict) and level.below(group).takes_entry(value)), "")
+
+
+def _below(group: str) -> str:
+    return f"as one of the {quoted(group)} it belongs below that key: is it indented too little?"
+
+
+def _elsewhere(path: Path, above: Sequence[Level]) -> str:
     """Where the key is one of a level below, above or further away."""
     key = str(path[-1])
     if ways := above[-1].homes(key):
-        return _belongs(key, value, ways)
+        return _belongs(key, above[-1], ways)
     for index in reversed(range(len(above) - 1)):
         if key in above[index].keys:
             return f"{quoted(key)} belongs {_beside(path, index)}: {TOO_FAR}"
     for level in reversed(above[:-1]):
         if ways := level.homes(key):
-            return _belongs(key, value, ways)
+            return _belongs(key, above[-1], ways)
     return ""
 
 
-def _belongs(key: str, value: Any, ways: Sequence[tuple[str, ...]]) -> str:
+def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]]) -> str:
+    """Where a key belongs, with those beside it that belong there, too, but for homes that have it already."""
+    beside = level.written if isinstance(level.written, dict) else {}
     homes = [way[-1] for way in ways if way[-1] != NAME]
     places = " or ".join([", ".join(map(quoted, homes[:-1])), quoted(homes[-1])] if homes[1:] else map(quoted, homes))
     way = next((each for each in ways if set(each) & set(LIKELIEST)), ways[0])
-    return f"{quoted(key)} belongs in {places or 'an entry'}: {_written(way, key, value)}"
+    if set(homes) == set(DIRECTIONS) and (written := [name for name in homes if name in beside]):
+        having = [name for name in written if isinstance(beside[name], dict) and key in beside[name]]
+        free = [name for name in ("both", "downlink", "uplink") if name not in having]
+        if having and (not free or "both" in having or len(having) > 1):
+            return f"{' and '.join(map(quoted, having))} {'has' if len(having) == 1 else 'have'} one: remove it"
+        way = (free[1] if having else "both",)
+    together = {
+        name: beside[name] for name in beside
+        if name == key or (name not in level.keys and level.homes(name) == list(ways))
+    }  # fmt: skip
+    return f"{quoted(key)} belongs in {places or 'an entry'}: {_written(way, together, beside)}"
 
 
-def _written(way: Sequence[str], key: str, value: Any) -> str:
-    """`repeat: {budget: 15min}`."""
-    shown = harmless(value) if isinstance(value, str) and len(value) <= LONGEST_VALUE else "..."
-    text = f"{harmless(key)}: {shown}"
+def _written(way: Sequence[str], entries: Mapping[str, Any], around: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """`repeat: {budget: 15min}`; with dots if its home is written already."""
+    text = ", ".join(f"{harmless(key)}: {_shown(value)}" for key, value in entries.items())
+    if len(way) == 1 and isinstance(home := around.get(way[0]), dict) and home:
+        text += ", ..."
     for name in reversed(way):
         text = f"{name}: {{{text}}}"
     return text
+
+
+def _shown(value: Any) -> str:
+    """A value as it is written, if it is short."""
+    text = (
+        f"{{{', '.join(f'{key}: {_shown(each)}' for key, each in value.items())}}}"
+        if isinstance(value, dict)
+        else value
+    )
+    return harmless(text) if isinstance(text, str) and len(text) <= LONGEST_VALUE else "..."
 
 
 def _beside(path: Path, index: int) -> str:
@@ -145,16 +212,43 @@ def _beside(path: Path, index: int) -> str:
     return f"{'at the top of the file, ' if index == 0 else ''}beside {quoted(path[index])}"
 
 
-def _of_missing(path: Path, tree: Any) -> str:
-    """Where the key that is missing stands further down."""
-    key = path[-1]
+def _further_down(path: Path, tree: Any) -> Iterator[Path]:
+    """Where a key that is missing at the top of the file is taken for the name of an entry."""
     for group, entries in tree.items() if len(path) == 1 and isinstance(tree, dict) else ():
-        places = [group, *entries] if isinstance(entries, dict) else []
-        for name in places:
-            inner = entries if name == group else entries[name]
-            if isinstance(inner, dict) and key in inner:
-                return f"there is one in {quoted(name)}: is it indented too far?"
-    return ""
+        if isinstance(entries, dict) and path[0] in entries:
+            yield group, path[0]
+
+
+def _of_value(path: Path, level: Level) -> str:
+    """What a value, or a list of mappings, may have been meant as where a mapping or a list is needed."""
+    if level.is_of_lists:
+        written = level.written
+        pair = next(iter(written.items())) if isinstance(written, dict) and len(written) == 1 else written
+        words = re.split(r"[\s,]+", pair) if isinstance(pair, str) else pair
+        shown = words if len(words) == 2 and all(isinstance(each, str) for each in words) else ["CANDIDATE", "BASELINE"]
+        return f"each pair is a list of its own: {path[-1]}: [[{', '.join(map(harmless, shown))}]]"
+    if level.is_of_names and isinstance(level.written, list):
+        return _of_entries(str(path[-1]), level.written)
+    return _of_scalar(level)
+
+
+def _of_entries(group: str, entries: Sequence[Any]) -> str:
+    """The first entry of a list as it is written where each has a name."""
+    first = entries[0] if entries and isinstance(entries[0], dict) else {}
+    if len(first) == 1 and isinstance(entry := next(iter(first.values())), dict):
+        return f"names in place of the dashes: {group}: {{{harmless(next(iter(first)))}: {_shown(entry)}}}"
+    own = {key: value for key, value in first.items() if key != "name"}
+    name = first.get("name") or "-".join(str(own[key]) for key in ("protocol", "congestion") if key in own) or NAME
+    return f"each has a name in place of its dash: {group}: {{{harmless(name)}: {_shown(own)}}}"
+
+
+def _of_mapping(path: Path, written: Any) -> str:
+    """Where a mapping belongs that is written in the place of a protocol."""
+    if path[:1] != ("protocols",) or not isinstance(written, dict) or "protocol" not in written:
+        return ""
+    if len(written) == 1:
+        return f"did you mean `{harmless(written['protocol'])}`?"
+    return f"a protocol with settings of its own is an arm: {_of_entries('arms', [written]).partition(': ')[2]}"
 
 
 def _of_scalar(level: Level) -> str:

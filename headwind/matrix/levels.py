@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -28,6 +28,14 @@ class Level:
     def is_of_names(self) -> bool:
         """Whether its keys are names that the user chooses."""
         return not self.models and any(get_origin(each) is dict for each in _parts(self.kind))
+
+    @property
+    def is_of_lists(self) -> bool:
+        """Whether it is a list of which each entry is a list."""
+        return any(
+            get_origin(each) is list and any(get_origin(inner) is list for inner in get_args(each))
+            for each in _parts(self.kind)
+        )
 
     @property
     def model(self) -> type[BaseModel] | None:
@@ -73,10 +81,17 @@ class Level:
         found = [way for way, level in self.further() if key in level.keys or level.has(key)]
         return [way for way in found if len(way) == len(found[0])]
 
-    def names_missing(self) -> list[str]:
-        """The keys under which names would be, and which are not written: first those that must be."""
-        found = [name for name in self.ways() if self.below(name).is_of_names and name not in self.written]
-        return sorted(found, key=self.needs, reverse=True)
+    def names_expected(self) -> list[str]:
+        """The keys under which names are or would be: first those that must be there and are not, then the written."""
+        found = [name for name in self.ways() if self.below(name).is_of_names]
+        return sorted(found, key=lambda name: 1 if name in self.written else 0 if self.needs(name) else 2)
+
+    def takes_entry(self, entry: Mapping[str, Any]) -> bool:
+        """Whether a mapping could be one of the entries here: it has no key that they lack, and all that they need."""
+        model = Level(self.below(NAME).kind, entry).model
+        return model is not None and entry.keys() <= model.model_fields.keys() and (
+            not entry or {name for name, field in model.model_fields.items() if field.is_required()} <= entry.keys()
+        )  # fmt: skip
 
     def needs(self, key: str) -> bool:
         """Whether the key must be written."""

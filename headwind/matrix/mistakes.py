@@ -25,6 +25,14 @@ class UnknownKey(Mistake):
     """A key that is none of those that are allowed at its level."""
 
 
+class Unindented(UnknownKey):
+    """A key that is the name of an entry and belongs below `group`, which has no value for that reason."""
+
+    def __init__(self, message: str, hint: str, group: str) -> None:
+        super().__init__(message, hint)
+        self.group = group
+
+
 class MissingKey(Mistake):
     """A key that must be there and is not."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from headwind.matrix.complaint import Complaint, MatrixError
 from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
 from headwind.matrix.indentation import joined_key, uneven_line
-from headwind.matrix.mistakes import Slips
+from headwind.matrix.mistakes import MissingKey, Slip, Slips, Unindented
 from headwind.matrix.parse import parse
 from headwind.matrix.text import Place, lines_of, place_behind, read_text
 from headwind.matrix.units import harmless, quoted
@@ -91,12 +91,20 @@ class _Document:
         except _Unreadable as error:
             self._complain(error.place, str(error), error.hint)
         except Slips as error:
-            for slip in error.slips:
-                if slip.path not in self._empty:
-                    self._complain(self._at(slip.path, at_key=slip.at_key), str(slip.mistake), slip.mistake.hint)
+            self._complain_of(error.slips)
         complaints = tuple(sorted(set(self._complaints)))
         count = "1 mistake" if len(complaints) == 1 else f"{len(complaints)} mistakes"
         raise MatrixError(f"{self._file}: {count}, nothing was started; docs/matrix.md explains every key", complaints)
+
+    def _complain_of(self, slips: Sequence[Slip]) -> None:
+        """All but those that follow from a key without a value; and not of the key, if one of them tells why."""
+        groups = {self._keys[slip.mistake.group,] for slip in slips if isinstance(slip.mistake, Unindented)
+                  and (slip.mistake.group,) in self._empty}  # fmt: skip
+        self._complaints = [each for each in self._complaints if (each.line - 1, each.column - 1) not in groups]
+        empty = {path[-1:] for path in self._empty if len(path) <= 2} | self._empty
+        for slip in slips:
+            if slip.path not in (empty if isinstance(slip.mistake, MissingKey) else self._empty):
+                self._complain(self._at(slip.path, at_key=slip.at_key), str(slip.mistake), slip.mistake.hint)
 
     def about(self, messages: Mapping[Keys, str], hint: str) -> tuple[Complaint, ...]:
         """Complaints about keys of a matrix that is valid."""
@@ -163,7 +171,7 @@ class _Document:
             elif not (found and start.flow_style and self._is_fraction(event, path, found)):
                 self._empty.add(inner)
                 empty.append(event)
-        self._complain_of_empty(start, empty, len(found))
+        self._complain_of_empty(start, empty, path, len(found))
         return found
 
     def _refuse_joined(self, key: yaml.ScalarEvent) -> None:
@@ -186,7 +194,9 @@ class _Document:
                        f"did you mean {quoted(found[name])}?")  # fmt: skip
         return True
 
-    def _complain_of_empty(self, start: yaml.MappingStartEvent, keys: list[yaml.ScalarEvent], others: int) -> None:
+    def _complain_of_empty(
+        self, start: yaml.MappingStartEvent, keys: list[yaml.ScalarEvent], path: Keys, others: int
+    ) -> None:
         if start.flow_style and len(keys) > 1 and not others:
             names = [key.value for key in keys]
             listed = f"{', '.join(map(quoted, names[:-1]))} and {quoted(names[-1])}"
@@ -195,6 +205,8 @@ class _Document:
             return
         for key in keys:
             hint = _why_empty(key.value, in_braces=bool(start.flow_style))
+            if len(path) == 1 and key.value in MatrixKeys.model_fields:
+                hint = f"it belongs at the top of the file, beside {quoted(path[0])}: is this indented too far?"
             self._complain(_start(key), f"{quoted(key.value)} has no value", hint)
 
     def _list(self, events: Iterator[yaml.Event], path: Keys) -> list[Any]:

@@ -11,11 +11,14 @@ from functools import lru_cache
 LONGEST_WORD = 64  # above it no misspelling is looked for: a comparison costs the product of the lengths
 MOST_COMPARED = 100  # words, letter by letter; slips of one finger are found among any number
 SHORTEST_START = 3  # letters that may stand for the word that begins with them
-SYNONYMS = {  # what others call a key; no round-trip time, which is twice a delay
-    "latency": "delay", "bandwidth": "rate", "throughput": "rate", "speed": "rate",
-    "drop": "loss", "plr": "loss", "corruption": "corrupt", "duplication": "duplicate", "reordering": "reorder",
-    "cc": "congestion", "think": "server_delay", "conn": "connections", "down": "downlink",
-    "up": "uplink", "network": "profiles", "repetition": "repeat", "duration": "budget",
+SYNONYMS = {  # what others call a key or a kind, by form; a round trip is twice a delay and none of them
+    "latency": "delay ttfb", "bandwidth": "rate", "throughput": "rate transfer", "speed": "rate", "drop": "loss",
+    "plr": "loss", "corruption": "corrupt", "duplication": "duplicate", "reordering": "reorder", "cc": "congestion",
+    "think": "server_delay", "think time": "server_delay", "thinktime": "server_delay", "conn": "connections",
+    "down": "downlink", "up": "uplink", "network": "profiles", "repetition": "repeat", "duration": "budget",
+    "gilbert": "gemodel", "elliott gilbert": "gemodel", "elliot gilbert": "gemodel", "gilbertelliott": "gemodel",
+    "object": "requests", "page": "objects", "webpage": "objects", "website": "objects", "web": "objects",
+    "browser": "objects", "download": "transfer", "bulk": "transfer", "file": "transfer",
 }  # fmt: skip
 _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a key further right than the one above
 
@@ -32,13 +35,24 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
         return ""
     if same := respelt(text, allowed):
         return same
-    if (meant := SYNONYMS.get(form(text), "")) in allowed:
-        return meant
+    if same := synonym(text, allowed):
+        return same
     folded = {word.casefold(): word for word in allowed[:MOST_COMPARED]}
     if close := get_close_matches(text.casefold(), folded, n=1):
         return folded[close[0]]
     beginning = [word for start, word in folded.items() if start.startswith(text.casefold())]
     return beginning[0] if len(beginning) == 1 and len(text) >= SHORTEST_START else ""
+
+
+def synonym(text: str, allowed: Sequence[str]) -> str:
+    """The allowed word for what others call so; empty without one."""
+    return next((word for word in SYNONYMS.get(form(text), "").split() if word in allowed), "")
+
+
+def containing(text: str, allowed: Sequence[str]) -> list[str]:
+    """The allowed words of which the text is a part, such as `wpt-3g` for `3g`."""
+    parts = set(form(text).split())
+    return [word for word in allowed if parts and parts <= set(form(word).split())]
 
 
 def respelt(text: str, allowed: Sequence[str]) -> str:

@@ -13,10 +13,11 @@ from decimal import Decimal
 from typing import Any
 
 from headwind.matrix import wording
-from headwind.matrix.spelling import LONGEST_WORD, nearest
+from headwind.matrix.spelling import LONGEST_WORD, containing, nearest
 from headwind.matrix.wording import NUMBER
 
 LONGESTNUMBER = 30  # characters; more than any value needs, and few enough to print
+MOST_PROPOSED = 8  # words that a text may stand for
 MOST_LISTED = 30  # words
 _PARTS = re.compile(rf"({NUMBER})(.*)", re.DOTALL)
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -68,6 +69,10 @@ def listed(allowed: list[str]) -> str:
 def meant(text: str, allowed: list[str]) -> str:
     """The hint for a word that is none of those that are allowed: the nearest of them, and what there is."""
     near = nearest(text, allowed)
+    several = [] if near else containing(text, allowed)
+    if 1 < len(several) <= MOST_PROPOSED:
+        return f"did you mean {', '.join(map(quoted, several[:-1]))} or {quoted(several[-1])}?"
+    near = near or (several[0] if len(several) == 1 else "")
     if not near:
         return listed(allowed)
     shown = allowed if near in allowed[:MOST_LISTED] else [near, *(word for word in allowed if word != near)]
@@ -127,15 +132,23 @@ class Unit:
 
     def _meant(self, number: str, unit: str) -> str:
         """The value with the unit of this quantity that was most likely meant; empty if there is no telling."""
-        usual = {self.factors[name]: name for name in reversed([*self.factors])}  # of several spellings the first
+        usual = self._usual
         total = wording.understood(number + unit, self.words)
         if total is None:
             only = next(iter(self.factors)) if len(self.factors) == 1 and len(unit) == 1 else ""
             near = (nearest(unit, list(self.factors)) if unit.isalpha() else "") or only
             return number + usual[self.factors[near]] if near else ""
-        if same := usual.get(wording.understood(f"1{unit}", self.words) or total):
-            return number + same
-        decimal = sorted((factor, name) for factor, name in usual.items() if not _OF_1024.match(name))
+        same = usual.get(wording.understood(f"1{unit}", self.words) or total)
+        return number + same if same else self._spelt(total)
+
+    @property
+    def _usual(self) -> dict[Decimal, str]:
+        """Of several spellings of a unit the first."""
+        return {self.factors[name]: name for name in reversed([*self.factors])}
+
+    def _spelt(self, total: Decimal) -> str:
+        """A quantity in SI units in the largest unit of which it is a whole number: `5400` is `90min`."""
+        decimal = sorted((factor, name) for factor, name in self._usual.items() if not _OF_1024.match(name))
         factor, name = next((each for each in reversed(decimal) if not total % each[0]), decimal[0])
         return f"{(total / factor).normalize():f}{name}"
 

@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from headwind.arm import Protocol as Version
 from headwind.matrix import units
+from headwind.matrix.spelling import respelt
 from headwind.matrix.units import Mistake, choose, listed, quoted, scalar
 from headwind.model import AUTO
 from headwind.settings import Windows as Size
@@ -186,14 +187,27 @@ def _confidence(value: Any) -> float:
     return between(units.ratio(value), CONFIDENCE, value, "a confidence is from 50% to 99.99%")
 
 
+def tcp_congestion(value: Any) -> str:
+    """The word, if some Linux has it. Raises Mistake."""
+    return choose(_right_cubic(value), TCP_CONGESTION, "a congestion control that Linux has")
+
+
 def quic_congestion(value: Any) -> str:
     """The word, if nginx's QUIC can do it. Raises Mistake."""
-    text = scalar(value, "`cubic`")
+    text = _right_cubic(value)
     if text not in QUIC_CONGESTION:
         raise Mistake(
             f"nginx's QUIC cannot do {quoted(text)}: cubic is all it has (since 1.27.5)",
             "to change TCP's alone write {tcp: bbr, quic: cubic}",
         )
+    return text
+
+
+def _right_cubic(value: Any) -> str:
+    """The word. Raises one Mistake, the same for TCP and QUIC, for a misspelling of what both of them have."""
+    text = scalar(value, "`cubic`")
+    if text not in TCP_CONGESTION and (near := respelt(text, TCP_CONGESTION)) in QUIC_CONGESTION:
+        raise Mistake(f"{quoted(text)} is not a congestion control", f"did you mean {quoted(near)}?")
     return text
 
 
@@ -253,5 +267,5 @@ UrlPath = Annotated[str, Written(_url_path, {"type": "string", "pattern": r"^/[!
 Protocol = Annotated[Version, Written(_version, {"enum": [version.value for version in Version]})]
 Distribution = Annotated[str, choice(list(DISTRIBUTION_REACH), "a distribution")]
 Windows = Annotated[Size, Written(_size, {"enum": [size.value for size in Size]})]
-TcpCongestion = Annotated[str, choice(TCP_CONGESTION, "a congestion control that Linux has")]
+TcpCongestion = Annotated[str, Written(tcp_congestion, {"enum": TCP_CONGESTION})]
 QuicCongestion = Annotated[str, Written(quic_congestion, {"enum": QUIC_CONGESTION})]

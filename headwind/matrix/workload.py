@@ -15,8 +15,8 @@ from headwind.matrix import values
 from headwind.matrix.congestion import OneOrBoth
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic
-from headwind.matrix.spelling import nearest
-from headwind.matrix.units import Mistake, choose, scalar
+from headwind.matrix.spelling import nearest, respelt
+from headwind.matrix.units import Mistake, listed, quoted, scalar
 from headwind.matrix.values import whole
 from headwind.metric import Workload
 
@@ -67,11 +67,12 @@ def of_its_kind(kinds: Sequence[type[WorkloadKeys]]) -> Any:
 
     def read(written: Any, _: Any) -> WorkloadKeys:
         name = written.get("kind", plain) if isinstance(written, dict) else plain
-        try:
-            keys = by_name[choose(scalar(name, f"`{plain}`"), list(by_name), "a kind of workload")]
-        except Mistake as mistake:
-            raise Slips([Slip(("kind",), mistake), *_beside_its_kind(written, by_name)]) from None
-        return _read(keys, written)
+        if isinstance(name, str) and name in by_name:
+            return _read(by_name[name], written)
+        near = _kind_meant(str(name), written, by_name)
+        raise Slips(
+            [Slip(("kind",), _wrong_kind(name, near, list(by_name))), *_beside_its_kind(written, near, by_name)]
+        )
 
     return Annotated[reduce(or_, kinds), WrapValidator(read)]
 
@@ -83,12 +84,34 @@ def _read(keys: type[WorkloadKeys], written: Any) -> WorkloadKeys:
         raise Slips(from_pydantic(error, keys)) from None
 
 
-def _beside_its_kind(written: Mapping[str, Any], by_name: Mapping[str, type[WorkloadKeys]]) -> list[Slip]:
+def _wrong_kind(name: Any, near: str, kinds: list[str]) -> Mistake:
+    try:
+        text = scalar(name, f"`{kinds[0]}`")
+    except Mistake as mistake:
+        return mistake
+    hint = f"did you mean {quoted(near)}? {listed(kinds)}" if near else listed(kinds)
+    return Mistake(f"{quoted(text)} is not a kind of workload", hint)
+
+
+def _kind_meant(name: str, written: Mapping[str, Any], by_name: Mapping[str, type[WorkloadKeys]]) -> str:
+    """The kind that was most likely meant: by its spelling, by the keys beside it, or by what others call it."""
+    keys = written.keys() - {"kind"}
+    fitting = [kind for kind, model in by_name.items() if keys <= model.model_fields.keys() and _needed(model) <= keys]
+    near = nearest(name, list(by_name))
+    if respelt(name, list(by_name)) or near in fitting:
+        return near
+    return fitting[0] if len(fitting) == 1 else near
+
+
+def _needed(model: type[WorkloadKeys]) -> set[str]:
+    return {name for name, field in model.model_fields.items() if field.is_required()} - {"kind"}
+
+
+def _beside_its_kind(written: Mapping[str, Any], near: str, by_name: Mapping[str, type[WorkloadKeys]]) -> list[Slip]:
     """What else is wrong with a workload whose kind does not exist, as one of the kind that was most likely meant.
 
     Without any likely one: what is wrong by every kind, and nothing is missing.
     """
-    near = nearest(str(written["kind"]), list(by_name))
     found = []
     for name in [near] if near else by_name:
         try:

@@ -1,0 +1,52 @@
+"""Hints for words that other tools have for a network: a round trip is two delays, bursts are a model of loss."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from headwind.matrix.spelling import form
+from headwind.matrix.units import RATIO, TIME, Mistake, quoted
+from headwind.matrix.wording import NUMBER
+
+ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
+BURSTS = {"burst", "bursty", "burstiness", "burst loss", "burst length", "burst size", "burst mean"}
+USUAL_P, USUAL_R = Decimal("0.01"), Decimal("0.25")  # of a hint's example: bursts of four packets
+
+
+def of_other_tools(key: str, value: Any, beside: Mapping[str, Any], below: str | int) -> str:
+    """What to write for a key in a profile, in a direction or in a loss; `below` is the key that leads there."""
+    if form(key) in ROUND_TRIPS:
+        delay = f"delay: {_half(value)}"
+        return f"{quoted(key)} is two delays: {delay if below == 'both' else f'both: {{{delay}}}'}"
+    if form(key) in BURSTS:
+        model = _gemodel(value, beside.get("loss"))
+        return f"bursts of losses are a model of the loss: {model if below == 'loss' else f'loss: {{{model}}}'}"
+    return ""
+
+
+def _half(value: Any) -> str:
+    try:
+        TIME.parse(value)
+    except Mistake:
+        return "..."
+    number = re.match(NUMBER, value)
+    return f"{(Decimal(number[0]) / 2).normalize():f}{value[number.end() :]}" if number else "..."
+
+
+def _gemodel(packets: Any, loss: Any) -> str:
+    """The model with bursts of so many packets and that share of lost ones, as far as both are numbers."""
+    is_count = isinstance(packets, str) and packets.isdecimal() and 1 <= int(packets) <= 1000
+    r = 1 / Decimal(packets) if is_count else USUAL_R
+    try:
+        share = RATIO.parse(loss)
+    except Mistake:
+        return f"gemodel: {{p: {_percent(USUAL_P)}, r: {_percent(r)}}}"
+    p = share * r / (1 - share) if share < 1 else Decimal(1)
+    return f"gemodel: {{p: {_percent(min(p, Decimal(1)))}, r: {_percent(r)}}}"
+
+
+def _percent(share: Decimal) -> str:
+    return f"{Decimal(f'{share * 100:.2g}').normalize():f}%"
