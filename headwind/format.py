@@ -7,6 +7,7 @@ short as it can be ("100 ms", "30 %"). The unit follows from the ending of the q
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
@@ -204,6 +205,11 @@ def quantity_name(quantity: str) -> str:
     for ending in _UNITS:
         quantity = quantity.removesuffix(ending)
     return quantity.replace("_", " ")
+
+
+def short_digests(text: str) -> str:
+    """The text with each SHA-1 or SHA-256 digest cut to its first 12 digits."""
+    return re.sub(r"\b(?:sha256:)?([0-9a-f]{12})[0-9a-f]{28,52}\b", r"\1", text)
 
 
 def counted(count: int, one: str, many: str = "") -> str:

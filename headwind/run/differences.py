@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headwind.arm import PLAIN
-from headwind.format import as_written, link_settings, override_settings
+from headwind.format import as_written, link_settings, override_settings, short_digests
 from headwind.model import Condition, Matrix, Repetition, SelfCheck
 from headwind.run.codec import matrix_from_json
 from headwind.workloads import workload_to_json
@@ -41,7 +41,7 @@ def setup_differences(
     before = environment.get("images", {})
     for name in sorted({*before, *images}):
         if before.get(name) != images.get(name):
-            yield f"image {name}: {before.get(name, NOTHING)} -> {images.get(name, NOTHING)}"
+            yield short_digests(f"image {name}: {before.get(name, NOTHING)} -> {images.get(name, NOTHING)}")
     if environment.get("engine") != engine:
         yield f"engine: {environment.get('engine', NOTHING)} -> {engine}"
     known = environment.get("host", {})

@@ -14,18 +14,22 @@ import lab
 from headwind.arm import H3, PLAIN, Arm
 from headwind.errors import UsageError
 from headwind.model import Matrix
+from headwind.report.trust import OTHER_LABS
 from tests import fake
 
 MATRIX = fake.example_matrix(*fake.PROFILES[:2], repeat=20)
 
 
-def recorded(folder: Path, slower: Mapping[Arm, float], matrix: Matrix = MATRIX) -> str:
+def recorded(
+    folder: Path, slower: Mapping[Arm, float], matrix: Matrix = MATRIX,
+    environment: Mapping[str, Any] = fake.ENVIRONMENT,
+) -> str:  # fmt: skip
     """The folder of a run in which every arm is slower by its factor, give or take."""
     results = [
         fake.ok(trial, slower[trial.arm] * (1 + trial.block.index / 500 + len(trial.arm.name) / 100))
         for trial in fake.trials_of(matrix)
     ]
-    with fake.recorded(folder, matrix, results) as run:
+    with fake.recorded(folder, matrix, results, environment) as run:
         return str(run.folder)
 
 
@@ -125,6 +129,23 @@ def test_only_what_changed_has_a_row_and_the_rest_is_bounded(
     told = capsys.readouterr().out
     assert "h3 against h1" in told
     assert "h2 against h1" not in told
+
+
+def test_what_else_differs_is_in_words_with_short_digests(
+    tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    testbed = {**fake.ENVIRONMENT["testbed"], "h2load": {"patch_sha256": "e0242d86a46a" + "9" * 52}}
+    images = {**fake.ENVIRONMENT["images"], "server": "sha256:" + "77" * 32}
+    labs = [{"owner": "host:4711:x", "testbeds": 3, "from": 1.0, "to": 2.0}] * 2
+    others = {**fake.ENVIRONMENT, "images": images, "testbed": testbed, OTHER_LABS: labs}
+    again = recorded(tmp_path / "again", dict.fromkeys(PLAIN, 1.0), environment=others)
+    assert lab.main(["compare", usual, again]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("! ")]
+    assert [line.replace("\N{RIGHTWARDS ARROW}", ">") for line in lines] == [
+        f"! environment: images > server: {'5e' * 6} -> {'77' * 6}",
+        "! environment: other labs on the machine: none -> 2",
+        "! environment: testbed > h2load > patch digest: not noted -> e0242d86a46a",
+    ]
 
 
 def test_a_single_arm_is_compared_only_where_that_is_asked_for(tmp_path: Path) -> None:

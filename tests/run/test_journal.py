@@ -409,7 +409,7 @@ def test_a_changed_matrix_is_refused_with_every_difference_in_its_own_words(
 def test_changed_images_and_another_engine_are_refused_by_name(tmp_path: Path) -> None:
     with a_run(tmp_path) as run, pytest.raises(ResumeRefused) as refusal:
         run.check_resumable(example_matrix(), {**ENVIRONMENT["images"], "client": "sha256:new"}, "kernel")
-    assert f"image client: sha256:{'c1' * 32} -> sha256:new" in str(refusal.value)
+    assert f"image client: {'c1' * 6} -> sha256:new" in str(refusal.value)
     assert "engine: uml -> kernel" in str(refusal.value)
     assert "matrix" not in str(refusal.value).splitlines()[1]
     assert refusal.value.exit_code == 2

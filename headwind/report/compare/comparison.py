@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headwind.errors import UsageError
+from headwind.format import short_digests
 from headwind.model import Result
 from headwind.report.html.page import facts_of
+from headwind.report.trust import OTHER_LABS
 from headwind.run.codec import matrix_to_json
 from headwind.run.data import RunData
 from headwind.run.differences import differences
@@ -18,10 +20,12 @@ from headwind.verdicts.changes import Change, Changes, changes
 if TYPE_CHECKING:
     from headwind.run.journal import Run
 
+NOT_NOTED = "not noted"
 # What differs between any two runs and cannot matter: addresses and names that the lab drew, and what it measured.
 OWN_TO_A_RUN = (
     "ip", "mac", "network", "dst", "gateway", "prefsrc", "lladdr", "subnet", "neighbour", "neighbours", "route",
     "routes", "ceiling", "start", "testbeds", "master", "master_started_s", "workers", "boot_s", "started_s",
+    OTHER_LABS,
 )  # fmt: skip
 
 
@@ -78,10 +82,21 @@ def warnings(before: RunData, after: RunData) -> Iterator[str]:
     """Everything besides chance that may be behind a change: settings and environment that are not the same."""
     for line in differences(matrix_to_json(before.matrix), matrix_to_json(after.matrix)):
         yield f"matrix: {line}"
-    old, new = (dict(facts_of(lasting(data.environment))) for data in (before, after))
-    for name in dict.fromkeys((*old, *new)):
+    old, new = (named_facts(data.environment) for data in (before, after))
+    for name in sorted({*old, *new}):
         if old.get(name) != new.get(name):
-            yield f"environment: {name}: {old.get(name, 'not noted')} -> {new.get(name, 'not noted')}"
+            yield f"environment: {name}: {old.get(name, NOT_NOTED)} -> {new.get(name, NOT_NOTED)}"
+
+
+def named_facts(environment: Mapping[str, Any]) -> dict[str, str]:
+    """What lasts of an environment, by names in words, with short digests; of other labs only their number."""
+    facts = {_in_words(name): short_digests(value) for name, value in facts_of(lasting(environment))}
+    return {**facts, "other labs on the machine": str(len(environment.get(OTHER_LABS, ())) or "none")}
+
+
+def _in_words(name: str) -> str:
+    """`testbed -> h2load -> patch_sha256` is "testbed -> h2load -> patch digest"."""
+    return name.replace("sha256", "digest").replace("_", " ")
 
 
 def lasting(environment: Mapping[str, Any]) -> dict[str, Any]:

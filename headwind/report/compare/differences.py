@@ -17,12 +17,10 @@ from headwind.format import (
     served_text,
 )
 from headwind.model import Condition, Matrix
-from headwind.report.compare.comparison import lasting
-from headwind.report.html.page import facts_of
+from headwind.report.compare.comparison import NOT_NOTED, named_facts
 from headwind.report.words import ARROWS
 from headwind.run.data import RunData
 
-NOT_NOTED = "not noted"
 NAMED_CONDITIONS = 12  # of those that not every run has; the others are counted
 ARROW = "\N{RIGHTWARDS ARROW}"
 
@@ -47,7 +45,7 @@ def differing_facts(runs: Sequence[RunData]) -> list[Fact]:
     """Settings first, then the environment as far as it lasts beyond a run; only what differs."""
     settings = [dict(_settings(data.matrix)) for data in runs]
     environments = [
-        {f"environment {ARROW} {name}": value for name, value in facts_of(lasting(data.environment))} for data in runs
+        {f"environment {ARROW} {name}": value for name, value in named_facts(data.environment).items()} for data in runs
     ]
     facts = [{**one, **other} for one, other in zip(settings, environments, strict=True)]
     for data, known in zip(runs, facts, strict=True):
