@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.model import Outcome, Result
 from headwind.observed import Observed, from_best, median, observed
+from headwind.proof.processors import lacked_processors
 from headwind.report.verdicts import interval_text
 from headwind.run.data import RunData
 from headwind.run.journal import Run
@@ -73,8 +74,8 @@ def span_s(results: Sequence[Result]) -> float:
 def describe(name: str, data: RunData) -> None:
     """What a run took, and what it lost."""
     results = data.results
-    lost = sum(result.is_disturbed for result in results)
-    other = sum(result.outcome in (Outcome.INVALID, Outcome.LAB_ERROR) for result in results) - lost
+    contended = sum(map(lacked_processors, results))
+    lost = sum(result.outcome in (Outcome.INVALID, Outcome.LAB_ERROR) for result in results)
     frames = sum(
         check.quantity == "unexplained_loss_ratio" and not check.passed
         for result in results
@@ -82,8 +83,8 @@ def describe(name: str, data: RunData) -> None:
     )
     lanes = {result.place.lane for result in results}
     print(
-        f"{name}: {span_s(results):.0f} s, {len(results)} trials on {len(lanes)} lanes, {lost} of them disturbed "
-        f"({lost / len(results):.1%}), {other} otherwise no data, {frames} with frames lost"
+        f"{name}: {span_s(results):.0f} s, {len(results)} trials on {len(lanes)} lanes, {contended} with CPU "
+        f"contention ({contended / len(results):.1%}), {lost} without data, {frames} with frames lost"
     )
 
 

@@ -314,11 +314,6 @@ class Result:
     place: Place = NOWHERE
 
     @property
-    def is_disturbed(self) -> bool:
-        """Whether it is invalid with a proven network: earlier versions set aside what other lanes had disturbed."""
-        return self.outcome is Outcome.INVALID and self.proof.passed
-
-    @property
     def is_processor_bound(self) -> bool:
         """Whether processors were the limit of this trial (headwind/proof/processors.py)."""
         return any(warning.startswith(PROCESSOR_BOUND) for warning in self.proof.warnings)

@@ -15,7 +15,7 @@ def runs_again(result: Result) -> bool:
 
 def is_unproven(result: Result) -> bool:
     """Whether its network was not shown to be the requested one."""
-    return result.outcome is Outcome.INVALID and not result.proof.passed
+    return result.outcome is Outcome.INVALID
 
 
 def faults_of(result: Result) -> frozenset[str]:

@@ -161,7 +161,7 @@ def _outcome_notices(data: RunData) -> Iterator[Notice]:
     for outcome, meaning in _OUTCOME_NOTICES.items():
         results = [
             result for result in data.latest
-            if result.outcome is outcome and not (result.is_disturbed or was_stopped(result))
+            if result.outcome is outcome and not was_stopped(result)
         ]  # fmt: skip
         is_finding = outcome in (Outcome.TIMEOUT, Outcome.FAILED)
         if results:
@@ -178,10 +178,7 @@ def _outcome_notices(data: RunData) -> Iterator[Notice]:
 
 
 def _attempt_notices(data: RunData) -> Iterator[Notice]:
-    """Attempts that were set aside, why, and by arm; and trials that count although processors were short."""
-    disturbed = tuple(dict.fromkeys(result.trial.id for result in data.results if result.is_disturbed))
-    if disturbed:
-        yield Notice("set aside by an earlier version, because other lanes disturbed an attempt", disturbed)
+    """Attempts that were repeated, why, and by arm; and trials that count although processors were short."""
     latest = {result.trial.id: result for result in data.latest}
     again = [result for result in data.results if latest[result.trial.id] is not result]
     unproven = [result for result in again if is_unproven(result)]

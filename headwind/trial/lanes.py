@@ -113,7 +113,7 @@ class _Site:
 class Lanes:
     """`with Lanes(first) as lanes`: the first one is up inside; all others of a host once it has a block for one.
 
-    To bring a testbed up is work that disturbs trials: further lanes come up together, and nothing runs meanwhile.
+    To bring a testbed up takes CPU time from trials: further lanes come up together, and nothing runs meanwhile.
     `elsewhere` are the first lanes of further hosts, each with the number that there may be; numbers of lanes are
     unique. A lane that does not come up is done without, and `say` is told, and so is a host that is lost while others
     are left: its blocks run again, whole, elsewhere. Afterwards all lanes are down.
@@ -255,7 +255,7 @@ class Lanes:
             raise error
 
     def retire(self) -> None:
-        """Take all testbeds down after a last look at each, one at a time: none may disturb another's."""
+        """Take all testbeds down after a last look at each, one at a time: none may affect another's."""
         for lane in [lane for site in self._sites if not site.lost for lane in site.lanes]:
             lane.look_again()
         self._each(lambda lane: lane.retire())

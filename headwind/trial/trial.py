@@ -26,7 +26,6 @@ from headwind.testbed.operations import ANSWERS, CONTAINER_COUNTERS, COUNTERS, H
 from headwind.testbed.testbed import Testbed
 from headwind.trial.congestion import expected_fingerprints, finish_look, start_look, use_congestion
 from headwind.trial.content import finish_fetch, not_compared, start_fetch, wrong_content
-from headwind.trial.crowding import crowding
 from headwind.trial.probes import apply, describe, probe_network
 from impair.messages import Answers, ClientRun, Fetched, Health
 from impair.profile import Direction, Profile
@@ -36,6 +35,7 @@ SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond th
 LOST_S = 0.05  # frames under way that none of the counters moved for so long, beyond that delay, are not to come
 PROVIDE_S = 30.0  # longest time to make an object: 64 MB take about a second
 CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
+HEADROOM = 1.5  # a trial may use the path up to its measured ceiling divided by this
 
 
 @dataclass(slots=True)
@@ -121,6 +121,14 @@ def _costs(trial: Trial, evidence: Evidence, run: ClientRun) -> dict[str, float]
     return {**found, **wire(evidence, run.silence_s, over_tcp=trial.protocol is not Protocol.H3)}
 
 
+def _near_the_ceiling(testbed: Testbed, evidence: Evidence, seconds: float) -> Iterator[str]:
+    """Warnings for directions in which the trial's frames came too near to the packet rate that the path can carry."""
+    for direction, ceiling in testbed.facts.get("ceiling", {}).items():
+        frames, limit = evidence.sent(Direction(direction)), ceiling["frames_per_s"] / HEADROOM
+        if seconds > 0 and frames / seconds > limit:
+            yield f"{direction}: {frames / seconds:.0f} frames/s, above {limit:.0f} which the path carries with reserve"
+
+
 def _proven(
     trial: Trial, testbed: Testbed, evidence: Evidence, run: ClientRun, workers: int, further: Iterable[Check]
 ) -> Proof:
@@ -128,7 +136,7 @@ def _proven(
     proof, threads = prove(trial.profile, evidence), trial.workload.processors()
     said = (
         *_repeats(evidence.missed),
-        *crowding(testbed, evidence, run.wall_s),
+        *_near_the_ceiling(testbed, evidence, run.wall_s),
         *window_warnings(trial, evidence, run.wall_s),
         *stalls(trial.profile, run.silence_s),
         *processor_limits(run, evidence.before.processors(), evidence.after.processors(), threads, workers),

@@ -233,8 +233,4 @@ def finished_by(lab: LiveLab) -> set[tuple[str, int]]:
     """The trials that need not run again, each with the number of its attempt."""
     with lab.run as run:
         tried = zip(run.results(), outcomes(run), strict=True)
-        return {
-            (result.trial.id, result.attempt)
-            for result, outcome in tried
-            if outcome is Outcome.OK and not result.is_disturbed
-        }
+        return {(result.trial.id, result.attempt) for result, outcome in tried if outcome is Outcome.OK}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from headwind.model import Outcome, Repetition, Result
+from headwind.model import Repetition, Result
 from headwind.run.shortfall import UNPROVEN, shortfall
 from impair.profile import Profile
 from tests.fake import PROFILES, example_matrix, failed, invalid, lab_error, ok, ok_results, timeout, trials_of
@@ -72,11 +71,3 @@ def test_a_share_of_the_attempts_may_be_unproven(trials: int, most: int, more: i
     if more:
         assert f"not proven in {most + 1} of {trials + most + 1:,} attempts, above {most}" in said
         assert "downlink loss_ratio" in said
-
-
-def test_what_an_earlier_version_set_aside_for_contention_is_not_unproven() -> None:
-    disturbed: dict[str, Any] = {"outcome": Outcome.INVALID, "reason": "disturbed by other lanes"}
-    matrix = example_matrix(LOSS, repeat=10)
-    good = [ok(trial, 1.0) for trial in trials_of(matrix)]
-    aside = [ok(result.trial, 1.0, **disturbed) for result in good[:20]]
-    assert shortfall(matrix, [*aside, *(replace(result, attempt=1) for result in good[:20]), *good[20:]]) == ""

@@ -1,4 +1,4 @@
-"""Lanes side by side: what runs beside what, who is disturbed, and what becomes of the others when one breaks."""
+"""Lanes side by side: what runs beside what, and what becomes of the others when one breaks."""
 
 from __future__ import annotations
 
