@@ -17,6 +17,7 @@ WHAT_FOLLOWS = (
     "then tries a single packet meets the rest of the same burst, and doubles its wait after each loss: TCP may end at "
     "one packet in two minutes"
 )
+ALTERNATIVES = "Losses that do not last through a silence: a plain share (`loss: 2%`), or a `rate` with a short `queue`"
 
 
 def burst_packets(link: Link) -> float | None:
@@ -41,7 +42,7 @@ def bursty(profiles: Iterable[Profile]) -> Iterator[str]:
 def describe(profiles: Iterable[Profile]) -> Iterator[str]:
     """One sentence or two about the profiles with bursts; nothing where there are none."""
     if places := ", ".join(bursty(profiles)):
-        yield f"{WHAT_FOLLOWS}. So it is in: {places}."
+        yield f"{WHAT_FOLLOWS}. So it is in: {places}. {ALTERNATIVES}."
 
 
 def stalls(profile: Profile, silence_s: float) -> Iterator[str]:

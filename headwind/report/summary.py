@@ -55,7 +55,7 @@ class Row:
         return self.outcomes.get(Outcome.OK, 0)
 
 
-_NUMBER = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"(?<![\w./])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?")  # none of HTTP/1.1 and h2
 
 
 def summary_table(data: RunData) -> list[Row]:
@@ -216,6 +216,11 @@ def _warning_notices(data: RunData) -> Iterator[Notice]:
 
 def _merged(texts: Sequence[str]) -> str:
     """Texts that differ only in their numbers, as one: "3 lost" and "7 lost" are "3 to 7 lost"."""
-    numbers = list(zip(*([int(number) for number in _NUMBER.findall(text)] for text in texts), strict=True))
-    ranges = iter(f"{min(column)} to {max(column)}" if len(set(column)) > 1 else str(column[0]) for column in numbers)
+    columns = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
+    ends = ((min(column, key=_value), max(column, key=_value)) for column in columns)
+    ranges = (low if _value(low) == _value(high) else f"{low} to {high}" for low, high in ends)
     return _NUMBER.sub(lambda _: next(ranges), texts[0])
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
+from headwind.format import Write, measured, quantity_name, setting
 from headwind.model import Check, Trial
 from headwind.proof.evidence import Missed, Train, Trains
 from headwind.proof.expectation import PROBE_BYTES, Expectation
@@ -17,6 +18,7 @@ from headwind.testbed.testbed import Testbed
 from impair.messages import NetemState, TrainSeen
 from impair.profile import FRAME_BYTES, HEADER_BYTES, Direction, Link, Profile
 
+WITH_UNITS = ("_s", "_ratio", "_bps")  # endings of quantities that are no counts
 PROBE_PAYLOAD_BYTES = PROBE_BYTES - HEADER_BYTES
 PROBE_REPEATS = 3  # of probes that missed, as long as nothing of the protocol has been seen
 PROBE_MARGIN_S = 0.03  # how long after the last possible arrival a probe is given up
@@ -162,7 +164,14 @@ def _train(seen: TrainSeen, sent: int) -> Train:
 
 
 def describe(check: Check) -> str:
-    """A check in words: `downlink delay_s: 0.0242, asked 0.015 +- 0.003 (median one-way delay of 20 probes)`."""
-    figures = [check.measured, check.requested, check.tolerance]
-    measured, asked, tolerance = ("nothing" if figure is None else f"{figure:.4g}" for figure in figures)
-    return f"{check.direction} {check.quantity}: {measured}, asked {asked} +- {tolerance} ({check.note})"
+    """A check in words: `downlink delay: measured 24.2 ms, requested 15 ms ± 3 ms (median one-way delay of ...)`."""
+
+    def text(value: float | None, write: Write) -> str:
+        return "nothing" if value is None else write(check.quantity, value)
+
+    name = quantity_name(check.quantity)
+    seen = text(check.measured, measured if check.quantity.endswith(WITH_UNITS) else setting)
+    about = f" \N{PLUS-MINUS SIGN} {text(check.tolerance, measured)}" if check.tolerance else ""
+    return (
+        f"{check.direction} {name}: measured {seen}, requested {text(check.requested, setting)}{about} ({check.note})"
+    )

@@ -162,7 +162,7 @@ def test_a_server_without_its_processors_is_found_by_the_time_it_waited(bed: tes
         bed.fingerprints = bed.read_fingerprints()
         result = trial.run_trial(bed, a_trial(arm, requests=2000), timeout_s=20.0)
         assert result.outcome is Outcome.INVALID, result.reason
-        assert "throttled_ratio" in result.reason
+        assert "throttled: " in result.reason
         assert "the server's" in result.reason
     finally:
         docker("update", "--cpu-quota", "-1", identity)
@@ -178,7 +178,7 @@ def test_a_paused_router_is_found(bed: testbeds.Testbed, arm: Arm) -> None:
 
     result = run_with(bed, arm, pause)
     assert result.outcome is Outcome.INVALID, result.reason
-    assert "standstill_s" in result.reason
+    assert "standstill: " in result.reason
 
 
 def test_a_shaper_that_nobody_can_see_is_found_by_the_long_train(bed: testbeds.Testbed) -> None:

@@ -17,6 +17,7 @@ from impair.profile import FourState, GilbertElliott, Link, Loss, Profile
 from tests import fake
 from tests.fake_testbed import World, a_trial, fake_testbed
 from tests.golden.runs import Golden
+from tests.matrix_files import MINIMAL, load
 
 BURSTY = Profile("train", downlink=Link(loss=GilbertElliott(0.02, 0.3)))
 PLAIN = Profile("plain", downlink=Link(loss=Loss(0.02)))
@@ -52,9 +53,16 @@ def test_a_burst_has_as_many_packets_as_its_model_says() -> None:
 def test_the_sentence_names_each_profile_and_direction_once() -> None:
     (sentence,) = describe([BURSTY, PLAIN, BURSTY, Profile("both", BURSTY.downlink, BURSTY.downlink)])
     assert WHAT_FOLLOWS in sentence
+    assert "`loss: 2%`), or a `rate` with a short `queue`" in sentence
     assert sentence.count("train") == 1
     assert "both (uplink: about 3.3 packets), both (downlink: about 3.3 packets)" in sentence
     assert list(describe([PLAIN])) == []
+
+
+def test_the_alternatives_to_bursts_have_none(tmp_path: Path) -> None:
+    options = "{a: {both: {loss: 2%}}, b: {downlink: {rate: 10mbit, queue: 20}}}"
+    matrix = load(MINIMAL.replace("{clean: {}}", options), tmp_path)
+    assert list(describe(condition.profile for condition in matrix.conditions)) == []
 
 
 def test_plan_and_method_say_it(tmp_path: Path) -> None:

@@ -382,6 +382,17 @@ def test_warnings_that_differ_only_in_numbers_are_one() -> None:
     assert notice.trials == ("clean/article#0/h3", "clean/article#2/h3")
 
 
+def test_ranges_of_merged_warnings_are_of_whole_numbers() -> None:
+    delays = {"h1": "106 ms", "h2": "71.68 ms", "h3": "1,020 ms"}
+    golden = RUNS["small"]()
+    results = tuple(
+        replace(each, proof=replace(each.proof, warnings=(f"over HTTP/1.1: late by {delays[each.trial.arm.name]}",)))
+        for each in golden.results if each.trial.arm.name in delays
+    )  # fmt: skip
+    texts = [item.text for item in notices(replace(golden, results=results).data("x")) if "late" in item.text]
+    assert texts == ["over HTTP/1.1: late by 71.68 to 1,020 ms"]
+
+
 def test_every_attempt_is_on_the_page() -> None:
     golden = RUNS["mixed"]()
     conditions = section(parse(page_of("mixed")), "conditions")

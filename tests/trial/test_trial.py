@@ -57,8 +57,8 @@ def test_the_steps_come_in_order_and_the_seeds_reach_the_router() -> None:
 @pytest.mark.parametrize(
     ("sabotage", "outcome", "word"),
     [
-        (Sabotage(clipped=True), Outcome.INVALID, "loss_ratio"),
-        (Sabotage(late=True), Outcome.INVALID, "delay_s"),
+        (Sabotage(clipped=True), Outcome.INVALID, "downlink loss: "),
+        (Sabotage(late=True), Outcome.INVALID, "delay: measured 20.2 ms, requested 0 s \N{PLUS-MINUS SIGN} 3.00 ms ("),
         (Sabotage(bypass=True), Outcome.INVALID, "unexplained"),
         (Sabotage(hangs=True), Outcome.TIMEOUT, "60"),
         (Sabotage(alpn="h2"), Outcome.WRONG_PROTOCOL, "h2"),
@@ -210,7 +210,7 @@ def test_probes_that_miss_are_sent_again_before_the_client_starts_and_that_is_ke
         result = run_trial(testbed, a_trial(), 60.0)
     assert result.outcome is Outcome.OK
     (missed,) = result.proof.counters["missed"]
-    assert "delay_s" in missed["why"][0]
+    assert "uplink delay: measured 20.2 ms, requested 0 s" in missed["why"][0]
     assert len(missed["trains"]["downlink"]["probe"]["delays_s"]) > 0
     assert "probes were sent 2 times" in result.proof.warnings[0]
     assert len(world.applied) == 2
