@@ -11,7 +11,7 @@ from rich.table import Table
 
 from headwind.cli.doctor import lanes_here
 from headwind.errors import HeadwindError
-from headwind.format import about, blocks_text, duration
+from headwind.format import about, blocks_text, counted, duration
 from headwind.model import Matrix, Result
 from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.minimum import minimum_s, what_a_budget_settles
@@ -34,12 +34,12 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     known = earlier_results(matrix, reports)
     forecast = Forecast(matrix.timeout_s, known)
     table = Table(title=escape(matrix.title) or None, title_justify="left")
-    for heading in (matrix.place, "blocks", "about", "from"):
+    for heading in (matrix.place, "blocks", f"time for {counted(matrix.repeat.least, 'block')}", "from"):
         table.add_column(heading, justify="left" if heading in (matrix.place, "from") else "right")
     for condition in matrix.conditions:
         mine = [trial for trial in trials if trial.block.condition == condition]
         learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms_in(condition))
-        source = f"{learnt} earlier trials" if learnt else "a guess"
+        source = counted(learnt, "earlier trial") if learnt else "a guess"
         table.add_row(
             escape(matrix.name_of(condition)), blocks_text(matrix.repeat), about(forecast.trials_s(mine)), source
         )
@@ -50,14 +50,17 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     for sentence in bursts.describe(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))
     whole_s = START_S + forecast.trials_s(trials)
-    size = f"{len(trials)} trials, about {about(whole_s)}"
     if matrix.repeat.is_adaptive:
-        out.print(f"at least {size}, one after the other; then more where it decides, {_until(matrix)}")
+        least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}"
+        size = f"the minimum is {counted(len(trials), 'trial')} ({least}), about {about(whole_s)} on one lane"
+        has_more = matrix.repeat.least < matrix.repeat.most
+        out.print(size + (f"; further blocks follow {_until(matrix)}" if has_more else ""))
         needs = Needs(os.cpu_count() or 1, known)
         if warning := what_a_budget_settles(matrix, minimum_s(matrix, forecast, needs, lanes_here(matrix.lanes))):
             out.print(escape(warning))
     else:
         longest_s = START_S + len(trials) * matrix.timeout_s
+        size = f"{counted(len(trials), 'trial')}, about {about(whole_s)} on one lane"
         out.print(f"{size}; never more than {about(longest_s)} plus repairs")
 
 
@@ -80,7 +83,8 @@ def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:
 
 def _until(matrix: Matrix) -> str:
     budget_s = matrix.repeat.budget_s
-    return "until all is decided" + (f" or {duration(budget_s)} are over" if budget_s is not None else "")
+    over = f", or the budget of {duration(budget_s)} is over" if budget_s is not None else ""
+    return f"until everything is settled{over}"
 
 
 def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import accumulate, takewhile
 
-from headwind.format import about, counted
+from headwind.format import about, counted, listed
 from headwind.model import Block, Matrix
 from headwind.plan.forecast import Forecast
 from headwind.plan.needs import Needs
 from headwind.verdicts.stats import fewest_blocks
-
-MOST_NAMED = 6  # conditions in a sentence
 
 
 def affordable(costs: Mapping[str, float], left_s: float) -> list[str]:
@@ -42,21 +40,25 @@ def minimum_s(
 
 
 def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float]) -> str:
-    """A warning that the budget is too short for something to be settled everywhere; empty if it is not.
+    """A warning that something cannot be settled in every condition, by budget or by number of blocks; or empty.
 
     `costs` are those of minimum_s.
     """
-    budget_s = matrix.repeat.budget_s
-    if budget_s is None or matrix.find or not matrix.repeat.is_adaptive or sum(costs.values()) <= budget_s:
+    repeat, budget_s = matrix.repeat, matrix.repeat.budget_s
+    if budget_s is None or matrix.find or not repeat.is_adaptive:
+        return ""
+    needs = fewest_blocks(repeat.confidence, anytime=True)
+    if repeat.most < needs:
+        return f"Nothing can be settled: a verdict needs {needs} blocks, and the matrix allows {repeat.most}."
+    if sum(costs.values()) <= budget_s:
         return ""
     names = {condition.id: matrix.name_of(condition) for condition in matrix.conditions}
     fitting, all_s = affordable(costs, budget_s), about(sum(costs.values()))
     place = counted(len(costs), matrix.place)
     if not fitting:
         first = min(costs, key=lambda name: costs[name])
-        least = f"about {about(costs[first])} would do for {names[first]}"
-        every = f", {all_s} for all {place}" if len(costs) > 1 else ""
-        return f"nothing can be settled in {about(budget_s)}; {least}{every}"
-    told = ", ".join(names[each] for each in fitting[:MOST_NAMED])
-    told += f" and {len(fitting) - MOST_NAMED} more" if len(fitting) > MOST_NAMED else ""
-    return f"{about(budget_s)} can settle something in {len(fitting)} of {place} ({told}); about {all_s} would in all"
+        every = f", all {place} together about {all_s}" if len(costs) > 1 else ""
+        need = f"{names[first]} needs about {about(costs[first])}"
+        return f"Within {about(budget_s)} nothing can be settled: {need}{every}."
+    some = f"{len(fitting)} of {place} ({listed([names[each] for each in fitting])})"
+    return f"Within {about(budget_s)} something can be settled in {some}; all of them need about {all_s}."

@@ -41,6 +41,11 @@ class Standing:
     more: str  # "about 9 more blocks (4 to 30), 4 min", until all is settled; empty if it is, or cannot be told
 
     @property
+    def blocks(self) -> int:
+        """The blocks that its comparisons count: those in which both arms gave data, of the pair with most."""
+        return max((each.line.blocks for each in self.known), default=len(self.rows))
+
+    @property
     def certainty(self) -> Certainty:
         """Of the surest comparison."""
         return next(

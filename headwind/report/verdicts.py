@@ -19,6 +19,7 @@ from headwind.verdicts.verdict import Rule, Verdict
 from headwind.verdicts.winner import Top, winner
 
 MOST_SIZES = 2  # leads by size; of more the range
+LEAST_FOR_FORECAST = 2  # blocks
 MARKS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "likely:", Certainty.UNCLEAR: "unclear:"}
 
 
@@ -239,10 +240,12 @@ def _names(pairs: Iterable[Pair]) -> str:
 def more_text(item: Open) -> str:
     """`about 9 more blocks (4 to 30), 4 min`: the forecast until all of a condition is settled."""
     outlook = item.outlook
+    if item.n < LEAST_FOR_FORECAST:
+        return "too few blocks for a forecast"
     if outlook.blocks is None:
         return "hundreds of blocks more, so probably never"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
-    beyond = f"; the matrix allows {item.most}" if item.n + outlook.blocks > item.most else ""
+    beyond = f"; the matrix allows {item.most} in all" if item.n + outlook.blocks > item.most else ""
     return f"about {counted(outlook.blocks, 'more block')}{spread}, {about(outlook.blocks * item.block_s)}{beyond}"
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import lab
 from headwind.cli.plan import earlier_results, print_plan
-from headwind.model import Matrix
+from headwind.model import Matrix, Repetition
 from headwind.plan.schedule import plan_blocks
 from impair.profile import Link, Loss, Profile
 from tests import fake
@@ -102,4 +102,23 @@ def test_the_plan_takes_the_budget_and_the_lanes_that_a_run_would(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert lab.main(["plan", "--budget", "2min", "--lanes", "1", "--reports", str(tmp_path)]) == 0
-    assert "until all is decided or 2 min are over" in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    assert "on one lane; further blocks follow until everything is settled, or the budget of 2 min is over" in told
+
+
+def test_a_time_names_the_blocks_that_it_is_for(tmp_path: Path) -> None:
+    """A row once had 9 to 60 blocks and the time of 9."""
+    adaptive = replace(MATRIX, repeat=Repetition(least=9, most=60))
+    shown = plan_of(adaptive, tmp_path)
+    assert "time for 9 blocks" in shown
+    assert "the minimum is 54 trials (9 blocks of each network), about " in shown
+    fixed = plan_of(MATRIX, tmp_path)
+    assert "time for 3 blocks" in fixed
+    assert "further blocks" not in plan_of(replace(MATRIX, repeat=Repetition(least=9, most=9)), tmp_path)
+
+
+def test_one_earlier_trial_is_in_the_singular(tmp_path: Path) -> None:
+    earlier = fake.example_matrix(CLEAN, repeat=1)
+    with fake.recorded(tmp_path, earlier, list(fake.ok_results(earlier))[:1]):
+        pass
+    assert "1 earlier trial " in plan_of(MATRIX, tmp_path)

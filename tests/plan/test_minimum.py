@@ -35,13 +35,21 @@ def test_the_shortest_come_first() -> None:
 
 def test_before_the_start_it_is_said_what_a_budget_can_settle() -> None:
     assert text(120.0, 240.0, 300.0, 300.0) == (
-        "nothing can be settled in 2 min; about 4 min would do for clean, 14 min for all 3 networks"
+        "Within 2 min nothing can be settled: clean needs about 4 min, all 3 networks together about 14 min."
     )
     assert text(120.0, 60.0, 40.0, 300.0) == (
-        "2 min can settle something in 2 of 3 networks (delay, clean); about 7 min would in all"
+        "Within 2 min something can be settled in 2 of 3 networks (delay, clean); all of them need about 7 min."
     )
     assert text(400.0, 60.0, 40.0, 300.0) == ""
     assert text(None, 60.0, 40.0, 300.0) == ""
+
+
+def test_fewer_blocks_than_a_verdict_needs_settle_nothing_however_long_they_take() -> None:
+    few = replace(matrix(900.0), repeat=replace(matrix(900.0).repeat, least=2, most=7))
+    costs = {condition.id: 1.0 for condition in few.conditions}
+    assert what_a_budget_settles(few, costs) == (
+        "Nothing can be settled: a verdict needs 8 blocks, and the matrix allows 7."
+    )
 
 
 @pytest.mark.parametrize(("least", "blocks"), [(2, 8), (8, 8), (9, 9), (12, 12)])

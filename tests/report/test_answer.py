@@ -15,7 +15,7 @@ from rich.console import Console
 from headwind.arm import H1, H2, H3, Arm, Overrides, Protocol
 from headwind.format import arm_name
 from headwind.metric import STOLEN
-from headwind.model import Condition, SelfCheck
+from headwind.model import Condition, Repetition, SelfCheck
 from headwind.observed import Kind, Observed
 from headwind.report import RunData, render
 from headwind.report.answer import answer_of, workloads
@@ -183,6 +183,20 @@ def test_a_ratio_is_that_of_the_winner() -> None:
 def test_a_likely_lead_says_what_keeps_it_from_being_sure() -> None:
     slight = cells(the_only(raced({H1: 1, H2: 1, H3: 1.052}, PROFILES[0])))["h3 against h1"]
     assert (slight.certainty, slight.winner, slight.notes) == (Certainty.LIKELY, H3, ("may be under 5 %",))
+
+
+def test_a_row_counts_the_blocks_that_its_comparisons_count() -> None:
+    """The last block was cut after its first trial: the row once had 8 blocks beside `unclear: 7 of 8 blocks`."""
+    matrix = example_matrix(PROFILES[0], repeat=Repetition(least=9, most=60))
+    trials = [trial for trial in trials_of(matrix) if trial.block.index < 8][:-2]
+    data = Golden(matrix, tuple(ok(trial, 1.0) for trial in trials)).data("x")
+    (standing,) = standings(data)
+    assert standing.blocks == 7
+    assert {str(cell) for cell in standing.cells.values()} == {"unclear: 7 of 8 blocks"}
+    out = StringIO()
+    print_summary(data, Console(file=out, width=120))
+    assert "7 blocks" in out.getvalue()
+    assert "\n8 blocks" not in out.getvalue()
 
 
 def test_below_the_fewest_blocks_there_is_a_count_and_no_ratio() -> None:

@@ -101,4 +101,11 @@ def test_more_blocks_than_the_matrix_allows_are_said_to_be_so() -> None:
     item = opened(with_noise(9))
     assert item is not None
     assert "the matrix allows" not in open_text(item, item.condition.id)
-    assert open_text(replace(item, most=9), item.condition.id).endswith("; the matrix allows 9")
+    assert open_text(replace(item, most=9), item.condition.id).endswith("; the matrix allows 9 in all")
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_single_block_is_no_ground_for_a_forecast(n: int) -> None:
+    item = opened(with_noise(9))
+    assert item is not None
+    assert open_text(replace(item, n=n), item.condition.id).endswith(": too few blocks for a forecast")

@@ -88,7 +88,7 @@ def _table(data: RunData, found: Sequence[Standing]) -> Iterator[str]:
         medians = (observed_text(metric.key, each.medians.get(arm)).replace(">", "&gt;") for arm in arms)
         counts = ((arm, each.timeouts.get(arm, 0) + each.untimed.get(arm, 0)) for arm in arms)
         unfinished = ", ".join(f"{arm.name} {count}" for arm, count in counts if count)
-        blocks = f"{len(each.rows)}<br>unfinished: {unfinished}" if unfinished else str(len(each.rows))
+        blocks = f"{each.blocks}<br>unfinished: {unfinished}" if unfinished else str(each.blocks)
         cells = (text(str(each.cells[pair])) if pair in each.cells else NOTHING for pair in pairs)
         yield row(_name(data, each), *medians, *cells, blocks)
 

@@ -90,7 +90,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     if len(pairs) > MOST_COLUMNS or rest:
         table.add_column("comparisons")
     for standing in found:
-        blocks = counted(len(standing.rows), "block") if standing.rows else "not run"
+        blocks = counted(standing.blocks, "block") if standing.rows else "not run"
         medians = [observed_text(standing.condition.workload.primary().key, standing.medians.get(arm)) for arm in arms]
         cells = [_cell(standing.cells[pair]) for pair in pairs if pair in standing.cells]
         if len(pairs) > MOST_COLUMNS or rest:

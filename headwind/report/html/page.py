@@ -144,7 +144,7 @@ def _detail(standing: Standing) -> str:
     """What stands below a network's name: its key, or what the key means; its blocks, and what would settle it."""
     profile, network = standing.condition.profile, standing.network
     settings = words.network_text(words.network(profile, both_ways=words.uses_uplink([profile])))
-    blocks = units.counted(len(standing.rows), "block") if standing.rows else "not run"
+    blocks = units.counted(standing.blocks, "block") if standing.rows else "not run"
     more = "" if standing.certainty is Certainty.SURE else standing.more
     parts = (words.unbroken(settings) if network.is_key else profile.name, blocks, more)
     return " \N{MIDDLE DOT} ".join(filter(None, parts))
