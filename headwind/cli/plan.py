@@ -56,7 +56,8 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
         has_more = matrix.repeat.least < matrix.repeat.most
         out.print(size + (f"; further blocks follow {_until(matrix)}" if has_more else ""))
         needs = Needs(os.cpu_count() or 1, known)
-        if warning := what_a_budget_settles(matrix, minimum_s(matrix, forecast, needs, lanes_here(matrix.lanes))):
+        lanes = lanes_here(matrix.lanes)
+        if warning := what_a_budget_settles(matrix, minimum_s(matrix, forecast, needs, lanes), lanes):
             out.print(escape(warning))
     else:
         longest_s = START_S + len(trials) * matrix.timeout_s

@@ -112,7 +112,8 @@ class Reporter:
     @contextmanager
     def showing(self) -> Iterator[Reporter]:
         """The bar is on screen inside; before that, what will not fit into the time."""
-        if warning := what_a_budget_settles(self._scheduler.matrix, self._scheduler.minimum_s()):
+        scheduler = self._scheduler
+        if warning := what_a_budget_settles(scheduler.matrix, scheduler.minimum_s(), scheduler.lanes):
             self._out.print(escape(warning), highlight=False)
         if self._bar is None:
             yield self

@@ -39,10 +39,10 @@ def minimum_s(
     return found
 
 
-def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float]) -> str:
+def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float], lanes: int = 1) -> str:
     """A warning that something cannot be settled in every condition, by budget or by number of blocks; or empty.
 
-    `costs` are those of minimum_s.
+    `costs` are those of minimum_s on so many lanes.
     """
     repeat, budget_s = matrix.repeat, matrix.repeat.budget_s
     if budget_s is None or matrix.find or not repeat.is_adaptive:
@@ -55,10 +55,11 @@ def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float]) -> str:
     names = {condition.id: matrix.name_of(condition) for condition in matrix.conditions}
     fitting, all_s = affordable(costs, budget_s), about(sum(costs.values()))
     place = counted(len(costs), matrix.place)
+    where = f" on up to {lanes} lanes" if lanes > 1 else ""
     if not fitting:
         first = min(costs, key=lambda name: costs[name])
-        every = f", all {place} together about {all_s}" if len(costs) > 1 else ""
+        every = f", all {place} together about {all_s}{where}" if len(costs) > 1 else ""
         need = f"{names[first]} needs about {about(costs[first])}"
         return f"Within {about(budget_s)} nothing can be settled: {need}{every}."
     some = f"{len(fitting)} of {place} ({listed([names[each] for each in fitting])})"
-    return f"Within {about(budget_s)} something can be settled in {some}; all of them need about {all_s}."
+    return f"Within {about(budget_s)} something can be settled in {some}; all of them need about {all_s}{where}."

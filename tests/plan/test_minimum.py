@@ -20,10 +20,9 @@ def matrix(budget_s: float | None, least: int = 9) -> Matrix:
     return fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(least, 60, budget_s=budget_s))
 
 
-def text(budget_s: float | None, *costs: float) -> str:
-    return what_a_budget_settles(
-        matrix(budget_s), {f"{name}/article": cost for name, cost in zip(NAMES, costs, strict=True)}
-    )
+def text(budget_s: float | None, *costs: float, lanes: int = 1) -> str:
+    named = {f"{name}/article": cost for name, cost in zip(NAMES, costs, strict=True)}
+    return what_a_budget_settles(matrix(budget_s), named, lanes)
 
 
 def test_the_shortest_come_first() -> None:
@@ -40,6 +39,7 @@ def test_before_the_start_it_is_said_what_a_budget_can_settle() -> None:
     assert text(120.0, 60.0, 40.0, 300.0) == (
         "Within 2 min something can be settled in 2 of 3 networks (delay, clean); all of them need about 7 min."
     )
+    assert text(120.0, 60.0, 40.0, 300.0, lanes=6).endswith("all of them need about 7 min on up to 6 lanes.")
     assert text(400.0, 60.0, 40.0, 300.0) == ""
     assert text(None, 60.0, 40.0, 300.0) == ""
 
