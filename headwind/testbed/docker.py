@@ -8,8 +8,9 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -81,20 +82,16 @@ def _run(
 def _lines_of(process: subprocess.Popen[str], stream: Say | None, silence_s: float | None) -> list[str]:
     """Everything that the process prints until it ends; it is killed when it falls silent, or when we are stopped."""
     lines: list[str] = []
-    with process:
-        watchdog = _kill_after(process, silence_s)
+    with process, _killed_when_silent(process, silence_s) as heard:
         try:
             for line in process.stdout or ():
-                watchdog.cancel()
-                watchdog = _kill_after(process, silence_s)
+                heard()
                 lines.append(line)
                 if stream:
                     stream(line.rstrip())
         except BaseException:
             _kill(process)
             raise
-        finally:
-            watchdog.cancel()
     return lines
 
 
@@ -104,12 +101,27 @@ def _kill(process: subprocess.Popen[str]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _kill_after(process: subprocess.Popen[str], silence_s: float | None) -> threading.Timer:
-    timer = threading.Timer(silence_s or 0.0, _kill, (process,))
-    timer.daemon = True
+@contextmanager
+def _killed_when_silent(process: subprocess.Popen[str], silence_s: float | None) -> Iterator[Callable[[], None]]:
+    """One thread for all lines: `docker inspect` prints thousands."""
+    last_s, is_over = time.monotonic(), threading.Event()
+
+    def heard() -> None:
+        nonlocal last_s
+        last_s = time.monotonic()
+
+    def watch(silence_s: float) -> None:
+        while (left_s := last_s + silence_s - time.monotonic()) > 0:
+            if is_over.wait(left_s):
+                return
+        _kill(process)
+
     if silence_s:
-        timer.start()
-    return timer
+        threading.Thread(target=watch, args=(silence_s,), daemon=True).start()
+    try:
+        yield heard
+    finally:
+        is_over.set()
 
 
 @cache

@@ -51,15 +51,10 @@ START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
 
 def _labelled(kind: str, docker: Docker) -> list[tuple[str, str, str]]:
     """(id, project, owner) of every container or network that a lab made."""
-    listing = ("ps", "-aq") if kind == "container" else ("network", "ls", "-q")
-    identities = docker(*listing, "--filter", f"label={LABEL}", silence_s=TEARDOWN_S).split()
-    if not identities:
-        return []
-    found = json.loads(
-        docker(kind, "inspect", *identities, check=False, silence_s=TEARDOWN_S) or "[]"
-    )  # one may have gone by now
-    labels = [(item, (item["Config"] if kind == "container" else item).get("Labels") or {}) for item in found]
-    return [(item["Id"], label.get(LABEL, ""), label.get(OWNER_LABEL, "")) for item, label in labels]
+    listing = ("ps", "-a") if kind == "container" else ("network", "ls")
+    columns = "\t".join(("{{.ID}}", f'{{{{.Label "{LABEL}"}}}}', f'{{{{.Label "{OWNER_LABEL}"}}}}'))
+    found = docker(*listing, "--no-trunc", "--filter", f"label={LABEL}", "--format", columns, silence_s=TEARDOWN_S)
+    return [(item, project, owner) for item, project, owner in (line.split("\t") for line in found.splitlines())]
 
 
 def remove_project(project: str, docker: Docker = docker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,19 @@ def test_silence_ends_a_command_and_a_word_now_and_then_does_not(path: Path) -> 
         docker("pull", "x", silence_s=0.1)
     install(path, "for n in 1 2 3 4; do sleep 0.3; echo $n; done")
     assert docker("pull", "x", silence_s=5.0) == "1\n2\n3\n4\n"
+
+
+def test_one_thread_watches_for_silence_however_many_lines_come(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, start = [], threading.Thread.start
+
+    def counted(thread: threading.Thread) -> None:
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", counted)
+    install(path, "n=0; while [ $n -lt 1000 ]; do echo line; n=$((n+1)); done")
+    assert len(docker("inspect", silence_s=5.0).splitlines()) == 1000
+    assert len(started) == 1
 
 
 def test_a_stream_that_breaks_off_ends_the_command(path: Path) -> None:

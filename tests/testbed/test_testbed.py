@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -162,13 +163,12 @@ class FakeDocker:
     def __call__(self, *arguments: str, **_: object) -> str:
         self.asked.append(arguments)
         match arguments:
-            case ("ps", "-aq", "--filter", filtered):
-                assert filtered == f"label={LABEL}"
-                return "\n".join(self.container)
-            case ("network", "ls", "-q", *rest):
-                return "\n".join([*self.network, *([] if rest else [net["Id"] for net in self.others])])
-            case ("container", "inspect", *identities):
-                return json.dumps([{"Id": one, "Config": {"Labels": self.labels(one)}} for one in identities])
+            case ("ps", "-a", *filtered):
+                return self.listed(self.container, filtered)
+            case ("network", "ls", "-q"):
+                return "\n".join([*self.network, *[net["Id"] for net in self.others]])
+            case ("network", "ls", *filtered):
+                return self.listed(self.network, filtered)
             case ("network", "inspect", *identities):
                 networks = [{"Id": one, "Labels": self.labels(one)} for one in identities if one in self.network]
                 return json.dumps([*networks, *(net for net in self.others if net["Id"] in identities)])
@@ -179,6 +179,15 @@ class FakeDocker:
             case _:
                 raise AssertionError(arguments)
         return ""
+
+    def listed(self, items: dict[str, tuple[str, str]], options: Sequence[str]) -> str:
+        """One line for each, as the template asks for."""
+        filtered, template = options[options.index("--filter") + 1], options[options.index("--format") + 1]
+        assert filtered == f"label={LABEL}"
+        assert "--no-trunc" in options, "what is compared are whole identities"
+        columns = [{"{{.ID}}": one} | {f'{{{{.Label "{label}"}}}}': text for label, text in self.labels(one).items()}
+                   for one in items]  # fmt: skip
+        return "\n".join("\t".join(values[name] for name in template.split("\t")) for values in columns)
 
     def labels(self, identity: str) -> dict[str, str]:
         project, owner = (self.container | self.network)[identity]
