@@ -15,7 +15,7 @@ from nginx.probes import NginxIsGone, Probes
 PID_FILE = Path("/run/nginx.pid")
 WORKERS_FILE = Path("/run/headwind/workers.conf")
 RESTART_TIMEOUT_S = 5.0
-LOOK_EVERY_S = 0.0005
+LOOK_EVERY_S = 0.002
 PROBES_PER_WORKER = 8  # with n workers a socket is missed by all of 8 n random source ports once in e^8 = 3,000 times
 
 
@@ -79,13 +79,12 @@ class Nginx:
 def children(master: int) -> list[int]:
     """The pids of a process's living children, ascending."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if _stat(int(entry.name))[0] == master:
-                    found.append(int(entry.name))
-            except OSError:
-                continue  # it ended while we looked
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):  # noqa: PTH208 - in a loop, and pathlib takes twice as long
+        try:
+            if _stat(pid)[0] == master:
+                found.append(pid)
+        except OSError:
+            continue  # it ended while we looked
     return sorted(found)
 
 
