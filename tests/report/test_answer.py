@@ -21,6 +21,7 @@ from headwind.report import RunData, render
 from headwind.report.answer import answer_of, workloads
 from headwind.report.cells import Cell, Context, cell_of
 from headwind.report.certainty import Certainty, known_of
+from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.terminal import print_summary
 from headwind.report.html import charts
 from headwind.report.html.charts import DotSeries
@@ -32,6 +33,7 @@ from headwind.report.verdicts import finding_text, lead_text, toward, two
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import H2load
+from impair.profile import Delay, Link, Profile, Rate
 from tests.comparisons import OPEN, OTHERS, RULE, finding, line
 from tests.drawn import Drawn
 from tests.fake import PROFILES, example_matrix, invalid, ok, timeout, trials_of
@@ -435,6 +437,13 @@ def test_the_terminal_says_the_answer_in_thirty_lines_below_its_table() -> None:
     assert place == 17, "the answer stands below the table, two lines for each network"
     assert answer_of(data).measured in lines
     assert len(printed(data, 140, full=True)) > 2 * len(lines)
+
+
+def test_the_name_that_a_user_gave_a_network_leads_its_row() -> None:
+    lte = Link(delay=Delay(0.035), rate=Rate(12_000_000))
+    data = raced({H1: 1, H2: 1, H3: 2}, PROFILES[0], Profile("LTE", lte, lte))
+    assert any(line.startswith("LTE, 12 blocks") for line in printed(data, 140))
+    assert "| `LTE`: 35 ms delay + 12 Mbit/s both ways | " in summary_md(data, data.judgement, "report.html")
 
 
 def test_the_terminal_says_which_warnings_there_are() -> None:

@@ -115,19 +115,19 @@ def test_a_cell_says_everything_about_a_comparison() -> None:
     results = tuple(ok(trial, time_s[trial.protocol]) for trial in trials_of(matrix))
     said = summary(Golden(matrix, results).data("x"))
     assert (
-        "| no impairment (`clean`) | 1.23 s | 1.00 s | 1.00 s | ✓ HTTP/3 1.23x [1.23, 1.23] | "
+        "| `clean`: no impairment | 1.23 s | 1.00 s | 1.00 s | ✓ HTTP/3 1.23x [1.23, 1.23] | "
         "✓ tie 1.00x [1.00, 1.00] | ✓ HTTP/2 1.23x [1.23, 1.23] | 24 |" in said
     )
     assert (
-        "| no impairment (`clean`) | sure: h3 1.23x [1.23, 1.23] | sure: tie 1.00x [1.00, 1.00] | "
+        "| `clean`: no impairment | sure: h3 1.23x [1.23, 1.23] | sure: tie 1.00x [1.00, 1.00] | "
         "sure: h2 1.23x [1.23, 1.23] |" in said
     ), "by another judged metric"
 
 
 def test_warnings_come_before_the_table_and_trials_that_did_not_finish_are_in_it() -> None:
     said = summary(RUNS["mixed"]().data("mixed"))
-    assert said.index("not proven to be the requested one") < said.index("(`clean`)")
-    row, *_ = (line for line in said.splitlines() if "(`loss-corrupt`)" in line)
+    assert said.index("not proven to be the requested one") < said.index("`clean`: no impairment")
+    row, *_ = (line for line in said.splitlines() if "| `loss-corrupt`: " in line)
     assert "unfinished: h1 2, h2 1 |" in row
 
 

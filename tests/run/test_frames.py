@@ -47,11 +47,13 @@ def test_the_guide_shows_times_of_trials_and_a_percentile_of_requests() -> None:
 
 @pytest.mark.parametrize(("code", "shown"), EXAMPLES)
 def test_a_guides_example_prints_what_the_guide_shows(code: str, shown: str, tmp_path: Path) -> None:
-    shutil.copytree(STORED, tmp_path / "reports/20261122-0039-b698")
     assert len(code.strip().splitlines()) == 2 + 3, "an import, and three lines"
+    assert "`PYTHONPATH=. .venv/bin/python FILE`" in GUIDE
+    example = tmp_path / "example.py"  # not beside the package
+    example.write_text(code)
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [sys.executable, example], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": "."},
     )  # fmt: skip
     assert done.stdout == shown
 

@@ -112,9 +112,9 @@ def _by_metric(data: RunData, found: Sequence[Standing], metric: Metric) -> Iter
 
 
 def _name(data: RunData, standing: Standing) -> str:
-    """What the network is, and its key, with that of the workload if there are several."""
+    """The network's name in the matrix, with that of the workload if there are several, and what it is."""
     key = data.matrix.name_of(standing.condition)
-    return code(key) if standing.network.is_key else f"{text(standing.network.text)} ({code(key)})"
+    return code(key) if standing.network.is_key else f"{code(key)}: {text(standing.network.text)}"
 
 
 def _pair(pair: Pair) -> str:

@@ -74,7 +74,7 @@ def _open(data: RunData) -> list[str]:
 
 
 def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
-    """Two lines for each condition: its name and blocks, medians where there is room, and each comparison."""
+    """Two lines for each condition: its name in the matrix and what it is, medians if there is room, comparisons."""
     from rich.table import Table
     from rich.text import Text
 
@@ -95,7 +95,9 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
         cells = [_cell(standing.cells[pair]) for pair in pairs if pair in standing.cells]
         if len(pairs) > MOST_COLUMNS or rest:
             cells = [Text("\n").join(_line(pair, standing.cells[pair]) for pair in pairs if pair in standing.cells)]
-        name = Text.assemble((clean(standing.network.text), "bold"), (f"\n{blocks}", "dim"))
+        label, meaning = data.matrix.name_of(standing.condition), standing.network
+        below = "" if meaning.is_key else f"\n{clean(meaning.text)}"
+        name = Text.assemble((clean(label), "bold"), (f", {blocks}{below}", "dim"))
         table.add_row(name, *(medians if has_room else ()), *cells)
     return table
 
