@@ -287,7 +287,7 @@ class Proof:
 class Place:
     """On what a trial was measured. The run's environment describes each testbed, under `testbeds`, by its name."""
 
-    host: str = ""  # its name; empty in runs from before this was kept, as `testbed` and `engine`
+    host: str = ""  # its name
     lane: int = 1
     testbed: str = ""
     engine: str = ""

@@ -1,6 +1,6 @@
 """What was seen of one trial's network, as it is kept with the proof. Pure data.
 
-Stored as JSON with every trial: a field that is added here needs a default, so that older runs can still be read.
+Stored as JSON with every trial: a field without a default needs a new SCHEMA_VERSION of the journal.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from functools import lru_cache
 from json import dumps, loads
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AliasChoices, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
+from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 
 from headwind.arm import Arm, Congestion, Overrides, Protocol, Role, arm_named
 from headwind.metric import Unfinished
@@ -35,7 +35,7 @@ from headwind.model import (
     Trial,
 )
 from headwind.settings import UNBOUND, Settings, Windows
-from headwind.workloads import JUDGED_BEFORE, workload_from_json, workload_to_json
+from headwind.workloads import workload_from_json, workload_to_json
 from impair.profile import Direction, Profile
 
 T = TypeVar("T")
@@ -112,9 +112,7 @@ class StoredRow:
     """A PublishedRow in matrix.json."""
 
     condition: str
-    values: Annotated[  # runs from before there were rates have `times_s`
-        dict[str, float | None], Field(validation_alias=AliasChoices("values", "times_s"))
-    ]
+    values: dict[str, float | None]
     gap: Annotated[str, Field(exclude_if=lambda gap: not gap)] = ""
     metric: Annotated[str, Field(exclude_if=lambda metric: not metric)] = ""
     statistic: Annotated[str, Field(exclude_if=lambda statistic: not statistic)] = ""
@@ -165,7 +163,7 @@ class StoredMatrix:
     selfcheck: Annotated[StoredSelfCheck | None, Field(exclude_if=lambda selfcheck: selfcheck is None)] = None
     lanes: Annotated[int, Field(exclude_if=lambda lanes: lanes == 1)] = 1
     published: Annotated[tuple[StoredPublished, ...], Field(exclude_if=lambda published: not published)] = ()
-    judge: Annotated[tuple[str, ...] | None, Field(exclude_if=lambda judge: judge == JUDGED_BEFORE)] = JUDGED_BEFORE
+    judge: Annotated[tuple[str, ...] | None, Field(exclude_if=lambda judge: judge is None)] = None
     compare: Annotated[tuple[tuple[str, str], ...], Field(exclude_if=lambda compare: not compare)] = ()  # arms by name
     find: Annotated[StoredSearch | None, Field(exclude_if=lambda find: find is None)] = None
 
@@ -304,10 +302,7 @@ def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
     trial = stored.trial
     bounded = [metric.low_key for metric in trial.condition.workload.metrics if metric.unfinished is Unfinished.BOUNDED]
     if stored.outcome is Outcome.TIMEOUT and any(stored.metrics.get(key, 0.0) < 0 for key in bounded):
-        raise ValueError(
-            f"{trial.condition.id}#{trial.block}/{trial.protocol}: a negative bound, computed from another number of "
-            "requests than the arm's (an earlier version did that): measure again"
-        )
+        raise ValueError(f"{trial.condition.id}#{trial.block}/{trial.protocol}: a negative bound")
     return Result(
         _trial(stored.trial), stored.outcome, stored.reason, stored.metrics,
         Proof(stored.checks, stored.counters, stored.warnings), samples, stored.command, stored.phases_s,

@@ -108,7 +108,7 @@ class RunData:
 
     @property
     def was_seeded(self) -> bool:
-        """Whether netem took the seeds; runs from before this was asked only ran where it did."""
+        """Whether netem took the seeds."""
         return bool(self.environment.get("testbed", {}).get("router", {}).get("netem_seed", True))
 
     def count(self, *outcomes: Outcome) -> int:

@@ -34,7 +34,7 @@ from headwind.run.differences import differences, setup_differences, what_change
 
 JOURNAL, LOCK = "journal.sqlite", "journal.lock"
 MATRIX_AS_GIVEN, MATRIX_RESOLVED, ENVIRONMENT = "matrix.yaml", "matrix.json", "environment.json"
-SCHEMA_VERSION = 1  # PRAGMA user_version
+SCHEMA_VERSION = 2  # PRAGMA user_version; raised if a run of an earlier version would be misread
 DAMAGED = "the run folder is damaged"
 UNWRITABLE = "cannot write to the journal"
 STOPPED = "the lab stopped during this trial"
@@ -66,7 +66,7 @@ class JournalError(HeadwindError):
 
 
 class NoRunFolder(UsageError):
-    """The folder is not that of a run, or was written by a newer Headwind."""
+    """The folder is not that of a run, or was written by another version of Headwind."""
 
 
 class ResumeRefused(UsageError):
@@ -123,10 +123,11 @@ class Run:
     def _check_version(self) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version > SCHEMA_VERSION:
-            raise NoRunFolder(
-                f"{self.folder}: written by a newer Headwind (journal version {version}, this one reads "
-                f"{SCHEMA_VERSION}); update Headwind"
-            )
+            raise NoRunFolder(f"{self.folder}: written by a newer Headwind; update this one")
+        if 0 < version < SCHEMA_VERSION:
+            made_by = self.environment.get("host", {}).get("commit") or "the commit that made it"
+            advice = f"run it again, or check out {made_by} (host.commit in its {ENVIRONMENT}) to read it"
+            raise NoRunFolder(f"{self.folder}: written by an earlier Headwind; {advice}")
         self._connection.execute("SELECT 1 FROM run, attempts LIMIT 1").fetchone()
 
     @contextmanager

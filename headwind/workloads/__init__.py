@@ -8,7 +8,7 @@ from typing import Any
 
 from headwind.matrix.workload import WorkloadKeys
 from headwind.metric import Workload
-from headwind.workloads.h2load import REQUEST, TOTAL, H2loadKeys
+from headwind.workloads.h2load import H2loadKeys
 from headwind.workloads.objects import ObjectsKeys
 from headwind.workloads.transfer import TransferKeys
 from headwind.workloads.ttfb import TtfbKeys
@@ -18,7 +18,6 @@ KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, TransferKeys, T
 
 KINDS: dict[str, type[Workload]] = {keys.model.kind: keys.model for keys in KEYS}
 PLAIN = KEYS[0].model.kind
-JUDGED_BEFORE = (TOTAL.key, REQUEST.key)  # in runs from before a matrix said what is judged
 
 _USUAL = {each.name: each.default for each in fields(Workload) if each.kw_only}
 

@@ -67,19 +67,10 @@ def test_whatever_was_published_comes_back_with_its_gaps(sources: list[Published
     assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).published == tuple(sources)
 
 
-def test_the_matrix_of_a_run_from_before_there_was_the_key_is_read() -> None:
+def test_a_matrix_without_published_figures_has_no_key_for_them() -> None:
     data = matrix_to_json(example_matrix())
     assert "published" not in data
     assert matrix_from_json(data).published == ()
-
-
-def test_a_row_of_a_run_from_before_there_were_gaps_has_none() -> None:
-    data = matrix_to_json(with_article(example_matrix(), ARTICLE))
-    rows = data["published"][0]["rows"]
-    assert [row.keys() for row in rows] == [{"condition", "values"}] * 3
-    for row in rows:
-        row["times_s"] = row.pop("values")  # as it was called then
-    assert matrix_from_json(data).published == (ARTICLE,)
 
 
 def test_a_run_goes_on_and_compares_whatever_was_published(tmp_path: Path) -> None:

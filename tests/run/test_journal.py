@@ -14,6 +14,7 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -319,6 +320,23 @@ def test_the_journal_of_a_newer_headwind_is_left_alone(tmp_path: Path) -> None:
         Run.open(folder)
 
 
+@pytest.mark.parametrize(
+    ("environment", "commit"), [({"host": {"commit": "543c330d0fbe"}}, "543c330d0fbe"), ({}, "the commit that made it")]
+)
+def test_the_journal_of_an_earlier_headwind_is_refused_with_what_to_do(
+    tmp_path: Path, environment: dict[str, Any], commit: str
+) -> None:
+    with Run.create(tmp_path, example_matrix(), environment) as run:
+        run._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+        folder = run.folder
+    with pytest.raises(NoRunFolder) as refusal:
+        Run.open(folder)
+    assert str(refusal.value) == (
+        f"{folder}: written by an earlier Headwind; run it again, or check out {commit} "
+        "(host.commit in its environment.json) to read it"
+    )
+
+
 def test_a_folder_that_cannot_be_made_is_an_error_for_people(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(JournalError, match="cannot make a run folder here"):
@@ -466,7 +484,7 @@ def test_several_threads_may_write_to_one_run(tmp_path: Path) -> None:
         assert {result.trial.id for result in run.results()} == {trial.id for trial in trials_of(matrix)}
 
 
-def test_where_a_result_was_measured_stays_with_it_and_older_runs_do_not_say(tmp_path: Path) -> None:
+def test_where_a_result_was_measured_stays_with_it_if_it_is_known(tmp_path: Path) -> None:
     first, second, *_ = trials_of(example_matrix())
     place = Place("lab-1", lane=2, testbed="headwind-1-abcdef", engine="uml")
     with a_run(tmp_path) as run:

@@ -1,4 +1,4 @@
-"""A run folder of November 2026 still opens: `stored/` is a smoke run as the lab wrote it then, on engine uml."""
+"""A run folder that the lab wrote is read as it was: `stored/` is a smoke run of November 2026, on engine uml."""
 
 from __future__ import annotations
 
