@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,17 +13,23 @@ from headwind.matrix.wording import NUMBER
 
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
 BURSTS = {"burst", "bursty", "burstiness", "burst loss", "burst length", "burst size", "burst mean"}
+IN_PROFILE = 3  # steps: `profiles`, the name, the key
 USUAL_P, USUAL_R = Decimal("0.01"), Decimal("0.25")  # of a hint's example: bursts of four packets
 
 
-def of_other_tools(key: str, value: Any, beside: Mapping[str, Any], below: str | int) -> str:
-    """What to write for a key in a profile, in a direction or in a loss; `below` is the key that leads there."""
+def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, Any]) -> str:
+    """What to write for a key in a profile, in a direction or in a loss; `path` leads there."""
+    if path[0] != "profiles" or len(path) < IN_PROFILE:
+        return ""
+    key, inside = str(path[-1]), path[IN_PROFILE - 1 : -1]
     if form(key) in ROUND_TRIPS:
         delay = f"delay: {_half(value)}"
-        return f"{quoted(key)} is two delays: {delay if below == 'both' else f'both: {{{delay}}}'}"
+        return f"{quoted(key)} is two delays: {delay if inside == ('both',) else f'both: {{{delay}}}'}"
     if form(key) in BURSTS:
         model = _gemodel(value, beside.get("loss"))
-        return f"bursts of losses are a model of the loss: {model if below == 'loss' else f'loss: {{{model}}}'}"
+        for name in ("loss", "downlink")[: max(0, 2 - len(inside))]:
+            model = f"{name}: {{{model}}}"
+        return f"bursts of losses are a model of the loss: {model}"
     return ""
 
 

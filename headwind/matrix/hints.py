@@ -85,7 +85,7 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
         return ""
     beside = level.written if isinstance(level.written, dict) else {}
     value = beside.get(key)
-    if "profiles" in path and (found := of_other_tools(key, value, beside, path[-2])):
+    if found := of_other_tools(path, value, beside):
         return found
     found = _kinds(key, level) or _swallowed(path, above) or _entry(path, above, value) or _elsewhere(path, above)
     if found or nearest(key, level.keys):
