@@ -48,7 +48,8 @@ def run_matrix(
             bench_here(matrix, reports, engine, earlier, out.print, means)
         )  # fmt: skip
         run = earlier or opened.enter_context(Run.create(reports, matrix, bench.environment))
-        out.print(f"run {run.folder}", markup=False)
+        on_engine = "" if engine == "auto" else f", engine {bench.lanes.first.engine}"  # auto gave its reason above
+        out.print(f"run {run.folder}{on_engine}", markup=False)
         redrawing = means.redrawing(run, partial(out.print, markup=False))
         with run.claimed():  # until the report is written
             try:

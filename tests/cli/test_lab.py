@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -178,7 +179,9 @@ def test_a_path_far_below_what_this_host_gave_before_is_refused(
     assert len(fake_lab.folders) == 2
 
 
-def test_ctrl_c_keeps_everything_and_resume_goes_on_to_the_same_end(fake_lab: Lab) -> None:
+def test_ctrl_c_keeps_everything_and_resume_goes_on_to_the_same_end(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
     fake_lab.world.sabotage = Interrupting(at=[5])
     assert fake_lab.run() == 130
     with Run.open(fake_lab.folders[-1]) as run:
@@ -188,7 +191,9 @@ def test_ctrl_c_keeps_everything_and_resume_goes_on_to_the_same_end(fake_lab: La
     assert (fake_lab.folders[-1] / "report.html").exists()
 
     fake_lab.world.sabotage = Sabotage()
+    capsys.readouterr()
     assert fake_lab.run("--resume", str(fake_lab.folders[-1])) == 0
+    assert re.search(rf"run {fake_lab.folders[-1]}, engine \w+\n", capsys.readouterr().out)
     with Run.open(fake_lab.folders[-1]) as run:
         latest = {result.trial.id: result.outcome for result in run.results()}
         assert list(latest.values()) == [Outcome.OK] * TRIALS

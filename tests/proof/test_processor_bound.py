@@ -50,6 +50,7 @@ def test_a_client_of_two_threads_and_a_server_of_two_workers_have_two_processors
 
 def test_a_machine_whose_every_processor_is_busy_is_named() -> None:
     assert limits(busy=0.95) == ["processor-bound: the machine's 2 processors were busy for 95% of the time"]
+    assert limits(busy=1.22) == ["processor-bound: the machine's 2 processors were busy for 100% of the time"]
 
 
 def test_a_busy_machine_does_not_limit_a_testbed_that_waits_for_its_network() -> None:

@@ -11,7 +11,7 @@ from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, listed
 from headwind.model import Condition
 from headwind.report.certainty import Certainty, most_apart
-from headwind.report.verdicts import interval_text
+from headwind.report.verdicts import interval_text, two
 from headwind.verdicts.changes import WIDE_RATIO, ArmChange, Change, Changes, RatioChange, Shared
 from headwind.verdicts.verdict import Verdict
 
@@ -166,7 +166,7 @@ def _lacks(unknown: Sequence[Change], fewest: int) -> Iterator[str]:
         yield f"too many trials did not finish, or more in one run than in the other ({_places(unfinished)})"
     if wide:
         largest = max(most_apart(change.interval) for change in wide)
-        size = f"changes of up to {largest:.2f}x are possible, above {WIDE_RATIO:.2f}x"
+        size = f"changes of up to {two(largest)}x are possible, above {WIDE_RATIO:.2f}x"
         yield f"{size}; needs more blocks ({_places(wide)})"
 
 
