@@ -94,7 +94,7 @@ def standings(data: RunData) -> list[Standing]:
     for line in sorted(judgement.compared, key=lambda line: places[line.pair]):
         known.setdefault(line.condition.id, []).append(known_of(line, judgement.rule))
     context = Context(judgement.rule, noise_floors(judgement.checks))
-    more = {item.condition.id: more_text(item) for item in judgement.open}
+    more = {item.condition.id: more_text(item) for item in judgement.open if not item.is_of_checks}
     found = [
         _standing(data, each, networks[each.id], known.get(each.id, []), context, more.get(each.id, ""))
         for each in data.matrix.conditions

@@ -31,7 +31,7 @@ class Open:
     n: int
     fewest: int | None  # blocks until the first of them is settled, if all goes well; None: hundreds
     rate: float  # of them settled per block, at best
-    outlook: Outlook  # for the one that takes longest
+    outlook: Outlook  # for the one that takes longest; of self-checks only if nothing else is open
     most: int  # blocks that the matrix allows
     block_s: float  # expected wall time of one more block
 
@@ -39,6 +39,11 @@ class Open:
     def pairs(self) -> tuple[Pair, ...]:
         """All that is not settled."""
         return self.undecided + self.unconfirmed
+
+    @property
+    def is_of_checks(self) -> bool:
+        """Whether every comparison of protocols is settled."""
+        return all(pair.is_check for pair in self.pairs)
 
 
 def still_open(
@@ -83,7 +88,9 @@ def _open(condition: Condition, needs: Mapping[Pair, _Need], n: int, most: int, 
     rate = sum(outlook.rate for outlook in outlooks)
     undecided = tuple(pair for pair, need in needs.items() if need.verdict)
     unconfirmed = tuple(pair for pair in needs if pair not in undecided)
-    return Open(condition, undecided, unconfirmed, n, fewest, rate, outlooks[-1], most, block_s)
+    protocols = [need.outlook for pair, need in needs.items() if not pair.is_check]
+    longest = max(protocols or outlooks, key=_longest)
+    return Open(condition, undecided, unconfirmed, n, fewest, rate, longest, most, block_s)
 
 
 def _need(pair: Pair, findings: Sequence[Finding], held: Collection[Key], rule: Rule, bar: float) -> _Need | None:

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwind.arm import H1, H2, H3
-from headwind.model import Condition, Matrix, Repetition, Result
+from headwind.arm import H1, H2, H3, Role
+from headwind.model import Condition, Matrix, Repetition, Result, Trial
 from headwind.report.verdicts import open_text
 from headwind.verdicts.findings import Pair
 from headwind.verdicts.pending import Open, joining_bar
 from headwind.verdicts.stats import e_bh
 from impair.profile import Delay, Link, Profile
-from tests.fake import example_matrix, found, good_blocks, next_block, one_second, still_open, usual
+from tests.fake import checked_matrix, example_matrix, found, good_blocks, next_block, one_second, still_open, usual
 
 MANY = [Profile(f"delay{number}", downlink=Link(delay=Delay(number / 1000))) for number in range(1, 9)]
 WIDE: Matrix = example_matrix(*MANY, repeat=Repetition(least=3, most=60))  # 24 comparisons, 48 e-values
@@ -109,3 +109,19 @@ def test_a_single_block_is_no_ground_for_a_forecast(n: int) -> None:
     item = opened(with_noise(9))
     assert item is not None
     assert open_text(replace(item, n=n), item.condition.id).endswith(": too few blocks for a forecast")
+
+
+def test_a_self_check_that_is_open_forecasts_nothing_of_the_comparisons_beside_it() -> None:
+    """HTTP/2 and HTTP/2 once more differ by noise alone, with much of it; the protocols are as clear as ever."""
+
+    def noisy_check(trial: Trial) -> float:
+        return usual(0.5 if trial.arm == H2.twin(Role.AGAIN) else 0.005)(trial)
+
+    matrix = checked_matrix()
+    results = [each for item in matrix.conditions for each in good_blocks(matrix, item, 15, noisy_check)]
+    checks = still_open(matrix, results, one_second)
+    assert [item.condition.profile.name for item in checks] == ["clean", "delay"]
+    assert all(item.is_of_checks and item.outlook.blocks is None for item in checks)
+    both = still_open(matrix, [result for result in results if result.trial.block.index < 7], one_second)
+    assert [item.is_of_checks for item in both] == [False, False]
+    assert all(item.outlook.blocks for item in both), "that of the protocols, which a few more blocks decide"
