@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ import lab
 from headwind.cli.doctor import Finding, Machine, Status, examine, host_facts, print_findings
 from headwind.testbed.docker import compose_command
 from headwind.testbed.owner import this_lab
-from headwind.testbed.testbed import LABEL, OWNER_LABEL
 
 SYSCTLS = {
     "net.core.rmem_max": "4194304",
@@ -126,8 +124,8 @@ def test_a_docker_that_breaks_in_the_middle_is_a_finding(host: Path) -> None:
     ],
 )
 def test_only_what_nobody_uses_is_left_over(host: Path, projects: dict[str, str], status: str, words: str) -> None:
-    told = [{"Id": name, "Config": {"Labels": {LABEL: name, OWNER_LABEL: owner}}} for name, owner in projects.items()]
-    listed = f"ps) echo {' '.join(projects)} ;;\ncontainer) echo '{json.dumps(told)}' ;;\nrun)"
+    rows = "".join(f"{name}\t{name}\t{owner}\n" for name, owner in projects.items())
+    listed = f"ps) printf '%s' '{rows}' ;;\nrun)"
     program(host, DOCKER.replace("run)", listed))
     found = finding("earlier runs")
     assert found.status == status

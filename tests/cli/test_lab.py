@@ -8,8 +8,9 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -182,7 +183,7 @@ def test_a_path_far_below_what_this_host_gave_before_is_refused(
 def test_ctrl_c_keeps_everything_and_resume_goes_on_to_the_same_end(
     fake_lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fake_lab.world.sabotage = Interrupting(at=[5])
+    fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     with Run.open(fake_lab.folders[-1]) as run:
         assert run.status.state is State.INTERRUPTED
@@ -200,12 +201,18 @@ def test_ctrl_c_keeps_everything_and_resume_goes_on_to_the_same_end(
         assert run.status.state is State.FINISHED
 
 
+@dataclass
 class Interrupting(Sabotage):
-    """Ctrl-C in the middle of a trial."""
+    """Ctrl-C in the middle of a trial, which goes on until the lab closes its agents."""
+
+    closed: set[str] = field(default_factory=set)
 
     def hits(self, run: int) -> bool:
-        if run in self.at:
+        if run in self.at and not self.closed:
             os.kill(os.getpid(), signal.SIGINT)
+            deadline_s = time.monotonic() + 30
+            while not self.closed and time.monotonic() < deadline_s:
+                time.sleep(0.001)
         return False
 
 
@@ -245,7 +252,7 @@ def test_another_lab_beside_this_one_is_said_once_kept_with_the_run_and_in_its_r
 def test_a_trial_that_ctrl_c_cut_is_stopped_and_no_reason_to_doubt(
     fake_lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fake_lab.world.sabotage = Interrupting(at=[5])
+    fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run("--junit") == 130
     told = " ".join(capsys.readouterr().out.split())
     assert "4 ok, 1 stopped" in told
@@ -269,7 +276,7 @@ def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
     fake_lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 2, budget: 90s}"))
-    fake_lab.world.sabotage = Interrupting(at=[5])
+    fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     out = capsys.readouterr().out
     assert "\nNot finished; 1 min 30 s more may settle" not in out, "two blocks settle nothing"
@@ -299,14 +306,14 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
 
 def test_the_resume_line_names_what_its_budget_may_settle(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 9, max: 60, budget: 1h}"))
-    fake_lab.world.sabotage = Interrupting(at=[5])
+    fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     told = " ".join(capsys.readouterr().out.split())
     assert "Not finished; 1 h more may settle something in 2 of 2 networks (clean, loss). Resume with: " in told
 
 
 def test_a_fixed_number_of_blocks_says_what_is_left_of_it(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    fake_lab.world.sabotage = Interrupting(at=[5])
+    fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     out, err = capsys.readouterr()
     assert "\nNot finished; 8 trials are left, about " in out
@@ -337,7 +344,7 @@ def test_the_resume_command_works_from_another_folder(
     fake_lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    fake_lab.world.sabotage = Interrupting(at=[5])
+    fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     python, program, *_ = shlex.split(capsys.readouterr().out.rstrip().splitlines()[-1])
     assert Path(python) == Path(sys.executable)
@@ -348,7 +355,7 @@ def test_the_command_comes_below_the_sentence_that_ends_the_run(
     fake_lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stderr", sys.stdout)  # as on a terminal
-    fake_lab.world.sabotage = Interrupting(at=[5])
+    fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     fake_lab.run()
     lines = capsys.readouterr().out.rstrip().splitlines()
     assert lines[-3] == "lab.py: stopped by Ctrl-C; nothing is left running"

@@ -15,6 +15,7 @@ from headwind.model import PROCESSOR_BOUND, Matrix, Outcome, Proof, Repetition, 
 from headwind.plan.schedule import plan_block
 from headwind.report.certainty import Certainty, most_apart
 from headwind.report.compare.agreement import certainty, change_word, machine_sentences, outcome
+from headwind.report.verdicts import two
 from headwind.verdicts.changes import Changes, changes
 from headwind.verdicts.findings import FALSE_SHARE
 from headwind.verdicts.verdict import Verdict
@@ -132,7 +133,7 @@ def test_bounds_beyond_one_and_a_half_either_way_say_nothing() -> None:
     assert [change for change in noisy.ratios if change.is_unknown] == wide
     assert {change_word(change) for change in wide} == {"cannot tell"}
     largest = max(most_apart(change.interval) for change in wide)
-    assert any(f"changes of up to {largest:.2f}x are possible, above 1.50x" in line for line in outcome(noisy))
+    assert any(f"changes of up to {two(largest)}x are possible, above 1.50x" in line for line in outcome(noisy))
 
 
 def test_places_beyond_six_are_counted() -> None:

@@ -179,7 +179,7 @@ def test_answers_that_did_not_wait_are_no_proof() -> None:
     with fake_testbed(World(sabotage=Sabotage(hasty=True))) as testbed:
         result = run_trial(testbed, trial_of(replace(LARGE, server_delay_s=0.03)), 60.0)
     assert result.outcome is Outcome.INVALID
-    assert "server_delay" in result.reason
+    assert "server delay" in result.reason
 
 
 def test_the_workers_of_a_workload_or_an_arm_are_there_and_others_are_no_proof() -> None:

@@ -377,13 +377,6 @@ def test_a_matrix_says_what_is_judged_and_the_rest_is_compared_beside() -> None:
         assert matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix)))).judge == judge
 
 
-def test_a_run_from_before_there_was_a_choice_is_judged_as_it_was() -> None:
-    written = matrix_to_json(example_matrix())
-    assert written.pop("judge") is None
-    matrix = matrix_from_json(written)
-    assert matrix.judged(matrix.conditions[0]) == (TOTAL, REQUEST)
-
-
 def test_no_other_file_of_the_host_names_a_metric() -> None:
     names = re.compile(r"""["'.]({})\b""".format("|".join(metric.key for metric in H2load.metrics)))
     files = [file for file in (ROOT / "headwind").rglob("*") if file.suffix in (".py", ".j2", ".js")]
