@@ -317,11 +317,12 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
     if n < fewest_blocks(rule.confidence, rule.anytime):
         return SelfCheckFinding(finding, None, f"too few blocks ({n}) to tell")
     if finding.pair.new.role is Role.AGAIN:
-        if verdict.favours:
+        if verdict.is_clear:
             return SelfCheckFinding(finding, False, "the lab sees a difference where there is none: trust no verdict")
         if verdict is Verdict.TIE:
             return SelfCheckFinding(finding, True, "a tie, as it must be")
-        return SelfCheckFinding(finding, None, "no difference seen, but the noise is wider than the margin")
+        seen = "a difference that chance may give: " if verdict.favours else "no difference seen, but "
+        return SelfCheckFinding(finding, None, f"{seen}the noise is wider than the margin")
     if is_found(finding.pair, finding.comparison):
         return SelfCheckFinding(finding, True, "delays that are 10 % longer were found")
     if finding.comparison.interval.low > -log1p(LEAST_SLOWER_RATIO):

@@ -29,9 +29,10 @@ from headwind.verdicts.assumptions import Concern
 from headwind.verdicts.findings import Pair, columns_of, pairs_of, rows_of, rule_of, self_checks
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.two_samples import gain, share_changed, speeds
-from headwind.verdicts.verdict import Verdict
+from headwind.verdicts.verdict import Verdict, judge
 from headwind.workloads.h2load import REQUEST, TOTAL
 from impair.profile import Delay, Direction, Link, Profile
+from tests.comparisons import RULE, finding
 from tests.fake import (
     PROFILES,
     USUAL_S,
@@ -240,6 +241,22 @@ def test_noise_beyond_the_margin_leaves_a_and_a_open() -> None:
     findings = found(CHECKED, good_blocks(CHECKED, DELAY, 12, usual(0.5)), complete=True, exhausted=True)
     checks = self_checks(findings, rule_of(CHECKED, complete=True))
     assert next(check.passed for check in checks if check.finding.condition is DELAY) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "passed"), [(1.01, 1.10, None), (0.91, 0.99, None), (1.06, 1.2, False), (0.97, 1.04, True)]
+)
+def test_a_and_a_fails_by_a_difference_beyond_the_margin_alone(low: float, high: float, passed: bool | None) -> None:
+    """Chance alone puts 1 outside one interval of twenty: that names the noise, and condemns no run."""
+    ended = finding(
+        low,
+        high,
+        new=AGAIN,
+        verdict=judge(Interval(math.log(low), math.log(high), 0.0, 12), RULE.margin, exhausted=True),
+    )
+    (check,) = self_checks([ended], RULE)
+    assert check.passed is passed
+    assert check.noise_floor_ratio == pytest.approx(max(high, 1 / low) - 1)
 
 
 # Where the next block goes
