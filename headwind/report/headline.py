@@ -176,7 +176,7 @@ def _names(arms: Sequence[Arm]) -> str:
 
 
 def _where(leads: Mapping[Network, Sequence[Finding]], matrix: Matrix) -> str:
-    """`under 30 % loss (by 2.10x and 1.80x) and on lte (by 1.30x)`, or `in 6 of 8 networks (by 1.20x to 2.60x)`."""
+    """`under 30 % loss (by 2.10x) and on lte (by 1.30x)`, or `in 6 of 8 networks (by 1.20x to 2.60x)`."""
     if len(leads) <= MOST_LISTED:
         return placed({network: sizes_text(found) for network, found in leads.items()})
     sizes = sizes_text([finding for found in leads.values() for finding in found])

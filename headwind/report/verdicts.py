@@ -81,8 +81,12 @@ def ahead_text(finding: Finding) -> str:
 
 
 def sizes_text(findings: Iterable[Finding]) -> str:
-    """The leads of `findings`, each once: `by 1.68x and 1.93x`, of more than two `by 1.2x to 2.3x`; empty for none."""
+    """The leads of `findings`: `by 1.68x over HTTP/1.1 and 1.93x over HTTP/2`, of more than two `by 1.2x to 2.3x`.
+
+    Leads of two over one name those who lead: `by 1.23x for HTTP/1.1 and 1.47x for HTTP/3`. Empty for none.
+    """
     leads = list(findings)
+    ahead, behind = ({sides(each)[side] for each in leads} for side in (0, 1))
     finishing = ["finishing more"] if any(each.verdict.is_completion for each in leads) else []
     speeds = [toward(each.comparison.interval, _ahead(each)) for each in leads if not each.verdict.is_completion]
     if len(leads) > MOST_SIZES:
@@ -90,7 +94,11 @@ def sizes_text(findings: Iterable[Finding]) -> str:
         least = "" if all(lead.has_estimate for lead in speeds) else "at least "
         sizes = [f"{least}{range_text(ratios)}"] if ratios else []
     else:
-        sizes = [ahead.partition(" [")[0] for ahead in map(ratio_text, speeds)]
+        side, word = (1, "over") if len(behind) > 1 else (0, "for")
+        names = [arm_name(sides(each)[side]) for each in leads if not each.verdict.is_completion]
+        sizes = [size.partition(" [")[0] for size in map(ratio_text, speeds)]
+        if len(set(sizes)) > 1 and len(ahead | behind) > len(leads):
+            sizes = [f"{size} {word} {name}" for size, name in zip(sizes, names, strict=True)]
     return f"by {enumerated(dict.fromkeys((*sizes, *finishing)))}" if leads else ""
 
 

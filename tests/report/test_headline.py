@@ -143,7 +143,9 @@ def test_networks_that_words_do_not_tell_apart_have_their_keys() -> None:
 
 
 def without_ratios(text: str) -> str:
-    return re.sub(r"\d+\.\d\dx( (to|and) \d+\.\d\dx)?", "RATIO", text)
+    return re.sub(
+        r"\d+\.\d\dx( (over|for) HTTP/[\d.]+)?( (to|and) \d+\.\d\dx( (over|for) HTTP/[\d.]+)?)?", "RATIO", text
+    )
 
 
 @pytest.mark.parametrize(
@@ -287,12 +289,15 @@ def test_of_finishing_more_the_size_says_so() -> None:
 
 def test_the_slowest_of_three_has_the_leads_of_both_winners() -> None:
     answer = answer_of(raced({H1: 1.2, H2: 1.0, H3: 1.3}, *PROFILES[:1]))
-    said = re.fullmatch(r"HTTP/3 is fastest with no impairment \(by (.*)x and (.*)x\)\.", answer.headline)
+    said = re.fullmatch(
+        r"HTTP/3 is fastest with no impairment \(by (.*)x over HTTP/1.1 and (.*)x over HTTP/2\)\.", answer.headline
+    )
     assert said
     assert float(said[1]) == pytest.approx(1.3 / 1.2, rel=0.02)
     assert float(said[2]) == pytest.approx(1.3, rel=0.02)
     answer = answer_of(raced({H1: 1.3, H2: 1.0, H3: 1.3}, *PROFILES[:1]))
     assert without_ratios(answer.headline) == "HTTP/1.1 and HTTP/3 beat HTTP/2 with no impairment (by RATIO)."
+    assert re.search(r"\(by \S+x for HTTP/1.1 and \S+x for HTTP/3\)", answer.headline)
 
 
 def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
