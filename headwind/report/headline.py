@@ -204,7 +204,7 @@ def _open(found: Sequence[Standing], matrix: Matrix) -> Iterator[str]:
     clauses = [f"{pair} {_limits(bounds, matrix)}" for pair, bounds in others.items()]
     left = [f"{counted(len(clauses) - MOST_CLAUSES, 'other comparison')}"] if len(clauses) > MOST_CLAUSES else []
     if clauses:
-        yield f"Still unclear: {'; '.join((*clauses[:MOST_CLAUSES], *left))}."
+        yield f"Unclear pairs{' elsewhere' if unclear else ''}: {'; '.join((*clauses[:MOST_CLAUSES], *left))}."
 
 
 def _bound(known: Known) -> float:

@@ -180,7 +180,7 @@ def test_open_comparisons_of_networks_with_a_verdict_are_named() -> None:
     assert without_ratios(answer_of(data).headline).startswith("HTTP/3 is fastest under 30 % loss")
     (still,) = answer_of(data).open
     assert still == (
-        f"Still unclear: HTTP/2 against HTTP/1.1 under 30 % loss + 20 % corruption (at most {bounds[0]}x) "
+        f"Unclear pairs: HTTP/2 against HTTP/1.1 under 30 % loss + 20 % corruption (at most {bounds[0]}x) "
         f"and 30 % loss (at most {bounds[1]}x)."
     )
 

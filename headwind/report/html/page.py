@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 GROUPS = {  # of networks: what stands behind the word, with the margin
-    Certainty.SURE: "at least one lead of more than {0}, or a tie within {0}",
+    Certainty.SURE: "at least one comparison is: a lead of more than {0}, or a tie within {0}",
     Certainty.LIKELY: "seen, but not significant among all comparisons, or perhaps less than {0}",
     Certainty.UNCLEAR: "no verdict",
 }
