@@ -80,8 +80,8 @@ def _effect(scheduler: Scheduler, still_open: Sequence[Open]) -> str:
     fitting = affordable(costs, budget_s)
     if fitting:
         of = counted(len(names), matrix.place)
-        told = listed([names[each] for each in fitting])
-        return f"{about(budget_s)} more may settle something in {len(fitting)} of {of} ({told})"
+        where = listed([names[each] for each in fitting])
+        return f"{about(budget_s)} more may settle something in {len(fitting)} of {of} ({where})"
     if not costs:
         return f"{about(budget_s)} more will probably settle nothing"
     first = min(costs, key=lambda name: costs[name])

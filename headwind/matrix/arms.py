@@ -11,7 +11,7 @@ from pydantic import Field, create_model, model_validator
 from headwind.arm import ARM_NAME, NO_OVERRIDES, TWINS, Arm, Overrides, Protocol
 from headwind.matrix import values
 from headwind.matrix.direction import Keys, key
-from headwind.matrix.mistakes import Slip, Slips
+from headwind.matrix.mistakes import Misspelt, Slip, Slips
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, Written
 from headwind.matrix.workload import WorkloadKeys
@@ -93,7 +93,7 @@ class ArmKeys(WorkloadOverrides):
                 else:
                     values.quic_congestion(self.congestion)
             except Mistake as mistake:
-                is_other = self.protocol is Protocol.H3 and "did you mean" not in mistake.hint
+                is_other = self.protocol is Protocol.H3 and not isinstance(mistake, Misspelt)
                 hint = "leave it out here: other congestion controls are for arms of h1 and h2"
                 own = Mistake(str(mistake), hint) if is_other else mistake
                 raise Slips([Slip(("congestion",), own)]) from None

@@ -60,13 +60,15 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
                 return replace(slip, mistake=Unindented(str(slip.mistake), hint, group))
         case NoContainer():
             above = levels(root, tree, slip.path)
-            hint = _swallowed((*slip.path, ""), above) or _of_value(slip.path, above[-1])
+            hint = _swallowed((*slip.path, ""), above)
+            if not hint and above[-1].is_of_lists:
+                return replace(
+                    slip, mistake=NoContainer("this must be a list of pairs", _of_pairs(slip.path, above[-1]))
+                )
+            hint = hint or _of_value(slip.path, above[-1])
         case _:
             hint = _of_mapping(slip.path, levels(root, tree, slip.path)[-1].written)
-    if not hint:
-        return slip
-    message = "this must be a list of pairs" if hint.startswith("each pair") else str(slip.mistake)
-    return replace(slip, mistake=type(slip.mistake)(message, hint))
+    return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint)) if hint else slip
 
 
 def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
@@ -221,15 +223,18 @@ def _further_down(path: Path, tree: Any) -> Iterator[Path]:
 
 def _of_value(path: Path, level: Level) -> str:
     """What a value, or a list of mappings, may have been meant as where a mapping or a list is needed."""
-    if level.is_of_lists:
-        written = level.written
-        pair = next(iter(written.items())) if isinstance(written, dict) and len(written) == 1 else written
-        words = re.split(r"[\s,]+", pair) if isinstance(pair, str) else pair
-        shown = words if len(words) == 2 and all(isinstance(each, str) for each in words) else ["CANDIDATE", "BASELINE"]
-        return f"each pair is a list of its own: {path[-1]}: [[{', '.join(map(harmless, shown))}]]"
     if level.is_of_names and isinstance(level.written, list):
         return _of_entries(str(path[-1]), level.written)
     return _of_scalar(level)
+
+
+def _of_pairs(path: Path, level: Level) -> str:
+    """The one pair that was written, or words for one, as a list of pairs."""
+    written = level.written
+    pair = next(iter(written.items())) if isinstance(written, dict) and len(written) == 1 else written
+    words = re.split(r"[\s,]+", pair) if isinstance(pair, str) else pair
+    shown = words if len(words) == 2 and all(isinstance(each, str) for each in words) else ["CANDIDATE", "BASELINE"]
+    return f"each pair is a list of its own: {path[-1]}: [[{', '.join(map(harmless, shown))}]]"
 
 
 def _of_entries(group: str, entries: Sequence[Any]) -> str:

@@ -33,6 +33,10 @@ class Unindented(UnknownKey):
         self.group = group
 
 
+class Misspelt(Mistake):
+    """A word that is nearly one that is allowed, and that its hint names."""
+
+
 class MissingKey(Mistake):
     """A key that must be there and is not."""
 

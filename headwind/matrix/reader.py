@@ -253,11 +253,11 @@ def _next_event(loader: yaml.SafeLoader, text: str) -> yaml.Event | None:
         event: yaml.Event | None = loader.get_event()  # type: ignore[no-untyped-call]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark or loader.get_mark()
+        lines = lines_of(text)
         for number in {mark.line, error.context_mark.line if error.context_mark else mark.line}:
-            lines = lines_of(text)
             if joined := joined_key(lines[number] if number < len(lines) else ""):
                 raise _Unreadable((number, joined[0]), *joined[1:]) from None
-        if uneven := uneven_line(lines_of(text), mark.line):
+        if uneven := uneven_line(lines, mark.line):
             line, column, hint = uneven
             raise _Unreadable((line, column), "this line is indented unlike those around it", hint) from None
         raise _Unreadable((mark.line, mark.column), *_syntax(error, text[mark.index : mark.index + 1])) from None

@@ -16,7 +16,7 @@ from headwind.matrix import wording
 from headwind.matrix.spelling import LONGEST_WORD, containing, nearest
 from headwind.matrix.wording import NUMBER
 
-LONGESTNUMBER = 30  # characters; more than any value needs, and few enough to print
+LONGEST_NUMBER = 30  # characters; more than any value needs, and few enough to print
 MOST_PROPOSED = 8  # words that a text may stand for
 MOST_LISTED = 30  # words
 _PARTS = re.compile(rf"({NUMBER})(.*)", re.DOTALL)
@@ -116,7 +116,7 @@ class Unit:
     def parse(self, value: Any) -> Decimal:
         """The value in SI units. Raises Mistake, with what to write instead, for anything but number and unit."""
         text = scalar(value, f"`{self.example}`")
-        if len(text) > LONGESTNUMBER:
+        if len(text) > LONGEST_NUMBER:
             raise Mistake(f"{quoted(text)} is not {self.what}", f"such as `{self.example}`")
         parts = _PARTS.fullmatch(text)
         if parts is None:
@@ -248,7 +248,7 @@ def whole(value: Any, low: int, high: int) -> int:
     """`1000` -> 1000. Decimal digits only: `010`, `0x10`, `1_000` and `1e3` mean something else to each reader."""
     text = scalar(value, f"`{low}`")
     bounds = f"a whole number from {low} to {high}"
-    if len(text) > LONGESTNUMBER or not _WHOLE.fullmatch(text):
+    if len(text) > LONGEST_NUMBER or not _WHOLE.fullmatch(text):
         plain = re.sub(r"[_, ]", "", text)
         near = plain.lstrip("0") if re.fullmatch(r"[0-9]{1,20}", plain) else ""
         raise Mistake(f"{quoted(text)} is not a plain number", f"did you mean `{near}`? {bounds}" if near else bounds)

@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from headwind.arm import Protocol as Version
 from headwind.matrix import units
+from headwind.matrix.mistakes import Misspelt
 from headwind.matrix.spelling import respelt
 from headwind.matrix.units import Mistake, choose, listed, quoted, scalar
 from headwind.model import AUTO
@@ -204,10 +205,10 @@ def quic_congestion(value: Any) -> str:
 
 
 def _right_cubic(value: Any) -> str:
-    """The word. Raises one Mistake, the same for TCP and QUIC, for a misspelling of what both of them have."""
+    """The word. Raises Misspelt, the same for TCP and QUIC, for a misspelling of what both of them have."""
     text = scalar(value, "`cubic`")
     if text not in TCP_CONGESTION and (near := respelt(text, TCP_CONGESTION)) in QUIC_CONGESTION:
-        raise Mistake(f"{quoted(text)} is not a congestion control", f"did you mean {quoted(near)}?")
+        raise Misspelt(f"{quoted(text)} is not a congestion control", f"did you mean {quoted(near)}?")
     return text
 
 

@@ -86,7 +86,6 @@ def sizes_text(findings: Iterable[Finding]) -> str:
     Leads of two over one name those who lead: `by 1.23x for HTTP/1.1 and 1.47x for HTTP/3`. Empty for none.
     """
     leads = list(findings)
-    ahead, behind = ({sides(each)[side] for each in leads} for side in (0, 1))
     finishing = ["finishing more"] if any(each.verdict.is_completion for each in leads) else []
     speeds = [toward(each.comparison.interval, _ahead(each)) for each in leads if not each.verdict.is_completion]
     if len(leads) > MOST_SIZES:
@@ -94,11 +93,11 @@ def sizes_text(findings: Iterable[Finding]) -> str:
         least = "" if all(lead.has_estimate for lead in speeds) else "at least "
         sizes = [f"{least}{range_text(ratios)}"] if ratios else []
     else:
-        side, word = (1, "over") if len(behind) > 1 else (0, "for")
-        names = [arm_name(sides(each)[side]) for each in leads if not each.verdict.is_completion]
         sizes = [size.partition(" [")[0] for size in map(ratio_text, speeds)]
-        if len(set(sizes)) > 1 and len(ahead | behind) > len(leads):
-            sizes = [f"{size} {word} {name}" for size, name in zip(sizes, names, strict=True)]
+        ahead, behind = ([sides(each)[side] for each in leads] for side in (0, 1))
+        if len(set(sizes)) > 1 and len({*ahead, *behind}) > len(leads):
+            word, arms = ("over", behind) if len({*behind}) > 1 else ("for", ahead)
+            sizes = [f"{size} {word} {arm_name(arm)}" for size, arm in zip(sizes, arms, strict=True)]
     return f"by {enumerated(dict.fromkeys((*sizes, *finishing)))}" if leads else ""
 
 

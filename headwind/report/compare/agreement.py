@@ -154,8 +154,8 @@ def _lacks(unknown: Sequence[Change], fewest: int) -> Iterator[str]:
     short = [change for change in unknown if min(change.trials) < fewest]
     if short:
         counts = dict.fromkeys(change.trials for change in short)
-        told = listed([f"{earlier} and {later}" for earlier, later in counts])
-        yield f"needs {fewest} blocks in each run, has {told} ({_places(short)})"
+        pairs = listed([f"{earlier} and {later}" for earlier, later in counts])
+        yield f"needs {fewest} blocks in each run, has {pairs} ({_places(short)})"
     others = [change for change in unknown if change not in short]
     bound = [change for change in others if not change.is_counted]
     if bound:
