@@ -33,7 +33,7 @@ class _Waiting:
 
 def listen() -> None:
     """From now on the first of STOPS raises KeyboardInterrupt in the main thread, which calls this."""
-    _Waiting.came = False
+    _Waiting.came, _Waiting.name = False, ""
     for each in STOPS:
         signal.signal(each, interrupt)
 
@@ -63,9 +63,14 @@ def _give_up() -> NoReturn:
     os._exit(130)  # threads that wait for Docker would keep the program alive
 
 
+def cause() -> str:
+    """`stopped by Ctrl-C`: what stopped the program, for people."""
+    return f"stopped by {'Ctrl-C' if _Waiting.name in ('', 'SIGINT') else _Waiting.name}"
+
+
 def sentence() -> str:
-    """What stopped the program, for people; true once everything is cleaned up."""
-    return f"stopped by {'Ctrl-C' if _Waiting.name == 'SIGINT' else _Waiting.name or 'Ctrl-C'}; nothing is left running"
+    """The cause; true once everything is cleaned up."""
+    return f"{cause()}; nothing is left running"
 
 
 @contextmanager

@@ -264,7 +264,7 @@ EXIT_CODES = """exit status:
   2    a bad matrix or command line
   3    compare: a protocol got worse
   4    compare --strict: none surely did, but some comparison cannot tell
-  130  interrupted by Ctrl-C
+  130  stopped by Ctrl-C
 
 A condition has its data with as many blocks complete, every arm giving data, as the matrix asks for at least;
 under a budget with one. A condition that the budget left no time for is listed as not run."""

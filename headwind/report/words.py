@@ -38,7 +38,8 @@ def how_far(data: RunData) -> str:
     ran = f"{ran if done >= data.planned else f'{done:,} of {data.planned:,} trials ran'}."
     if status.state is State.FINISHED:
         return ran
-    return f"The run {'was interrupted' if status.state is State.INTERRUPTED else 'failed'}: {status.reason}. {ran}"
+    why = f"{status.reason[:1].upper()}{status.reason[1:]}"
+    return f"{why if status.state is State.INTERRUPTED else f'The run failed: {status.reason}'}. {ran}"
 
 
 def median_text(row: Row) -> str:

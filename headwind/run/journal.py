@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self
 
+from headwind import stops
 from headwind.errors import HeadwindError, UsageError
 from headwind.model import Matrix, Outcome, Result, Trial
 from headwind.run import codec, disk
@@ -149,7 +150,7 @@ class Run:
             try:
                 yield self
             except (KeyboardInterrupt, SystemExit):
-                self._finish(State.INTERRUPTED, "stopped by the user")
+                self._finish(State.INTERRUPTED, stops.cause())
                 raise
             except BaseException as error:
                 self._finish(State.FAILED, str(error) or type(error).__name__)

@@ -255,7 +255,7 @@ def test_a_trial_that_ctrl_c_cut_is_stopped_and_no_reason_to_doubt(
     fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run("--junit") == 130
     told = " ".join(capsys.readouterr().out.split())
-    assert "4 ok, 1 stopped" in told
+    assert "Stopped by Ctrl-C. 5 of 12 trials ran: 4 ok, 1 stopped" in told
     assert "lab-error" not in told
     assert "lab error" not in told
     assert "! " not in told  # no warning

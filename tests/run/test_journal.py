@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from headwind import stops
 from headwind.arm import H1, H2, H3, Congestion
 from headwind.model import Condition, Matrix, Outcome, Place, Repetition, Result, SelfCheck, Trial
 from headwind.run.codec import State, Status, matrix_to_json
@@ -198,15 +199,19 @@ def test_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "state", "reason"),
+    ("end", "stop", "state", "reason"),
     [
-        (None, State.FINISHED, ""),
-        (KeyboardInterrupt(), State.INTERRUPTED, "stopped by the user"),
-        (SystemExit(143), State.INTERRUPTED, "stopped by the user"),
-        (ValueError("no route to the server"), State.FAILED, "no route to the server"),
+        (None, "", State.FINISHED, ""),
+        (KeyboardInterrupt(), "SIGINT", State.INTERRUPTED, "stopped by Ctrl-C"),
+        (KeyboardInterrupt(), "SIGTERM", State.INTERRUPTED, "stopped by SIGTERM"),
+        (SystemExit(143), "", State.INTERRUPTED, "stopped by Ctrl-C"),
+        (ValueError("no route to the server"), "", State.FAILED, "no route to the server"),
     ],
 )
-def test_the_end_of_a_run_is_noted(tmp_path: Path, end: BaseException | None, state: State, reason: str) -> None:
+def test_the_end_of_a_run_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: BaseException | None, stop: str, state: State, reason: str
+) -> None:
+    monkeypatch.setattr(stops._Waiting, "name", stop)
     with a_run(tmp_path) as run:
         with pytest.raises(type(end)) if end else nullcontext(), run.recording():
             if end:
