@@ -252,8 +252,7 @@ class Netem:
         try:
             self._route.send(request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, asked, table))
         except OSError as error:
-            hint = " (no netem in this kernel; the engine uml brings its own)" if error.errno == errno.ENOENT else ""
-            raise OSError(error.errno, f"netem on {device}: {error.strerror}{hint}") from error
+            raise OSError(error.errno, f"netem on {device}: {error.strerror}") from error
         reading = self.read(device)
         if reading is None:
             raise NetemRefused(device, "qdisc", "netem", None)

@@ -59,7 +59,7 @@ def _try_loopback(where: str, profiles: Iterable[Profile], netem: Netem) -> Abil
             refused,
         )
     except (OSError, NetemRefused) as error:
-        return Ability(False, f"{error} (tried in {where})", kernel)
+        return Ability(False, f"{_words(error)} (tried in {where})", kernel)
     finally:
         with suppress(OSError):
             netem.clear(DEVICE)
@@ -74,8 +74,14 @@ def _refused(netem: Netem, profiles: Iterable[Profile]) -> dict[str, str]:
             for direction in Direction:
                 netem.apply(DEVICE, profile.link(direction), seed=None)
         except (OSError, NetemRefused) as error:
-            refused[profile.name] = str(error)
+            refused[profile.name] = _words(error)
     return refused
+
+
+def _words(error: OSError | NetemRefused) -> str:
+    """What the kernel said; who asked, and that it was for netem, readers of an Ability know."""
+    cause = error.__cause__ or error
+    return (isinstance(cause, OSError) and cause.strerror) or str(cause)
 
 
 def _takes_seeds(netem: Netem) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -305,7 +306,12 @@ def test_a_kernel_without_netem_is_quoted(join: Join) -> None:
     ours = join(FakeKernel(refuses=(errno.ENOENT, "Specified qdisc kind is unknown")))
     found = tryout.try_netem(netem=lambda: ours)
     assert (found.netem, found.seed, found.counters) == (False, False, False)
-    assert "Specified qdisc kind is unknown" in found.why
+    assert re.fullmatch(r"Specified qdisc kind is unknown \(tried in .*\)", found.why)
+
+
+def test_a_network_that_the_kernel_refuses_has_its_words_alone(join: Join) -> None:
+    ours = join(FakeKernel(refuses=(errno.EINVAL, "Invalid slot")))
+    assert tryout._refused(ours, [Profile("mine", downlink=Link(slot=Slot(0.1, 0.2)))]) == {"mine": "Invalid slot"}
 
 
 class Half(Netem):
