@@ -26,11 +26,11 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
 
 def run_matrix(
     matrix: Matrix, reports: Path, engine: str, resume: Path | None, cluster: str | None = None, *,
-    means: Means, verbose: bool = False, **wanted: bool,
+    means: Means, ending: list[str], verbose: bool = False, **wanted: bool,
 ) -> tuple[Path, int]:  # fmt: skip
     """Run every trial of the matrix; a report follows each block, the last one as `wanted`.
 
-    Returns the run's folder and the exit code.
+    Returns the run's folder and the exit code. How to resume the run, for people, is added to `ending`.
     """
     from headwind.cli.cluster import bench_far
     from headwind.cli.progress import console
@@ -38,8 +38,8 @@ def run_matrix(
     from headwind.run.journal import Run
     from headwind.run.shortfall import shortfall
 
-    out, ending = console(), list[str]()
-    with commands.followed_by(ending), ExitStack() as opened:
+    out = console()
+    with ExitStack() as opened:
         earlier = opened.enter_context(Run.open(resume)) if resume else None
         if earlier and engine == "auto":
             engine = earlier.environment.get("engine", engine)
@@ -144,8 +144,11 @@ def command_run(options: argparse.Namespace) -> int:
     matrix = commands.with_options(matrix, options)
     reports = commands.reports_folder(options)
     wanted = {name: getattr(options, name) for name in ("verbose", "junit", "full")}
-    means = commands.means_of(options)
-    return run_matrix(matrix, reports, options.engine, resume, options.cluster, means=means, **wanted)[1]
+    means, ending = commands.means_of(options), list[str]()
+    with commands.followed_by(ending):
+        return run_matrix(
+            matrix, reports, options.engine, resume, options.cluster, means=means, ending=ending, **wanted
+        )[1]
 
 
 def command_experiments(options: argparse.Namespace) -> int:
@@ -155,17 +158,24 @@ def command_experiments(options: argparse.Namespace) -> int:
     reports = commands.reports_folder(options)
     matrices = chosen([Path(name) for name in options.matrix], commands.ROOT / "experiments")
     experiments = [Experiment(commands.with_size(matrix, options)) for matrix in matrices]
+    endings: dict[str, list[str]] = {}  # of each experiment's last round, by its file
 
     def measure(matrix: Matrix, resume: Path | None) -> tuple[Path, int]:
-        means, verbose = commands.means_of(options), options.verbose
-        return run_matrix(matrix, reports, options.engine, resume, options.cluster, means=means, verbose=verbose)
+        endings[matrix.path] = []
+        return run_matrix(
+            matrix, reports, options.engine, resume, options.cluster,
+            means=commands.means_of(options), verbose=options.verbose, ending=endings[matrix.path],
+        )  # fmt: skip
 
-    worst = 0
-    try:
-        for code in run_all(experiments, options.budget, measure, print):
-            worst = max(worst, code)
-    finally:  # Ctrl-C leaves what was measured
-        print(f"page: {draw(experiments, reports)}")
+    worst, ending = 0, list[str]()
+    with commands.followed_by(ending):
+        try:
+            for code in run_all(experiments, options.budget, measure, print):
+                worst = max(worst, code)
+        finally:  # Ctrl-C leaves what was measured
+            print(f"page: {draw(experiments, reports)}")
+            titles = {each.path: each.title or each.path for each in matrices}
+            ending += [f"{titles[path]}: {lines[0]}\n{lines[1]}" for path, lines in endings.items() if lines]
     return worst
 
 

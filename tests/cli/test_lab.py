@@ -321,6 +321,24 @@ def test_a_fixed_number_of_blocks_says_what_is_left_of_it(fake_lab: Lab, capsys:
     assert err == "lab.py: stopped by Ctrl-C; nothing is left running\n"
 
 
+def test_experiments_say_how_to_resume_each_once_all_have_run(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        budget = MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60, budget: 1s}")  # too short for a block
+        (fake_lab.folder / f"{name}.yaml").write_text(f"title: About {name}\n{budget}")
+    files = [str(fake_lab.folder / f"{name}.yaml") for name in ("one", "two")]
+    means = fake_means(lambda: fake_testbed(fake_lab.world))
+    lab.main(["experiments", *files, "--reports", str(fake_lab.folder / "reports")], means)
+    between, last = re.split(r"^page: .*\n", capsys.readouterr().out, flags=re.MULTILINE)
+    assert between.count("report: ") == 2
+    assert "--resume" not in between
+    first, command, second, other = last.splitlines()
+    assert first.startswith("About one: 6 of 6 comparisons are not settled; ")
+    assert second.startswith("About two: 6 of 6 comparisons are not settled; ")
+    assert {str(folder) for folder in fake_lab.folders} == {shlex.split(line)[4] for line in (command, other)}
+
+
 def test_a_network_that_never_ran_is_a_reason_to_resume_without_any_comparison(
     fake_lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:

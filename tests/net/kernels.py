@@ -43,7 +43,8 @@ def run_lab(suite: str, matrix: Path, reports: Path) -> int:
     """`lab.py run` with the kernel of `suite` in the router; the exit code."""
     prepared = with_kernel(images.ensure_images(print), suite)
     means = Means(ensure_images=lambda _: prepared)
-    return lab.run_matrix(load_matrix(matrix), reports, "uml", None, means=means, verbose=True, junit=False)[1]
+    loaded = load_matrix(matrix)
+    return lab.run_matrix(loaded, reports, "uml", None, means=means, ending=[], verbose=True, junit=False)[1]
 
 
 def main() -> int:

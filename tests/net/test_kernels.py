@@ -54,7 +54,8 @@ def run(suite: str, text: str, folder: Path, present: Images) -> list[Result]:
     (folder / "matrix.yaml").write_text(text)
     prepared = with_kernel_of(suite, present)
     matrix, means = load_matrix(folder / "matrix.yaml"), Means(ensure_images=lambda _: prepared)
-    made, code = lab.run_matrix(matrix, folder / "reports", "uml", None, means=means, verbose=True, junit=False)
+    reports = folder / "reports"
+    made, code = lab.run_matrix(matrix, reports, "uml", None, means=means, ending=[], verbose=True, junit=False)
     results = results_in(made)
     assert code == 0, [result.reason for result in results]
     return results

@@ -344,9 +344,7 @@ def test_a_run_in_progress_says_so() -> None:
 
 def test_a_run_that_ended_early_says_why() -> None:
     data = RUNS["killed-at-once"]().data("x")
-    assert headline(data) == (
-        "The lab was stopped before it could say why. 0 of 45 trials ran."
-    )
+    assert headline(data) == ("The lab was stopped before it could say why. 0 of 45 trials ran.")
     rows = list(table(section(parse(page_of("killed-at-once")), "results")))[1:]
     assert {(row[-5], row[-3]) for row in rows} == {("—", "not run")}
 
