@@ -29,7 +29,7 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     if state is State.RUNNING:
         return []
     lanes = lanes_here(matrix.lanes)
-    scheduler = Scheduler(matrix, data.results, lambda: math.inf, lanes, os.cpu_count() or 1)
+    scheduler = Scheduler(matrix, data.results, lambda: math.inf, lanes, os.cpu_count() or 1, judge=data.judge)
     is_done = scheduler.next() is None
     if is_done and state is State.FINISHED:
         return []
@@ -106,6 +106,7 @@ def _costs(scheduler: Scheduler, still_open: Sequence[Open]) -> dict[str, float]
 
 
 def budget_text(seconds: float) -> str:
-    """A budget as `--budget` takes it: 900.0 -> `15min`."""
-    size, unit = next((each for each in ((3600, "h"), (60, "min")) if seconds % each[0] == 0), (1, "s"))
-    return f"{seconds / size:g}{unit}"
+    """A budget as `--budget` takes it, in whole seconds: 900.0 -> `15min`."""
+    whole = math.ceil(seconds)
+    size, unit = next((each for each in ((3600, "h"), (60, "min")) if whole % each[0] == 0), (1, "s"))
+    return f"{whole // size}{unit}"

@@ -35,7 +35,7 @@ class Scheduler:
     one that was interrupted is given whole. With one lane the minimum comes in the order of the plan. With several,
     blocks run side by side where processors suffice (plan/needs.py); those that need them all run alone, and both kinds
     take turns by the clock.
-    `results` are those of a run that goes on.
+    `results` are those of a run that goes on, `judge` one that was told them already.
     """
 
     def __init__(
@@ -46,9 +46,11 @@ class Scheduler:
         lanes: int = 1,
         cores: int = 1,
         clock: Clock = CLOCK,
+        judge: Judge | None = None,
     ) -> None:
         self.matrix, self.lanes, self.left_s, self._clock = matrix, lanes, left_s, clock
-        self.judge, self.forecast, self.needs = Judge(matrix), Forecast(matrix.timeout_s), Needs(cores)
+        self.judge = judge or Judge(matrix, results)
+        self.forecast, self.needs = Forecast(matrix.timeout_s), Needs(cores)
         self._attempts: dict[str, int] = {}  # of each trial, by its id
         self._done: set[str] = set()  # ids of trials that need no further attempt
         # The minimum and what was chosen beyond it, as far as it is not done; a search has no minimum.
@@ -59,12 +61,16 @@ class Scheduler:
         self._alone, self._turn_ends = True, clock.monotonic() + TURN_ALONE_S  # whose turn it is, and until when
         self._given_at: dict[str, float] = {}  # by the block's id
         self._judgement: Judgement | None = None  # of all that was told
-        self.tell(results)
+        self._learn(results)
 
     def tell(self, results: Collection[Result]) -> None:
         """What came of trials, in the order in which they ended."""
         self.judge.tell(results)
         self._judgement = None
+        self._learn(results)
+
+    def _learn(self, results: Collection[Result]) -> None:
+        """How long trials take, what they need of the processors, and which are done."""
         for result in results:
             self.forecast.learn(result)
             self.needs.learn(result)

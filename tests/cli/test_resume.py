@@ -1,0 +1,34 @@
+"""How to resume a run: what is known of it is not worked out again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headwind.cli.resume import budget_text, how_to_resume
+from headwind.model import Repetition
+from headwind.run.data import RunData
+from headwind.verdicts.judgement import Judge
+from tests import fake
+
+MATRIX = fake.example_matrix(*fake.PROFILES[:2], repeat=Repetition(3, 60, budget_s=900.0))
+
+
+def test_nothing_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(3)))) as run:
+        data = RunData.of(run)
+        assert len(data.judgement.open) == 2
+        for name in ("tell", "_cell"):
+            monkeypatch.setattr(Judge, name, None)
+        why, command = how_to_resume(run, data)
+    assert why.startswith("6 of 6 comparisons are not settled; 15 min more may settle something in 2 of 2 networks")
+    assert command.endswith(" --budget 15min")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(900.0, "15min"), (7200.0, "2h"), (90.0, "90s"), (231.7123, "232s"), (0.4, "1s")]
+)
+def test_a_budget_is_written_in_whole_seconds(seconds: float, said: str) -> None:
+    assert budget_text(seconds) == said
