@@ -16,6 +16,7 @@ from headwind.model import Block, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
 from headwind.plan.minimum import what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
+from headwind.verdicts.findings import Pair
 
 
 def console() -> Console:
@@ -56,7 +57,7 @@ class Reporter:
         self._lanes: dict[int, str] = {}  # what runs in each
         self._blocks: dict[int, Block] = {}  # of which block that is
         self._rows: dict[str, dict[Arm, Result]] = {}  # what came of it so far, by the block's id
-        self._settled: list[str] = []
+        self._settled: set[tuple[str, Pair]] = set()  # comparisons that had their line
         self._said = ""  # how far the run is: `settled 9 of 24, 6 min left`
         self._bar: Progress | None = None
         self._task = None
@@ -91,10 +92,10 @@ class Reporter:
         line = block_line(block, self._rows.pop(block.id, {}), matrix) if block else ""
         if matrix.repeat.is_adaptive:
             settled = self._scheduler.settled()
-            for verdict in settled:
-                if verdict not in self._settled:
+            for comparison, verdict in settled.items():
+                if comparison not in self._settled:
                     self._out.print(escape(f"settled: {verdict}"), highlight=False)
-            self._settled = settled
+            self._settled |= settled.keys()
             words = f"settled {len(settled)} of {self._scheduler.comparisons}, {words}"
         if self._bar is None and words != self._said:
             line = f"{line}  ({words})" if line else words

@@ -17,7 +17,7 @@ from headwind.plan.schedule import plan_blocks
 from headwind.plan.search import search_blocks
 from headwind.proof.attempts import runs_again
 from headwind.trial.block import Task
-from headwind.verdicts.findings import pairs_of
+from headwind.verdicts.findings import Pair, pairs_of
 from headwind.verdicts.judgement import Judge, Judgement, Line
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open
@@ -131,14 +131,14 @@ class Scheduler:
         """Of protocols, in all conditions."""
         return sum(not pair.is_check for item in self.matrix.conditions for pair in pairs_of(self.matrix, item))
 
-    def settled(self) -> list[str]:
-        """The comparisons of protocols that are settled: `loss: h3 beats h1`."""
+    def settled(self) -> dict[tuple[str, Pair], str]:
+        """The comparisons of protocols that are settled, by the condition's id: `loss: h3 beats h1`."""
         left = {(item.condition.id, pair) for item in self._judged.open for pair in item.pairs}
-        return [
-            f"{self.matrix.name_of(line.condition)}: {_settled(line)}"
+        return {
+            key: f"{self.matrix.name_of(line.condition)}: {_settled(line)}"
             for line in self._judged.compared
-            if (line.condition.id, line.pair) not in left
-        ]
+            if (key := (line.condition.id, line.pair)) not in left
+        }
 
     def expected_s(self, lanes: int) -> float:
         """How long the run takes yet if so many lanes are busy: at most what is left of its time."""
@@ -317,8 +317,9 @@ class Scheduler:
 
 
 def _settled(line: Line) -> str:
-    """What the first metric says that has a verdict: `h3 beats h1`, `h3 and h1 tie by mean completion time`."""
-    finding = next((finding for finding in line.findings.values() if finding.is_decided), None)
+    """What the first metric says that settled it: `h3 beats h1`, `h3 and h1 tie by mean completion time`."""
+    decided = (finding for finding in line.findings.values() if finding.is_decided)
+    finding = max(decided, key=lambda finding: finding.survives, default=None)
     if finding is None:
         return str(line.pair)
     by = "" if finding == line.primary else f" by {finding.metric.label}"

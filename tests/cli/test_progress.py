@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from headwind.cli.progress import Reporter, console, line_of
 from headwind.model import Matrix, Repetition, Result
 from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
+from headwind.verdicts.findings import pairs_of
 from impair.profile import Profile
 from tests import fake
 
@@ -203,7 +205,7 @@ def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
         for index in range(30)
         for trial in plan_block(matrix, matrix.conditions[0], index).trials()
     ]
-    assert Scheduler(matrix, results[:6]).settled() == []
+    assert Scheduler(matrix, results[:6]).settled() == {}
     shown = Shown(terminal=False, matrix=matrix, results=results)
     shown.reporter.ended(1)
     shown.reporter.ended(1)
@@ -211,6 +213,38 @@ def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
     assert "settled: clean [b]: h3 beats h1" in said
     assert len([line for line in said if line.startswith("settled: ")]) == 3
     assert said[-1].startswith("settled 3 of 3, ")
+
+
+def test_a_comparison_that_a_second_metric_settles_has_no_second_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = replace(MATRIX, repeat=Repetition(1, 60))
+    shown = Shown(terminal=False, matrix=matrix)
+    pair, other = pairs_of(matrix, matrix.conditions[0])[:2]
+    for said in (
+        {("clean", pair): "clean: h3 beats h1 by mean completion time"},
+        {("clean", pair): "clean: h3 beats h1", ("clean", other): "clean: h3 beats h2"},
+    ):
+        monkeypatch.setattr(Scheduler, "settled", lambda _, said=said: said)
+        shown.reporter.ended(1)
+    first, count, second, last = shown.out.getvalue().splitlines()
+    assert (first, second) == (
+        "settled: clean: h3 beats h1 by mean completion time", "settled: clean: h3 beats h2",
+    )  # fmt: skip
+    assert count.startswith("settled 1 of 3, ")
+    assert last.startswith("settled 2 of 3, ")
+
+
+def test_the_metric_that_settled_a_comparison_is_named() -> None:
+    matrix = replace(MATRIX, repeat=Repetition(1, 60))
+    rng = random.Random(3)
+    results = []
+    for index in range(12):
+        for trial in plan_block(matrix, matrix.conditions[0], index).trials():
+            good = fake.ok(trial, rng.uniform(1, 3))  # the total time says nothing, another metric all
+            done_s = {"h1": 4.0, "h2": 2.0, "h3": 1.0}[trial.arm.name] * (1 + index / 1000)
+            results.append(replace(good, metrics={**good.metrics, "mean_done_s": done_s}))
+    said = list(Scheduler(matrix, results).settled().values())
+    assert len(said) == 3
+    assert all(line.endswith(" by mean completion time") for line in said)
 
 
 def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_can_be_settled() -> None:
