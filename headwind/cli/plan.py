@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.table import Table
 from headwind.cli.doctor import lanes_here
 from headwind.errors import HeadwindError
 from headwind.format import about, blocks_text, counted, duration
-from headwind.model import Matrix, Result
+from headwind.model import Block, Matrix, Result
 from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.minimum import minimum_s, what_a_budget_settles
 from headwind.plan.needs import Needs
@@ -31,10 +32,11 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
         return
     blocks = plan_blocks(matrix)
     trials = [trial for block in blocks for trial in block.trials()]
-    known = earlier_results(matrix, reports)
+    known, lanes = earlier_results(matrix, reports), lanes_here(matrix.lanes)
     forecast = Forecast(matrix.timeout_s, known)
     table = Table(title=escape(matrix.title) or None, title_justify="left")
-    for heading in (matrix.place, "blocks", f"time for {counted(matrix.repeat.least, 'block')}", "from"):
+    time_for = f"time for {counted(matrix.repeat.least, 'block')}{' on one lane' if lanes > 1 else ''}"
+    for heading in (matrix.place, "blocks", time_for, "from"):
         table.add_column(heading, justify="left" if heading in (matrix.place, "from") else "right")
     for condition in matrix.conditions:
         mine = [trial for trial in trials if trial.block.condition == condition]
@@ -44,25 +46,32 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
             escape(matrix.name_of(condition)), blocks_text(matrix.repeat), about(forecast.trials_s(mine)), source
         )
     out.print(table)
+    out.print(f"the first block of each {matrix.place}, and the order inside it:")
     for block in blocks[: len(matrix.conditions)]:
         order = " ".join(arm.name for arm in block.order)
         out.print(escape(f"  {matrix.name_of(block.condition)} #{block.index}: {order}"), highlight=False)
     for sentence in bursts.describe(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))
-    whole_s = START_S + forecast.trials_s(trials)
-    if matrix.repeat.is_adaptive:
-        least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}"
-        size = f"the minimum is {counted(len(trials), 'trial')} ({least}), about {about(whole_s)} on one lane"
-        has_more = matrix.repeat.least < matrix.repeat.most
-        out.print(size + (f"; further blocks follow {_until(matrix)}" if has_more else ""))
-        needs = Needs(os.cpu_count() or 1, known)
-        lanes = lanes_here(matrix.lanes)
-        if warning := what_a_budget_settles(matrix, minimum_s(matrix, forecast, needs, lanes), lanes):
-            out.print(escape(warning))
-    else:
-        longest_s = START_S + len(trials) * matrix.timeout_s
-        size = f"{counted(len(trials), 'trial')}, about {about(whole_s)} on one lane"
-        out.print(f"{size}; never more than {about(longest_s)} plus repairs")
+    _print_time(matrix, blocks, forecast, Needs(os.cpu_count() or 1, known), lanes, out)
+
+
+def _print_time(
+    matrix: Matrix, blocks: Sequence[Block], forecast: Forecast, needs: Needs, lanes: int, out: Console
+) -> None:
+    """The time of these blocks on the lanes of this machine, and what the budget can settle."""
+    trials = counted(sum(len(block.order) for block in blocks), "trial")
+    whole_s = START_S + sum(forecast.block_s(block) * needs.share(block.condition, lanes) for block in blocks)
+    where = f"on this machine (up to {lanes} lanes)" if lanes > 1 else "on one lane"
+    if not matrix.repeat.is_adaptive:
+        longest_s = START_S + matrix.timeout_s * sum(len(block.order) for block in blocks)
+        out.print(f"{trials}, about {about(whole_s)} {where}; never more than {about(longest_s)} plus repairs")
+        return
+    least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}"
+    has_more = matrix.repeat.least < matrix.repeat.most
+    more = f"; further blocks follow {_until(matrix)}" if has_more else ""
+    out.print(f"the minimum is {trials} ({least}), about {about(whole_s)} {where}{more}")
+    if warning := what_a_budget_settles(matrix, minimum_s(matrix, forecast, needs, lanes), lanes):
+        out.print(escape(warning))
 
 
 def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:

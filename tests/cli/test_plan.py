@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,11 @@ import pytest
 from rich.console import Console
 
 import lab
+from headwind.cli import plan
 from headwind.cli.plan import earlier_results, print_plan
-from headwind.model import Matrix, Repetition
+from headwind.format import about
+from headwind.model import AUTO, Matrix, Repetition
+from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.schedule import plan_blocks
 from impair.profile import Link, Loss, Profile
 from tests import fake
@@ -36,7 +40,9 @@ def test_every_condition_has_a_line_with_its_blocks_and_where_the_time_comes_fro
 
 
 def test_the_order_shown_is_the_order_that_runs(tmp_path: Path) -> None:
-    shown = [line.strip() for line in plan_of(MATRIX, tmp_path).splitlines() if "#" in line]
+    lines = plan_of(MATRIX, tmp_path).splitlines()
+    shown = [line.strip() for line in lines if "#" in line]
+    assert lines[lines.index(f"  {shown[0]}") - 1] == "the first block of each network, and the order inside it:"
     first = plan_blocks(MATRIX)[:2]
     assert shown == [
         f"{block.condition.profile.name} #{block.index}: {' '.join(arm.name for arm in block.order)}" for block in first
@@ -104,6 +110,25 @@ def test_the_plan_takes_the_budget_and_the_lanes_that_a_run_would(
     assert lab.main(["plan", "--budget", "2min", "--lanes", "1", "--reports", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "on one lane; further blocks follow until everything is settled, or the budget of 2 min is over" in told
+
+
+def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`plan` gave the time on one lane, and below it another one on six, without a word on which of the two it is."""
+    monkeypatch.setattr(plan, "lanes_here", lambda asked: asked or 6)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=1.0))
+    work_s = sum(map(Forecast(matrix.timeout_s).block_s, plan_blocks(matrix)))
+    shown = {lanes: " ".join(plan_of(replace(matrix, lanes=lanes), tmp_path).split()) for lanes in (1, AUTO)}
+    assert f"of each network), about {about(START_S + work_s)} on one lane; further" in shown[1]
+    assert f"together about {about(work_s)}." in shown[1]
+    here = f"{about(START_S + work_s / 6)} on this machine (up to 6 lanes)"
+    assert f"of each network), about {here}; further blocks" in shown[AUTO]
+    assert f"together about {about(work_s / 6)} on up to 6 lanes." in shown[AUTO]
+    assert [("time for 9 blocks on one lane" in said) for said in shown.values()] == [False, True]
+    fixed = " ".join(plan_of(replace(MATRIX, lanes=AUTO), tmp_path).split())
+    assert f"18 trials, about {about(START_S + work_s / 3 / 6)} on this machine (up to 6 lanes); never more" in fixed
 
 
 def test_a_time_names_the_blocks_that_it_is_for(tmp_path: Path) -> None:
