@@ -225,7 +225,7 @@ def command_profiles(options: argparse.Namespace) -> int:
 
 
 def command_doctor(options: argparse.Namespace) -> int:
-    """Say what this host can do, and what mends the rest."""
+    """Say what this host can do, and what fixes the rest."""
     from headwind.cli.doctor import Machine, examine, print_findings
     from headwind.cli.progress import console
 

@@ -1,4 +1,4 @@
-"""`lab.py doctor`: checks what this host can do; every finding comes with the command that mends it."""
+"""`lab.py doctor`: checks what this host can do; every finding comes with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ except uml.BootError as error:
     print(error)
 """
 KERNELS_PAGE = "docs/kernels.md"
+AVAILABLE = "net.ipv4.tcp_available_congestion_control"
+UNREADABLE, IN_THE_VM = "what the kernel has cannot be read here", "look inside the Docker VM"
 Status = Literal["ok", "warning", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `fix` is a command or a sentence; empty when nothing needs mending."""
+    """One thing that was looked at. `fix` is a command or a sentence; empty when nothing needs fixing."""
 
     name: str
     status: Status
@@ -69,6 +71,7 @@ def examine(machine: Machine) -> Iterator[Finding]:
     yield from _docker()
     yield _socket_buffer(machine)
     yield _congestion(machine, "cubic")
+    yield _bbr(machine)
     yield _bridge_firewall(machine)
 
 
@@ -126,8 +129,8 @@ def _kernel_netem() -> Iterator[Finding]:
     yield Finding("kernel", "ok", f"{release} ({row.name}); what its netem has, if there is one: {row.can}")
     image = router_image()
     if image is None:
-        expected = f"by its version auto would choose {row.auto}".replace("`", "")
-        yield Finding("netem", "ok", f"not tried, since the router image is not built yet: a run does; {expected}")
+        detail = "not tried yet, since the router image is not built; a run builds and tries it"
+        yield Finding("netem", "ok", detail, ".venv/bin/python lab.py images, then this again")
         return
     inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", "--tmpfs", UML_PLACE, image, "python3")
     refusal = _uml_refusal(docker(*inside, "-c", TRY_UML, check=False))
@@ -172,7 +175,7 @@ def _sysctl(name: str) -> str:
 def _socket_buffer(machine: Machine) -> Finding:
     text = machine.sysctl("net.core.rmem_max")
     if not text:
-        return Finding("UDP buffers", "warning", "net.core.rmem_max cannot be read here", "look inside the Docker VM")
+        return Finding("UDP buffers", "warning", "net.core.rmem_max cannot be read here", IN_THE_VM)
     if int(text) < SOCKET_BUFFER_BYTES:
         return Finding(
             "UDP buffers", "warning",
@@ -183,15 +186,47 @@ def _socket_buffer(machine: Machine) -> Finding:
 
 
 def _congestion(machine: Machine, wanted: str) -> Finding:
-    available = machine.sysctl("net.ipv4.tcp_available_congestion_control").split()
+    available = machine.sysctl(AVAILABLE).split()
     default = machine.sysctl("net.ipv4.tcp_congestion_control")
     if not available:
-        return Finding("congestion control", "warning", "what the kernel has cannot be read here",
-                       "look inside the Docker VM")  # fmt: skip
+        return Finding("congestion control", "warning", UNREADABLE, IN_THE_VM)
     if wanted not in available:
         return Finding("congestion control", "warning", f"{wanted} is not loaded (there: {', '.join(available)})",
                        f"modprobe tcp_{wanted}")  # fmt: skip
     return Finding("congestion control", "ok", f"{wanted} is there; the host's own default ({default}) is not used")
+
+
+def _bbr(machine: Machine) -> Finding:
+    """Whether arms may have BBR, which no run needs that does not ask for it: tried on a route, as they get it."""
+    arms, load = "arms with `congestion: bbr`", "modprobe tcp_bbr, or a kernel that has it (CONFIG_TCP_CONG_BBR)"
+    told = _tried_route("bbr")
+    if told == "yes":
+        return Finding("BBR", "ok", f"a trial route took it, so {arms} can run")
+    if told:
+        return Finding("BBR", "warning", f"{arms} cannot run: {told}", load)
+    available = machine.sysctl(AVAILABLE).split()
+    if "bbr" in available:
+        return Finding("BBR", "ok", f"loaded, so {arms} can run")
+    if not available:
+        return Finding("BBR", "warning", UNREADABLE, IN_THE_VM)
+    return Finding("BBR", "warning", f"not loaded (there: {', '.join(available)}): {arms} may not run", load)
+
+
+def _tried_route(congestion: str) -> str:
+    """`yes` if a route of a throw-away container takes it, else what the kernel says; empty if it cannot be tried.
+
+    Trying loads the module, if there is one and Docker runs as root.
+    """
+    from headwind.testbed.images import router_image
+
+    script = f"ip route add 192.0.2.0/24 dev lo congctl {congestion} 2>&1 && echo yes"
+    try:
+        image = router_image()
+        inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", image or "", "sh", "-c", script)
+        told = docker(*inside, check=False) if image else ""
+    except (HeadwindError, OSError):
+        return ""
+    return next(iter(told.splitlines()), "").removeprefix("Error: ").rstrip(".")
 
 
 def _bridge_firewall(machine: Machine) -> Finding:
@@ -254,6 +289,6 @@ def print_findings(findings: Iterable[Finding], out: Console) -> int:
     for finding in findings:
         out.print(f"{marks[finding.status]} {finding.name:<19} {escape(finding.detail)}", highlight=False)
         if finding.fix:
-            out.print(f"        {'':<19} mend: {escape(finding.fix)}", highlight=False)
+            out.print(f"        {'':<19} fix: {escape(finding.fix)}", highlight=False)
         failed |= finding.status == "failed"
     return 1 if failed else 0

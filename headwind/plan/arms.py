@@ -51,4 +51,6 @@ def refuse(matrix: Matrix, why: Mapping[str, str]) -> None:
         if name in why
     }
     if found:
-        raise congestion_refused(matrix, found, "`sysctl net.ipv4.tcp_available_congestion_control` says what is there")
+        load = " ".join(["modprobe", *(["-a"] if len(why) > 1 else []), *(f"tcp_{name}" for name in why)])
+        there = "`sysctl net.ipv4.tcp_available_congestion_control` lists what is there"
+        raise congestion_refused(matrix, found, f"`{load}` on this host may load it; {there}")

@@ -1,4 +1,4 @@
-"""The check-up: what is fine, what is worth a warning and what stops a run, each with the command that mends it."""
+"""The check-up: what is fine, what is worth a warning and what stops a run, each with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ case "$1" in
 version) echo "28.1 linux/amd64" ;;
 info) echo 7.2.7 ;;
 image) printf 'sha256:%s {}\\n' 1 2 3 ;;
-run) case "$*" in *tryout*) echo '{"netem": true, "why": "tried", "kernel": "7.2.7", "seed": true, "counters": true}' ;;
+run) case "$*" in *congctl*) echo yes ;;
+    *tryout*) echo '{"netem": true, "why": "tried", "kernel": "7.2.7", "seed": true, "counters": true}' ;;
     *) echo yes ;; esac ;;
 esac
 """
@@ -62,7 +63,7 @@ def finding(name: str, machine: Machine = FINE) -> Finding:
     return found
 
 
-def test_a_good_host_needs_nothing_mended() -> None:
+def test_a_good_host_needs_no_fix() -> None:
     findings = list(examine(FINE))
     assert {each.status for each in findings} == {"ok"}
     assert [each.fix for each in findings] == [""] * len(findings)
@@ -171,6 +172,7 @@ def test_netem_is_not_tried_without_its_image(host: Path) -> None:
     program(host, DOCKER.replace("image)", "image) exit 1 ;;\nother)"))
     assert finding("netem").status == "ok"
     assert "not tried" in finding("netem").detail
+    assert finding("netem").fix == ".venv/bin/python lab.py images, then this again"
 
 
 @pytest.mark.parametrize(
@@ -195,6 +197,32 @@ def test_small_udp_buffers_are_named_with_their_cure(value: str, status: str, wo
 def test_the_wanted_congestion_control_must_be_there(available: str, status: str, fix: str) -> None:
     found = finding("congestion control", with_sysctl("net.ipv4.tcp_available_congestion_control", available))
     assert (found.status, found.fix) == (status, fix)
+
+
+NO_BBR = DOCKER.replace("*congctl*) echo yes", "*congctl*) echo 'Error: Unknown tcp congestion algorithm.'")
+NO_IMAGE = DOCKER.replace("image)", "image) exit 1 ;;\nother)")
+
+
+@pytest.mark.parametrize(
+    ("script", "available", "status", "detail", "fix"),
+    [
+        (DOCKER, "reno cubic", "ok", "a trial route took it, so arms with `congestion: bbr` can run", ""),
+        (NO_BBR, "reno cubic bbr", "warning",
+         "arms with `congestion: bbr` cannot run: Unknown tcp congestion algorithm", "modprobe tcp_bbr"),
+        (NO_IMAGE, "reno cubic bbr", "ok", "loaded, so arms with `congestion: bbr` can run", ""),
+        (NO_IMAGE, "reno cubic", "warning", "not loaded (there: reno, cubic): arms with `congestion: bbr` may not run",
+         "modprobe tcp_bbr"),
+        (NO_IMAGE, "", "warning", "what the kernel has cannot be read here", "look inside the Docker VM"),
+    ],
+)  # fmt: skip
+def test_bbr_is_tried_as_an_arm_would_use_it(
+    host: Path, script: str, available: str, status: str, detail: str, fix: str
+) -> None:
+    program(host, script)
+    found = finding("BBR", with_sysctl("net.ipv4.tcp_available_congestion_control", available))
+    assert (found.status, found.detail) == (status, detail)
+    assert found.fix.startswith(fix)
+    assert bool(found.fix) == bool(fix)
 
 
 @pytest.mark.parametrize(("value", "words"), [("1", "sees bridged frames"), ("0", "do not pass"), ("", "do not pass")])
@@ -222,9 +250,9 @@ def test_only_a_failure_stops_a_run(capsys: pytest.CaptureFixture[str], statuses
         assert line.endswith("[b]so[/b]")
 
 
-def test_what_is_fine_needs_no_line_about_mending(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_fine_needs_no_line_about_a_fix(capsys: pytest.CaptureFixture[str]) -> None:
     assert print_findings(examine(FINE), Console(width=140)) == 0
-    assert "mend:" not in capsys.readouterr().out
+    assert "fix:" not in capsys.readouterr().out
 
 
 def test_a_reader_learns_of_the_host() -> None:

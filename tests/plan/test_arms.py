@@ -36,6 +36,7 @@ def test_a_congestion_control_that_is_not_there_is_refused_with_its_place(tmp_pa
     assert (complaint.line, complaint.column) == (4, 28)
     assert "`h2-vegas` cannot have the congestion control vegas here" in str(complaint)
     assert "no such thing" in str(complaint)
+    assert "`modprobe tcp_vegas` on this host may load it; `sysctl net.ipv4.tcp_available" in str(complaint)
     assert world.congestion["server"] == "cubic"
 
 
