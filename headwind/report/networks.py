@@ -1,57 +1,76 @@
-"""Networks by what they are: `30 % loss` instead of the key that a matrix has for it. Pure."""
+"""Networks by name: that of the matrix, or what they are where it only repeats that (`loss` is `30 % loss`). Pure."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwind.format import counted, enumerated, setting
+from headwind.matrix.sweep import DIRECTIONS, SWEPT
+from headwind.matrix.units import RATE, RATIO, TIME
 from headwind.model import Matrix
 from impair.profile import Delay, Link, Loss, Profile
 
-MOST_PARTS = 2  # impairments in a name; a network with more has its key
+MOST_PARTS = 2  # impairments in a description; a network with more has none
+OWN_WORDS = frozenset({*SWEPT, *DIRECTIONS, "clean", "no", "and"})  # a key of these and of quantities is not a name
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
     """How people call a network, or a condition where several workloads run over it."""
 
-    text: str  # "30 % loss"
-    preposition: str  # "under 30 % loss", "on lte", "with no impairment"
-    is_key: bool  # whether it is the key of the matrix, which does not say what is impaired
+    text: str  # "LTE", "30 % loss"
+    preposition: str  # "on LTE", "under 30 % loss", "with no impairment"
+    is_key: bool  # whether it is the key of the matrix
+    meaning: str = ""  # what is impaired: "35 ms delay + 12 Mbit/s both ways"; empty if it takes many words
 
     def __str__(self) -> str:
         return self.text
 
 
 def networks_of(matrix: Matrix) -> dict[str, Network]:
-    """By condition id: what is impaired, or the profile's key if that takes many words or does not tell two apart."""
+    """By condition id: the profile's key, or if that only repeats the settings what is impaired.
+
+    The key stands, too, if what is impaired takes many words or does not tell two apart.
+    """
     described = {profile: _described(profile) for profile in {each.profile for each in matrix.conditions}}
     alike = Counter(described.values())
     names = {
-        profile: network if network and alike[network] == 1 else Network(profile.name, "on", is_key=True)
+        profile: network
+        if network and alike[network] == 1 and repeats_settings(profile.name)
+        else Network(profile.name, "on", is_key=True, meaning=network.meaning if network else "")
         for profile, network in described.items()
     }
     many = matrix.place != "network"
     return {
-        each.id: Network(f"{name.text}, {each.workload.name}" if many else name.text, name.preposition, name.is_key)
+        each.id: replace(name, text=f"{name.text}, {each.workload.name}") if many else name
         for each in matrix.conditions
         for name in [names[each.profile]]
     }
+
+
+def repeats_settings(key: str) -> bool:
+    """Whether a profile's key says nothing but its settings: `clean`, `delay-loss`, `20mbit-10ms-1%`."""
+    parts = filter(None, re.split(r"[^\w.%]+|_", key.lower()))
+    return all(
+        part in OWN_WORDS or any(re.fullmatch(unit.pattern, part) for unit in (TIME, RATIO, RATE)) for part in parts
+    )
 
 
 def _described(profile: Profile) -> Network | None:
     """In words; None if it takes too many, or both directions are impaired in different ways."""
     up, down = profile.uplink, profile.downlink
     if up == down == Link():
-        return Network("no impairment", "with", is_key=False)
+        return Network("no impairment", "with", is_key=False, meaning="no impairment")
     link = up if down == Link() else down
     where = " both ways" if up == down else " on the uplink" if link is up else ""
     parts = list(_parts(link))
     if (up not in (down, Link()) and down != Link()) or not 0 < len(parts) <= MOST_PARTS or "" in parts:
         return None
-    return Network(" + ".join(parts) + where, "under", is_key=False)
+    text = " + ".join(parts) + where
+    return Network(text, "under", is_key=False, meaning=text)
 
 
 def _parts(link: Link) -> Iterator[str]:

@@ -15,14 +15,12 @@ from headwind.report import RunData
 from headwind.report.answer import answer_of, workloads
 from headwind.report.certainty import Certainty, known_of
 from headwind.report.headline import Claim, Kind, claims_of
-from headwind.report.networks import networks_of, placed
 from headwind.report.reversals import reversals
 from headwind.report.standing import ordered_pairs, standings
 from headwind.report.verdicts import sides, sizes_text, two
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.objects import Objects
-from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
 from tests.comparisons import OPEN, OTHERS, RULE, TOTAL, finding, line
 from tests.fake import PROFILES, example_matrix, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
@@ -114,32 +112,6 @@ def test_a_claim_has_the_leads_over_every_rival_in_the_order_of_arms() -> None:
     ((_, leads),) = claims(dict(zip(THREE, ((1.8, 2.2), WIN, MAYBE), strict=True)) | {(H3, H1): WIN}).items()
     assert [sides(each) for each in leads] == [(H3, H1), (H3, H2)]
     assert sizes_text(leads) == "by 1.40x"
-
-
-@pytest.mark.parametrize(
-    ("profile", "said"),
-    [
-        (Profile("clean"), "with no impairment"),
-        (Profile("a", downlink=Link(loss=Loss(0.3))), "under 30 % loss"),
-        (Profile("a", uplink=Link(loss=Loss(0.3))), "under 30 % loss on the uplink"),
-        (Profile("a", *[Link(delay=Delay(0.04))] * 2), "under 40 ms delay both ways"),
-        (Profile("a", downlink=Link(delay=Delay(0.1, 0.01))), "under 100 \N{PLUS-MINUS SIGN} 10 ms delay"),
-        (Profile("a", downlink=Link(loss=Loss(0.3), corrupt=Corrupt(0.2))), "under 30 % loss + 20 % corruption"),
-        (Profile("a", downlink=Link(Delay(0.01), Loss(0.0))), "under 10 ms delay"),
-        (Profile("lte", downlink=Link(Delay(0.04), Loss(0.01), rate=Rate(12_000_000))), "on lte"),
-        (Profile("wifi", downlink=Link(loss=GilbertElliott(0.01, 0.3))), "on wifi"),
-        (Profile("dsl", Link(delay=Delay(0.01)), Link(delay=Delay(0.02))), "on dsl"),
-    ],
-)
-def test_a_network_is_called_by_what_it_is(profile: Profile, said: str) -> None:
-    (network,) = networks_of(example_matrix(profile)).values()
-    assert placed([network]) == said
-
-
-def test_networks_that_words_do_not_tell_apart_have_their_keys() -> None:
-    alike = [Profile(name, downlink=Link(delay=Delay(0.1, 0.01, shape))) for name, shape in
-             (("one", "uniform"), ("two", "normal"))]  # fmt: skip
-    assert placed(networks_of(example_matrix(*alike, PROFILES[2])).values()) == "on one, two and under 30 % loss"
 
 
 def without_ratios(text: str) -> str:

@@ -113,8 +113,8 @@ def _by_metric(data: RunData, found: Sequence[Standing], metric: Metric) -> Iter
 
 def _name(data: RunData, standing: Standing) -> str:
     """The network's name in the matrix, with that of the workload if there are several, and what it is."""
-    key = data.matrix.name_of(standing.condition)
-    return code(key) if standing.network.is_key else f"{code(key)}: {text(standing.network.text)}"
+    key, meaning = code(data.matrix.name_of(standing.condition)), text(standing.network.meaning)
+    return f"{key}: {meaning}" if meaning else key
 
 
 def _pair(pair: Pair) -> str:

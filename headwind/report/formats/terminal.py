@@ -95,8 +95,8 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
         cells = [_cell(standing.cells[pair]) for pair in pairs if pair in standing.cells]
         if len(pairs) > MOST_COLUMNS or rest:
             cells = [Text("\n").join(_line(pair, standing.cells[pair]) for pair in pairs if pair in standing.cells)]
-        label, meaning = data.matrix.name_of(standing.condition), standing.network
-        below = "" if meaning.is_key else f"\n{clean(meaning.text)}"
+        label, meaning = data.matrix.name_of(standing.condition), standing.network.meaning
+        below = f"\n{clean(meaning)}" if meaning else ""
         name = Text.assemble((clean(label), "bold"), (f", {blocks}{below}", "dim"))
         table.add_row(name, *(medians if has_room else ()), *cells)
     return table

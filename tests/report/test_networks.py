@@ -1,0 +1,66 @@
+"""What a report calls a network: the name that the user gave it, or what it is where the key only repeats that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from headwind.model import Condition
+from headwind.report.networks import networks_of, placed
+from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
+from tests.fake import PROFILES, example_matrix
+
+
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [
+        (Profile("clean"), "with no impairment"),
+        (Profile("loss", downlink=Link(loss=Loss(0.3))), "under 30 % loss"),
+        (Profile("loss-30%", downlink=Link(loss=Loss(0.3))), "under 30 % loss"),
+        (Profile("Uplink Loss", uplink=Link(loss=Loss(0.3))), "under 30 % loss on the uplink"),
+        (Profile("40ms", *[Link(delay=Delay(0.04))] * 2), "under 40 ms delay both ways"),
+        (Profile("delay_jitter", downlink=Link(delay=Delay(0.1, 0.01))), "under 100 \N{PLUS-MINUS SIGN} 10 ms delay"),
+        (
+            Profile("loss-corrupt", downlink=Link(loss=Loss(0.3), corrupt=Corrupt(0.2))),
+            "under 30 % loss + 20 % corruption",
+        ),
+        (Profile("delay", downlink=Link(Delay(0.01), Loss(0.0))), "under 10 ms delay"),
+        (Profile("loss and delay", downlink=Link(Delay(0.04), Loss(0.01), rate=Rate(12_000_000))), "on loss and delay"),
+        (Profile("loss", downlink=Link(loss=GilbertElliott(0.01, 0.3))), "on loss"),
+        (Profile("delay", Link(delay=Delay(0.01)), Link(delay=Delay(0.02))), "on delay"),
+    ],
+)
+def test_a_network_whose_key_only_repeats_its_settings_is_called_by_what_it_is(profile: Profile, said: str) -> None:
+    (network,) = networks_of(example_matrix(profile)).values()
+    assert placed([network]) == said
+
+
+LTE = [Link(delay=Delay(0.035), rate=Rate(12_000_000))] * 2
+
+
+@pytest.mark.parametrize(
+    ("profile", "meaning"),
+    [
+        (Profile("LTE", *LTE), "35 ms delay + 12 Mbit/s both ways"),
+        (Profile("far 400ms", *LTE), "35 ms delay + 12 Mbit/s both ways"),
+        (Profile("baseline"), "no impairment"),
+        (Profile("lossy", downlink=Link(loss=GilbertElliott(0.01, 0.3))), ""),
+        (Profile("\u03b2 [b]", downlink=Link(loss=Loss(0.3))), "30 % loss"),
+    ],
+)
+def test_a_network_has_the_name_that_the_user_gave_it(profile: Profile, meaning: str) -> None:
+    matrix = example_matrix(profile)
+    (network,) = networks_of(matrix).values()
+    assert (placed([network]), network.meaning) == (f"on {profile.name}", meaning)
+    other = Condition(profile, replace(matrix.conditions[0].workload, name="bulk"))
+    several = networks_of(replace(matrix, conditions=(*matrix.conditions, other)))
+    assert [(each.text, each.meaning) for each in several.values()] == [
+        (f"{profile.name}, article", meaning), (f"{profile.name}, bulk", meaning),
+    ]  # fmt: skip
+
+
+def test_networks_that_words_do_not_tell_apart_have_their_keys() -> None:
+    alike = [Profile(name, downlink=Link(delay=Delay(0.1, 0.01, shape))) for name, shape in
+             (("delay", "uniform"), ("jitter", "normal"))]  # fmt: skip
+    assert placed(networks_of(example_matrix(*alike, PROFILES[2])).values()) == "on delay, jitter and under 30 % loss"
