@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from headwind.format import enumerated, served_text
 from headwind.metric import Workload
-from headwind.report.headline import headline
-from headwind.report.reversals import reversals
-from headwind.report.search import searched
+from headwind.report.headline import Card, cards_of, headline
+from headwind.report.search import search_text
 from headwind.report.standing import Standing, standings
 from headwind.report.trust import trust_line
 from headwind.run.data import RunData
@@ -19,9 +18,9 @@ from headwind.run.data import RunData
 class Answer:
     """What a reader must know first, in sentences, and the networks in the order in which they are shown."""
 
-    headline: str  # what is sure; of a search, where the winner changes
-    open: tuple[str, ...]  # what is likely, and what is unclear
-    differing: tuple[str, ...]  # what another metric surely says otherwise
+    headline: str  # in how many networks something is sure; of a search, where the winner changes
+    by_others: tuple[str, ...]  # the same by other metrics, where they say more or otherwise
+    cards: tuple[Card, ...]  # each comparison over all networks
     measured: str  # what was fetched, in plain words
     trust: str
     standings: Sequence[Standing]
@@ -30,9 +29,15 @@ class Answer:
 def answer_of(data: RunData) -> Answer:
     """The answer of a run as far as it went."""
     found = standings(data)
-    first, *others = [*searched(data), *headline(data, found)]
+    cards = cards_of(data, found)
+    first, *others = headline(data, found, cards)
     return Answer(
-        first, tuple(others), tuple(reversals(data, found)), " ".join(workloads(data)), trust_line(data), found
+        search_text(data) or first,
+        tuple(others),
+        tuple(cards),
+        " ".join(workloads(data)),
+        trust_line(data),
+        found,
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwind.arm import Arm
 from headwind.format import arm_name, counted, setting
-from headwind.report.certainty import Certainty, Known, certainty_of, most_apart
+from headwind.report.certainty import Certainty, Known, certainty_of, most_apart, verdict_of
 from headwind.report.verdicts import (
     MARKS,
     ahead_text,
@@ -16,7 +16,6 @@ from headwind.report.verdicts import (
     interval_text,
     lead_size,
     leader,
-    ratio_text,
     reach_text,
     sides,
     stalled_text,
@@ -24,6 +23,7 @@ from headwind.report.verdicts import (
     two,
 )
 from headwind.verdicts.findings import Finding
+from headwind.verdicts.stats import fewest_blocks
 from headwind.verdicts.verdict import Rule
 
 NEAR = 1.25  # a difference of at most so much is small enough to name the metric that bounds it
@@ -31,14 +31,15 @@ NEAR = 1.25  # a difference of at most so much is small enough to name the metri
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is known of a comparison, in texts."""
+    """What is known of a comparison by one metric, in texts."""
 
     certainty: Certainty
     winner: Arm | None  # None for a tie, and for what is unclear
-    text: str  # "HTTP/3 2.27x", "tie", "at most 1.19x", "3 of 8 blocks"
-    interval: str  # "[1.46, 2.53]"; of what is unclear who may be how far ahead: "HTTP/2 1.09x to HTTP/3 1.19x"
-    metric: str  # "by mean completion time"; empty for the primary one
-    notes: tuple[str, ...]
+    text: str  # "HTTP/3 2.27x", "tie", "HTTP/2 up to 1.09x, HTTP/3 up to 1.19x", "3 of 8 blocks"
+    interval: str  # "[1.46, 2.53]"; empty for what is unclear
+    metric: str = ""  # "by mean completion time"; empty for the primary one
+    notes: tuple[str, ...] = ()
+    others: tuple[Cell, ...] = ()  # what other metrics surely say where the primary one is not sure, or otherwise
 
     @property
     def mark(self) -> str:
@@ -46,9 +47,10 @@ class Cell:
         return MARKS[self.certainty]
 
     def __str__(self) -> str:
-        """`✓ HTTP/3 2.27x [1.46, 2.53], by mean completion time`."""
+        """`unclear: HTTP/2 up to 1.09x, HTTP/3 up to 1.19x; ✓ HTTP/3 1.10x [1.06, 1.14], by mean completion time`."""
         first = " ".join(filter(None, (self.mark, self.text, self.interval)))
-        return ", ".join(filter(None, (first, self.metric, *self.notes)))
+        own = ", ".join(filter(None, (first, self.metric, *self.notes)))
+        return "; ".join((own, *map(str, self.others)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +62,34 @@ class Context:
 
 
 def cell_of(known: Known, context: Context) -> Cell:
-    """What is known of one comparison."""
+    """What is known of one comparison: by the primary metric first, which the charts show."""
+    primary = known.line.primary
     notes = (
-        *_by_primary(known, context.rule),
-        *_reason(known, context.rule),
-        *_stalls(known),
+        *_reason(primary, context.rule),
+        *_stalls(primary, context.rule),
         *_noise(known, context),
-        *_differing(known),
+        *_narrowest(known),
     )
-    text, interval = _unclear(known) if known.certainty is Certainty.UNCLEAR else _claim(known.finding, known.is_tie)
-    winner = sides(known.finding)[0] if known.verdict.favours else None
-    metric = "" if known.is_by_primary else f"by {known.finding.metric.label}"
-    return Cell(known.certainty, winner, text, interval, metric, notes)
+    return _cell(primary, context.rule, notes, tuple(_by_other(each, context.rule) for each in known.others))
 
 
-def _unclear(known: Known) -> tuple[str, str]:
-    if not known.has_interval:
-        return f"{known.finding.comparison.interval.n} of {counted(known.needs, 'block')}", ""
-    return apart_text(known.finding), reach_text(known.finding)
+def _by_other(finding: Finding, rule: Rule) -> Cell:
+    cell = _cell(finding, rule, tuple(_stalls(finding, rule)))
+    return replace(cell, metric=f"by {finding.metric.label}")
 
 
-def _claim(finding: Finding, is_tie: bool) -> tuple[str, str]:
+def _cell(finding: Finding, rule: Rule, notes: tuple[str, ...], others: tuple[Cell, ...] = ()) -> Cell:
+    certainty, winner = certainty_of(finding, rule), leader(finding, rule)
+    text, interval = _unclear(finding, rule) if certainty is Certainty.UNCLEAR else _claim(finding, is_tie=not winner)
+    return Cell(certainty, winner, text, interval, "", notes, others)
+
+
+def _unclear(finding: Finding, rule: Rule) -> tuple[str, str]:
+    n, needs = finding.comparison.interval.n, fewest_blocks(rule.confidence, rule.anytime)
+    return (f"{n} of {counted(needs, 'block')}" if n < needs else reach_text(finding) or apart_text(finding)), ""
+
+
+def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
     """The lead, and behind it its interval, which is all that there is if unfinished trials leave the size open."""
     winner, interval = arm_name(sides(finding)[0]), finding.comparison.interval
     if finding.verdict.is_completion:
@@ -93,58 +102,35 @@ def _claim(finding: Finding, is_tie: bool) -> tuple[str, str]:
     return f"{winner} {lead}", f"[{ends}" if bracket else ""
 
 
-def _by_primary(known: Known, rule: Rule) -> Iterator[str]:
-    """What the primary metric says if another one speaks; or which other one bounds a difference better."""
-    if not known.is_by_primary:
-        primary = known.line.primary
-        certainty = certainty_of(primary, rule)
-        is_unclear = certainty is Certainty.UNCLEAR
-        lead = apart_text(primary) if is_unclear else " ".join(_claim(primary, not leader(primary, rule)))
-        yield f"{primary.metric.label}: {certainty}, {lead}"
-    elif known.certainty is Certainty.UNCLEAR:
+def _narrowest(known: Known) -> Iterator[str]:
+    """Which other metric bounds a difference better, where none is known to be sure."""
+    if known.is_by_primary and known.certainty is Certainty.UNCLEAR:
         apart = most_apart(known.narrowest.comparison.interval)
         if apart <= NEAR < known.most_apart:
             yield f"at most {two(apart)}x by {known.narrowest.metric.label}"
 
 
-def _reason(known: Known, rule: Rule) -> Iterator[str]:
+def _reason(finding: Finding, rule: Rule) -> Iterator[str]:
     """Why something likely is not sure."""
-    if known.certainty is not Certainty.LIKELY:
+    if certainty_of(finding, rule) is not Certainty.LIKELY:
         return
-    if not known.finding.network_held:
+    if not finding.network_held:
         yield "not the requested network"
-    elif known.finding.is_processor_bound:
-        yield "the processors were the limit"
-    elif known.verdict.is_slight:
+    elif finding.is_processor_bound:
+        yield "limited by this machine's processors"
+    elif verdict_of(finding, rule).is_slight:
         yield f"may be under {setting('margin_ratio', rule.margin_ratio)}"
     else:
-        yield "not significant among all"
+        yield "may be chance among so many comparisons"
 
 
-def _stalls(known: Known) -> Iterator[str]:
-    if known.verdict.favours and (stalls := stalled_text(known.finding)):
+def _stalls(finding: Finding, rule: Rule) -> Iterator[str]:
+    if verdict_of(finding, rule).favours and (stalls := stalled_text(finding)):
         yield stalls
 
 
 def _noise(known: Known, context: Context) -> Iterator[str]:
     """A lead by the primary metric that is smaller than what the lab saw between a protocol and itself."""
-    floor = context.floors.get(known.line.condition.id, 0.0)
-    is_lead = known.is_by_primary and known.verdict.favours and not known.verdict.is_completion
-    if is_lead and lead_size(known.finding) < math.log1p(floor):
+    floor, verdict = context.floors.get(known.line.condition.id, 0.0), verdict_of(known.line.primary, context.rule)
+    if verdict.favours and not verdict.is_completion and lead_size(known.line.primary) < math.log1p(floor):
         yield f"may be noise (below {two(1 + floor)}x)"
-
-
-def _differing(known: Known) -> Iterator[str]:
-    """`by median time per request HTTP/2 1.40x`: what another metric surely says otherwise."""
-    for finding in known.differing:
-        yield f"by {finding.metric.label} {differing_text(finding)}"
-
-
-def differing_text(finding: Finding) -> str:
-    """`HTTP/2 1.40x`, or `a tie`."""
-    if not finding.verdict.favours:
-        return "a tie"
-    if finding.verdict.is_completion:
-        return f"{arm_name(sides(finding)[0])} finishes more"
-    lead = ratio_text(toward(finding.comparison.interval, finding.verdict.favours)).partition(" [")[0]
-    return f"{arm_name(sides(finding)[0])} {lead}"

@@ -60,6 +60,12 @@ class Known:
         return self.finding is self.line.primary
 
     @property
+    def others(self) -> tuple[Finding, ...]:
+        """What other metrics than the primary one surely say where that one is not sure, or says otherwise."""
+        speaks = () if self.is_by_primary else (self.finding,)
+        return tuple(dict.fromkeys(each for each in (*speaks, *self.differing) if each is not self.line.primary))
+
+    @property
     def is_tie(self) -> bool:
         """Whether both are equal within the margin, as far as is known."""
         return self.verdict is Verdict.TIE

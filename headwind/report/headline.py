@@ -1,237 +1,187 @@
-"""The headline of a run: what is sure in each network, by rule, and how much is open in the others. Pure.
+"""The answer in few words: each comparison over all networks, the newest protocol first. Pure.
 
-In each network: who surely beats every other is fastest; who is surely beaten by every other is slowest; else the sure
-leads and ties are named, those of the newest protocol first. Networks with the same claim share a clause.
+The headline counts in how many networks a protocol is surely faster or slower than each rival. A card for each
+comparison names them, with the size of each lead, and of what is unclear the largest difference that is still possible.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, setting
+from headwind.metric import Metric
 from headwind.model import Matrix
-from headwind.report.certainty import Certainty, Known
-from headwind.report.networks import Network, placed, share_of
-from headwind.report.standing import Standing, pair_label
-from headwind.report.verdicts import first_judged, sides, sizes_text, two
+from headwind.report.certainty import Certainty, certainty_of, most_apart
+from headwind.report.networks import Network, placed
+from headwind.report.standing import Standing, columns_of, in_order, pair_label
+from headwind.report.verdicts import ahead, ahead_text, apart_text, first_judged, lead_size, leader, range_text
 from headwind.run.data import RunData
-from headwind.verdicts.findings import Finding
+from headwind.verdicts.findings import Finding, Pair
 from headwind.verdicts.stats import fewest_blocks
+from headwind.verdicts.verdict import Rule
 
-MOST_LISTED = 3  # networks by name; of more their number
-MOST_CLAUSES = 4
-MOST_NAMED = 2  # rivals by name
-
-
-class Kind(IntEnum):
-    """What a claim says of an arm, the most telling first."""
-
-    FASTEST = 1
-    SLOWEST = 2
-    BEATS = 3
-    TIES = 4
+MOST_LISTED = 8  # networks by name
+FIRST_LISTED = 4  # of more
+MOST_RIVALS = 3  # in the headline
+FASTER, SLOWER, EQUAL, UNCLEAR, TOO_FEW = WORDS = "faster", "slower", "equal", "unclear", "too few blocks"
+LEADS = {FASTER: "faster than", SLOWER: "slower than", EQUAL: "equal to"}
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What is sure of one arm in a network. Equal claims share a clause of the headline."""
+class Point:
+    """The networks in which a metric says the same of one comparison."""
 
-    kind: Kind
+    metric: Metric | None  # None for the primary one
+    certainty: Certainty
+    word: str  # of WORDS
+    networks: tuple[tuple[Network, Finding], ...]  # the largest lead first
+
+    @property
+    def label(self) -> str:
+        """`faster` if it is sure, `likely faster`, `unclear`; `faster by mean completion time`."""
+        certainty = f"{self.certainty} " if self.certainty is Certainty.LIKELY else ""
+        return f"{certainty}{self.word}{f' by {self.metric.label}' if self.metric else ''}"
+
+    @property
+    def parts(self) -> list[str]:
+        """`30 % loss (2.16x)` and so on; of many the first ones, and the range of the others."""
+        most = MOST_LISTED if len(self.networks) <= MOST_LISTED else FIRST_LISTED
+        notes = [f"{network.text} ({self._note(finding)})" for network, finding in self.networks[:most]]
+        left = [finding for _, finding in self.networks[most:]]
+        return [*notes, *([f"and {len(left)} more{self._rest(left)}"] if left else [])]
+
+    def _note(self, finding: Finding) -> str:
+        """`2.16x`, `at most 1.19x`, `3 blocks`."""
+        interval, verdict = finding.comparison.interval, finding.verdict
+        if self.word == TOO_FEW:
+            return counted(interval.n, "block") if interval.n else "not run"
+        if self.word == UNCLEAR:
+            return apart_text(finding)
+        return "finishes more" if verdict.is_completion else ahead_text(finding).partition(" [")[0]
+
+    def _rest(self, left: Sequence[Finding]) -> str:
+        """` (1.05x to 1.30x)`, ` (at most 1.19x)`; empty where there is nothing to say."""
+        if self.word in (TOO_FEW, UNCLEAR):
+            return f" ({apart_text(left[0])})" if self.word == UNCLEAR else ""
+        leads = (ahead(each.comparison.interval) for each in left if not each.verdict.is_completion)
+        ratios = [ratio for lead in leads if (ratio := lead.ratios[0] or lead.ratios[1])]
+        return f" ({range_text(ratios)})" if ratios else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One comparison over all networks: `arm` is faster, slower or equal."""
+
     arm: Arm
-    rivals: tuple[Arm, ...]
-    metric: str = ""  # what it is by, if not by the primary metric
+    rival: Arm
+    label: str  # "HTTP/3 against HTTP/2"
+    points: tuple[Point, ...]  # those by the primary metric first
+
+    def sure(self, metric: Metric | None) -> Mapping[str, Sequence[str]]:
+        """By those of LEADS that are sure by a metric somewhere: the ids of the networks."""
+        found = {each.word: each for each in self.points if (each.metric, each.certainty) == (metric, Certainty.SURE)}
+        return {word: [finding.condition.id for _, finding in found[word].networks] for word in LEADS if word in found}
 
 
-Leads = Mapping[Claim, Sequence[Finding]]  # what each claim rests on, in the order of its rivals or of the arms
-Wins = Mapping[Arm, Mapping[Arm, Finding]]  # sure leads, by winner and loser
+def cards_of(data: RunData, found: Sequence[Standing]) -> list[Card]:
+    """A card for each comparison that a row of the table shows at once; none before any has an interval."""
+    if not any(known.has_interval for each in found for known in each.known):
+        return []
+    rule = data.judgement.rule
+    return [card_of(data.matrix, pair, found, rule) for pair in columns_of(data.matrix, data.judgement)[0]]
 
 
-def claims_of(known: Sequence[Known], arms: Sequence[Arm], newest: Arm) -> dict[Claim, Sequence[Finding]]:
-    """What is sure in one network, with the findings behind each claim; empty where nothing is."""
-    sure = [each for each in known if each.certainty is Certainty.SURE]
-    wins = _wins(each.finding for each in sure if each.is_by_primary)
-    return _leads(wins, arms, newest) or _ties(sure, arms) | _by_others(sure, arms, newest)
+def card_of(matrix: Matrix, pair: Pair, found: Sequence[Standing], rule: Rule) -> Card:
+    """One comparison over all networks."""
+    arm, rival = in_order(matrix, pair)
+    groups: dict[tuple[Metric | None, Certainty, str], list[tuple[Network, Finding]]] = {}
+    for standing, known in ((each, known) for each in found for known in each.known if known.line.pair == pair):
+        for finding in (known.line.primary, *known.others):
+            metric = None if finding is known.line.primary else finding.metric
+            key = metric, certainty_of(finding, rule), _word(finding, arm, known.needs, rule)
+            groups.setdefault(key, []).append((standing.network, finding))
+    metrics = list(dict.fromkeys(metric for metric, *_ in groups))
+    points = []
+    for key in sorted(groups, key=lambda key: (metrics.index(key[0]), [*Certainty].index(key[1]), WORDS.index(key[2]))):
+        is_unclear = key[1] is Certainty.UNCLEAR
+        size = (lambda it: most_apart(it[1].comparison.interval)) if is_unclear else (lambda it: lead_size(it[1]))
+        points.append(Point(*key, tuple(sorted(groups[key], key=size, reverse=True))))
+    return Card(arm, rival, pair_label(matrix, pair), tuple(points))
 
 
-def _wins(findings: Iterable[Finding]) -> Wins:
-    wins: dict[Arm, dict[Arm, Finding]] = {}
-    for finding in findings:
-        if finding.verdict.favours:
-            winner, loser = sides(finding)
-            wins.setdefault(winner, {})[loser] = finding
-    return wins
+def _word(finding: Finding, arm: Arm, needs: int, rule: Rule) -> str:
+    if certainty_of(finding, rule) is Certainty.UNCLEAR:
+        return UNCLEAR if finding.comparison.interval.n >= needs else TOO_FEW
+    return {None: EQUAL, arm: FASTER}.get(leader(finding, rule), SLOWER)
 
 
-def _leads(wins: Wins, arms: Sequence[Arm], newest: Arm, metric: str = "") -> dict[Claim, Sequence[Finding]]:
-    """The fastest of more than two, or else the slowest; or else the leads over and of the newest protocol.
-
-    If there are none of those, the leads of who beats most.
-    """
-    for arm in arms if len(arms) > 2 else ():
-        if all(other in wins.get(arm, {}) for other in arms if other != arm):
-            return {Claim(Kind.FASTEST, arm, (), metric): [wins[arm][other] for other in arms if other != arm]}
-    for arm in arms if len(arms) > 2 else ():
-        if all(arm in wins.get(other, {}) for other in arms if other != arm):
-            return {Claim(Kind.SLOWEST, arm, (), metric): [wins[other][arm] for other in arms if other != arm]}
-    first = newest if newest in wins or not wins else max(wins, key=lambda arm: len(wins[arm]))
-    over_newest = {arm: {newest: beaten[newest]} for arm, beaten in wins.items() if newest in beaten}
-    of = over_newest if newest not in wins and over_newest else {first: wins.get(first, {})} | over_newest
-    return {
-        Claim(Kind.BEATS, arm, tuple(beaten), metric): list(beaten.values()) for arm, beaten in of.items() if beaten
-    }
-
-
-def _by_others(sure: Iterable[Known], arms: Sequence[Arm], newest: Arm) -> dict[Claim, Sequence[Finding]]:
-    """What is sure by the first other metric that has a lead where the primary one is unclear."""
-    leads = [each.finding for each in sure if not each.is_by_primary and each.finding.verdict.favours]
-    mine = [finding for finding in leads if finding.metric == leads[0].metric]
-    return _leads(_wins(mine), arms, newest, leads[0].metric.label) if mine else {}
-
-
-def _ties(sure: Sequence[Known], arms: Sequence[Arm]) -> dict[Claim, Sequence[Finding]]:
-    ties = [each for each in sure if each.is_tie]
-    for each in ties[:1]:
-        pair, is_all = each.line.pair, len(ties) == len(arms) * (len(arms) - 1) / 2 > 1
-        metric = "" if each.is_by_primary else each.finding.metric.label
-        return {Claim(Kind.TIES, pair.new, () if is_all else (pair.base,), metric): ()}
-    return {}
-
-
-def headline(data: RunData, found: Sequence[Standing]) -> list[str]:
-    """The headline by the primary metric, what is sure by others, and how much is open: a sentence each."""
+def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) -> list[str]:
+    """In how many networks the newest protocol is surely faster or slower than each rival: a sentence a metric."""
     if not data.judgement.pairs:
         return ["There is one protocol, so nothing to compare."]
     if not data.latest:
         return ["Nothing has run, so nothing is known."]
-    places = [condition.id for condition in data.matrix.conditions]
-    claims = {
-        each.network: claims_of(each.known, data.matrix.arms, data.matrix.newest)
-        for each in sorted(found, key=lambda each: places.index(each.condition.id))
-    }
-    metrics = dict.fromkeys(claim.metric for found in claims.values() for claim in found if claim.metric)
-    clauses, *by_others = (_clauses(_by(claims, metric), data) for metric in ("", *metrics))
-    has_interval = any(known.has_interval for each in found for known in each.known)
-    needs = fewest_blocks(data.judgement.rule.confidence, data.judgement.rule.anytime)
-    few = "" if has_interval else f": no {data.matrix.place} has the {needs} blocks that a verdict needs"
-    by = f" by {first_judged(data.judgement.compared)}"
-    sure = _capital(f"{'; '.join(clauses)}.") if clauses else f"Nothing is sure yet{few or by}."
-    further = [f"By {metric}, {'; '.join(told)}." for metric, told in zip(metrics, by_others, strict=True)]
-    return [sure, *further, *(_open(found, data.matrix) if clauses or has_interval else ())]
+    if not cards:
+        needs = fewest_blocks(data.judgement.rule.confidence, data.judgement.rule.anytime)
+        return [f"Nothing is sure yet: no {data.matrix.place} has the {needs} blocks that a verdict needs."]
+    told = [card for card in cards if card.arm == cards[0].arm]
+    by, name = first_judged(data.judgement.compared), arm_name(cards[0].arm)
+    metrics = dict.fromkeys(point.metric for card in told for point in card.points if point.metric)
+    first = _sentence(told, None, data, found)
+    of = f"of {name} " if any(each.sure(None) for each in cards) else ""
+    return [
+        f"By {by}, {first}" if first else f"Nothing is sure {of}yet by {by}.",
+        *(f"By {_named(metric)}, {_sentence(told, metric, data, found)}" for metric in metrics),
+    ]
 
 
-def _by(claims: Mapping[Network, Leads], metric: str) -> dict[Network, Leads]:
-    """The claims by a metric; by the primary one, which has no name here."""
-    return {
-        network: {claim: leads for claim, leads in found.items() if claim.metric == metric}
-        for network, found in claims.items()
-    }
+def _named(metric: Metric) -> str:
+    return f"{metric.label} ({metric.note})" if metric.note else metric.label
 
 
-def _capital(sentence: str) -> str:
-    return f"{sentence[:1].upper()}{sentence[1:]}"
+def _sentence(cards: Sequence[Card], metric: Metric | None, data: RunData, found: Sequence[Standing]) -> str:
+    """`HTTP/3 is surely faster than HTTP/2 in 5 of 8 networks, slower in none.`; empty where nothing is sure."""
+    known = [card for card in cards if card.sure(metric)]
+    if not known:
+        return ""
+    alike: dict[tuple[frozenset[str], ...], list[Card]] = {}
+    for card in known[:MOST_RIVALS]:
+        sure = card.sure(metric)
+        alike.setdefault(tuple(frozenset(sure.get(word, ())) for word in LEADS), []).append(card)
+    clauses = [
+        _clause(same, metric, data, found, of_all=f" of {counted(len(found), data.matrix.place)}" if not number else "")
+        for number, same in enumerate(alike.values())
+    ]
+    silent = [arm_name(card.rival) for card in cards if card not in known and not metric]
+    left = [f"{counted(len(known) - MOST_RIVALS, 'other rival')} below"] if len(known) > MOST_RIVALS else []
+    none = [f"against {enumerated(silent)} nothing is sure"] if silent else []
+    return f"{arm_name(cards[0].arm)} is surely {'; '.join((*clauses, *left, *none))}."
 
 
-def _clauses(claims: Mapping[Network, Leads], data: RunData) -> list[str]:
-    """One for each claim, the newest protocol's first, then the most frequent; what is too much is counted."""
-    where: dict[Claim, dict[Network, Sequence[Finding]]] = {}
-    for network, found in claims.items():
-        for claim, leads in found.items():
-            where.setdefault(claim, {})[network] = leads
-    newest = data.matrix.newest
-
-    def rank(claim: Claim) -> tuple[bool, bool, int, int]:
-        return claim.kind is Kind.TIES, newest not in (claim.arm, *claim.rivals), -len(where[claim]), claim.kind
-
-    clauses, left = [], set[Network]()
-    for number, claim in enumerate(sorted(where, key=rank)):
-        if number < MOST_CLAUSES or len(where) == MOST_CLAUSES + 1:
-            clauses.append(_clause(claim, where[claim], data))
-        else:
-            left |= where[claim].keys()
-    return [*clauses, *([f"more is sure in {counted(len(left), data.matrix.place)}"] if left else [])]
-
-
-def _clause(claim: Claim, leads: Mapping[Network, Sequence[Finding]], data: RunData) -> str:
-    name, rivals = arm_name(claim.arm), _names(claim.rivals)
-    others = [arm for arm in data.matrix.arms if arm != claim.arm]
-    margin = setting("margin_ratio", data.judgement.rule.margin_ratio)
-    every = "both" if len(others) == 1 else "all"
-    claimed = {
-        Kind.FASTEST: f"{name} is fastest",
-        Kind.SLOWEST: f"{_names(others)} beat {name}" if len(others) <= MOST_NAMED else f"{name} is slowest",
-        Kind.BEATS: f"{name} beats {rivals}",
-        Kind.TIES: f"{f'{name} and {rivals}' if rivals else every} are equal within {margin}",
-    }[claim.kind]
-    return f"{claimed} {_where(leads, data.matrix)}"
+def _clause(
+    cards: Sequence[Card], metric: Metric | None, data: RunData, found: Sequence[Standing], *, of_all: str
+) -> str:
+    """`faster than HTTP/2 in 5 of 8 networks, slower in none, not sure in 3`; `cards` say the same everywhere."""
+    sure, total = cards[0].sure(metric), len(found)
+    counts = {word: len(ids) for word, ids in sure.items()}
+    first = next(iter(counts))
+    within = f" within {setting('margin_ratio', data.judgement.rule.margin_ratio)}" if first == EQUAL else ""
+    told = f"{LEADS[first]} {enumerated(arm_name(card.rival) for card in cards)}{within}"
+    if total == 1:
+        return f"{told} {placed([found[0].network])}"
+    if counts[first] == total:
+        return f"{told} in {'both' if total == 2 else f'all {total}'} {data.matrix.place}s"
+    opposite = {FASTER: SLOWER, SLOWER: FASTER}.get(first) if not metric else None
+    others = [f"{word} in {counts.get(word) or 'none'}" for word in LEADS
+              if word != first and (word in counts or word == opposite)]  # fmt: skip
+    left = total - sum(counts.values()) if not metric else 0
+    return ", ".join((f"{told} in {counts[first]}{of_all}", *others, *([f"not sure in {left}"] if left else [])))
 
 
-def _names(arms: Sequence[Arm]) -> str:
-    if len(arms) > MOST_NAMED:
-        return f"{len(arms)} others"
-    return enumerated(map(arm_name, arms)) if arms else ""
-
-
-def _where(leads: Mapping[Network, Sequence[Finding]], matrix: Matrix) -> str:
-    """`under 30 % loss (by 2.10x) and on lte (by 1.30x)`, or `in 6 of 8 networks (by 1.20x to 2.60x)`."""
-    if len(leads) <= MOST_LISTED:
-        return placed({network: sizes_text(found) for network, found in leads.items()})
-    sizes = sizes_text([finding for found in leads.values() for finding in found])
-    return f"{share_of(leads, matrix)}{f' ({sizes})' if sizes else ''}"
-
-
-def _open(found: Sequence[Standing], matrix: Matrix) -> Iterator[str]:
-    """In which networks nothing is sure, and how large a difference is still possible, there and elsewhere."""
-    likely = [each for each in found if each.certainty is Certainty.LIKELY]
-    if likely:
-        notes = {each.network: _likely(each) for each in likely}
-        yield f"Likely, not sure: {placed(notes) if len(notes) <= MOST_LISTED else share_of(notes, matrix)}."
-    unclear = {
-        each.network: max((_bound(known) for known in each.known), default=0.0)
-        for each in found
-        if each.certainty is Certainty.UNCLEAR
-    }
-    if unclear:
-        yield f"Unclear: {_limits(unclear, matrix)}."
-    others: dict[str, dict[Network, float]] = {}
-    for each in found:
-        for known in each.known if each.network not in unclear else ():
-            if known.certainty is Certainty.UNCLEAR:
-                others.setdefault(pair_label(matrix, known.line.pair), {})[each.network] = _bound(known)
-    clauses = [f"{pair} {_limits(bounds, matrix)}" for pair, bounds in others.items()]
-    left = [f"{counted(len(clauses) - MOST_CLAUSES, 'other comparison')}"] if len(clauses) > MOST_CLAUSES else []
-    if clauses:
-        yield f"Unclear pairs{' elsewhere' if unclear else ''}: {'; '.join((*clauses[:MOST_CLAUSES], *left))}."
-
-
-def _bound(known: Known) -> float:
-    """The largest ratio that is possible; 0 if there are too few blocks, infinite if there is no limit."""
-    return known.most_apart if known.has_interval else 0.0
-
-
-def _limits(bounds: Mapping[Network, float], matrix: Matrix) -> str:
-    """`on lte (at most 1.19x)`, or `in 5 of 8 networks (at most 1.19x, no upper limit in 2)`."""
-    words = {0.0: "too few blocks", math.inf: "no upper limit"}
-    if len(bounds) <= MOST_LISTED:
-        return placed({network: words.get(each) or f"at most {two(each)}x" for network, each in bounds.items()})
-    known = [each for each in bounds.values() if each not in words]
-    counts = [(word, list(bounds.values()).count(each)) for each, word in words.items()]
-    notes = [f"at most {two(max(known))}x"] if known else []
-    notes += [f"{word} in {count}" for word, count in counts if count]
-    return f"{share_of(bounds, matrix)} ({', '.join(notes)})"
-
-
-def _likely(standing: Standing) -> str:
-    """`HTTP/3 1.11x over HTTP/2`: the first likely lead."""
-    for known in standing.known:
-        if known.certainty is Certainty.LIKELY:
-            first, second = map(arm_name, sides(known.finding))
-            if known.is_tie:
-                return f"{first} and {second} tie"
-            has_size = known.finding.comparison.interval.has_estimate
-            link = "than" if known.verdict.is_completion else "over" if has_size else "of"
-            return f"{standing.cells[known.line.pair].text} {link} {second}"
-    return ""
+def lines_of(cards: Sequence[Card]) -> Iterator[str]:
+    """The cards as lines of text: `HTTP/3 against HTTP/2, faster: 30 % loss (2.16x)`."""
+    for card in cards:
+        for point in card.points:
+            yield f"{card.label}, {point.label}: {', '.join(point.parts)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from headwind.format import counted, enumerated, setting
+from headwind.format import enumerated, setting
 from headwind.matrix.sweep import DIRECTIONS, SWEPT
 from headwind.matrix.units import RATE, RATIO, TIME
 from headwind.model import Matrix
@@ -105,9 +105,3 @@ def placed(notes: Mapping[Network, str] | Iterable[Network]) -> str:
         told.append(f"{preposition}{network}{f' ({note})' if note else ''}")
         last = network.preposition
     return enumerated(told)
-
-
-def share_of(networks: Collection[Network], matrix: Matrix) -> str:
-    """`in 5 of 8 networks`, `in all 8 networks`."""
-    number, total = len(networks), len(matrix.conditions)
-    return f"in {'all' if number == total else f'{number} of'} {counted(total, matrix.place)}"

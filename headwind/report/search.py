@@ -15,11 +15,6 @@ from impair.profile import Direction
 UNITS = {"delay": "delay_s", "jitter": "jitter_s", "rate": "rate_bps"}  # every other number is a ratio
 
 
-def searched(data: RunData) -> list[str]:
-    """`search_text`, if there is one."""
-    return [text for text in [search_text(data)] if text]
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a search knows of each of its values, in their order."""

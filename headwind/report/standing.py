@@ -70,8 +70,13 @@ def ordered_pairs(matrix: Matrix, judgement: Judgement) -> list[Pair]:
 
 def pair_label(matrix: Matrix, pair: Pair) -> str:
     """`HTTP/3 against HTTP/2`: the newest protocol first, whichever of the two is the candidate."""
-    first, second = (pair.base, pair.new) if pair.base == matrix.newest else (pair.new, pair.base)
+    first, second = in_order(matrix, pair)
     return f"{arm_name(first)} against {arm_name(second)}"
+
+
+def in_order(matrix: Matrix, pair: Pair) -> tuple[Arm, Arm]:
+    """Both arms, the newest protocol first, else the candidate."""
+    return (pair.base, pair.new) if pair.base == matrix.newest else (pair.new, pair.base)
 
 
 def columns_of(matrix: Matrix, judgement: Judgement) -> tuple[list[Pair], list[Pair]]:

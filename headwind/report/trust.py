@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from scipy.special import bdtrc
 
-from headwind.format import arm_name, counted, setting
+from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import STOLEN
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STOLEN
@@ -85,19 +85,19 @@ def noise_floors(checks: Iterable[SelfCheckFinding]) -> dict[str, float]:
 
 
 def _noise(data: RunData) -> str:
-    """`leads may be noise under 100 ms delay (below 1.09x)`: what self-checks found, network by network."""
+    """How far a protocol was seen from itself, network by network: as large a lead may be noise there."""
     if not data.judgement.checks:
         return "no self-check ran, so the noise is unknown"
-    floors, networks = noise_floors(data.judgement.checks), networks_of(data.matrix)
+    checks = [check for check in data.judgement.checks if check.noise_floor_ratio is not None]
+    floors, networks = noise_floors(checks), networks_of(data.matrix)
     margin = data.judgement.rule.margin_ratio
-    noisy = {networks[name]: f"below {1 + floor:.2f}x" for name, floor in floors.items() if floor > margin}
     if not floors:
         return "self-checks have too few blocks to measure the noise"
+    noisy = {networks[name]: f"up to {1 + floor:.2f}x" for name, floor in floors.items() if floor > margin}
+    arms = enumerated(dict.fromkeys(arm_name(check.finding.pair.base) for check in checks))
     if not noisy:
-        return f"noise is below {setting('margin_ratio', margin)} where it was checked"
-    unknown = len(networks) - len(floors)
-    rest = f"; the noise of {counted(unknown, data.matrix.place)} is unknown" if unknown else ""
-    return f"leads may be noise {placed(noisy)}{rest}"
+        return f"{arms} against itself differs by less than {setting('margin_ratio', margin)}"
+    return f"{arms} against itself leaves a difference possible {placed(noisy)}: smaller leads there may be noise"
 
 
 def _unequal(data: RunData) -> Iterator[str]:

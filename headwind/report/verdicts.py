@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, about, arm_name, counted, enumerated, measured
+from headwind.format import NOTHING, about, arm_name, counted, measured
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
@@ -18,7 +18,6 @@ from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule, Verdict
 from headwind.verdicts.winner import Top, winner
 
-MOST_SIZES = 2  # leads by size; of more the range
 LEAST_FOR_FORECAST = 2  # blocks
 MARKS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "likely:", Certainty.UNCLEAR: "unclear:"}
 
@@ -80,27 +79,6 @@ def ahead_text(finding: Finding) -> str:
     return ratio_text(toward(finding.comparison.interval, _ahead(finding)))
 
 
-def sizes_text(findings: Iterable[Finding]) -> str:
-    """The leads of `findings`: `by 1.68x over HTTP/1.1 and 1.93x over HTTP/2`, of more than two `by 1.2x to 2.3x`.
-
-    Leads of two over one name those who lead: `by 1.23x for HTTP/1.1 and 1.47x for HTTP/3`. Empty for none.
-    """
-    leads = list(findings)
-    finishing = ["finishing more"] if any(each.verdict.is_completion for each in leads) else []
-    speeds = [toward(each.comparison.interval, _ahead(each)) for each in leads if not each.verdict.is_completion]
-    if len(leads) > MOST_SIZES:
-        ratios = [(lead.ratios[0] if lead.has_estimate else lead.ratios[1]) or 1.0 for lead in speeds]
-        least = "" if all(lead.has_estimate for lead in speeds) else "at least "
-        sizes = [f"{least}{range_text(ratios)}"] if ratios else []
-    else:
-        sizes = [size.partition(" [")[0] for size in map(ratio_text, speeds)]
-        ahead, behind = ([sides(each)[side] for each in leads] for side in (0, 1))
-        if len(set(sizes)) > 1 and len({*ahead, *behind}) > len(leads):
-            word, arms = ("over", behind) if len({*behind}) > 1 else ("for", ahead)
-            sizes = [f"{size} {word} {arm_name(arm)}" for size, arm in zip(sizes, arms, strict=True)]
-    return f"by {enumerated(dict.fromkeys((*sizes, *finishing)))}" if leads else ""
-
-
 def range_text(ratios: Iterable[float]) -> str:
     """`1.2x to 2.3x`."""
     ends = sorted(ratios)
@@ -155,7 +133,7 @@ def two(ratio: float) -> str:
 def finding_text(finding: Finding, rule: Rule) -> str:
     """How sure, who is ahead and how far: `sure: h3 1.23x [1.18, 1.29]`, `unclear: 3 of 8 blocks`.
 
-    What is unclear says how large a difference is possible: `unclear: h3 1.02x, h2 1.09x to h3 1.19x`.
+    What is unclear says how large a difference is possible: `unclear: h3 1.02x, h2 up to 1.09x, h3 up to 1.19x`.
     """
     certainty = certainty_of(finding, rule)
     n, needs = finding.comparison.interval.n, fewest_blocks(rule.confidence, rule.anytime)
@@ -177,14 +155,21 @@ def apart_text(finding: Finding) -> str:
 
 
 def reach_text(finding: Finding, name: Callable[[Arm], str] = arm_name) -> str:
-    """An interval, each end as the lead of one side: `HTTP/1.1 1.70x to HTTP/3 1.39x`; empty if it has no ends."""
+    """How far each side may be ahead: `HTTP/1.1 up to 1.70x, HTTP/3 up to 1.39x`; empty if nothing is excluded.
+
+    Of an interval that excludes 1 its ends: `HTTP/3 1.01x to 1.06x`.
+    """
     interval, pair = finding.comparison.interval, finding.pair
     if not (math.isfinite(interval.low) or math.isfinite(interval.high)):
         return ""
     if interval.low > 0 or interval.high < 0:
         lead = toward(interval, _ahead(finding))
         return f"{name(sides(finding)[0])} {times(lead.low)} to {times(lead.high)}"
-    return f"{name(pair.base)} {times(-interval.low)} to {name(pair.new)} {times(interval.high)}"
+    return f"{name(pair.base)} {_up_to(-interval.low)}, {name(pair.new)} {_up_to(interval.high)}"
+
+
+def _up_to(log_ratio: float) -> str:
+    return f"up to {times(log_ratio)}" if math.isfinite(log_ratio) else "without limit"
 
 
 def times(log_ratio: float) -> str:
@@ -250,7 +235,7 @@ def more_text(item: Open) -> str:
     if item.n < LEAST_FOR_FORECAST:
         return "too few blocks for a forecast"
     if outlook.blocks is None:
-        return "hundreds of blocks more, so probably never"
+        return "probably never: it would take hundreds of blocks more"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = f"; the matrix allows {item.most} in all" if item.n + outlook.blocks > item.most else ""
     return f"about {counted(outlook.blocks, 'more block')}{spread}, {about(outlook.blocks * item.block_s)}{beyond}"

@@ -39,7 +39,7 @@ DONE = Metric(
 REQUEST = Metric(
     "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
     meaning="from when a request is sent until it is done, the median of all",
-    note="which counts only from when each was sent",
+    note="from sending a request to its answer",
 )  # fmt: skip
 TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)
 PROGRESS = {

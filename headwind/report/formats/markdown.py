@@ -14,6 +14,7 @@ from headwind.metric import Metric
 from headwind.report import verdicts as describe
 from headwind.report import words
 from headwind.report.answer import answer_of
+from headwind.report.headline import lines_of
 from headwind.report.standing import Standing, ordered_pairs
 from headwind.report.summary import notices
 from headwind.report.verdicts import finding_text
@@ -42,8 +43,9 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
             f"> **⚠ {text(describe.check_text(check, data.matrix.name_of(check.finding.condition)))}**"
             for check in failed
         ),
-        " ".join([f"**{text(answer.headline)}**", *map(text, answer.open)]),
-        text(" ".join([*answer.differing, answer.measured, answer.trust, words.headline(data)])),
+        " ".join([f"**{text(answer.headline)}**", *map(text, answer.by_others)]),
+        _list(map(text, lines_of(answer.cards))),
+        text(" ".join([answer.measured, answer.trust, words.headline(data)])),
         _list(f"⚠ {counted(len(notice.trials), 'trial')}: {text(notice.text)}" for notice in notices(data)),
         "\n".join(_table(data, answer.standings)),
         _legend(verdicts.rule) if verdicts.compared else "",

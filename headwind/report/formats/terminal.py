@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from headwind.format import NOTHING, arm_name, clean, counted, observed_text, override_texts
 from headwind.metric import Metric, Use
 from headwind.report import verdicts as describe
 from headwind.report import words
-from headwind.report.answer import answer_of
+from headwind.report.answer import Answer, answer_of
 from headwind.report.cells import Cell
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.standing import MOST_COLUMNS, Standing, columns_of
 from headwind.report.summary import Row, notices, summary_table
+from headwind.report.verdicts import MARKS
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Pair, metrics_of
 from headwind.verdicts.judgement import Line
@@ -33,7 +34,7 @@ STYLES = {Certainty.SURE: "bold", Certainty.LIKELY: "", Certainty.UNCLEAR: "dim"
 
 
 def print_summary(data: RunData, console: Console, *, full: bool = False) -> None:
-    """Print the answer, under 30 lines for eight networks; `full` adds every figure, comparison and warning."""
+    """Print the answer, under 35 lines for eight networks; `full` adds every figure, comparison and warning."""
     from rich.text import Text
 
     found, width = answer_of(data), min(console.width, WIDTH)
@@ -46,11 +47,8 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
         if data.judgement.compared:
             console.print(_verdict_table(data))
     console.print(_overview(data, found.standings, width), width=width, soft_wrap=False)
-    for text in override_texts(data.matrix.arms):
-        say(text)
-    say(found.headline, "bold")
-    for sentence in filter(None, (*found.open, *found.differing, found.measured, found.trust)):
-        say(sentence)
+    for text, style in _answer(data, found):
+        say(text, style)
     for check in data.judgement.checks:
         if full or check.passed is False:  # the sentence on trust says what the others mean
             style = {True: "green", False: "bold white on red", None: "yellow"}[check.passed]
@@ -58,6 +56,19 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
     for text in (*_warnings(data, full=full), *(_open(data) if full else ())):
         say(text, "yellow")
     say(words.headline(data))
+
+
+def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
+    """The answer line by line, each with its style; a comparison over all networks has a line for each point."""
+    yield from ((text, "") for text in override_texts(data.matrix.arms))
+    yield found.headline, "bold"
+    yield from ((text, "") for text in found.by_others)
+    for card in found.cards:
+        yield card.label, "bold"
+        for point in card.points:
+            mark = f"{MARKS[point.certainty]} " if point.certainty is Certainty.SURE else ""
+            yield f"  {mark}{point.label}: {', '.join(point.parts)}", ""
+    yield from ((text, "") for text in (found.measured, found.trust) if text)
 
 
 def _warnings(data: RunData, *, full: bool) -> list[str]:
@@ -106,7 +117,7 @@ def _cell(cell: Cell) -> Text:
     from rich.text import Text
 
     text = Text(clean(f"{cell.mark} {cell.text}"), style=STYLES[cell.certainty])
-    for line in filter(None, (cell.interval, cell.metric, *cell.notes)):
+    for line in filter(None, (cell.interval, cell.metric, *cell.notes, *map(str, cell.others))):
         text.append(clean(f"\n  {line}"), style="not bold")
     return text
 

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 GROUPS = {  # of networks: what stands behind the word, with the margin
-    Certainty.SURE: "at least one comparison is: a lead of more than {0}, or a tie within {0}",
-    Certainty.LIKELY: "seen, but not significant among all comparisons, or perhaps less than {0}",
-    Certainty.UNCLEAR: "no verdict",
+    Certainty.SURE: "at least one comparison is sure: a lead of more than {0}, or a tie within {0}",
+    Certainty.LIKELY: "a difference was seen; it may be chance, or less than {0}",
+    Certainty.UNCLEAR: "the figures are the largest difference that is still possible",
 }
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
 MANY_CONDITIONS = 12  # from there on the comparisons can be filtered
