@@ -9,7 +9,7 @@ from headwind.matrix.units import harmless
 
 LONGEST_SHOWN = 80  # characters of a line that a hint repeats
 _CONTENT = re.compile(r"( *)([^\s#].*)")
-_JOINED = re.compile(r"( *(?:- +)*[\w.-]+:)([\[{].*|[^\s:/\[{][^:]*)")
+_JOINED = re.compile(r"( *(?:- +)*[\w.-]+ *:)([\[{].*|[^\s:/\[{][^:]*)")
 _QUOTED = re.compile(r""" "[^"]*" | '[^']*' | (?:^|\s)\#.* """, re.VERBOSE)
 
 
@@ -24,14 +24,14 @@ def joined_key(line: str) -> tuple[int, str, str] | None:
     found = _JOINED.fullmatch(line.partition(" #")[0].rstrip())
     if not found or not found[2]:
         return None
-    written = f"{found[1].strip()} {found[2]}"
-    shown = written if len(written) <= LONGEST_SHOWN else f"{found[1].strip()} ..."
+    key = found[1].strip(" :")
+    shown = f"{key}: {found[2]}" if len(key + found[2]) <= LONGEST_SHOWN else f"{key}: ..."
     return len(found[1]), "a space is missing after the colon", f"did you mean `{harmless(shown)}`?"
 
 
-def _uneven(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    levels: list[tuple[int, int]] = []  # indentation, and the line that began it
-    opens, closed_in = True, 0  # whether the line before may have further ones below it; brackets that are open
+def block_lines(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Number from 0, indentation and text, without its comment, of each line that begins outside of brackets."""
+    closed_in = 0  # brackets that are open
     text_in: int | None = None  # indentation of the key whose block of text goes on
     for number, line in enumerate(lines):
         content = _CONTENT.fullmatch(line)
@@ -41,6 +41,15 @@ def _uneven(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         if closed_in > 0 or (text_in is not None and indent > text_in):
             closed_in += _brackets(text)
             continue
+        yield number, indent, content[2].partition(" #")[0].rstrip()
+        text_in = indent if re.search(r"[|>][-+]?$", text.rstrip()) else None
+        closed_in = _brackets(text)
+
+
+def _uneven(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    levels: list[tuple[int, int]] = []  # indentation, and the line that began it
+    opens = True  # whether the line before may have further ones below it
+    for number, indent, text in block_lines(lines):
         above = levels[-1] if levels else None
         while levels and levels[-1][0] > indent:
             levels.pop()
@@ -52,9 +61,7 @@ def _uneven(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
             levels.append((indent, number))
         if inner := re.match(r"(?:- +)+(?=\S+:(?: |$))", text):
             levels.append((indent + len(inner[0]), number))
-        opens = text.rstrip().endswith((":", "-"))
-        text_in = indent if re.search(r"[|>][-+]?$", text.rstrip()) else None
-        closed_in = _brackets(text)
+        opens = text.endswith((":", "-"))
 
 
 def _brackets(text: str) -> int:

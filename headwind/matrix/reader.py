@@ -19,15 +19,17 @@ import yaml
 from headwind.matrix.complaint import Complaint, MatrixError
 from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
-from headwind.matrix.indentation import joined_key, uneven_line
+from headwind.matrix.indentation import joined_key
 from headwind.matrix.mistakes import MissingKey, Slip, Slips, Unindented
 from headwind.matrix.parse import parse
+from headwind.matrix.syntax import Broken, why_unreadable
 from headwind.matrix.text import Place, lines_of, place_behind, read_text
 from headwind.matrix.units import harmless, quoted
 from headwind.model import Matrix
 
 __all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
 
+_GLUED = re.compile(r"([A-Za-z_][\w.-]*)([:=])(?!//)(.+)")  # a key and its value, with nothing between
 _COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
 DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
 
@@ -132,6 +134,9 @@ class _Document:
         if top is None or _is_empty(top):
             raise _Unreadable((0, 0), "the file is empty", "the matrix.yaml of this repository is a complete example")
         if not isinstance(top, yaml.MappingStartEvent):
+            if isinstance(top, yaml.ScalarEvent):
+                for _ in events:  # a text that goes on with a colon: what is at fault there says more
+                    pass
             raise _Unreadable(_start(top), "a matrix is a mapping of keys such as `protocols:` and `profiles:`")
         tree: dict[str, Any] = self._value(top, events, ())
         for _ in events:
@@ -168,7 +173,7 @@ class _Document:
             value = self._value(next(events), events, inner)
             if value is not None:
                 found[event.value] = value
-            elif not (found and start.flow_style and self._is_fraction(event, path, found)):
+            elif not (start.flow_style and self._is_read(event, path, found)):
                 self._empty.add(inner)
                 empty.append(event)
         self._complain_of_empty(start, empty, path, len(found))
@@ -179,8 +184,14 @@ class _Document:
         if not key.style and (joined := joined_key(self._lines[_start(key)[0]])) and ":" in key.value:
             raise _Unreadable((_start(key)[0], joined[0]), *joined[1:])
 
+    def _is_read(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
+        """Whether a key without a value in braces is a value, or has one, that only a sign or a space hides."""
+        return self._is_fraction(key, path, found) or self._is_glued(key, path, found)
+
     def _is_fraction(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
         """Whether a key is what follows the comma of `{loss: 0,5%}`; then the value is read with a point."""
+        if not found:
+            return False
         name, whole = list(found.items())[-1]
         line, column = self._values[*path, name]
         written = f"{whole},{key.value}"
@@ -192,6 +203,20 @@ class _Document:
         found[name] = whole + ("" if is_thousands else ".") + key.value.replace(" ", "")
         self._complain((line, column), f"{quoted(written)} is two entries: in braces a comma ends the first",
                        f"did you mean {quoted(found[name])}?")  # fmt: skip
+        return True
+
+    def _is_glued(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
+        """Whether a key is all of `{requests:40}`; then it is read as with a space."""
+        written = None if key.style else _GLUED.fullmatch(key.value)
+        if not written or (name := written[1]) in found:
+            return False
+        line, column = _start(key)
+        is_colon = written[2] == ":"
+        place = line, column + written.start(3)
+        message = "a space is missing after the colon" if is_colon else "a key and its value need a colon between them"
+        self._complain(place, message, f"did you mean {quoted(f'{name}: {written[3]}')}?")
+        self._keys[*path, name], self._values[*path, name] = (line, column), place
+        found[name] = written[3]
         return True
 
     def _complain_of_empty(
@@ -221,9 +246,6 @@ class _Document:
 
 
 def _why_empty(key: str, *, in_braces: bool) -> str:
-    word, colon, value = key.partition(":")
-    if colon and value:
-        return f"is a space missing after the colon? {quoted(f'{word}: {value}')}"
     if in_braces:
         return f"its value follows it: {quoted(f'{key}: ...')}; or remove the key"
     return "write {} for an empty mapping, or remove the key; lines that belong to it are indented further than it is"
@@ -252,32 +274,14 @@ def _next_event(loader: yaml.SafeLoader, text: str) -> yaml.Event | None:
     try:
         event: yaml.Event | None = loader.get_event()  # type: ignore[no-untyped-call]
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark or loader.get_mark()
-        lines = lines_of(text)
-        for number in {mark.line, error.context_mark.line if error.context_mark else mark.line}:
-            if joined := joined_key(lines[number] if number < len(lines) else ""):
-                raise _Unreadable((number, joined[0]), *joined[1:]) from None
-        if uneven := uneven_line(lines, mark.line):
-            line, column, hint = uneven
-            raise _Unreadable((line, column), "this line is indented unlike those around it", hint) from None
-        raise _Unreadable((mark.line, mark.column), *_syntax(error, text[mark.index : mark.index + 1])) from None
+        place = _place(error.problem_mark) or _place(error.context_mark) or _place(loader.get_mark()) or (0, 0)
+        broken = Broken(error.problem or "", place, error.context or "", _place(error.context_mark))
+        fault = why_unreadable(broken, text)
+        raise _Unreadable(fault.place, fault.message, fault.hint) from None
     except (ValueError, OverflowError):  # PyYAML's own, for escapes such as "\UFFFFFFFF"
         mark = loader.get_mark()
         raise _Unreadable((mark.line, mark.column), "this escape sequence names no character") from None
     return event
-
-
-def _syntax(error: yaml.MarkedYAMLError, character: str) -> tuple[str, str]:
-    """PyYAML's complaint in words, and what may be the reason."""
-    if character == "\t" and error.problem and "cannot start any token" in error.problem:
-        return "a tab cannot indent YAML", "use spaces"
-    if error.problem and "mapping values are not allowed" in error.problem:
-        return "a colon is not expected here", "is a line break, a comma or a quote missing, or the indentation wrong?"
-    begun = f", which begins in line {error.context_mark.line + 1}" if error.context_mark else ""
-    words = f"{error.context}{begun}: {error.problem}" if error.context else error.problem
-    if character and character in "@`%":
-        return f"this is not valid YAML: {words}", f"a value that begins with {character} needs quotes"
-    return f"this is not valid YAML: {words}", "is a comma, a quote or a closing bracket missing?"
 
 
 def _refuse_indirection(event: yaml.NodeEvent) -> None:
@@ -294,6 +298,10 @@ def _refuse_indirection(event: yaml.NodeEvent) -> None:
 def _is_empty(event: yaml.Event) -> bool:
     """True where nothing was written; '' with quotes is something."""
     return isinstance(event, yaml.ScalarEvent) and event.value == "" and bool(event.implicit[0])
+
+
+def _place(mark: yaml.Mark | None) -> Place | None:
+    return (mark.line, mark.column) if mark else None
 
 
 def _start(event: yaml.Event) -> Place:

@@ -1,0 +1,171 @@
+"""Why a text is not YAML, in a user's words: the bracket, comma, colon, quote, dash or space that is at fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headwind.matrix.brackets import CLOSER, Fault, closes_nothing, fault_in_brackets
+from headwind.matrix.indentation import block_lines, joined_key, uneven_line
+from headwind.matrix.text import Place, lines_of
+from headwind.matrix.units import harmless, quoted
+
+FREE_TEXT = {"title", "note", "source"}  # keys of which the value is text, in which a colon is no mistake
+LONGEST_SHOWN = 80  # characters of a line that a hint repeats
+_BLANKS = "\N{NO-BREAK SPACE}\N{EM SPACE}\N{EN SPACE}\N{NARROW NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}"
+_KEY = re.compile(r"[^\s\[\]{},:#'\"&*!|>%@`-][^\[\]{},:#]*")
+_DASHES = re.compile(r"( *)(?:-(?=[\[{\w])|[\u2010-\u2015\u2022*] *)(?=\S)(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Where a parser of YAML gave up, in what, and where that began; places are line and column from 0."""
+
+    problem: str
+    place: Place
+    context: str
+    begun: Place | None
+
+
+def why_unreadable(broken: Broken, text: str) -> Fault:
+    """The fault that the parser met, or the nearest one that may be the reason."""
+    lines, place = lines_of(text), broken.place
+    begun = broken.begun or place
+    if _at(lines, place) == "\t" and "cannot start any token" in broken.problem:
+        return Fault(place, "a tab cannot indent YAML", "use spaces")
+    for number in dict.fromkeys([place[0], begun[0]]):
+        if number < len(lines) and (joined := joined_key(lines[number])):
+            return Fault((number, joined[0]), *joined[1:])
+    if broken.context == "while scanning a quoted scalar" and "end of stream" in broken.problem:
+        quote = _at(lines, begun)
+        return Fault(begun, "this quote is not closed", f"add {quoted(quote)} at the end of the text")
+    is_flow = broken.context.startswith("while parsing a flow")
+    if found := _odd_blank(lines, place[0]) or fault_in_brackets(lines, begun if is_flow else place):
+        return found
+    rules = (_comment, _dash, _missing_colon, _key_in_a_value, _behind_a_value, _dash_among_keys)
+    if found := next((fault for rule in rules if (fault := rule(lines, place))), None):
+        return found
+    if uneven := uneven_line(lines, place[0]):
+        line, column, hint = uneven
+        return Fault((line, column), "this line is indented unlike those around it", hint)
+    return Fault(place, *_words(broken, _at(lines, place)))
+
+
+def _at(lines: Sequence[str], place: Place) -> str:
+    """The character at a place; empty at the end of a line."""
+    line, column = place
+    return lines[line][column : column + 1] if line < len(lines) else ""
+
+
+def _words(broken: Broken, character: str) -> tuple[str, str]:
+    """The parser's complaint in words, and what may be the reason."""
+    if "mapping values are not allowed" in broken.problem:
+        return "a colon is not expected here", "is a line break, a comma or a quote missing, or the indentation wrong?"
+    since = f", which begins in line {broken.begun[0] + 1}" if broken.begun else ""
+    words = f"{broken.context}{since}: {broken.problem}" if broken.context else broken.problem
+    if character and character in "@`%":
+        return f"this is not valid YAML: {words}", f"a value that begins with {character} needs quotes"
+    return f"this is not valid YAML: {words}", "is a comma, a quote or a closing bracket missing?"
+
+
+def _odd_blank(lines: Sequence[str], broken: int) -> Fault | None:
+    """A blank that looks like a space and is none, as it is copied from a page of the web."""
+    for number in range(max(0, broken - 1), min(broken + 1, len(lines))):
+        found = re.search(rf"^ *([{_BLANKS}])|:([{_BLANKS}])", lines[number])
+        if found:
+            column = found.start(found.lastindex or 0)
+            code = f"U+{ord(lines[number][column]):04X}"
+            return Fault((number, column), f"this is no plain space but {code}", "type a plain one in its place")
+    return None
+
+
+def _dash(lines: Sequence[str], broken: Place) -> Fault | None:
+    """`-{profiles: ...}` and `\N{EN DASH} {profiles: ...}`."""
+    for number in (broken[0], broken[0] - 1):
+        found = _DASHES.fullmatch(lines[number]) if 0 <= number < len(lines) else None
+        if found:
+            is_dash = lines[number].lstrip(" ").startswith("-")
+            message = "a space is missing after the dash" if is_dash else "an entry of a list begins with a plain dash"
+            return Fault((number, len(found[1])), message, _meant(f"- {found[2]}"))
+    return None
+
+
+def _comment(lines: Sequence[str], broken: Place) -> Fault | None:
+    """`// text`, as the line where reading ended or one of the two above it."""
+    for number, indent, text in list(block_lines(lines[: broken[0] + 1]))[-3:]:
+        if found := re.match(r"(?://|/\*|--(?!-))\s*(.*)", text):
+            return Fault((number, indent), "a comment begins with `#`", _meant(f"# {found[1]}"))
+    return None
+
+
+def _missing_colon(lines: Sequence[str], broken: Place) -> Fault | None:
+    """`wifi` above lines that belong to it, `wifi {both: ...}`, `wifi = {both: ...}` and `timeout 60s`."""
+    block = list(block_lines(lines[: broken[0] + 3]))
+    read = [index for index, each in enumerate(block) if each[0] <= broken[0]]
+    for index in reversed(read[-2:]):
+        number, indent, text = block[index]
+        if index and block[index - 1][1] < indent and not block[index - 1][2].endswith((":", "-")):
+            continue  # it goes on with a text
+        if found := re.match(rf"({_KEY.pattern}?)\s*[= ]\s*(?=[\[{{])", text):
+            key, value = found[1], text[found.end() :]
+        elif _KEY.fullmatch(text):
+            has_more = index + 1 < len(block) and block[index + 1][1] > indent
+            key, _, value = (text, "", "") if has_more else text.partition(" ")
+            value = value if value or has_more else "{}"
+        else:
+            continue
+        message = f"a colon is missing after {quoted(key)}"
+        return Fault((number, indent + len(key)), message, _meant(f"{key}: {value}".rstrip()))
+    return None
+
+
+def _key_in_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
+    """`repeat: min: 9, budget: 3min`, `wifi: (both: {...})` and `title: Networks: home and away`."""
+    line = lines[broken[0]] if broken[0] < len(lines) else ""
+    found = re.fullmatch(rf"( *(?:- +)*)({_KEY.pattern}):\s+([^\s\[{{].*:.*)", line.partition(" #")[0].rstrip())
+    if not found:
+        return None
+    key, value = found[2], found[3]
+    place = broken[0], found.start(3)
+    if value.startswith("("):
+        return Fault(place, "parentheses hold no keys", _meant(f"{key}: {{{value.strip('()')}}}"))
+    if key in FREE_TEXT:
+        return Fault(place, "a text with a colon needs quotes", _meant(f'{key}: "{value}"'))
+    closed = "" if sum(map(value.count, CLOSER.values())) > sum(map(value.count, CLOSER)) else "}"
+    return Fault(place, "several keys in a line need braces", _meant(f"{key}: {{{value}{closed}"))
+
+
+def _behind_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
+    """What follows a value that is complete: a comma, a closing bracket, or the rest of a text in quotes."""
+    number, column = broken
+    line = lines[number] if number < len(lines) else ""
+    begun, letter, rest = line[:column], line[column : column + 1], line[column + 1 :].partition(" #")[0].strip()
+    if letter == "," and rest:
+        is_entry = begun.lstrip().startswith("- ")
+        hint = _meant(f"- {{{line.strip(' -')}}}") if is_entry else "begin a new line after it"
+        return Fault(broken, "outside of brackets no comma separates keys", hint)
+    if letter == ",":
+        return Fault(broken, "a comma ends no line", "remove it: outside of brackets each line is an entry of its own")
+    if letter in CLOSER.values():
+        return closes_nothing(broken, letter)
+    if begun.rstrip().endswith(tuple(CLOSER.values())):
+        return Fault(broken, "the value before this is complete", "begin a new line here, or remove this")
+    found = re.fullmatch(r"(.*?:\s+)(['\"])(.*)\2[^'\"]*(?: #.*)?", line)
+    if found and begun.rstrip().endswith(found[2]):
+        other = "'" if found[2] == '"' else '"'
+        hint = _meant(f"{found[1].strip(' -')} {other}{found[3]}{other}")
+        return Fault((number, len(begun.rstrip()) - 1), "the text ends at this quote", hint)
+    return None
+
+
+def _dash_among_keys(lines: Sequence[str], broken: Place) -> Fault | None:
+    line = lines[broken[0]] if broken[0] < len(lines) else ""
+    if not re.match(rf" {{{broken[1]}}}- +\S", line):
+        return None
+    return Fault(broken, "a dash among keys that have none", _meant(line.strip(" -")))
+
+
+def _meant(text: str) -> str:
+    shown = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+    return f"did you mean `{harmless(shown)}`?"
