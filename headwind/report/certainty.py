@@ -50,6 +50,7 @@ class Known:
     line: Line
     finding: Finding  # what speaks for it: by the primary metric, or the first that is sure where that one is not
     certainty: Certainty
+    by_primary: Certainty  # how sure it is by the primary metric
     verdict: Verdict  # of `finding`, if no more blocks came
     differing: tuple[Finding, ...]  # sure by other metrics, and other than `verdict`: a reversal, or a lead in a tie
     needs: int  # blocks that any verdict takes
@@ -99,4 +100,4 @@ def known_of(line: Line, rule: Rule) -> Known:
     verdict = verdict_of(finding, rule)
     differing = tuple(each for each in sure if verdict.says_something and each.verdict.favours != verdict.favours)
     needs = fewest_blocks(rule.confidence, rule.anytime)
-    return Known(line, finding, Certainty.SURE if is_by_other else certainty, verdict, differing, needs)
+    return Known(line, finding, Certainty.SURE if is_by_other else certainty, certainty, verdict, differing, needs)

@@ -6,6 +6,7 @@ comparison names them, with the size of each lead, and of what is unclear the la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,10 +17,20 @@ from headwind.model import Matrix
 from headwind.report.certainty import Certainty, certainty_of, most_apart
 from headwind.report.networks import Network, placed
 from headwind.report.standing import Standing, columns_of, in_order, pair_label
-from headwind.report.verdicts import ahead, ahead_text, apart_text, first_judged, lead_size, leader, range_text
+from headwind.report.verdicts import (
+    ahead,
+    ahead_text,
+    apart_text,
+    first_judged,
+    lead_size,
+    leader,
+    range_text,
+    times,
+    toward,
+)
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Finding, Pair
-from headwind.verdicts.stats import fewest_blocks
+from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule
 
 MOST_LISTED = 8  # networks by name
@@ -33,6 +44,7 @@ LEADS = {FASTER: "faster than", SLOWER: "slower than", EQUAL: "equal to"}
 class Point:
     """The networks in which a metric says the same of one comparison."""
 
+    arm: Arm  # that is faster, slower or equal
     metric: Metric | None  # None for the primary one
     certainty: Certainty
     word: str  # of WORDS
@@ -53,12 +65,12 @@ class Point:
         return [*notes, *([f"and {len(left)} more{self._rest(left)}"] if left else [])]
 
     def _note(self, finding: Finding) -> str:
-        """`2.16x`, `at most 1.19x`, `3 blocks`."""
+        """`2.16x`, `1.18x slower to 1.03x faster`, `3 blocks`."""
         interval, verdict = finding.comparison.interval, finding.verdict
         if self.word == TOO_FEW:
             return counted(interval.n, "block") if interval.n else "not run"
         if self.word == UNCLEAR:
-            return apart_text(finding)
+            return open_text(toward(interval, 1 if finding.pair.new == self.arm else -1))
         return "finishes more" if verdict.is_completion else ahead_text(finding).partition(" [")[0]
 
     def _rest(self, left: Sequence[Finding]) -> str:
@@ -85,6 +97,18 @@ class Card:
         return {word: [finding.condition.id for _, finding in found[word].networks] for word in LEADS if word in found}
 
 
+def open_text(lead: Interval) -> str:
+    """How far the interval of a lead reaches: `1.18x slower to 1.03x faster`, `1.01x to 1.04x faster`."""
+    low, high = lead.low, lead.high
+    if low > 0 or high < 0:
+        least, most = sorted((abs(low), abs(high)))
+        return f"{times(least)} to {times(most)} {FASTER if low > 0 else SLOWER}"
+    if math.isinf(low) and math.isinf(high):
+        return "no limit"
+    slower, faster = (f"{times(abs(end))} " if math.isfinite(end) else "any times " for end in (low, high))
+    return f"{slower}{SLOWER} to {faster}{FASTER}"
+
+
 def cards_of(data: RunData, found: Sequence[Standing]) -> list[Card]:
     """A card for each comparison that a row of the table shows at once; none before any has an interval."""
     if not any(known.has_interval for each in found for known in each.known):
@@ -107,7 +131,7 @@ def card_of(matrix: Matrix, pair: Pair, found: Sequence[Standing], rule: Rule) -
     for key in sorted(groups, key=lambda key: (metrics.index(key[0]), [*Certainty].index(key[1]), WORDS.index(key[2]))):
         is_unclear = key[1] is Certainty.UNCLEAR
         size = (lambda it: most_apart(it[1].comparison.interval)) if is_unclear else (lambda it: lead_size(it[1]))
-        points.append(Point(*key, tuple(sorted(groups[key], key=size, reverse=True))))
+        points.append(Point(arm, *key, tuple(sorted(groups[key], key=size, reverse=True))))
     return Card(arm, rival, pair_label(matrix, pair), tuple(points))
 
 
@@ -163,7 +187,7 @@ def _sentence(cards: Sequence[Card], metric: Metric | None, data: RunData, found
 def _clause(
     cards: Sequence[Card], metric: Metric | None, data: RunData, found: Sequence[Standing], *, of_all: str
 ) -> str:
-    """`faster than HTTP/2 in 5 of 8 networks, slower in none, not sure in 3`; `cards` say the same everywhere."""
+    """`faster than HTTP/2 in 5 of 8 networks, slower in none, likely or unclear in 3`; `cards` say the same."""
     sure, total = cards[0].sure(metric), len(found)
     counts = {word: len(ids) for word, ids in sure.items()}
     first = next(iter(counts))
@@ -177,7 +201,9 @@ def _clause(
     others = [f"{word} in {counts.get(word) or 'none'}" for word in LEADS
               if word != first and (word in counts or word == opposite)]  # fmt: skip
     left = total - sum(counts.values()) if not metric else 0
-    return ", ".join((f"{told} in {counts[first]}{of_all}", *others, *([f"not sure in {left}"] if left else [])))
+    return ", ".join(
+        (f"{told} in {counts[first]}{of_all}", *others, *([f"likely or unclear in {left}"] if left else []))
+    )
 
 
 def lines_of(cards: Sequence[Card]) -> Iterator[str]:

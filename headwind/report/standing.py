@@ -47,10 +47,8 @@ class Standing:
 
     @property
     def certainty(self) -> Certainty:
-        """Of the surest comparison."""
-        return next(
-            (word for word in Certainty if any(each.certainty is word for each in self.known)), Certainty.UNCLEAR
-        )
+        """Of the surest comparison, by the primary metric."""
+        return min((each.by_primary for each in self.known), key=[*Certainty].index, default=Certainty.UNCLEAR)
 
 
 def is_reference(condition: Condition) -> bool:

@@ -34,12 +34,12 @@ TOTAL = Metric("total_s", "total time", "total time", "s", use=Use.JUDGED, unfin
                meaning="until all requests are done, so that of the slowest connection")  # fmt: skip
 DONE = Metric(
     "mean_done_s", "mean completion time", "mean completion", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
-    meaning="from the start until a request is done, the mean of all",
+    meaning="from the start until a request is done, the mean of all", note="of all requests, from the start",
 )  # fmt: skip
 REQUEST = Metric(
     "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
     meaning="from when a request is sent until it is done, the median of all",
-    note="from sending a request to its answer",
+    note="without handshakes and what waits before it is sent",
 )  # fmt: skip
 TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)
 PROGRESS = {

@@ -12,7 +12,7 @@ from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.report import RunData
 from headwind.report.answer import answer_of, workloads
 from headwind.report.certainty import Certainty, certainty_of, known_of
-from headwind.report.headline import Card, card_of, lines_of
+from headwind.report.headline import Card, card_of, lines_of, open_text
 from headwind.report.networks import networks_of
 from headwind.report.standing import Standing, columns_of, ordered_pairs
 from headwind.report.verdicts import leader
@@ -26,6 +26,10 @@ Ends = tuple[float, float]
 WIN, LOSS, TIE, MAYBE, SLIGHT, BIG = (1.3, 1.5), (0.6, 0.8), (0.97, 1.03), (0.8, 1.4), (1.02, 1.2), (1.8, 2.2)
 SURE = {WIN, LOSS, TIE, BIG}
 DONE = OTHERS[0]
+BY_DONE = (
+    "By mean completion time (of all requests, from the start), "
+    "HTTP/3 is surely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
+)
 
 
 def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Card]:
@@ -47,8 +51,8 @@ def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Ca
         (LOSS, "sure slower: no impairment (1.44x)"),
         (TIE, "sure equal: no impairment (1.00x)"),
         (SLIGHT, "likely faster: no impairment (1.11x)"),
-        (MAYBE, "unclear unclear: no impairment (at most 1.40x)"),
-        (OPEN, "unclear unclear: no impairment (no upper limit)"),
+        (MAYBE, "unclear unclear: no impairment (1.25x slower to 1.40x faster)"),
+        (OPEN, "unclear unclear: no impairment (no limit)"),
     ],
 )
 def test_a_comparison_says_how_sure_it_is_who_leads_and_how_far(ends: Ends, said: str) -> None:
@@ -63,15 +67,15 @@ def test_the_surest_come_first_and_of_each_the_largest() -> None:
         "HTTP/3 against HTTP/1.1, faster: 30 % loss + 20 % corruption (1.99x), 100 ± 10 ms delay (1.40x)",
         "HTTP/3 against HTTP/1.1, slower: 30 % loss (1.44x)",
         "HTTP/3 against HTTP/1.1, equal: loss-duplicate (1.00x)",
-        "HTTP/3 against HTTP/1.1, unclear: no impairment (at most 1.40x)",
+        "HTTP/3 against HTTP/1.1, unclear: no impairment (1.25x slower to 1.40x faster)",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("total", "other", "said"),
     [
-        (MAYBE, WIN, ["unclear: (at most 1.40x)", "faster by mean completion time: (1.40x)"]),
-        (MAYBE, TIE, ["unclear: (at most 1.40x)", "equal by mean completion time: (1.00x)"]),
+        (MAYBE, WIN, ["unclear: (1.25x slower to 1.40x faster)", "faster by mean completion time: (1.40x)"]),
+        (MAYBE, TIE, ["unclear: (1.25x slower to 1.40x faster)", "equal by mean completion time: (1.00x)"]),
         (SLIGHT, WIN, ["likely faster: (1.11x)", "faster by mean completion time: (1.40x)"]),
         (WIN, LOSS, ["faster: (1.40x)", "slower by mean completion time: (1.44x)"]),
         (TIE, WIN, ["equal: (1.00x)", "faster by mean completion time: (1.40x)"]),
@@ -125,7 +129,7 @@ def test_what_is_sure_by_another_metric_alone_has_a_sentence_of_its_own() -> Non
     answer = answer_of(Golden(matrix, tuple(results)).data("x"))
     assert (answer.headline, answer.by_others) == (
         "Nothing is sure yet by total time.",
-        ("By mean completion time, HTTP/3 is surely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay.",),
+        (BY_DONE,),
     )
 
 
@@ -143,16 +147,33 @@ def test_against_whom_nothing_is_sure_is_said() -> None:
 def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
     answer = answer_of(over_eight({H3: {2: 2.0}}))
     said = " ".join(lines_of(answer.cards))
-    bounds = [float(ratio) for ratio in re.findall(r"at most ([\d.]+)x", said)]
-    most = [known.most_apart for each in answer.standings for known in each.known
-            if known.certainty is Certainty.UNCLEAR and known.most_apart < math.inf]  # fmt: skip
-    assert bounds
-    assert sorted(bounds) == pytest.approx(sorted(most), abs=0.006)
+    told = [float(size) for ends in re.findall(r"\(([\d.]+)x slower to ([\d.]+)x faster\)", said) for size in ends]
+    unclear = [known.line.primary.comparison.interval for each in answer.standings for known in each.known
+               if known.by_primary is Certainty.UNCLEAR]  # fmt: skip
+    ends = [math.exp(abs(end)) for interval in unclear for end in (interval.low, interval.high)]
+    assert told
+    assert sorted(told) == pytest.approx(sorted(ends), abs=0.006)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.8, 1.4, "1.25x slower to 1.40x faster"),
+        (1.01, 1.04, "1.01x to 1.04x faster"),
+        (0.8, 0.9, "1.11x to 1.25x slower"),
+        (0.8, math.inf, "1.25x slower to any times faster"),
+        (*OPEN, "no limit"),
+    ],
+)
+def test_an_interval_is_told_as_what_may_be(low: float, high: float, said: str) -> None:
+    assert open_text(finding(low, high).comparison.interval) == said
 
 
 def test_many_networks_are_named_up_to_eight_and_of_more_four() -> None:
     answer = answer_of(over_eight({H3: dict.fromkeys(range(6), 2.0)}))
-    assert "faster than HTTP/1.1 and HTTP/2 in 6 of 8 networks, slower in none, not sure in 2." in answer.headline
+    assert (
+        "faster than HTTP/1.1 and HTTP/2 in 6 of 8 networks, slower in none, likely or unclear in 2." in answer.headline
+    )
     card = over(*[WIN] * 5)[0]
     many = replace(card.points[0], networks=card.points[0].networks * 4)
     assert many.parts[4:] == ["and 16 more (1.40x)"]
@@ -230,8 +251,8 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_and_its_size_in_th
     answer = answer_of(measured_as(request_p50_s=slower))
     (said,) = answer.by_others
     assert said == (
-        "By median time per request (from sending a request to its answer), HTTP/3 is surely slower than HTTP/1.1 and "
-        "HTTP/2 under 100 ± 10 ms delay."
+        "By median time per request (without handshakes and what waits before it is sent), "
+        "HTTP/3 is surely slower than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
     )
     assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(lines_of(answer.cards))
     assert answer_of(measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})).by_others == ()
@@ -247,6 +268,4 @@ def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
     assert answer.headline == (
         "By total time, HTTP/3 is surely equal to HTTP/1.1 and HTTP/2 within 5 % under 100 ± 10 ms delay."
     )
-    assert answer.by_others == (
-        "By mean completion time, HTTP/3 is surely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay.",
-    )
+    assert answer.by_others == (BY_DONE,)

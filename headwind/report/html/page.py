@@ -43,7 +43,7 @@ from headwind.report.summary import Row, notices, summary_table
 from headwind.report.sweeps import sweeps_of
 from headwind.report.trust import doubts
 from headwind.report.truth import Truth, truth_table
-from headwind.report.verdicts import two
+from headwind.report.verdicts import first_judged, two
 from headwind.report.why import whys
 from headwind.run.codec import State, matrix_to_json
 from headwind.run.data import RunData, is_data
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 GROUPS = {  # of networks: what stands behind the word, with the margin
-    Certainty.SURE: "at least one comparison is sure: a lead of more than {0}, or a tie within {0}",
-    Certainty.LIKELY: "a difference was seen; it may be chance, or less than {0}",
-    Certainty.UNCLEAR: "the figures are the largest difference that is still possible",
+    Certainty.SURE: "at least one comparison by {1} is sure: a lead of more than {0}, or a tie within {0}",
+    Certainty.LIKELY: "a difference by {1} was seen; it may be chance, or less than {0}",
+    Certainty.UNCLEAR: "the figures say how far each may be ahead by {1}",
 }
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
 MANY_CONDITIONS = 12  # from there on the comparisons can be filtered
@@ -122,7 +122,9 @@ def _answer(data: RunData) -> dict[str, Any]:
         "rest": rest,
         "labels": {pair: pair_label(data.matrix, pair) for pair in (*pairs, *rest)},
         "is_stacked": len(pairs) > MOST_COLUMNS or bool(rest),
-        "group_notes": {word: note.format(margin) for word, note in GROUPS.items()},
+        "group_notes": {
+            word: note.format(margin, first_judged(data.judgement.compared)) for word, note in GROUPS.items()
+        },
         "meanings": _meanings(data),
         "how_far": "" if data.status.state is State.FINISHED else words.how_far(data),
         "details": {each.condition.id: _detail(each) for each in answer.standings},
