@@ -126,7 +126,8 @@ def card_of(matrix: Matrix, pair: Pair, found: Sequence[Standing], rule: Rule) -
             metric = None if finding is known.line.primary else finding.metric
             key = metric, certainty_of(finding, rule), _word(finding, arm, known.needs, rule)
             groups.setdefault(key, []).append((standing.network, finding))
-    metrics = list(dict.fromkeys(metric for metric, *_ in groups))
+    judged = dict.fromkeys(metric for each in found for known in each.known for metric in known.line.findings)
+    metrics = [None, *judged]
     points = []
     for key in sorted(groups, key=lambda key: (metrics.index(key[0]), [*Certainty].index(key[1]), WORDS.index(key[2]))):
         is_unclear = key[1] is Certainty.UNCLEAR
