@@ -27,6 +27,11 @@ class Protocol(StrEnum):
         """The ALPN identifier (RFC 7301) that proves the protocol was spoken."""
         return {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[self.value]
 
+    @property
+    def transport(self) -> str:
+        """`tcp`, or `quic` for HTTP/3: the key of its congestion control."""
+        return "quic" if self is Protocol.H3 else "tcp"
+
 
 class Role(StrEnum):
     """What an arm is for."""
@@ -102,7 +107,7 @@ class Arm:
         own = self.overrides.congestion
         if own is None:
             return usual
-        return replace(usual, **{"quic" if self.protocol is Protocol.H3 else "tcp": own})
+        return replace(usual, **{self.protocol.transport: own})
 
     def workload(self, usual: Workload) -> Workload:
         """What it fetches, where the condition asks for `usual`."""

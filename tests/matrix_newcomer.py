@@ -54,6 +54,9 @@ PAGE = "page: {kind: objects, requests: 40, size: 15kB}"
 REPEAT = "repeat: {min: 9, budget: 3min}"
 PAIRS = "- {profiles: [clean, wifi], workloads: [page, one]}"
 CONDITIONS = OWN[OWN.index("conditions:") :]
+LTE = "{downlink: {rate: 5mbit, delay: 35ms}, uplink: {rate: 5mbit, delay: 35ms}}"
+LTE_DOWN = "{downlink: {rate: 5mbit, delay: 35ms}, uplink: {rate: 12mbit, delay: 35ms}}"
+HELSINKI = "{downlink: {delay: 8.3ms, loss: 1%}, uplink: {delay: 8.3ms}}"
 
 BRACKETS = [
     Change(WIFI, WIFI[:-1], "{both", "bracket is not closed: `}` is missing, add it at the end of line 8"),
@@ -78,6 +81,7 @@ BRACKETS = [
     Change(WIFI, "wifi: {downlink: {delay: 10ms} uplink: {delay: 9ms}}", "uplink",
            "a comma is missing between `downlink: {...}`",
            "wifi: {downlink: {delay: 10ms}, uplink: {delay: 9ms}}"),
+    Change("[h2, h3]", "[h2 h3]", "h2 h3", "is a comma missing? h2, h3"),
     Change(WIFI, "wifi: {both: delay: 10ms}", "delay", "`both: {delay: 10ms}`", "wifi: {both: {delay: 10ms}}"),
     Change(WIFI, "wifi: {both {delay: 10ms}}", "{delay", "a colon is missing after `both`",
            "wifi: {both: {delay: 10ms}}"),
@@ -116,4 +120,111 @@ LINES = [
     Change("  wifi", "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}wifi", "\N{NO-BREAK SPACE}", "no plain space but U+00A0"),
 ]  # fmt: skip
 
-EVERY = [*BRACKETS, *LINES]
+NETWORKS = [
+    Change(WIFI, "wifi: {library: lte, rate: 5mbit}", "rate",
+           f"a profile has `library` or keys of its own; lte with other values is {LTE}",
+           f"wifi: {LTE}"),
+    Change(WIFI, "wifi: {library: lte, downlink: {rate: 5mbit}}", "downlink", LTE_DOWN, f"wifi: {LTE_DOWN}"),
+    Change(WIFI, "wifi: {library: distance-helsinki, downlink: {loss: 1%}}", "downlink", HELSINKI,
+           f"wifi: {HELSINKI}"),
+    Change("uplink", "upload", "upload", "did you mean `uplink`?"),
+    Change("uplink", "upstream", "upstream", "did you mean `uplink`?"),
+    Change("downlink", "download", "download", "did you mean `downlink`?"),
+    Change("uplink", "client", "client", "did you mean `uplink` (from client to server)?"),
+    Change("loss: 2%", "packet_loss: 2%", "packet_loss", "did you mean `loss`?"),
+    Change("rate: 5mbit", "rate: 5mbit, buffer: 100", "buffer", "did you mean `queue`?", "rate: 5mbit, queue: 100"),
+    Change("rate: 5mbit", "rate: 5mbit, queue: 100ms", "100ms",
+           "queue: packets that may wait for the rate; a whole number",
+           "rate: 5mbit, queue: 100"),
+    Change("delay: 60ms, loss", "delay: 60ms 10ms, loss", "60ms 10ms", "`delay: 60ms, jitter: 10ms`",
+           "delay: 60ms, jitter: 10ms, loss"),
+    Change("delay: 60ms, loss", "delay: 60ms\N{PLUS-MINUS SIGN}10ms, loss", "60ms\N{PLUS-MINUS SIGN}",
+           "`delay: 60ms, jitter: 10ms`",
+           "delay: 60ms, jitter: 10ms, loss"),
+    Change(WIFI, "wifi: {rate: {down: 30mbit, up: 9mbit}}", "rate",
+           "the direction comes first: {downlink: {rate: 30mbit}, uplink: {rate: 9mbit}}",
+           "wifi: {downlink: {rate: 30mbit}, uplink: {rate: 9mbit}}"),
+    Change(WIFI, "wifi: {bandwidth: {down: 30mbit}}", "bandwidth", "{downlink: {rate: 30mbit}}",
+           "wifi: {downlink: {rate: 30mbit}}"),
+    Change(WIFI, "wifi: {bandwidth: 30mbit}", "bandwidth", "downlink: {rate: 30mbit}",
+           "wifi: {downlink: {rate: 30mbit}}"),
+    Change("loss: 2%", "loss: {p: 2%}", "p:", "gemodel: {p: 2%, r: ...}", "loss: {gemodel: {p: 2%, r: 25%}}"),
+    Change(WIFI, "wifi: {base: lte}", "base", "did you mean `library`?", "wifi: {library: lte}"),
+    Change(WIFI, "wifi: {library: [lte, lte-poor]}", "[lte", "for several write `profiles` with a profile for each"),
+    Change(WIFI, "wifi: delay 10ms, rate 30mbit", "delay", "did you mean {both: {delay: 10ms, rate: 30mbit}}?"),
+    Change(WIFI, "wifi:\n    - delay: 10ms\n    - rate: 30mbit", "- delay",
+           f"keys stand in braces, not in a list: {WIFI}"),
+]  # fmt: skip
+
+ARMS = [
+    Change("congestion: bbr", "congestion: {tcp: bbr, quic: cubic}", "{tcp",
+           "has one congestion control, TCP's: `congestion: bbr`"),
+    Change("congestion: bbr", "congestion: {congestion: bbr, quic: cubic}", "{cong", "TCP's: `congestion: bbr`"),
+    Change("congestion: bbr", "tcp: bbr", "tcp", "did you mean `congestion: bbr`?"),
+    Change("congestion: bbr", "congestion: bbr, quic: cubic", "quic", "an arm of h2 runs over TCP alone: remove it"),
+    Change("congestion: bbr", "congestion: [bbr, cubic]", "[bbr", "for several write `arms` with an arm for each"),
+    Change("congestion: bbr", "cc: bbr", "cc", "did you mean `congestion`?"),
+    Change("h2-bbr:", "h2_bbr:", "h2_bbr", "did you mean `h2-bbr`?"),
+    Change("h2-bbr:", "bbr-h2:", "bbr-h2", "did you mean `h2-bbr`?"),
+    Change("h2-bbr:", "bbr:", "bbr:", "did you mean `h2-bbr`?"),
+    Change("h2-bbr:", "H2 BBR:", "H2 BBR", "did you mean `h2-BBR`?"),
+    Change(ARM, "h2-bbr: {congestion: bbr}", "h2-bbr", "add `protocol: h2`"),
+    Change(ARM, "h2-bbr: bbr", "bbr", "did you mean {protocol: h2, congestion: bbr}?"),
+    Change(ARM, "h2-bbr: {protocol: h3, congestion: bbr}", "bbr}", "its name says h2: did you mean `protocol: h2`?"),
+    Change(ARM, "h2: {protocol: h2, congestion: bbr}", "h2:", "needs a name that says so, such as `h2-bbr`"),
+    Change(f"arms:\n  {ARM}", "arms: [h2-bbr]", "[h2-bbr", "arms: {h2-bbr: {protocol: h2, congestion: bbr}}"),
+    Change("[h2, h3]", "[h2, h3, h2-bbr]", "h2-bbr",
+           "`h2-bbr` is one of the `arms` already, and takes part: remove it here"),
+    Change("[h2, h3]", "[h2, h3, h2-reno]", "h2-reno", "arms: {h2-reno: {protocol: h2, congestion: reno}}"),
+    Change("[h2, h3]", "[h2, quic]", "quic", "did you mean `h3`?"),
+    Change("[h2, h3]", "h2 h3", "h2 h3", "did you mean [h2, h3]?"),
+    Change("[h2, h3]", "all", "all", "did you mean [h1, h2, h3]?"),
+    Change(REPEAT, f"{REPEAT}\ncongestion: {{h2: bbr}}", "h2: bbr", "did you mean `tcp`?",
+           f"{REPEAT}\ncongestion: {{tcp: bbr}}"),
+    Change(REPEAT, f"{REPEAT}\ncompare: [h2-bbr vs h2]", "[h2-bbr", "compare: [[h2-bbr, h2]]",
+           f"{REPEAT}\ncompare: [[h2-bbr, h2]]"),
+    Change(REPEAT, f"{REPEAT}\ncompare: {{h2-bbr: h2, h3: h2}}", "{h2-bbr", "compare: [[h2-bbr, h2], [h3, h2]]",
+           f"{REPEAT}\ncompare: [[h2-bbr, h2], [h3, h2]]"),
+    Change(REPEAT, f"{REPEAT}\ncompare: [[h2-bbr, h1]]", "h1",
+           "`h1` takes no part in this file: add it to `protocols`"),
+]  # fmt: skip
+
+WORKLOADS = [
+    Change("requests: 40", "count: 40", "count", "did you mean `requests`?"),
+    Change("kind: objects", "type: objects", "type", "did you mean `kind`?"),
+    Change(PAGE, "page: {requests: 40, parallel: 6}", "parallel", "did you mean `connections`?",
+           "page: {requests: 40, connections: 6}"),
+    Change(PAGE, "page: {requests: 4, connections: 6}", "6", "at most one for each of them: `connections: 4`",
+           "page: {requests: 4, connections: 4}"),
+    Change(PAGE, "page: {objects: 40x15kB}", "objects", "{kind: objects, requests: 40, size: 15kB}"),
+    Change(PAGE, "page: 40 objects of 15kB", "40", "{kind: objects, requests: 40, size: 15kB}"),
+    Change(PAGE, "page: {kind: objects, requests: 40}", "page",
+           "size: of each of them, made on demand, such as `15kB`"),
+    Change("size: 15kB", "size: [5kB, 15kB]", "[5kB", "for several write `workloads` with a workload for each"),
+    Change("workloads:\n", "workload:\n", "workload", "did you mean `workloads`?"),
+    Change("profiles:\n", "networks:\n", "networks", "did you mean `profiles`?"),
+]  # fmt: skip
+
+RUNS = [
+    Change(REPEAT, "repeat: [min: 9, budget: 3min]", "[min", REPEAT),
+    Change(REPEAT, "repeat:\n  - min: 9\n  - budget: 3min", "- min", REPEAT),
+    Change(REPEAT, "repeat: 3min", "3min", "did you mean {budget: 3min}?", "repeat: {budget: 3min}"),
+    Change(REPEAT, "repeat: 9 blocks", "9 blocks", "did you mean `9`?", "repeat: 9"),
+    Change(REPEAT, "repeat: 9-60", "9-60", "did you mean {min: 9, max: 60}?", "repeat: {min: 9, max: 60}"),
+    Change(REPEAT, "repeat: {blocks: 9}", "blocks", "did you mean `min`?", "repeat: {min: 9}"),
+    Change(REPEAT, "runs: 9", "runs", "did you mean `repeat`?", "repeat: 9"),
+    Change(REPEAT, f"{REPEAT}\njudge: ttfb", "ttfb", "did you mean [ttfb_s]?", f"{REPEAT}\njudge: [total_s, ttfb_s]"),
+    Change(REPEAT, f"{REPEAT}\nselfcheck: [clean]", "[clean", "did you mean {again: [clean]}?",
+           f"{REPEAT}\nselfcheck: {{again: [clean]}}"),
+    Change(CONDITIONS, "conditions: {profiles: [wifi], workloads: [page]}\n", "{profiles",
+           "begins with a dash: `- {profiles: [wifi], workloads: [page]}`",
+           "conditions:\n  - {profiles: [wifi], workloads: [page]}\n"),
+    Change(CONDITIONS, "conditions: [poor LTE/page]\n", "poor LTE", "{profiles: [poor LTE], workloads: [page]}"),
+    Change(CONDITIONS, "conditions: [[wifi, page]]\n", "[wifi", "did you mean {profiles: [wifi], workloads: [page]}?"),
+    Change(CONDITIONS, "conditions:\n  wifi: [page, one]\n", "wifi", "`- {profiles: [wifi], workloads: [page, one]}`"),
+    Change(PAIRS, "- {profiles: all, workloads: [page]}", "all", "leave `profiles` out, which means all of them"),
+    Change(PAIRS, "- profiles: [clean, wifi]\n  - workloads: [page, one]", "workloads",
+           "is the dash before `workloads` one too many?"),
+]  # fmt: skip
+
+EVERY = [*BRACKETS, *LINES, *NETWORKS, *ARMS, *WORKLOADS, *RUNS]

@@ -130,7 +130,7 @@ def arm_slips(
                 Mistake(f"{quoted(name)} sets something for itself and needs a name that says so", hint),
                 at_key=True,
             )
-        if name in protocols:
+        elif name in protocols:
             yield Slip(place, Mistake(f"{quoted(name)} is there twice", "it is in `protocols`, too"), at_key=True)
         yield from _workload_slips(name, arm, workloads)
     if (count := len(protocols) + len(arms)) > MOST_ARMS:

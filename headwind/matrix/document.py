@@ -7,7 +7,7 @@ field is in SI units. docs/matrix.schema.json is made from the same models.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import ConfigDict, ValidationInfo, field_validator, model_validator
@@ -178,6 +178,13 @@ class MatrixKeys(Keys):
 
     def _twice_slips(self) -> Iterator[Slip]:
         seen = set()
+        entries = self.conditions or []
+        for index, (one, other) in enumerate(pairwise(entries), 1):
+            if one.model_fields_set == {"profiles"} and other.model_fields_set == {"workloads"}:
+                message = "two entries, each with half of what makes a condition"
+                hint = "is the dash before `workloads` one too many? then it belongs to the entry above"
+                yield Slip(("conditions", index), Mistake(message, hint))
+                return
         for entry, *condition in self._pairs():
             if tuple(condition) in seen:
                 message = f"the condition {quoted('/'.join(condition))} is there twice"

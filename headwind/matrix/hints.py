@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from headwind.matrix.concepts import of_other_tools
-from headwind.matrix.indentation import joined_key
+from headwind.matrix.arm_hints import of_arm
+from headwind.matrix.concepts import beside_a_library, of_other_tools, of_two_values
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
-from headwind.matrix.library import NETWORKS
 from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Unindented, UnknownKey
-from headwind.matrix.spelling import form, nearest, respelt, synonym
-from headwind.matrix.units import Mistake, harmless, listed, quoted
+from headwind.matrix.shapes import as_objects, is_objects, of_entries, of_pairs, of_several, of_value, shown, takes
+from headwind.matrix.spelling import nearest, respelt, synonym
+from headwind.matrix.units import Mistake, NotOneValue, harmless, quoted
 
 DIRECTIONS = ("uplink", "downlink", "both")
 LIKELIEST = ("downlink", "workloads")  # of several homes of a key
-LONGEST_VALUE = 40  # characters of a value that a hint repeats
+PROFILE_KEY = 3  # steps to a key of a profile: `profiles`, the name, the key
 TOO_FAR = "is this indented too far?"
 
 
@@ -55,20 +56,50 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
     match slip.mistake:
         case UnknownKey():
             above = levels(root, tree, slip.path[:-1])
-            hint = _of_unknown(slip.path, above)
+            hint = of_arm(slip, tree) or _of_unknown(slip.path, above)
             if (group := _group(slip.path, above[-1])) and hint == _below(group):
                 return replace(slip, mistake=Unindented(str(slip.mistake), hint, group))
         case NoContainer():
             above = levels(root, tree, slip.path)
-            hint = _swallowed((*slip.path, ""), above)
+            hint = _swallowed((*slip.path, ""), above) or of_arm(slip, tree)
             if not hint and above[-1].is_of_lists:
                 return replace(
-                    slip, mistake=NoContainer("this must be a list of pairs", _of_pairs(slip.path, above[-1]))
+                    slip, mistake=NoContainer("this must be a list of pairs", of_pairs(slip.path, above[-1]))
                 )
-            hint = hint or _of_value(slip.path, above[-1])
+            hint = hint or of_value(slip.path, above[-1], tree)
         case _:
-            hint = _of_mapping(slip.path, levels(root, tree, slip.path)[-1].written)
+            hint = of_arm(slip, tree) or _of_wrong_value(slip, levels(root, tree, slip.path))
     return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint)) if hint else slip
+
+
+def _of_wrong_value(slip: Slip, above: Sequence[Level]) -> str:
+    """The hint for a value that its key refuses, if the whole file tells more than the value; `above` ends with it."""
+    path, level = slip.path, above[-1]
+    written = level.written
+    is_direction = slip.at_key and len(path) == PROFILE_KEY and path[-1] in DIRECTIONS
+    if is_direction and path[0] == "profiles" and "library" in above[-2].written:
+        return beside_a_library(above[-2].written)
+    if found := _of_mapping(path, written) or of_two_values(path, written):
+        return found
+    if slip.at_key or not written or isinstance(written, dict):
+        return ""
+    outer = above[-2].model
+    is_refused = level.model and outer and not takes(outer, str(path[-1]), written)
+    if is_refused and (found := of_value(path, level, above[0].written)):
+        return found
+    if isinstance(slip.mistake, NotOneValue):
+        return of_several(path, written)
+    return _purpose(path, slip, above[-2])
+
+
+def _purpose(path: Path, slip: Slip, level: Level) -> str:
+    """What a number counts, if it is written with a unit that is none of it."""
+    field = level.model.model_fields.get(str(path[-1])) if level.model else None
+    written = level.written[path[-1]] if isinstance(level.written, dict) else None
+    has_unit = isinstance(written, str) and re.fullmatch(r"[0-9.]+ *(?!e[0-9])[A-Za-z%]{1,8}", written)
+    if not field or not has_unit or not slip.mistake.hint.startswith("a whole number"):
+        return ""
+    return f"{path[-1]}: {field.description}; {slip.mistake.hint}"
 
 
 def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
@@ -89,22 +120,37 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     value = beside.get(key)
     if found := of_other_tools(path, value, beside):
         return found
-    found = _kinds(key, level) or _swallowed(path, above) or _entry(path, above, value) or _elsewhere(path, above)
+    found = _kinds(key, level) or _swallowed(path, above) or _entry(path, above, value)
+    found = found or ("" if nearest(key, level.keys) else _by_value(value, level)) or _elsewhere(path, above)
     if found or nearest(key, level.keys):
         return found
     for each in dict.fromkeys([level, above[0]]):
-        homes = {name: way for way, inner in each.further() for name in inner.keys}
-        if meant := respelt(key, list(homes)) or synonym(key, list(homes)):
-            return f"did you mean `{meant}`? {_written(homes[meant], {meant: value})}"
+        homes = list(dict.fromkeys(name for _, inner in each.further() for name in inner.keys))
+        if meant := respelt(key, homes) or synonym(key, homes):
+            return f"did you mean `{meant}`? {_written(_likeliest(each.homes(meant)), {meant: value}, each)}"
     return ""
+
+
+def _by_value(value: Any, level: Level) -> str:
+    """The keys that could have the mapping which is written under an unknown one, such as a direction of a network."""
+    beside = level.written if isinstance(level.written, dict) else {}
+    fitting = [
+        name for name in level.keys
+        if isinstance(value, dict) and value and name not in beside and value.keys() <= set(level.below(name).keys)
+    ]  # fmt: skip
+    if "both" in fitting and set(DIRECTIONS) & beside.keys():
+        fitting.remove("both")
+    if not level.model or not 1 <= len(fitting) <= len(DIRECTIONS):
+        return ""
+    named = [f"{quoted(name)} ({level.model.model_fields[name].description})" for name in fitting]
+    return f"did you mean {' or '.join(named)}?"
 
 
 def _kinds(key: str, level: Level) -> str:
     """Where a workload of another kind has the key."""
     written = level.written if isinstance(level.written, dict) else {}
-    if form(key) == "object" and level.others and "kind" not in written:
-        shown = f"kind: objects, requests: {harmless(written.get(key))}, size: {harmless(written.get('size', '15kB'))}"
-        return f"for objects of one size write {{{shown}}}"
+    if is_objects(key) and level.others and "kind" not in written:
+        return f"for objects of one size write {shown(as_objects(written.get(key), written))}"
     having = [model for model in level.others if key in model.model_fields]
     if not having or (level.model and key in level.model.model_fields):
         return ""
@@ -122,7 +168,7 @@ def _swallowed(path: Path, above: Sequence[Level]) -> str:
     if len(above) < 3 or not above[-2].is_of_names:
         return ""
     name, group = str(path[-2]), quoted(path[-3])
-    if name in above[-1].keys:
+    if above[-1].has(name):
         return f"{quoted(name)} is read as the name of one of the {group}: is it indented too little?"
     for index, level in enumerate(above[:-2]):
         if name in level.keys:
@@ -160,22 +206,22 @@ def _elsewhere(path: Path, above: Sequence[Level]) -> str:
     """Where the key is one of a level below, above or further away."""
     key = str(path[-1])
     if ways := above[-1].homes(key):
-        return _belongs(key, above[-1], ways)
+        return _belongs(key, above[-1], ways, above[-1])
     for index in reversed(range(len(above) - 1)):
         if key in above[index].keys:
             return f"{quoted(key)} belongs {_beside(path, index)}: {TOO_FAR}"
     for level in reversed(above[:-1]):
         if ways := level.homes(key):
-            return _belongs(key, above[-1], ways)
+            return _belongs(key, above[-1], ways, level)
     return ""
 
 
-def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]]) -> str:
-    """Where a key belongs, with those beside it that belong there, too, but for homes that have it already."""
+def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Level) -> str:
+    """Where a key belongs by ways from `start`, with those beside it that do; not where one is already."""
     beside = level.written if isinstance(level.written, dict) else {}
     homes = [way[-1] for way in ways if way[-1] != NAME]
     places = " or ".join([", ".join(map(quoted, homes[:-1])), quoted(homes[-1])] if homes[1:] else map(quoted, homes))
-    way = next((each for each in ways if set(each) & set(LIKELIEST)), ways[0])
+    way = _likeliest(ways)
     if set(homes) == set(DIRECTIONS) and (written := [name for name in homes if name in beside]):
         having = [name for name in written if isinstance(beside[name], dict) and key in beside[name]]
         free = [name for name in ("both", "downlink", "uplink") if name not in having]
@@ -186,27 +232,26 @@ def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]]) -> str:
         name: beside[name] for name in beside
         if name == key or (name not in level.keys and level.homes(name) == list(ways))
     }  # fmt: skip
-    return f"{quoted(key)} belongs in {places or 'an entry'}: {_written(way, together, beside)}"
+    return f"{quoted(key)} belongs in {places or 'an entry'}: {_written(way, together, start, beside)}"
 
 
-def _written(way: Sequence[str], entries: Mapping[str, Any], around: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """`repeat: {budget: 15min}`; with dots if its home is written already."""
-    text = ", ".join(f"{harmless(key)}: {_shown(value)}" for key, value in entries.items())
-    if len(way) == 1 and isinstance(home := around.get(way[0]), dict) and home:
+def _likeliest(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return next((each for each in ways if set(each) & set(LIKELIEST)), ways[0])
+
+
+def _written(
+    way: Sequence[str], entries: Mapping[str, Any], start: Level, around: Mapping[str, Any] = MappingProxyType({})
+) -> str:
+    """`repeat: {budget: 15min}`, the way being one from `start`; with dots for what must or does stand beside it."""
+    home = reduce(Level.below, way, start)
+    needed = {} if NAME in way else {name: None for name in home.keys if home.needs(name)}
+    every = dict(entries) | needed | dict(entries)
+    text = ", ".join(f"{harmless(key)}: {shown(value)}" for key, value in every.items())
+    if len(way) == 1 and isinstance(inside := around.get(way[0]), dict) and inside:
         text += ", ..."
     for name in reversed(way):
         text = f"{name}: {{{text}}}"
     return text
-
-
-def _shown(value: Any) -> str:
-    """A value as it is written, if it is short."""
-    text = (
-        f"{{{', '.join(f'{key}: {_shown(each)}' for key, each in value.items())}}}"
-        if isinstance(value, dict)
-        else value
-    )
-    return harmless(text) if isinstance(text, str) and len(text) <= LONGEST_VALUE else "..."
 
 
 def _beside(path: Path, index: int) -> str:
@@ -221,60 +266,10 @@ def _further_down(path: Path, tree: Any) -> Iterator[Path]:
             yield group, path[0]
 
 
-def _of_value(path: Path, level: Level) -> str:
-    """What a value, or a list of mappings, may have been meant as where a mapping or a list is needed."""
-    if level.is_of_names and isinstance(level.written, list):
-        return _of_entries(str(path[-1]), level.written)
-    return _of_scalar(level)
-
-
-def _of_pairs(path: Path, level: Level) -> str:
-    """The one pair that was written, or words for one, as a list of pairs."""
-    written = level.written
-    pair = next(iter(written.items())) if isinstance(written, dict) and len(written) == 1 else written
-    words = re.split(r"[\s,]+", pair) if isinstance(pair, str) else pair
-    shown = words if len(words) == 2 and all(isinstance(each, str) for each in words) else ["CANDIDATE", "BASELINE"]
-    return f"each pair is a list of its own: {path[-1]}: [[{', '.join(map(harmless, shown))}]]"
-
-
-def _of_entries(group: str, entries: Sequence[Any]) -> str:
-    """The first entry of a list as it is written where each has a name."""
-    first = entries[0] if entries and isinstance(entries[0], dict) else {}
-    if len(first) == 1 and isinstance(entry := next(iter(first.values())), dict):
-        return f"names in place of the dashes: {group}: {{{harmless(next(iter(first)))}: {_shown(entry)}}}"
-    own = {key: value for key, value in first.items() if key != "name"}
-    name = first.get("name") or "-".join(str(own[key]) for key in ("protocol", "congestion") if key in own) or NAME
-    return f"each has a name in place of its dash: {group}: {{{harmless(name)}: {_shown(own)}}}"
-
-
 def _of_mapping(path: Path, written: Any) -> str:
     """Where a mapping belongs that is written in the place of a protocol."""
     if path[:1] != ("protocols",) or not isinstance(written, dict) or "protocol" not in written:
         return ""
     if len(written) == 1:
         return f"did you mean `{harmless(written['protocol'])}`?"
-    return f"a protocol with settings of its own is an arm: {_of_entries('arms', [written]).partition(': ')[2]}"
-
-
-def _of_scalar(level: Level) -> str:
-    """What the value may have been meant as, where a mapping or a list is needed."""
-    text = level.written
-    if isinstance(text, str) and level.is_of_names and (joined := joined_key(text)):
-        return f"a space is missing after the colon: {joined[-1]}"
-    if not isinstance(text, str) or len(text) > LONGEST_VALUE:
-        return ""
-    if level.model is None:
-        return "" if level.is_of_names else f"did you mean [{harmless(text)}]?"
-    for value in dict.fromkeys([text, text.casefold(), nearest(text, list(NETWORKS))]):
-        for name in level.keys:
-            if value and _takes(level.model, name, value):
-                return f"did you mean {{{name}: {harmless(value)}}}?"
-    return listed(level.keys)
-
-
-def _takes(model: type[BaseModel], name: str, value: str) -> bool:
-    try:
-        model.model_validate({name: value})
-    except ValidationError as error:
-        return all(each["loc"] and each["loc"][0] != name for each in error.errors())
-    return True
+    return f"a protocol with settings of its own is an arm: {of_entries('arms', [written]).partition(': ')[2]}"

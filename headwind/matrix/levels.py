@@ -30,6 +30,12 @@ class Level:
         return not self.models and any(get_origin(each) is dict for each in _parts(self.kind))
 
     @property
+    def words(self) -> list[str]:
+        """Those of which it is a list; none if it is no such list."""
+        entries = [get_args(each)[0] for each in _parts(self.kind) if get_origin(each) is list]
+        return [word for each in entries for word in _words(each)]
+
+    @property
     def is_of_lists(self) -> bool:
         """Whether it is a list of which each entry is a list."""
         return any(
@@ -129,6 +135,11 @@ def _parts(kind: Any) -> list[Any]:
     if get_origin(kind) in {dict, list} or not get_args(kind):
         return [kind]
     return [part for each in get_args(kind) for part in _parts(each)]
+
+
+def _words(kind: Any) -> list[str]:
+    """The words that a type allows, as its JSON schema has them."""
+    return next((each.schema["enum"] for each in get_args(kind) if "enum" in getattr(each, "schema", {})), [])
 
 
 def _models(kind: Any) -> Iterator[type[BaseModel]]:

@@ -84,3 +84,19 @@ NETWORKS: Mapping[str, Network] = {
         "2012); counted in packets: a silent link does not heal",
     ),
 }  # fmt: skip
+
+
+def with_keys(name: str, keys: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """The network written out with other keys: those of a direction, or of each direction that has such a key."""
+    found: dict[str, dict[str, object]] = {direction: dict(own) for direction, own in NETWORKS[name].written.items()}
+    if "both" in found and keys.keys() & {"uplink", "downlink"}:
+        both = found.pop("both")
+        found = {direction: dict(both) for direction in ("downlink", "uplink")}
+    for key, value in keys.items():
+        if isinstance(value, Mapping):
+            for home in list(found) if key == "both" else [key]:
+                found.setdefault(home, {}).update(value)
+        else:
+            for own in [own for own in found.values() if key in own] or list(found.values())[:1]:
+                own[key] = value
+    return found

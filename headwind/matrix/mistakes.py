@@ -107,7 +107,9 @@ def _keys_of(root: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
 
 
 def _purpose(root: type[BaseModel], path: tuple[str | int, ...]) -> str:
-    return _model_at(root, path[:-1]).model_fields[str(path[-1])].description or ""
+    field = _model_at(root, path[:-1]).model_fields[str(path[-1])]
+    examples = [example for each in field.metadata for example in getattr(each, "schema", {}).get("examples", [])]
+    return (field.description or "") + (f", such as `{examples[0]}`" if examples else "")
 
 
 def _model_at(root: type[BaseModel], path: tuple[str | int, ...]) -> type[BaseModel]:

@@ -16,17 +16,22 @@ from headwind.matrix.repair import Repair
 
 
 def parse(tree: dict[str, Any]) -> MatrixKeys:
-    """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong."""
+    """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong.
+
+    That is: keys that have another name here, and what is wrong with the file once they have it.
+    """
     try:
         return _advised(tree)
     except Slips as error:
         repair = Repair.of(error.slips, MatrixKeys, tree)
+        if not repair.places:
+            raise
+        slips = repair.repaired
         try:
-            if repair.places:
-                _advised(repair.tree)
+            parse(repair.tree)
         except Slips as further:
-            raise Slips(error.slips + repair.found(further.slips)) from None
-        raise
+            slips = slips + repair.found(further.slips)
+        raise Slips(slips) from None
 
 
 def _advised(tree: dict[str, Any]) -> MatrixKeys:

@@ -9,47 +9,63 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from headwind.matrix.levels import Path, kind_of, levels
+from headwind.matrix.levels import Level, Path, kind_of, levels
 from headwind.matrix.mistakes import Slip, UnknownKey
-from headwind.matrix.spelling import respelt
+from headwind.matrix.shapes import as_objects, is_objects
+from headwind.matrix.spelling import respelt, synonym
 
 
 @dataclass(slots=True)
 class Repair:
-    """The repaired tree, and where in the file each repaired key is."""
+    """The repaired tree, where in the file each repaired key is, and what is wrong with it there."""
 
     tree: dict[str, Any]
     places: dict[Path, Path] = field(default_factory=dict)
+    repaired: list[Slip] = field(default_factory=list)
 
     @classmethod
     def of(cls, slips: Sequence[Slip], root: type[BaseModel], tree: dict[str, Any]) -> Repair:
-        """Keys that are misspelt get their names, and workloads with a key of another kind that kind."""
+        """Keys that are misspelt, or known by another word, get their names; workloads the kind that has their key."""
         found = cls(copy.deepcopy(tree))
-        for slip in slips:
-            if isinstance(slip.mistake, UnknownKey):
-                found._mend(slip.path, root)
+        for slip in sorted(slips, key=lambda slip: len(slip.path)):
+            if isinstance(slip.mistake, UnknownKey) and found._mend(slip.path, root):
+                found.repaired.append(slip)
         return found
 
-    def _mend(self, path: Path, root: type[BaseModel]) -> None:
+    def _mend(self, path: Path, root: type[BaseModel]) -> bool:
         *above, key = path
         level = levels(root, self.tree, above)[-1]
         if not isinstance(level.written, dict) or key not in level.written:
-            return
-        if right := respelt(str(key), level.keys):
-            if right not in level.written:
-                level.written[right] = level.written.pop(str(key))
-                self.places[*above, right] = path
-        elif "kind" not in level.written:
-            other = next((model for model in level.others if key in model.model_fields), None)
-            if other:
-                level.written["kind"] = kind_of(other)
-                self.places[path] = path
+            return False
+        right = respelt(str(key), level.keys)
+        if not right and level.others and "kind" not in level.written and self._mend_kind(path, level):
+            return True
+        right = right or synonym(str(key), level.keys)
+        if not right or right in level.written:
+            return False
+        level.written[right] = level.written.pop(str(key))
+        self.places[*above, right] = path
+        return True
+
+    def _mend_kind(self, path: Path, level: Level) -> bool:
+        """Give a workload the kind that has the key."""
+        *above, key = path
+        meant: dict[str, Any] = {}
+        if is_objects(str(key)):
+            meant = as_objects(level.written.pop(str(key)), level.written)
+        elif other := next((model for model in level.others if key in model.model_fields), None):
+            meant = {"kind": kind_of(other)}
+        level.written.update(meant)
+        self.places |= {(*above, each): path for each in meant}
+        return bool(meant)
 
     def found(self, slips: Sequence[Slip]) -> list[Slip]:
-        """Those about what was repaired, at their places in the file."""
-        return [
-            replace(slip, path=(*home, *slip.path[len(place) :]))
-            for slip in slips
-            for place, home in self.places.items()
-            if slip.path[: len(place)] == place and not (slip.at_key and slip.path == place)
-        ]
+        """What is wrong with the repaired tree, at its places in the file."""
+        return [replace(slip, path=self._home(slip.path)) for slip in slips]
+
+    def _home(self, path: Path) -> Path:
+        """The path in the file: with each key as it is written there."""
+        for length in range(len(path), 0, -1):
+            if home := self.places.get(path[:length]):
+                return (*home, *path[length:])
+        return path

@@ -60,6 +60,9 @@ class OrCount:
     def _expand(self, value: Any) -> Any:
         if isinstance(value, dict | RepeatKeys):
             return value
+        if isinstance(value, list):
+            hint = "such as `repeat: {min: 9, budget: 15min}`"
+            raise Mistake("there is a list where a number or keys in braces are expected", hint)
         return RepeatKeys.fixed(units.whole(value, 1, MOST_BLOCKS))
 
 

@@ -18,7 +18,13 @@ SYNONYMS = {  # what others call a key or a kind, by form; a round trip is twice
     "down": "downlink", "up": "uplink", "network": "profiles", "repetition": "repeat", "duration": "budget",
     "gilbert": "gemodel", "elliott gilbert": "gemodel", "elliot gilbert": "gemodel", "gilbertelliott": "gemodel",
     "object": "requests", "page": "objects", "webpage": "objects", "website": "objects", "web": "objects",
-    "browser": "objects", "download": "transfer", "bulk": "transfer", "file": "transfer",
+    "browser": "objects", "download": "downlink transfer", "bulk": "transfer", "file": "transfer",
+    "downstream": "downlink", "upload": "uplink", "upstream": "uplink", "buffer": "queue", "drop packet": "loss",
+    "los packet": "loss", "los rate": "loss", "base": "library", "preset": "library", "template": "library",
+    "extend": "library", "type": "kind", "count": "requests", "number": "requests", "url": "path", "uri": "path",
+    "parallel": "connections", "concurrency": "connections", "client": "connections", "block": "min repeat",
+    "run": "repeat", "iteration": "repeat", "round": "repeat", "time": "budget", "limit time": "budget",
+    "max time": "budget",
 }  # fmt: skip
 _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a key further right than the one above
 

@@ -68,6 +68,8 @@ def listed(allowed: list[str]) -> str:
 
 def meant(text: str, allowed: list[str]) -> str:
     """The hint for a word that is none of those that are allowed: the nearest of them, and what there is."""
+    if words := _joined_words(text, allowed):
+        return f"is a comma missing? {', '.join(words)}"
     near = nearest(text, allowed)
     several = [] if near else containing(text, allowed)
     if 1 < len(several) <= MOST_PROPOSED:
@@ -79,6 +81,12 @@ def meant(text: str, allowed: list[str]) -> str:
     return f"did you mean {quoted(near)}? {listed(shown)}"
 
 
+def _joined_words(text: str, allowed: list[str]) -> list[str]:
+    """`h2` and `h3` of `h2 h3`; empty if the parts are not words that are allowed."""
+    words = [word for word in re.split(r"[\s;+&|]+", text[: 2 * LONGEST_WORD]) if word != "and"]
+    return words if len(words) > 1 and set(words) <= set(allowed) else []
+
+
 def choose(text: str, allowed: list[str], what: str) -> str:
     """The text, which must be one of `allowed`. Raises Mistake with the nearest of them."""
     if text in allowed:
@@ -86,12 +94,16 @@ def choose(text: str, allowed: list[str], what: str) -> str:
     raise Mistake(f"{quoted(text)} is not {what}", meant(text, allowed))
 
 
+class NotOneValue(Mistake):
+    """A mapping or a list in the place of one value."""
+
+
 def scalar(value: Any, example: str) -> str:
-    """The text of a value that must be a scalar. Raises Mistake for a mapping or a list."""
+    """The text of a value that must be a scalar. Raises NotOneValue for a mapping or a list."""
     if isinstance(value, str):
         return value
     found = "a mapping" if isinstance(value, dict) else "a list"
-    raise Mistake(f"there is {found} where one value is expected", f"such as {example}")
+    raise NotOneValue(f"there is {found} where one value is expected", f"such as {example}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +262,8 @@ def whole(value: Any, low: int, high: int) -> int:
     bounds = f"a whole number from {low} to {high}"
     if len(text) > LONGEST_NUMBER or not _WHOLE.fullmatch(text):
         plain = re.sub(r"[_, ]", "", text)
-        near = plain.lstrip("0") if re.fullmatch(r"[0-9]{1,20}", plain) else ""
+        counted = re.fullmatch(r"([1-9][0-9]{0,19})\s*(?:x|times|[a-z]{3,}s)", text)
+        near = counted[1] if counted else plain.lstrip("0") if re.fullmatch(r"[0-9]{1,20}", plain) else ""
         raise Mistake(f"{quoted(text)} is not a plain number", f"did you mean `{near}`? {bounds}" if near else bounds)
     if not low <= int(text) <= high:
         raise Mistake(f"{text} is out of range", bounds)

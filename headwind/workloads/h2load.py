@@ -253,7 +253,8 @@ class H2loadKeys(DelayedKeys):
         for fewer, more in (("connections", "requests"), ("threads", "connections")):
             if getattr(self, fewer) > getattr(self, more):
                 message = f"{getattr(self, fewer)} {fewer} are more than the {getattr(self, more)} {more}"
-                slips.append(Slip((fewer,), Mistake(message, "h2load refuses that")))
+                hint = f"at most one for each of them: `{fewer}: {getattr(self, more)}`, or more {more}"
+                slips.append(Slip((fewer,), Mistake(message, hint)))
         raise_any(slips)
 
     def to_model(self, name: str) -> H2load:

@@ -51,7 +51,7 @@ WORKLOADS = "workloads: {page: {requests: 10, connections: 2}}"
         ("{}", "Poor-LTE", 3, "did you mean {library: lte-poor}?"),
         ("{}", "{downlink: 30%}", 3, "did you mean {loss: 30%}?"),
         ("{}", "{loss: 30%}", 3, "`loss` belongs in `uplink`, `downlink` or `both`: downlink: {loss: 30%}"),
-        ("{}", "{downlink: {p: 1%}}", 3, "loss: {gemodel: {p: 1%}}"),
+        ("{}", "{downlink: {p: 1%}}", 3, "loss: {gemodel: {p: 1%, r: ...}}"),
         ("{}", "{downlink: {latency: 1ms}}", 3, "did you mean `delay`?"),
         ("{}", "{downlink: {bandwidth: 1mbit}}", 3, "did you mean `rate`?"),
         (PROFILES, f"{PROFILES}\ncongestion: BBR", 4, "to change TCP's alone"),
@@ -134,7 +134,13 @@ conditions: [{profile: [fra]}]
         found[each.line].add(each.message.partition(":")[0])
     assert found == {
         2: {"unknown key `budjet`", "`2m` is not a duration"},
-        3: {"unknown key `dwnlink`", "unknown key `dellay`", "unknown key `gmodel`"},
+        3: {
+            "unknown key `dwnlink`",
+            "unknown key `dellay`",
+            "unknown key `gmodel`",
+            "`5` has no unit",
+            "`1` has no unit",
+        },
         4: {"unknown key `size`", "`15 KB` is not a size"},
         5: {"unknown key `profile`", "`fra` is not one of the profiles of this file"},
     }
