@@ -17,6 +17,7 @@ from headwind.plan.scheduler import Scheduler
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.journal import Run
+from headwind.verdicts.ended import complete
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import fewest_blocks
 
@@ -57,7 +58,7 @@ def _why(matrix: Matrix, data: RunData) -> str:
         return f"{len(left)} of {counted(len(data.judgement.compared), 'comparison')} are not settled"
     if matrix.find:
         return "The search is not finished"
-    short = [each for each in matrix.conditions if len(data.rows.get(each.id, ())) < matrix.repeat.least]
+    short = [each for each in matrix.conditions if complete(data.rows.get(each.id, {})) < matrix.repeat.least]
     if short:
         of = counted(len(matrix.conditions), matrix.place)
         return f"{len(short)} of {of} have fewer than the {matrix.repeat.least} blocks requested"

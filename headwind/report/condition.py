@@ -15,6 +15,7 @@ from headwind.model import Block, Condition, Outcome, Result
 from headwind.observed import figure, from_best, mean, median
 from headwind.report.words import ARROWS
 from headwind.run.data import RunData, is_data, latest_of
+from headwind.verdicts.ended import complete, ended
 from headwind.verdicts.findings import Bounds, Pair, Rows, columns_of, rows_of
 from headwind.verdicts.stats import Interval, fewest_samples, interval_steps
 from headwind.verdicts.verdict import Rule, interval_of
@@ -107,6 +108,7 @@ class ConditionView:
     name: str  # of the condition, for people
     arms: tuple[Arm, ...]
     rows: tuple[BlockRow, ...]
+    complete: int  # blocks in which every arm gave data
     figures: tuple[Figures, ...]
     inside: tuple[Metric, ...]  # of the figures
     otherwise: tuple[Otherwise, ...]
@@ -121,7 +123,7 @@ def condition_view(
     arms = data.matrix.arms_in(condition)
     attempts = [result for arm in arms for result in data.attempts(condition, arm)]
     latest = rows_of(latest_of(attempts)).get(condition.id, {})
-    rows = tuple(_block_rows(anchor, latest, seeded=data.was_seeded))
+    compared, rows = ended(latest), tuple(_block_rows(anchor, latest, seeded=data.was_seeded))
     metric, inside = condition.workload.primary(), inside_of(condition)
     return ConditionView(
         anchor=anchor,
@@ -129,11 +131,12 @@ def condition_view(
         name=data.matrix.name_of(condition),
         arms=arms,
         rows=rows,
+        complete=complete(latest),
         figures=tuple(_figures(condition, arm, data.attempts(condition, arm), inside) for arm in arms),
         inside=inside,
         otherwise=tuple(_otherwise(attempts, {row.block.index: row.anchor for row in rows})),
         running=tuple(
-            Running(pair, running_intervals(columns_of(latest, pair, metric).bounds, rule)) for pair in pairs
+            Running(pair, running_intervals(columns_of(compared, pair, metric).bounds, rule)) for pair in pairs
         ),
         commands=Counter(item.command for item in attempts if item.command),
     )

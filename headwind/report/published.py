@@ -13,6 +13,7 @@ from headwind.model import Condition, Published, PublishedRow
 from headwind.observed import Observed, mean
 from headwind.report import verdicts as describe
 from headwind.run.data import RunData
+from headwind.verdicts.ended import ended
 from headwind.verdicts.findings import Finding, Pair, columns_of, pairs_of
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.percentiles import percentile_interval
@@ -136,7 +137,7 @@ class _Seen:
 
     def sides(self, line: Line, metric: Metric) -> tuple[Sequence[Observed], Sequence[Observed]]:
         """The values of baseline and candidate in the blocks of a comparison."""
-        columns = columns_of(self.data.rows.get(line.condition.id, {}), line.pair, metric)
+        columns = columns_of(ended(self.data.rows.get(line.condition.id, {})), line.pair, metric)
         return columns.base, columns.new
 
     def percentile(self, line: Line, metric: Metric, share: float) -> Interval:

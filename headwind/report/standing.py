@@ -18,6 +18,7 @@ from headwind.report.sweeps import sweeps_of
 from headwind.report.trust import noise_floors
 from headwind.report.verdicts import is_own, more_text
 from headwind.run.data import RunData, is_data
+from headwind.verdicts.ended import complete
 from headwind.verdicts.findings import Pair, Rows
 from headwind.verdicts.judgement import Judgement
 from impair.profile import Link
@@ -42,8 +43,8 @@ class Standing:
 
     @property
     def blocks(self) -> int:
-        """The blocks that its comparisons count: those in which both arms gave data, of the pair with most."""
-        return max((each.line.blocks for each in self.known), default=len(self.rows))
+        """The complete blocks: those in which every arm gave data."""
+        return complete(self.rows)
 
     @property
     def certainty(self) -> Certainty:

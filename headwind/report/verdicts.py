@@ -212,16 +212,11 @@ def unfinished_text(line: Line) -> str:
 
 
 def open_text(item: Open, name: str) -> str:
-    """`clean is unclear after 60 blocks (h3 against h2): about 9 more blocks (4 to 30), 4 min`.
-
-    `name` is that of its condition.
-    """
-    blocks, lacks = counted(item.n, "block"), []
-    if item.undecided:
-        lacks.append(f"unclear after {blocks} ({_names(item.undecided)})")
-    if item.unconfirmed:
-        after = "" if item.undecided else f" after {blocks}"
-        lacks.append(f"likely, not sure{after} ({_names(item.unconfirmed)})")
+    """`clean is unclear (h3 against h2): about 9 more blocks (4 to 30), 4 min`; `name` is that of its condition."""
+    if not item.n:
+        return f"{name} is not run"
+    lacks = [f"unclear ({_names(item.undecided)})"] if item.undecided else []
+    lacks += [f"likely, not sure ({_names(item.unconfirmed)})"] if item.unconfirmed else []
     return f"{name} is {' and '.join(lacks)}: {more_text(item)}"
 
 

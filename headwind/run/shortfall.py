@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from headwind.arm import Arm
 from headwind.format import counted
-from headwind.model import DATA_OUTCOMES, Condition, Matrix, Result
+from headwind.model import DATA_OUTCOMES, Matrix, Result
 from headwind.proof.attempts import faults_of, is_unproven
 from headwind.run.data import latest_of
-from headwind.verdicts.findings import Rows, rows_of
+from headwind.verdicts.ended import complete
+from headwind.verdicts.findings import rows_of
 
 UNPROVEN, UNPROVEN_SHARE = 3, 0.01  # attempts that a run may have, or this share of all, whichever is more
 
@@ -31,19 +32,13 @@ def _without_data(matrix: Matrix, results: Sequence[Result]) -> str:
     conditions = [each for each in matrix.conditions if each.id in rows] if is_partial else matrix.conditions
     if not conditions:
         return "nothing was measured"
-    short = {each: have for each in conditions if (have := _complete(matrix, each, rows.get(each.id, {}))) < need}
+    short = {each: have for each in conditions if (have := complete(rows.get(each.id, {}))) < need}
     if not short:
         return ""
     condition, have = next(iter(short.items()))
     more = f", and {counted(len(short) - 1, 'further condition')} too few" if len(short) > 1 else ""
     why = _last_without_data(rows.get(condition.id, {}).values())
     return f"{matrix.name_of(condition)} has {counted(have, 'complete block')} of the {need} that it needs{more}: {why}"
-
-
-def _complete(matrix: Matrix, condition: Condition, rows: Rows) -> int:
-    """Blocks in which every arm gave data."""
-    arms = matrix.arms_in(condition)
-    return sum(all(arm in row and row[arm].outcome in DATA_OUTCOMES for arm in arms) for row in rows.values())
 
 
 def _last_without_data(rows: Iterable[Mapping[Arm, Result]]) -> str:

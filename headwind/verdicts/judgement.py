@@ -11,6 +11,7 @@ from headwind.arm import Arm
 from headwind.metric import Metric
 from headwind.model import Block, Condition, Matrix, Proof, Result
 from headwind.verdicts.assumptions import Caveat, Dependence, dependence
+from headwind.verdicts.ended import has_ended
 from headwind.verdicts.findings import (
     Finding,
     Key,
@@ -146,7 +147,7 @@ class Judge:
     def _count(self, block: Block) -> None:
         """Count the blocks of its condition that may be looked at now."""
         name = block.condition.id
-        while len(self._rows[name].get(self._counted[name], {})) == len(block.order):
+        while (row := self._rows[name].get(self._counted[name])) and has_ended(row):
             self._counted[name] += 1
             self._looks.append(name)
 
@@ -207,7 +208,8 @@ class Judge:
         return {condition.id: self._cells[condition.id][rule] for condition in self.matrix.conditions}
 
     def _cell(self, condition: Condition, rule: Rule) -> _Cell:
-        rows = self.rows_of(condition.id)
+        rows = {index: row for index, row in self.rows_of(condition.id).items()
+                if index < self._counted[condition.id] or has_ended(row)}  # fmt: skip
         beside = compared_beside(self.matrix, condition)
         intervals = {
             pair: {metric: interval_of(*columns_of(rows, pair, metric).bounds, rule)

@@ -26,6 +26,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from headwind.model import STEPS_WITHIN, Matrix
+from headwind.verdicts.ended import ended
 from headwind.verdicts.findings import Pair, Rows, columns_of
 from headwind.verdicts.stats import log_e_against
 
@@ -55,7 +56,7 @@ def tallies_of(matrix: Matrix, rows: Callable[[str], Rows]) -> list[Tally]:
     metric, pair = matrix.judged(matrix.conditions[0])[0], Pair(search.base, search.new)
     found = []
     for _, condition in search.points:
-        lows, highs = columns_of(rows(condition), pair, metric).bounds
+        lows, highs = columns_of(ended(rows(condition)), pair, metric).bounds
         found.append(Tally(len(lows), sum(low > 0 for low in lows), sum(high < 0 for high in highs)))
     return found
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from headwind.model import Outcome, Proof, Repetition, Result
+from headwind.proof.attempts import MOST_ATTEMPTS
+from headwind.verdicts.ended import complete
 from headwind.verdicts.judgement import Judge, Judgement
 from headwind.verdicts.stats import Floats, narrowed
 from tests import fake
@@ -87,6 +89,28 @@ def test_a_block_counts_once_those_before_it_have_ended() -> None:
     assert list(judge.counted_rows(CONDITION.id)) == [0, 1]
     judge.tell(every[2][2:])
     assert list(judge.counted_rows(CONDITION.id)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("outcome", [None, Outcome.LAB_ERROR, Outcome.INVALID])
+def test_a_block_that_has_not_ended_counts_in_no_comparison(outcome: Outcome | None) -> None:
+    """A run that was stopped had 11, 10 and 8 blocks of one network, by the comparison."""
+    every = blocks(12)
+    cut = [*every[11][:2], *([replace(every[11][2], outcome=outcome, reason="stopped")] if outcome else [])]
+    judge = Judge(MATRIX, [*(result for block in every[:11] for result in block), *cut])
+    assert [line.blocks for line in said(judge).lines] == [11, 11, 11]
+    assert len(judge.counted_rows(CONDITION.id)) == 11
+    assert said(judge).lines == said(Judge(MATRIX, [result for block in every[:11] for result in block])).lines
+    judge.tell([replace(every[11][2], attempt=1)])
+    assert [line.blocks for line in said(judge).lines] == [12, 12, 12]
+    assert said(judge) == said(Judge(MATRIX, [result for block in every for result in block]))
+
+
+def test_a_trial_that_was_never_proven_takes_its_block_from_its_own_comparisons_only() -> None:
+    every = blocks(12)
+    lost = replace(every[11][2], outcome=Outcome.INVALID, reason="not proven", attempt=MOST_ATTEMPTS - 1)
+    rows = Judge(MATRIX, [*(result for block in every for result in block), lost])
+    assert sorted(line.blocks for line in said(rows).lines) == [11, 11, 12]
+    assert complete(rows.rows_of(CONDITION.id)) == 11
 
 
 def test_nothing_is_settled_by_blocks_that_overtook_another() -> None:

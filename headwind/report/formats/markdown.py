@@ -83,7 +83,7 @@ def _table(data: RunData, found: Sequence[Standing]) -> Iterator[str]:
     arms, pairs = data.matrix.arms, ordered_pairs(data.matrix, data.judgement)
     if not pairs:
         return
-    yield row(data.matrix.place, *(f"{arm_name(arm)}, median" for arm in arms), *map(_pair, pairs), "blocks")
+    yield row(data.matrix.place, *(f"{arm_name(arm)}, median" for arm in arms), *map(_pair, pairs), "complete blocks")
     yield row(*["---"] * (len(arms) + len(pairs) + 2))
     for each in found:
         metric = each.condition.workload.primary()

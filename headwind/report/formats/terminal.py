@@ -92,7 +92,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     arms = data.matrix.arms
     pairs, rest = columns_of(data.matrix, data.judgement)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(data.matrix.place)
+    table.add_column(f"{data.matrix.place}, complete blocks")
     has_room = WIDTH_OF_NAME + len(pairs) * WIDTH_OF_CELL + len(arms) * WIDTH_OF_MEDIAN <= width
     for arm in arms if has_room else ():
         table.add_column(arm.name, justify="right", no_wrap=True)

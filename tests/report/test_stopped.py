@@ -1,0 +1,78 @@
+"""A run that was stopped has one count of its blocks wherever it is read: that of the complete ones."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from headwind.arm import H2
+from headwind.model import Repetition, SelfCheck
+from headwind.plan.schedule import plan_block
+from headwind.report.formats.markdown import summary_md
+from headwind.report.formats.terminal import print_summary
+from headwind.report.html.page import render
+from headwind.run.data import RunData
+from headwind.run.journal import Run
+from tests import fake
+
+CHECK = SelfCheck(H2, again=("clean",), slower=())
+MATRIX = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(9, 60), selfcheck=CHECK)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> RunData:
+    """Ten blocks of `clean` and seven of `delay`; of the next of each all but one trial, which was stopped."""
+    with suppress(KeyboardInterrupt), Run.create(tmp_path, MATRIX, fake.ENVIRONMENT) as run, run.recording():
+        for condition, blocks in zip(MATRIX.conditions, (10, 7), strict=False):
+            *done, last = fake.good_blocks(MATRIX, condition, blocks + 1)
+            for number, result in enumerate(done):
+                run.begin(result.trial, 0)
+                run.append(replace(result, started_at=fake.STARTED_AT + number))
+            run.begin(last.trial, 0)
+        raise KeyboardInterrupt
+    with Run.open(run.folder) as stopped:
+        return RunData.of(stopped)
+
+
+def test_the_terminal_counts_complete_blocks(data: RunData) -> None:
+    console = Console(width=140, color_system=None, record=True)
+    with console.capture() as shown:
+        print_summary(data, console)
+    said = shown.get()
+    assert "network, complete blocks" in " ".join(said.split())
+    assert re.search(r"^clean, 10 blocks ", said, re.MULTILINE)
+    assert re.search(r"^delay, 7 blocks .*unclear: 7 of 8 blocks .*7 of 8 blocks .*7 of 8", said, re.MULTILINE)
+    assert re.search(r"^loss, not run ", said, re.MULTILINE)
+    assert "blocks left out" not in said
+
+
+def test_the_summary_counts_complete_blocks(data: RunData) -> None:
+    lines = summary_md(data, data.judgement, "report.html").splitlines()
+    (head,) = (line for line in lines if "median |" in line)
+    assert head.endswith("| complete blocks |")
+    rows = {line.split("`")[1]: line for line in lines[lines.index(head) + 2 :][:3]}
+    counts = {name: row.split("|")[-2].strip() for name, row in rows.items()}
+    assert counts == {"clean": "10", "delay": "7", "loss": "0"}
+    (check,) = (line for line in lines if line.startswith("- self-check"))
+    assert ", 10 blocks" in check
+    assert rows["delay"].count("7 of 8 blocks") == 3
+    assert "- loss is not run" in lines
+    assert not [line for line in lines if "after" in line and "blocks" in line]
+
+
+def test_the_page_counts_complete_blocks(data: RunData) -> None:
+    page = re.sub(r"<[^>]*>|\s+", " ", render(data, 0.0))
+    for name, count in (("clean", 10), ("delay", 7)):
+        assert re.search(rf" {name}  [^;]*; {count} complete blocks ", page), name
+        assert f"Blocks and trials: {count} complete blocks, 1 not complete" in page
+
+
+def test_the_trials_of_a_block_that_was_stopped_stay_in_the_tally(data: RunData) -> None:
+    assert data.judgement.lines[0].blocks == 10
+    assert len(data.latest) == 11 * len(MATRIX.arms_in(MATRIX.conditions[0])) + 8 * 3
+    assert plan_block(MATRIX, MATRIX.conditions[0], 10).order[-1] in data.rows["clean/article"][10]
