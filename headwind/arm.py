@@ -38,7 +38,7 @@ class Role(StrEnum):
 
     PLAIN = "plain"  # to be compared with the others
     AGAIN = "again"  # A/A: nothing differs, so the lab must see no difference
-    SLOWER = "slower"  # positive control: every delay is longer by CONTROL_RATIO, which the lab must see
+    SLOWER = "slower"  # positive control: the network is slower by CONTROL_RATIO, which the lab must see
 
 
 TWINS = (Role.AGAIN, Role.SLOWER)  # with which the lab checks itself

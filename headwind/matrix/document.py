@@ -246,12 +246,12 @@ class MatrixKeys(Keys):
             yield Slip(("selfcheck", "protocol"), Mistake(message, hint))
 
     def _slower_slips(self) -> Iterator[Slip]:
-        """Self-checks with a longer delay where there is none."""
+        """Self-checks over a slower network where nothing can be slower."""
         for index, name in enumerate(self.selfcheck.slower if self.selfcheck else ()):
             links = [self.profiles[name].link(direction) for direction in Direction]
-            if not any(link.delay and link.delay.delay_s > 0 for link in links):
-                message = f"{quoted(name)} has no delay that could be longer"
-                yield Slip(("selfcheck", "slower", index), Mistake(message, "choose a profile with a delay"))
+            if not any(link.rate or (link.delay and link.delay.delay_s > 0) for link in links):
+                message = f"{quoted(name)} has no delay and no rate that could be slower"
+                yield Slip(("selfcheck", "slower", index), Mistake(message, "choose a profile with a delay or a rate"))
 
     def _pairs(self, entries: Sequence[PairsKeys] | None = None) -> list[tuple[int, str, str]]:
         """Entry, profile and workload of every pair in `conditions`, or in other entries, in the order of the file."""

@@ -71,7 +71,7 @@ class SelfCheckKeys(Keys):
 
     protocol: values.NameUsed = key("which protocol, or which other arm by its name, has twins", "h2")
     again: list[values.NameUsed] = key("profiles in which it runs twice alike: the lab must see a tie", [])
-    slower: list[values.NameUsed] = key("profiles in which it runs with delays 10 % longer: the lab must see it", [])
+    slower: list[values.NameUsed] = key("profiles in which it runs over a network 10 % slower: the lab must see it", [])
 
     @field_validator("again", "slower")
     @classmethod

@@ -69,7 +69,7 @@ def _twins(data: RunData) -> Iterator[str]:
             f"{what} in {', '.join(profiles)}"
             for what, profiles in (
                 ("once more", check.again),
-                (f"with delays {CONTROL_RATIO:.0%} longer", check.slower),
+                (f"over a network {CONTROL_RATIO:.0%} slower", check.slower),
             )
             if profiles
         ]

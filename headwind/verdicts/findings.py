@@ -17,7 +17,7 @@ from headwind.verdicts.stats import fewest_blocks, paired_bounds
 from headwind.verdicts.verdict import Claim, Comparison, Rule, Verdict, ended, follow
 
 BOUND_SHARE = 0.5  # of the blocks: where processors limited so many, they decide the comparison
-LEAST_SLOWER_RATIO = 0.02  # 10 % longer delays need not slow the total by 10 %, but they must slow it
+LEAST_SLOWER_RATIO = 0.02  # a network that is 10 % slower need not slow the total by 10 %, but it must slow it
 FALSE_SHARE = 0.10  # of the differences that the headline counts, at most (e-BH)
 
 
@@ -324,7 +324,9 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
         seen = "a difference that chance may give: " if verdict.favours else "no difference seen, but "
         return SelfCheckFinding(finding, None, f"{seen}the noise is wider than the margin")
     if is_found(finding.pair, finding.comparison):
-        return SelfCheckFinding(finding, True, "delays that are 10 % longer were found")
+        return SelfCheckFinding(finding, True, "a network that is 10 % slower was found")
     if finding.comparison.interval.low > -log1p(LEAST_SLOWER_RATIO):
-        return SelfCheckFinding(finding, False, "delays that are 10 % longer do not even slow it by 2 %")
-    return SelfCheckFinding(finding, None, "delays that are 10 % longer were not found, but may slow it by 2 % or more")
+        return SelfCheckFinding(finding, False, "a network that is 10 % slower does not even slow it by 2 %")
+    return SelfCheckFinding(
+        finding, None, "a network that is 10 % slower was not found, but may slow it by 2 % or more"
+    )

@@ -211,7 +211,7 @@ def test_a_metric_that_cannot_be_judged_is_refused(tmp_path: Path, written: str,
         ("repeat: some", "not a plain number"),
         ("selfcheck: {again: [clear]}", "did you mean `clean`"),
         ("selfcheck: {protocol: h2}", "`h2` is not one of the protocols"),
-        ("selfcheck: {protocol: h3, slower: [clean]}", "no delay that could be longer"),
+        ("selfcheck: {protocol: h3, slower: [clean]}", "no delay and no rate that could be slower"),
     ],
 )
 def test_what_cannot_be_repeated_or_checked_is_refused(tmp_path: Path, written: str, complaint: str) -> None:

@@ -83,7 +83,7 @@ def test_an_editor_accepts_it() -> None:
         ("steps: 5", "step: 5", ["6:46: unknown key `step`", "`steps` is missing"]),
         ("to: 200ms", "to: 200", ["6:39: `200` has no unit"]),
         ("to: 200ms", "to: 0ms", ["6:39: `0ms` is not above `0ms`"]),
-        ("slower: [lossy]", "slower: [lossy, far]", ["12:59: `far 0ms` has no delay that could be longer"]),
+        ("slower: [lossy]", "slower: [lossy, far]", ["12:59: `far 0ms` has no delay and no rate that could be slower"]),
         ("[clean, lossy], workloads", "[clean, lossy, nowhere], workloads", ["10:31: `nowhere` is not one of"]),
         ("  clean: {}", "  clean: {}\n  lossy 5%: {}", ["6:3: the sweep makes a profile `lossy 5%`"]),
         ("delay: 20ms", "dellay: 20ms", ["5:22: unknown key `dellay`"]),

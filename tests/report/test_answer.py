@@ -145,7 +145,7 @@ def test_a_failed_self_check_is_loud_on_the_first_screen() -> None:
     answer = section(parse(render(data_of("checked"), 0.0)), "answer")
     alerts = [words(item) for item in answer.iter("p") if item.get("role") == "alert"]
     assert len(alerts) == 1
-    assert "delays that are 10 % longer do not even slow it by 2 %" in alerts[0]
+    assert "a network that is 10 % slower does not even slow it by 2 %" in alerts[0]
 
 
 def the_only(data: RunData) -> Standing:

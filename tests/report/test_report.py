@@ -411,7 +411,7 @@ def test_the_method_states_the_settings_of_this_run() -> None:
 
 def test_the_method_says_which_twins_ran() -> None:
     text = words(section(parse(page_of("checked")), "method"))
-    assert "blocks also run HTTP/2 once more in clean, delay and with delays 10% longer in delay." in text
+    assert "blocks also run HTTP/2 once more in clean, delay and over a network 10% slower in delay." in text
     assert "twins" not in words(section(parse(page_of("small")), "method"))
 
 
