@@ -229,10 +229,7 @@ class Trial:
 
 
 def slowed(profile: Profile) -> Profile:
-    """The profile with all that takes time longer by CONTROL_RATIO, delays and rates; jitter and everything else stay.
-
-    With the delay alone, a page over 5 Mbit/s and 14 ms takes 1 % longer, which nobody could call a failed check.
-    """
+    """The profile with delays and rates slower by CONTROL_RATIO: by delay alone a page over 5 Mbit/s is 1 % slower."""
 
     def longer(link: Link) -> Link:
         delay, rate = link.delay, link.rate

@@ -36,15 +36,15 @@ from headwind.verdicts.verdict import Rule
 MOST_LISTED = 8  # networks by name
 FIRST_LISTED = 4  # of more
 MOST_RIVALS = 3  # in the headline
-FASTER, SLOWER, EQUAL, UNCLEAR, TOO_FEW = WORDS = "faster", "slower", "equal", "unclear", "too few blocks"
-LEADS = {FASTER: "faster than", SLOWER: "slower than", EQUAL: "equal to"}
+FASTER, SLOWER, TIE, UNCLEAR, TOO_FEW = WORDS = "faster", "slower", "tie", "unclear", "too few blocks"
+LEADS = {FASTER: "faster than", SLOWER: "slower than", TIE: "tied with"}
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """The networks in which a metric says the same of one comparison."""
 
-    arm: Arm  # that is faster, slower or equal
+    arm: Arm  # that is faster, slower or tied
     metric: Metric | None  # None for the primary one
     certainty: Certainty
     word: str  # of WORDS
@@ -69,14 +69,16 @@ class Point:
         interval, verdict = finding.comparison.interval, finding.verdict
         if self.word == TOO_FEW:
             return counted(interval.n, "block") if interval.n else "not run"
-        if self.word == UNCLEAR:
-            return open_text(toward(interval, 1 if finding.pair.new == self.arm else -1))
+        if self.word == TIE:
+            return apart_text(finding)
+        if self.word == UNCLEAR or (self.certainty is Certainty.LIKELY and not verdict.is_completion):
+            return open_text(toward(interval, 1 if finding.pair.new == self.arm else -1)).removesuffix(f" {self.word}")
         return "finishes more" if verdict.is_completion else ahead_text(finding).partition(" [")[0]
 
     def _rest(self, left: Sequence[Finding]) -> str:
         """` (1.05x to 1.30x)`, ` (at most 1.19x)`; empty where there is nothing to say."""
-        if self.word in (TOO_FEW, UNCLEAR):
-            return f" ({apart_text(left[0])})" if self.word == UNCLEAR else ""
+        if self.word in (TOO_FEW, UNCLEAR, TIE):
+            return f" ({apart_text(max(left, key=_apart))})" if self.word != TOO_FEW else ""
         leads = (ahead(each.comparison.interval) for each in left if not each.verdict.is_completion)
         ratios = [ratio for lead in leads if (ratio := lead.ratios[0] or lead.ratios[1])]
         return f" ({range_text(ratios)})" if ratios else ""
@@ -84,7 +86,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One comparison over all networks: `arm` is faster, slower or equal."""
+    """One comparison over all networks: `arm` is faster, slower or tied."""
 
     arm: Arm
     rival: Arm
@@ -109,6 +111,10 @@ def open_text(lead: Interval) -> str:
     return f"{slower}{SLOWER} to {faster}{FASTER}"
 
 
+def _apart(finding: Finding) -> float:
+    return most_apart(finding.comparison.interval)
+
+
 def cards_of(data: RunData, found: Sequence[Standing]) -> list[Card]:
     """A card for each comparison that a row of the table shows at once; none before any has an interval."""
     if not any(known.has_interval for each in found for known in each.known):
@@ -130,16 +136,19 @@ def card_of(matrix: Matrix, pair: Pair, found: Sequence[Standing], rule: Rule) -
     metrics = [None, *judged]
     points = []
     for key in sorted(groups, key=lambda key: (metrics.index(key[0]), [*Certainty].index(key[1]), WORDS.index(key[2]))):
-        is_unclear = key[1] is Certainty.UNCLEAR
-        size = (lambda it: most_apart(it[1].comparison.interval)) if is_unclear else (lambda it: lead_size(it[1]))
-        points.append(Point(arm, *key, tuple(sorted(groups[key], key=size, reverse=True))))
+        points.append(Point(arm, *key, tuple(_ranked(groups[key], key[1], key[2]))))
     return Card(arm, rival, pair_label(matrix, pair), tuple(points))
+
+
+def _ranked(group: Sequence[tuple[Network, Finding]], certainty: Certainty, word: str) -> list[tuple[Network, Finding]]:
+    size = _apart if certainty is Certainty.UNCLEAR or word == TIE else lead_size
+    return sorted(group, key=lambda told: size(told[1]), reverse=True)
 
 
 def _word(finding: Finding, arm: Arm, needs: int, rule: Rule) -> str:
     if certainty_of(finding, rule) is Certainty.UNCLEAR:
         return UNCLEAR if finding.comparison.interval.n >= needs else TOO_FEW
-    return {None: EQUAL, arm: FASTER}.get(leader(finding, rule), SLOWER)
+    return {None: TIE, arm: FASTER}.get(leader(finding, rule), SLOWER)
 
 
 def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) -> list[str]:
@@ -192,7 +201,7 @@ def _clause(
     sure, total = cards[0].sure(metric), len(found)
     counts = {word: len(ids) for word, ids in sure.items()}
     first = next(iter(counts))
-    within = f" within {setting('margin_ratio', data.judgement.rule.margin_ratio)}" if first == EQUAL else ""
+    within = f" within {setting('margin_ratio', data.judgement.rule.margin_ratio)}" if first == TIE else ""
     told = f"{LEADS[first]} {enumerated(arm_name(card.rival) for card in cards)}{within}"
     if total == 1:
         return f"{told} {placed([found[0].network])}"

@@ -327,6 +327,4 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
         return SelfCheckFinding(finding, True, "a network that is 10 % slower was found")
     if finding.comparison.interval.low > -log1p(LEAST_SLOWER_RATIO):
         return SelfCheckFinding(finding, False, "a network that is 10 % slower does not even slow it by 2 %")
-    return SelfCheckFinding(
-        finding, None, "a network that is 10 % slower was not found, but may slow it by 2 % or more"
-    )
+    return SelfCheckFinding(finding, None, "a 10 % slower network was not found, but may slow it by 2 % or more")

@@ -49,8 +49,8 @@ def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Ca
     [
         (WIN, "sure faster: no impairment (1.40x)"),
         (LOSS, "sure slower: no impairment (1.44x)"),
-        (TIE, "sure equal: no impairment (1.00x)"),
-        (SLIGHT, "likely faster: no impairment (1.11x)"),
+        (TIE, "sure tie: no impairment (at most 1.03x)"),
+        (SLIGHT, "likely faster: no impairment (1.02x to 1.20x)"),
         (MAYBE, "unclear unclear: no impairment (1.25x slower to 1.40x faster)"),
         (OPEN, "unclear unclear: no impairment (no limit)"),
     ],
@@ -66,7 +66,7 @@ def test_the_surest_come_first_and_of_each_the_largest() -> None:
     assert list(lines_of([card])) == [
         "HTTP/3 against HTTP/1.1, faster: 30 % loss + 20 % corruption (1.99x), 100 ± 10 ms delay (1.40x)",
         "HTTP/3 against HTTP/1.1, slower: 30 % loss (1.44x)",
-        "HTTP/3 against HTTP/1.1, equal: loss-duplicate (1.00x)",
+        "HTTP/3 against HTTP/1.1, tie: loss-duplicate (at most 1.03x)",
         "HTTP/3 against HTTP/1.1, unclear: no impairment (1.25x slower to 1.40x faster)",
     ]  # fmt: skip
 
@@ -75,10 +75,10 @@ def test_the_surest_come_first_and_of_each_the_largest() -> None:
     ("total", "other", "said"),
     [
         (MAYBE, WIN, ["unclear: (1.25x slower to 1.40x faster)", "faster by mean completion time: (1.40x)"]),
-        (MAYBE, TIE, ["unclear: (1.25x slower to 1.40x faster)", "equal by mean completion time: (1.00x)"]),
-        (SLIGHT, WIN, ["likely faster: (1.11x)", "faster by mean completion time: (1.40x)"]),
+        (MAYBE, TIE, ["unclear: (1.25x slower to 1.40x faster)", "tie by mean completion time: (at most 1.03x)"]),
+        (SLIGHT, WIN, ["likely faster: (1.02x to 1.20x)", "faster by mean completion time: (1.40x)"]),
         (WIN, LOSS, ["faster: (1.40x)", "slower by mean completion time: (1.44x)"]),
-        (TIE, WIN, ["equal: (1.00x)", "faster by mean completion time: (1.40x)"]),
+        (TIE, WIN, ["tie: (at most 1.03x)", "faster by mean completion time: (1.40x)"]),
         (WIN, WIN, ["faster: (1.40x)"]),
         (WIN, MAYBE, ["faster: (1.40x)"]),
     ],
@@ -105,7 +105,7 @@ def test_another_metric_is_told_where_it_says_more_or_otherwise(total: Ends, oth
         ),
         (
             (1, 1, 1),
-            "By total time, HTTP/3 is surely equal to HTTP/1.1 and HTTP/2 within 5 % in both networks.",
+            "By total time, HTTP/3 is surely tied with HTTP/1.1 and HTTP/2 within 5 % in both networks.",
         ),
     ],
 )
@@ -195,7 +195,7 @@ def test_without_a_verdict_the_headline_says_why(name: str, said: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_no_card_is_stronger_than_the_verdicts(name: str) -> None:
-    """Whoever is said to be surely faster, slower or equal is; by the primary metric nothing sure is left out."""
+    """Whoever is said to be surely faster, slower or tied is; by the primary metric nothing sure is left out."""
     data = RUNS[name]().data(name)
     rule = data.judgement.rule
     shown = columns_of(data.matrix, data.judgement)[0]
@@ -266,6 +266,6 @@ def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
     }
     answer = answer_of(measured_as(**even))
     assert answer.headline == (
-        "By total time, HTTP/3 is surely equal to HTTP/1.1 and HTTP/2 within 5 % under 100 ± 10 ms delay."
+        "By total time, HTTP/3 is surely tied with HTTP/1.1 and HTTP/2 within 5 % under 100 ± 10 ms delay."
     )
     assert answer.by_others == (BY_DONE,)
