@@ -134,9 +134,11 @@ def card_of(matrix: Matrix, pair: Pair, found: Sequence[Standing], rule: Rule) -
             groups.setdefault(key, []).append((standing.network, finding))
     judged = dict.fromkeys(metric for each in found for known in each.known for metric in known.line.findings)
     metrics = [None, *judged]
-    points = []
-    for key in sorted(groups, key=lambda key: (metrics.index(key[0]), [*Certainty].index(key[1]), WORDS.index(key[2]))):
-        points.append(Point(arm, *key, tuple(_ranked(groups[key], key[1], key[2]))))
+    ranks = {word: number for number, word in enumerate((*Certainty, *WORDS))}
+    points = (
+        Point(arm, *key, tuple(_ranked(groups[key], key[1], key[2])))
+        for key in sorted(groups, key=lambda key: (metrics.index(key[0]), ranks[key[1]], ranks[key[2]]))
+    )
     return Card(arm, rival, pair_label(matrix, pair), tuple(points))
 
 
