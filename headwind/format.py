@@ -129,6 +129,13 @@ def about(seconds: float) -> str:
     return duration(round(seconds) if seconds < SECONDS_COUNT_S else round(seconds / 60) * 60)
 
 
+def budget_text(seconds: float) -> str:
+    """A budget as `--budget` takes it, in whole seconds: 900.0 -> `15min`."""
+    whole = math.ceil(seconds)
+    size, unit = next((each for each in ((3600, "h"), (60, "min")) if whole % each[0] == 0), (1, "s"))
+    return f"{whole // size}{unit}"
+
+
 def moment(epoch_s: float | None) -> str:
     """A point in time in UTC, to the second: "2026-11-21 09:35:12 UTC"; None is a dash."""
     if epoch_s is None:

@@ -15,7 +15,7 @@ from headwind.errors import HeadwindError
 from headwind.format import about, blocks_text, counted, duration
 from headwind.model import Block, Matrix, Result
 from headwind.plan.forecast import START_S, Forecast
-from headwind.plan.minimum import minimum_s, what_a_budget_settles
+from headwind.plan.minimum import guessed, minimum_s, what_a_budget_settles
 from headwind.plan.needs import Needs
 from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.proof import bursts
@@ -70,7 +70,8 @@ def _print_time(
     has_more = matrix.repeat.least < matrix.repeat.most
     more = f"; further blocks follow {_until(matrix)}" if has_more else ""
     out.print(f"the minimum is {trials} ({least}), about {about(whole_s)} {where}{more}")
-    if warning := what_a_budget_settles(matrix, minimum_s(matrix, forecast, needs, lanes), lanes):
+    costs = minimum_s(matrix, forecast, needs, lanes)
+    if warning := what_a_budget_settles(matrix, costs, lanes, guessed(matrix, forecast)):
         out.print(escape(warning))
 
 

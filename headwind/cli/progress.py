@@ -14,7 +14,7 @@ from headwind.arm import Arm
 from headwind.format import about, observed_text
 from headwind.model import Block, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
-from headwind.plan.minimum import what_a_budget_settles
+from headwind.plan.minimum import guessed, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
 from headwind.verdicts.findings import Pair
 
@@ -114,7 +114,8 @@ class Reporter:
     def showing(self) -> Iterator[Reporter]:
         """The bar is on screen inside; before that, what will not fit into the time."""
         scheduler = self._scheduler
-        if warning := what_a_budget_settles(scheduler.matrix, scheduler.minimum_s(), scheduler.lanes):
+        guesses = guessed(scheduler.matrix, scheduler.forecast)
+        if warning := what_a_budget_settles(scheduler.matrix, scheduler.minimum_s(), scheduler.lanes, guesses):
             self._out.print(escape(warning), highlight=False)
         if self._bar is None:
             yield self

@@ -6,13 +6,14 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from headwind.cli.doctor import lanes_here
-from headwind.format import about, counted, listed
+from headwind.format import about, budget_text, counted, listed
 from headwind.model import Matrix
-from headwind.plan.minimum import affordable
+from headwind.plan.minimum import affordable, at_most, enough_s, guessed
 from headwind.plan.scheduler import Scheduler
 from headwind.run.codec import State
 from headwind.run.data import RunData
@@ -35,14 +36,40 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     if is_done and state is State.FINISHED:
         return []
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
-    effect = "" if is_done else f"; {_effect(scheduler, data.judgement.open)}"
-    return [f"{why}{effect}. Resume with:", f"  {_command(run, cluster)}"]
+    more = More.of(scheduler, data.judgement.open)
+    effect = "" if is_done else f"; {_effect(scheduler, more)}"
+    return [f"{why}{effect}. Resume with:", f"  {_command(run, more.budget_s, cluster)}"]
 
 
-def _command(run: Run, cluster: str | None) -> str:
-    repeat = run.matrix.repeat
+@dataclass(frozen=True, slots=True)
+class More:
+    """What can still be settled, and for how long to go on: the budget of the matrix, or one that is long enough.
+
+    `costs` are in seconds by condition id, `short` the ids of those for which the matrix' budget is too short.
+    """
+
+    budget_s: float | None
+    costs: Mapping[str, float]
+    short: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, scheduler: Scheduler, still_open: Sequence[Open]) -> More:
+        """A longer budget completes the minimum of every condition, or settles something in one at least."""
+        repeat = scheduler.matrix.repeat
+        if not repeat.is_adaptive or repeat.budget_s is None or scheduler.matrix.find:
+            return cls(repeat.budget_s if repeat.is_adaptive else None, {})
+        costs = _costs(scheduler, still_open)
+        minimum = at_most(scheduler.minimum_s(), guessed(scheduler.matrix, scheduler.forecast))
+        least = {name: cost_s for name, cost_s in minimum.items() if cost_s}
+        wanted = least or dict(sorted(costs.items(), key=lambda item: item[1])[:1])
+        fitting = affordable(wanted, repeat.budget_s)
+        short = [name for name in wanted if name not in fitting]
+        return cls(enough_s(sum(wanted.values())) if short else repeat.budget_s, costs, short)
+
+
+def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
     words = [_from_here(Path(sys.executable)), _from_here(ROOT / "lab.py"), "run", "--resume", str(run.folder)]
-    words += ["--budget", budget_text(repeat.budget_s)] if repeat.is_adaptive and repeat.budget_s else []
+    words += ["--budget", budget_text(budget_s)] if budget_s else []
     return shlex.join([*words, *(["--cluster", cluster] if cluster else [])])
 
 
@@ -65,30 +92,23 @@ def _why(matrix: Matrix, data: RunData) -> str:
     return "Self-checks are not settled"
 
 
-def _effect(scheduler: Scheduler, still_open: Sequence[Open]) -> str:
-    """What the budget of the matrix, once more, may settle; of a fixed number of blocks, what is left."""
+def _effect(scheduler: Scheduler, more: More) -> str:
+    """What the budget may settle; of a fixed number of blocks, what is left."""
     matrix = scheduler.matrix
-    budget_s = matrix.repeat.budget_s
     if not matrix.repeat.is_adaptive:
         done, total = scheduler.counts
         return f"{counted(total - done, 'trial')} are left, about {about(scheduler.expected_s(1))} on one lane"
-    if budget_s is None:
+    if more.budget_s is None or matrix.repeat.budget_s is None:
         return "it then runs until everything is settled"
     if matrix.find:
-        return f"{about(budget_s)} more may narrow it"
-    costs = _costs(scheduler, still_open)
+        return f"{about(more.budget_s)} more may narrow it"
     names = {condition.id: matrix.name_of(condition) for condition in matrix.conditions}
-    fitting = affordable(costs, budget_s)
-    if fitting:
-        of = counted(len(names), matrix.place)
-        where = listed([names[each] for each in fitting])
-        return f"{about(budget_s)} more may settle something in {len(fitting)} of {of} ({where})"
-    if not costs:
-        return f"{about(budget_s)} more will probably settle nothing"
-    first = min(costs, key=lambda name: costs[name])
-    return (
-        f"{about(budget_s)} more is probably too short to settle any: {names[first]} needs about {about(costs[first])}"
-    )
+    fitting = affordable(more.costs, more.budget_s)
+    where = listed([names[each] for each in fitting])
+    of = counted(len(names), matrix.place)
+    settles = f"may settle something in {len(fitting)} of {of} ({where})" if fitting else "will probably settle nothing"
+    too_short = f", {about(matrix.repeat.budget_s)} is too short for {listed([names[each] for each in more.short])}"
+    return f"{about(more.budget_s)} more {settles}{too_short if more.short else ''}"
 
 
 def _costs(scheduler: Scheduler, still_open: Sequence[Open]) -> dict[str, float]:
@@ -104,10 +124,3 @@ def _costs(scheduler: Scheduler, still_open: Sequence[Open]) -> dict[str, float]
         elif item.fewest is not None and item.n + item.fewest <= item.most:
             costs[name] = item.fewest * item.block_s * share
     return costs
-
-
-def budget_text(seconds: float) -> str:
-    """A budget as `--budget` takes it, in whole seconds: 900.0 -> `15min`."""
-    whole = math.ceil(seconds)
-    size, unit = next((each for each in ((3600, "h"), (60, "min")) if whole % each[0] == 0), (1, "s"))
-    return f"{whole // size}{unit}"

@@ -6,14 +6,19 @@ minimum goes to those for which it can be completed; blocks of the others are ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, takewhile
 
-from headwind.format import about, counted, listed
+from headwind.format import about, budget_text, counted, listed
 from headwind.model import Block, Matrix
-from headwind.plan.forecast import Forecast
+from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.needs import Needs
 from headwind.verdicts.stats import fewest_blocks
+
+GUESSED = 1.5  # times a guess, at most: of the networks of matrix.yaml the slowest took 1.4 and 1.6 times as long
+ROUND_S, LONG_S, LONG_ROUND_S = 60, 1_800, 300  # budgets are proposed in these steps, the longer ones in the last
+LONGEST_S = 7 * 86_400.0  # of a budget
 
 
 def affordable(costs: Mapping[str, float], left_s: float) -> list[str]:
@@ -23,6 +28,17 @@ def affordable(costs: Mapping[str, float], left_s: float) -> list[str]:
     return [name for name, _ in takewhile(lambda item: item[1] <= left_s, zip(names, spent, strict=True))]
 
 
+def enough_s(seconds: float) -> float:
+    """A round budget within which work of so many seconds can be done, the start included."""
+    step_s = ROUND_S if seconds < LONG_S else LONG_ROUND_S
+    return min(step_s * math.ceil((seconds + START_S) / step_s), LONGEST_S)
+
+
+def blocks_needed(matrix: Matrix) -> int:
+    """The blocks of a condition after which something in it can be settled, if the matrix allows so many."""
+    return max(matrix.repeat.least, min(fewest_blocks(matrix.repeat.confidence, anytime=True), matrix.repeat.most))
+
+
 def minimum_s(
     matrix: Matrix, forecast: Forecast, needs: Needs, lanes: int, done: Mapping[str, int] | None = None
 ) -> dict[str, float]:
@@ -30,36 +46,63 @@ def minimum_s(
 
     `done` are the blocks that it has already.
     """
-    repeat, found = matrix.repeat, {}
-    blocks = max(repeat.least, fewest_blocks(repeat.confidence, anytime=True))
+    found = {}
     for condition in matrix.conditions:
         block = Block(condition, 0, tuple(matrix.arms_in(condition)), {})
-        left = max(0, blocks - (done or {}).get(condition.id, 0))
+        left = max(0, blocks_needed(matrix) - (done or {}).get(condition.id, 0))
         found[condition.id] = left * forecast.block_s(block) * needs.share(condition, lanes)
     return found
 
 
-def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float], lanes: int = 1) -> str:
-    """A warning that something cannot be settled in every condition, by budget or by number of blocks; or empty.
+def guessed(matrix: Matrix, forecast: Forecast) -> frozenset[str]:
+    """The ids of the conditions of which no trial is known."""
+    known = {name for name, _ in forecast.learnt}
+    return frozenset(condition.id for condition in matrix.conditions if condition.id not in known)
 
-    `costs` are those of minimum_s on so many lanes.
+
+def at_most(costs: Mapping[str, float], guesses: Collection[str]) -> dict[str, float]:
+    """Costs with room for guesses that are too short; `guesses` are the ids of those."""
+    return {name: cost_s * (GUESSED if name in guesses else 1) for name, cost_s in costs.items()}
+
+
+def what_a_budget_settles(
+    matrix: Matrix, costs: Mapping[str, float], lanes: int = 1, guesses: Collection[str] = ()
+) -> str:
+    """A warning that names the conditions whose minimum may not fit into the budget, and a budget that is enough.
+
+    Also if the number of blocks allows no verdict; else empty. `costs` are those of minimum_s on so many lanes,
+    `guesses` the ids of those that are guessed and may be too short.
     """
     repeat, budget_s = matrix.repeat, matrix.repeat.budget_s
     if budget_s is None or matrix.find or not repeat.is_adaptive:
         return ""
-    needs = fewest_blocks(repeat.confidence, anytime=True)
-    if repeat.most < needs:
-        return f"Nothing can be settled: a verdict needs {needs} blocks, and the matrix allows {repeat.most}."
-    if sum(costs.values()) <= budget_s:
+    fewest = fewest_blocks(repeat.confidence, anytime=True)
+    if repeat.most < fewest:
+        return f"Nothing can be settled: a verdict needs {fewest} blocks, and the matrix allows {repeat.most}."
+    longest = at_most(costs, guesses)
+    fitting, names = affordable(longest, budget_s), {each.id: matrix.name_of(each) for each in matrix.conditions}
+    short = [name for name in costs if name not in fitting]
+    if not short:
         return ""
-    names = {condition.id: matrix.name_of(condition) for condition in matrix.conditions}
-    fitting, all_s = affordable(costs, budget_s), about(sum(costs.values()))
-    place = counted(len(costs), matrix.place)
+    is_sure = set(short).isdisjoint(affordable(costs, budget_s))
+    short_s = sum((costs if is_sure else longest)[name] for name in short)
+    its, it, needs = ("its", "it", "needs") if len(short) == 1 else ("their", "together they", "need")
+    will, need = ("will probably", f"{needs} about") if is_sure else ("may", "may need")
     where = f" on up to {lanes} lanes" if lanes > 1 else ""
-    if not fitting:
-        first = min(costs, key=lambda name: costs[name])
-        every = f", all {place} together about {all_s}{where}" if len(costs) > 1 else ""
-        need = f"{names[first]} needs about {about(costs[first])}"
-        return f"Within {about(budget_s)} nothing can be settled: {need}{every}."
-    some = f"{len(fitting)} of {place} ({listed([names[each] for each in fitting])})"
-    return f"Within {about(budget_s)} something can be settled in {some}; all of them need about {all_s}{where}."
+    after = ", after the others" if fitting and short_s <= budget_s else ""
+    blocks, which = counted(blocks_needed(matrix), "block"), listed([names[name] for name in short])
+    every, enough = " for all" if len(costs) > 1 else "", budget_text(enough_s(sum(longest.values())))
+    return (
+        f"{which} {will} not reach {its} {blocks} in {about(budget_s)}: {it} {need} {about(short_s)}{where}{after}. "
+        f"{_what_fits(matrix, costs, fitting, names)}; a budget of {enough} is enough{every}."
+    )
+
+
+def _what_fits(matrix: Matrix, costs: Mapping[str, float], fitting: Sequence[str], names: Mapping[str, str]) -> str:
+    """The conditions in which something can be settled; without any, how long the shortest takes."""
+    if fitting:
+        of = counted(len(costs), matrix.place)
+        return f"Something can be settled in {len(fitting)} of {of} ({listed([names[name] for name in fitting])})"
+    first = min(costs, key=lambda name: costs[name])
+    alone = f": {names[first]} alone needs about {about(costs[first])}" if len(costs) > 1 else ""
+    return f"Nothing can be settled{alone}"

@@ -296,10 +296,11 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60}"))
     fake_lab.run("--budget", "1s")  # too short for a block
     out = capsys.readouterr().out
-    assert "6 of 6 comparisons are not settled; 1 s more is probably too short to settle any: " in out
+    expected = "3 min more may settle something in 2 of 2 networks (clean, loss), 1 s is too short for clean, loss"
+    assert f"6 of 6 comparisons are not settled; {expected}. Resume with:" in " ".join(out.split())
     assert "More time would settle" not in out, "said once"
     command = last_command(out)
-    assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "1s"]
+    assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "3min"]
     lab.main([*command[:-1], "8s"], fake_means(lambda: fake_testbed(fake_lab.world)))
     assert fake_lab.outcomes()
 
@@ -347,7 +348,7 @@ def test_a_network_that_never_ran_is_a_reason_to_resume_without_any_comparison(
     fake_lab.run("--budget", "1s")  # too short for a block
     out = capsys.readouterr().out
     assert "2 of 2 networks have fewer than the 9 blocks requested; " in out
-    assert last_command(out) == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "1s"]
+    assert last_command(out) == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "1min"]
 
 
 def test_a_search_that_its_budget_ended_can_be_resumed(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,10 +122,10 @@ def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
     work_s = sum(map(Forecast(matrix.timeout_s).block_s, plan_blocks(matrix)))
     shown = {lanes: " ".join(plan_of(replace(matrix, lanes=lanes), tmp_path).split()) for lanes in (1, AUTO)}
     assert f"of each network), about {about(START_S + work_s)} on one lane; further" in shown[1]
-    assert f"together about {about(work_s)}." in shown[1]
+    assert f"together they need about {about(work_s)}. " in shown[1]
     here = f"{about(START_S + work_s / 6)} on this machine (up to 6 lanes)"
     assert f"of each network), about {here}; further blocks" in shown[AUTO]
-    assert f"together about {about(work_s / 6)} on up to 6 lanes." in shown[AUTO]
+    assert f"together they need about {about(work_s / 6)} on up to 6 lanes. " in shown[AUTO]
     assert [("time for 9 blocks on one lane" in said) for said in shown.values()] == [False, True]
     fixed = " ".join(plan_of(replace(MATRIX, lanes=AUTO), tmp_path).split())
     assert f"18 trials, about {about(START_S + work_s / 3 / 6)} on this machine (up to 6 lanes); never more" in fixed

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headwind.cli.resume import budget_text, how_to_resume
+from headwind.cli.resume import how_to_resume
+from headwind.format import budget_text
 from headwind.model import Repetition
 from headwind.run.data import RunData
 from headwind.verdicts.judgement import Judge
@@ -25,6 +26,28 @@ def test_nothing_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         why, command = how_to_resume(run, data)
     assert why.startswith("6 of 6 comparisons are not settled; 15 min more may settle something in 2 of 2 networks")
     assert command.endswith(" --budget 15min")
+
+
+def resumed(folder: Path, budget_s: float) -> list[str]:
+    """The lines at the end of a run of three blocks, in which a trial over the first network took 0.1 s, else 20 s."""
+    matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=budget_s))
+    first = matrix.conditions[0]
+    trials = fake.trials_of(replace(matrix, repeat=Repetition.fixed(3)))
+    results = [fake.ok(trial, 0.1 if trial.block.condition == first else 20.0) for trial in trials]
+    with fake.recorded(folder, matrix, results) as run:
+        return how_to_resume(run, RunData.of(run))
+
+
+def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Path) -> None:
+    why, command = resumed(tmp_path, 240.0)
+    assert "; 7 min more may settle something in 2 of 2 networks (clean, delay), 4 min is too short for delay." in why
+    assert command.endswith(" --budget 7min")
+
+
+def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
+    why, command = resumed(tmp_path, 480.0)
+    assert "; 8 min more may settle something in 2 of 2 networks (clean, delay). Resume with:" in why
+    assert command.endswith(" --budget 8min")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from headwind.metric import BUSY
 from headwind.model import Matrix, Repetition
 from headwind.plan.forecast import Forecast
-from headwind.plan.minimum import affordable, minimum_s, what_a_budget_settles
+from headwind.plan.minimum import affordable, enough_s, guessed, minimum_s, what_a_budget_settles
 from headwind.plan.needs import HEADROOM, Needs
 from tests import fake
 
@@ -32,16 +32,60 @@ def test_the_shortest_come_first() -> None:
     assert affordable(costs, 80.0) == ["b", "c", "a"]
 
 
-def test_before_the_start_it_is_said_what_a_budget_can_settle() -> None:
-    assert text(120.0, 240.0, 300.0, 300.0) == (
-        "Within 2 min nothing can be settled: clean needs about 4 min, all 3 networks together about 14 min."
-    )
+def test_before_the_start_a_network_that_the_budget_does_not_reach_is_named() -> None:
     assert text(120.0, 60.0, 40.0, 300.0) == (
-        "Within 2 min something can be settled in 2 of 3 networks (delay, clean); all of them need about 7 min."
+        "loss will probably not reach its 9 blocks in 2 min: it needs about 5 min. "
+        "Something can be settled in 2 of 3 networks (delay, clean); a budget of 7min is enough for all."
     )
-    assert text(120.0, 60.0, 40.0, 300.0, lanes=6).endswith("all of them need about 7 min on up to 6 lanes.")
+    assert "it needs about 5 min on up to 6 lanes. " in text(120.0, 60.0, 40.0, 300.0, lanes=6)
     assert text(400.0, 60.0, 40.0, 300.0) == ""
     assert text(None, 60.0, 40.0, 300.0) == ""
+
+
+def test_a_budget_that_reaches_no_network_says_so() -> None:
+    assert text(120.0, 240.0, 300.0, 300.0) == (
+        "clean, delay, loss will probably not reach their 9 blocks in 2 min: together they need about 14 min. "
+        "Nothing can be settled: clean alone needs about 4 min; a budget of 15min is enough for all."
+    )
+    alone = fake.example_matrix(fake.PROFILES[0], repeat=Repetition(9, 60, budget_s=60.0))
+    assert what_a_budget_settles(alone, {"clean/article": 100.0}) == (
+        "clean will probably not reach its 9 blocks in 1 min: it needs about 1 min 40 s. "
+        "Nothing can be settled; a budget of 2min is enough."
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "budget_s"), [(40.0, 60.0), (110.0, 120.0), (120.0, 180.0), (1800.0, 2100.0), (1e9, 604_800.0)]
+)
+def test_a_budget_that_is_enough_has_the_time_to_start_and_is_round(seconds: float, budget_s: float) -> None:
+    assert enough_s(seconds) == budget_s
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "words"),
+    [
+        (500.0, "loss may not reach its 9 blocks in 8 min: it may need 8 min, after the others. Something can "),
+        (
+            300.0,
+            "loss will probably not reach its 9 blocks in 5 min: it needs about 5 min, after the others. Something ",
+        ),
+        (551.0, ""),
+    ],
+)
+def test_a_guess_may_be_too_short(budget_s: float, words: str) -> None:
+    costs = {"clean/article": 60.0, "delay/article": 40.0, "loss/article": 300.0}
+    warning = what_a_budget_settles(matrix(budget_s), costs, guesses=["loss/article"])
+    assert warning.startswith(words)
+    assert bool(warning) == bool(words)
+    assert not words or warning.endswith("; a budget of 10min is enough for all.")
+
+
+def test_what_no_trial_is_known_of_is_guessed() -> None:
+    wanted = fake.example_matrix(*fake.PROFILES[:2])
+    forecast = Forecast(60.0)
+    assert guessed(wanted, forecast) == {"clean/article", "delay/article"}
+    forecast.learn(fake.ok(next(trial for trial in fake.trials_of(wanted) if "clean" in trial.id), 1.0))
+    assert guessed(wanted, forecast) == {"delay/article"}
 
 
 def test_fewer_blocks_than_a_verdict_needs_settle_nothing_however_long_they_take() -> None:
