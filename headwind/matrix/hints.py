@@ -15,7 +15,17 @@ from headwind.matrix.arm_hints import of_arm
 from headwind.matrix.concepts import beside_a_library, of_other_tools, of_two_values
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Unindented, UnknownKey
-from headwind.matrix.shapes import as_objects, is_objects, of_entries, of_pairs, of_several, of_value, shown, takes
+from headwind.matrix.shapes import (
+    as_objects,
+    is_objects,
+    of_entries,
+    of_pairs,
+    of_several,
+    of_value,
+    shown,
+    takes,
+    without_names,
+)
 from headwind.matrix.spelling import nearest, respelt, synonym
 from headwind.matrix.units import Mistake, NotOneValue, harmless, quoted
 
@@ -31,8 +41,13 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
     swallowed = {slip.path: place for slip in slips if isinstance(slip.mistake, MissingKey)
                  for place in _further_down(slip.path, tree)}  # fmt: skip
     found = dict[Slip, None]()
+    nameless = without_names(slips, root, tree)
     for slip in slips:
-        if place := swallowed.get(slip.path):
+        if slip.path in nameless:
+            found[nameless[slip.path]] = None
+        elif {path[0] for path in nameless} & set(slip.path[2:]):
+            continue  # it names an entry of a group without names
+        elif place := swallowed.get(slip.path):
             hint = f"it belongs {_beside(place, 0)}: {TOO_FAR}"
             message = f"{quoted(place[-1])} is read as the name of one of the {quoted(place[0])}"
             found[Slip(place, Mistake(message, hint), at_key=True)] = None
@@ -122,11 +137,11 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
         return found
     found = _kinds(key, level) or _swallowed(path, above) or _entry(path, above, value)
     found = found or ("" if nearest(key, level.keys) else _by_value(value, level)) or _elsewhere(path, above)
-    if found or nearest(key, level.keys):
+    if found or respelt(key, level.keys) or synonym(key, level.keys):
         return found
     for each in dict.fromkeys([level, above[0]]):
         homes = list(dict.fromkeys(name for _, inner in each.further() for name in inner.keys))
-        if meant := respelt(key, homes) or synonym(key, homes):
+        if meant := ("" if nearest(key, level.keys) else respelt(key, homes)) or synonym(key, homes):
             return f"did you mean `{meant}`? {_written(_likeliest(each.homes(meant)), {meant: value}, each)}"
     return ""
 
@@ -229,10 +244,15 @@ def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Lev
             return f"{' and '.join(map(quoted, having))} {'has' if len(having) == 1 else 'have'} one: remove it"
         way = (free[1] if having else "both",)
     together = {
-        name: beside[name] for name in beside
+        name: beside[name] if _fits(beside[name], reduce(Level.below, way, start), name) else None for name in beside
         if name == key or (name not in level.keys and level.homes(name) == list(ways))
     }  # fmt: skip
     return f"{quoted(key)} belongs in {places or 'an entry'}: {_written(way, together, start, beside)}"
+
+
+def _fits(value: Any, home: Level, key: str) -> bool:
+    """Whether a key at home takes the value; a number has at most the wrong unit."""
+    return home.model is None or (isinstance(value, str) and value[:1].isdecimal()) or takes(home.model, key, value)
 
 
 def _likeliest(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -10,10 +10,11 @@ from pydantic import BaseModel, ValidationError
 
 from headwind.arm import Protocol
 from headwind.matrix.indentation import joined_key
-from headwind.matrix.levels import NAME, Level, Path
+from headwind.matrix.levels import NAME, Level, Path, levels
 from headwind.matrix.library import NETWORKS
+from headwind.matrix.mistakes import NoContainer, Slip
 from headwind.matrix.spelling import form, nearest
-from headwind.matrix.units import harmless, listed, quoted
+from headwind.matrix.units import Mistake, harmless, listed, quoted
 
 LONGEST_VALUE, LONGEST_MAPPING = 40, 160  # characters of a value that a hint repeats
 PROTOCOLS = [protocol.value for protocol in Protocol]
@@ -209,3 +210,17 @@ def of_several(path: Path, values: Sequence[Any]) -> str:
         return f"did you mean `{shown(values[0])}`?"
     entry = {"workloads": "a workload", "profiles": "a profile", "arms": "an arm"}.get(str(path[0]))
     return f"one value stands here: for several write {quoted(path[0])} with {entry} for each" if entry else ""
+
+
+def without_names(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> dict[Path, Slip]:
+    """For each key of an entry that stands where names are, beside others of its kind, one mistake for all of them."""
+    found: dict[Path, Slip] = {}
+    for group in dict.fromkeys(slip.path[0] for slip in slips if len(slip.path) == 2):
+        level = levels(root, tree, (group,))[-1]
+        inner = [slip.path for slip in slips if slip.path[:1] == (group,) and isinstance(slip.mistake, NoContainer)]
+        keys = [str(path[1]) for path in inner if len(path) == 2 and level.below(path[1]).has(str(path[1]))]
+        if len(keys) > 1 and level.is_of_names:
+            message = f"{', '.join(map(quoted, keys[:-1]))} and {quoted(keys[-1])} are read as names"
+            hint = f"write a name around them: `{NAME}: {shown({key: level.written[key] for key in keys})}`"
+            found |= dict.fromkeys([(group, key) for key in keys], Slip((group, keys[0]), Mistake(message, hint), True))
+    return found
