@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from headwind.clock import Clock
 from headwind.format import counted
-from headwind.report.trust import OTHER_LABS, SHARED
+from headwind.report.trust import OTHER_LABS
 from headwind.run.journal import Run
 from headwind.testbed.docker import DockerError, Say
 
+SHARED = "times are longer and vary more, so verdicts need more blocks, but stay fair: they compare within blocks"
 LOOK_EVERY_S = 30.0  # `docker ps` and `docker inspect` take a tenth of a second
 
 
@@ -42,7 +43,7 @@ class Beside:
             if owner not in known:
                 host, pid, *_ = [*owner.split(":"), "?"]
                 has = f"another lab (process {pid} of {host}) has {counted(testbeds, 'testbed')} on this machine"
-                self.say(f"{has}: {SHARED}")
+                self.say(f"{has}; {SHARED}")
             before = known.get(owner, {"from": now, "testbeds": 0})
             most = max(before["testbeds"], testbeds)
             known[owner] = {"owner": owner, "testbeds": most, "from": before["from"], "to": now}

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headwind.errors import HeadwindError
+from headwind.format import counted
 from headwind.plan.needs import most_lanes
 from headwind.testbed.docker import ROOT, DockerError, compose_command, docker
 from headwind.testbed.engine import EngineError, chosen, row_of
@@ -112,7 +113,8 @@ def _docker() -> Iterator[Finding]:
 def _earlier_runs() -> Finding:
     found = projects()
     left = sorted(project for project, alive in found.items() if not alive)
-    living = f"{len(found) - len(left)} testbeds in use" if len(found) > len(left) else "no testbed is in use"
+    used = len(found) - len(left)
+    living = f"{counted(used, 'testbed')} {'is' if used == 1 else 'are'} in use" if used else "no testbed is in use"
     if left:
         return Finding(
             "earlier runs", "warning", f"{living}; {len(left)} left over: {', '.join(left)}", "make lab-down"
@@ -126,7 +128,7 @@ def _kernel_netem() -> Iterator[Finding]:
 
     release = docker("info", "--format", "{{.KernelVersion}}").strip()
     row = row_of(release)
-    yield Finding("kernel", "ok", f"{release} ({row.name}); what its netem has, if there is one: {row.can}")
+    yield Finding("kernel", "ok", f"{release}; where netem is built in, that of {row.name} has {row.can}")
     image = router_image()
     if image is None:
         detail = "not tried yet, since the router image is not built; a run builds and tries it"

@@ -67,8 +67,9 @@ def _print_time(
         out.print(f"{trials}, about {about(whole_s)} {where}; never more than {about(longest_s)} plus repairs")
         return
     least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}"
-    has_more = matrix.repeat.least < matrix.repeat.most
-    more = f"; further blocks follow {_until(matrix)}" if has_more else ""
+    more = f"; further blocks follow {_until(matrix)}" if matrix.repeat.least < matrix.repeat.most else ""
+    if matrix.repeat.budget_s is not None and whole_s > matrix.repeat.budget_s:
+        more = f": more than the budget of {duration(matrix.repeat.budget_s)}"
     out.print(f"the minimum is {trials} ({least}), about {about(whole_s)} {where}{more}")
     costs = minimum_s(matrix, forecast, needs, lanes)
     if warning := what_a_budget_settles(matrix, costs, lanes, guessed(matrix, forecast)):

@@ -28,15 +28,15 @@ def headline(data: RunData) -> str:
 
 def how_far(data: RunData) -> str:
     """How much of the run there is, and why not more: "All 72 trials ran."."""
-    done, status = len(data.latest), data.status
+    done, status, is_adaptive = len(data.latest), data.status, data.matrix.repeat.is_adaptive
+    of = f"{done:,} of {'at least ' if is_adaptive else ''}{data.planned:,} trials"
     if status.state is State.RUNNING:
-        return (
-            f"In progress, {done:,} of {'at least ' if data.matrix.repeat.is_adaptive else ''}{data.planned:,} trials."
-        )
-    open_end = data.matrix.repeat.is_adaptive and status.state is not State.FINISHED
-    ran = f"{'' if open_end else 'All '}{counted(done, 'trial')} ran"
-    ran = f"{ran if done >= data.planned else f'{done:,} of {data.planned:,} trials ran'}."
-    if status.state is State.FINISHED:
+        return f"In progress, {of}."
+    is_short, is_over = done < data.planned and not data.searched, status.state is State.FINISHED
+    ran = f"{of} ran." if is_short else f"{'' if is_adaptive and not is_over else 'All '}{counted(done, 'trial')} ran."
+    if is_over and is_adaptive and is_short:
+        return f"{counted(done, 'trial')} ran; the budget ended before the minimum of {data.planned:,}."
+    if is_over:
         return ran
     why = f"{status.reason[:1].upper()}{status.reason[1:]}"
     return f"{why if status.state is State.INTERRUPTED else f'The run failed: {status.reason}'}. {ran}"

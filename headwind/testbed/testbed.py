@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from headwind.arm import CUBIC, Congestion
 from headwind.clock import CLOCK, Clock
+from headwind.format import counted
 from headwind.proof.evidence import OUTSIDE, Fingerprint
 from headwind.testbed.addresses import Addresses, pick_addresses
 from headwind.testbed.agent import Agent, AgentDied, AgentError, Request
@@ -86,8 +87,9 @@ def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> in
     for project in gone:
         say(f"removing {project}, left by an earlier run")
         remove_project(project, docker)
-    for project in found.keys() - set(gone):
-        say(f"leaving {project} alone: its lab is still running")
+    if living := sorted(found.keys() - set(gone)):
+        verb = "stays" if len(living) == 1 else "stay"
+        say(f"{counted(len(living), 'testbed')} of labs that are running {verb} up: {', '.join(living)}")
     return len(gone)
 
 

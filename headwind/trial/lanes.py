@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 from headwind.clock import CLOCK, Clock
 from headwind.errors import HeadwindError
+from headwind.format import counted
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
 from headwind.trial.company import APART_S, Company, Turnstile
@@ -202,6 +203,7 @@ class Lanes:
     def _grow(self, site: _Site) -> None:
         """Bring up all lanes that there may be. Those that do not come up are done without."""
         further = [site.lanes[0].another(next(self._numbers)) for _ in range(site.most - len(site.lanes))]
+        self._say(f"bringing up {counted(len(further), 'more testbed')}, to measure side by side")
         site.lanes += further
         opened = list(zip(further, _opened(further), strict=True))
         for lane, done in opened:

@@ -154,7 +154,8 @@ def _on_server(
 
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
-        yield f"probes were sent {1 + len(missed)} times, before the client started: {missed[-1].why[0]}"
+        why = f"because they first showed another network: {missed[-1].why[0]}"
+        yield f"probes were sent {1 + len(missed)} times before the client started, {why}"
 
 
 def prepare(testbed: Testbed, trial: Trial) -> None:

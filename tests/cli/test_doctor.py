@@ -120,8 +120,9 @@ def test_a_docker_that_breaks_in_the_middle_is_a_finding(host: Path) -> None:
     ("projects", "status", "words"),
     [
         ({}, "ok", "none is left"),
-        ({"headwind-1": LIVING}, "ok", "1 testbeds in use"),
+        ({"headwind-1": LIVING}, "ok", "1 testbed is in use"),
         ({"headwind-1": LIVING, "headwind-2": DEAD}, "warning", "headwind-2"),
+        ({"headwind-1": LIVING, "headwind-2": LIVING}, "ok", "2 testbeds are in use"),
     ],
 )
 def test_only_what_nobody_uses_is_left_over(host: Path, projects: dict[str, str], status: str, words: str) -> None:
@@ -164,7 +165,7 @@ def test_netem_is_tried_and_not_read_about(host: Path, found: str | None, uml: s
 def test_the_row_of_the_hosts_kernel_is_told(host: Path) -> None:
     program(host, DOCKER.replace("7.2.7 ;;", "6.1.0-13-amd64 ;;"))
     detail = finding("kernel").detail
-    assert detail.startswith("6.1.0-13-amd64 (before 6.6)")
+    assert detail.startswith("6.1.0-13-amd64; where netem is built in, that of before 6.6 has every impairment; no")
     assert "no seeds" in detail
 
 

@@ -107,9 +107,13 @@ def test_the_plan_says_which_file_it_is_of(tmp_path: Path) -> None:
 def test_the_plan_takes_the_budget_and_the_lanes_that_a_run_would(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert lab.main(["plan", "--budget", "2h", "--lanes", "1", "--reports", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "on one lane; further blocks follow until everything is settled, or the budget of 2 h is over" in told
     assert lab.main(["plan", "--budget", "2min", "--lanes", "1", "--reports", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "on one lane; further blocks follow until everything is settled, or the budget of 2 min is over" in told
+    assert "on one lane: more than the budget of 2 min " in told
+    assert "further blocks" not in told
 
 
 def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
@@ -121,10 +125,10 @@ def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
     matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=1.0))
     work_s = sum(map(Forecast(matrix.timeout_s).block_s, plan_blocks(matrix)))
     shown = {lanes: " ".join(plan_of(replace(matrix, lanes=lanes), tmp_path).split()) for lanes in (1, AUTO)}
-    assert f"of each network), about {about(START_S + work_s)} on one lane; further" in shown[1]
+    assert f"of each network), about {about(START_S + work_s)} on one lane: more than the budget of 1 s " in shown[1]
     assert f"together they need about {about(work_s)}. " in shown[1]
     here = f"{about(START_S + work_s / 6)} on this machine (up to 6 lanes)"
-    assert f"of each network), about {here}; further blocks" in shown[AUTO]
+    assert f"of each network), about {here}: more than the budget of 1 s " in shown[AUTO]
     assert f"together they need about {about(work_s / 6)} on up to 6 lanes. " in shown[AUTO]
     assert [("time for 9 blocks on one lane" in said) for said in shown.values()] == [False, True]
     fixed = " ".join(plan_of(replace(MATRIX, lanes=AUTO), tmp_path).split())

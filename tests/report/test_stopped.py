@@ -16,6 +16,8 @@ from headwind.plan.schedule import plan_block
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.terminal import print_summary
 from headwind.report.html.page import render
+from headwind.report.words import headline
+from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.journal import Run
 from tests import fake
@@ -44,7 +46,9 @@ def test_the_terminal_counts_complete_blocks(data: RunData) -> None:
     with console.capture() as shown:
         print_summary(data, console)
     said = shown.get()
-    assert "network, complete blocks" in " ".join(said.split())
+    first, second = said.splitlines()[:2]
+    assert first.startswith("network, complete ")
+    assert second.startswith("blocks ")
     assert re.search(r"^clean, 10 blocks ", said, re.MULTILINE)
     assert re.search(r"^delay, 7 blocks .*unclear: 7 of 8 blocks .*7 of 8 blocks .*7 of 8", said, re.MULTILINE)
     assert re.search(r"^loss, not run ", said, re.MULTILINE)
@@ -70,6 +74,13 @@ def test_the_page_counts_complete_blocks(data: RunData) -> None:
     for name, count in (("clean", 10), ("delay", 7)):
         assert re.search(rf" {name}  [^;]*; {count} complete blocks ", page), name
         assert f"Blocks and trials: {count} complete blocks, 1 not complete" in page
+
+
+def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> None:
+    """`102 of 126 trials ran: 102 ok` read as if 24 trials had been lost."""
+    assert headline(data).startswith("Stopped by Ctrl-C. 68 of at least 90 trials ran: 66 ok, 2 stopped with the run")
+    over = replace(data, status=replace(data.status, state=State.FINISHED))
+    assert headline(over).startswith("68 trials ran; the budget ended before the minimum of 90: 66 ok, ")
 
 
 def test_the_trials_of_a_block_that_was_stopped_stay_in_the_tally(data: RunData) -> None:

@@ -216,12 +216,13 @@ DEAD = f"{HOST}:{os.getpid()}:1"
 def test_sweeping_removes_dead_labs_and_leaves_living_ones(daemon: FakeDocker) -> None:
     daemon.testbed("dead", DEAD)
     daemon.testbed("living", this_lab())
+    daemon.testbed("alive", this_lab())
     daemon.network["half-net"] = ("half", DEAD)  # of a lab that was killed while it started
     said: list[str] = []
     assert sweep(said.append, docker=daemon) == 2
-    assert daemon.projects == {"living"}
+    assert daemon.projects == {"living", "alive"}
     assert sorted(said) == [
-        "leaving living alone: its lab is still running",
+        "2 testbeds of labs that are running stay up: alive, living",
         "removing dead, left by an earlier run",
         "removing half, left by an earlier run",
     ]

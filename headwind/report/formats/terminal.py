@@ -12,11 +12,11 @@ from headwind.report import words
 from headwind.report.answer import Answer, answer_of
 from headwind.report.cells import Cell
 from headwind.report.certainty import Certainty, certainty_of
-from headwind.report.standing import MOST_COLUMNS, Standing, columns_of
+from headwind.report.standing import MOST_COLUMNS, Standing, columns_of, in_order, pair_label
 from headwind.report.summary import Row, notices, summary_table
 from headwind.report.verdicts import MARKS
 from headwind.run.data import RunData
-from headwind.verdicts.findings import Pair, metrics_of
+from headwind.verdicts.findings import metrics_of
 from headwind.verdicts.judgement import Line
 
 if TYPE_CHECKING:
@@ -97,15 +97,16 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     for arm in arms if has_room else ():
         table.add_column(arm.name, justify="right", no_wrap=True)
     for pair in pairs if len(pairs) <= MOST_COLUMNS and not rest else ():
-        table.add_column(f"{pair.new} against {pair.base}")
+        table.add_column(" against ".join(arm.name for arm in in_order(data.matrix, pair)))
     if len(pairs) > MOST_COLUMNS or rest:
-        table.add_column("comparisons")
+        table.add_column(f"comparisons{f'; {len(rest)} more pairs are in the report' if rest else ''}")
     for standing in found:
         blocks = counted(standing.blocks, "block") if standing.rows else "not run"
         medians = [observed_text(standing.condition.workload.primary().key, standing.medians.get(arm)) for arm in arms]
         cells = [_cell(standing.cells[pair]) for pair in pairs if pair in standing.cells]
         if len(pairs) > MOST_COLUMNS or rest:
-            cells = [Text("\n").join(_line(pair, standing.cells[pair]) for pair in pairs if pair in standing.cells)]
+            shown = [(pair_label(data.matrix, pair), standing.cells[pair]) for pair in pairs if pair in standing.cells]
+            cells = [Text("\n").join(_line(label, cell) for label, cell in shown)]
         label, meaning = data.matrix.name_of(standing.condition), standing.network.meaning
         below = f"\n{clean(meaning)}" if meaning else ""
         name = Text.assemble((clean(label), "bold"), (f", {blocks}{below}", "dim"))
@@ -122,10 +123,10 @@ def _cell(cell: Cell) -> Text:
     return text
 
 
-def _line(pair: Pair, cell: Cell) -> Text:
+def _line(label: str, cell: Cell) -> Text:
     from rich.text import Text
 
-    return Text(clean(f"{pair.new} against {pair.base}: {cell}"), style=STYLES[cell.certainty])
+    return Text(clean(f"{label}: {cell}"), style=STYLES[cell.certainty])
 
 
 def _times(data: RunData) -> Table:
