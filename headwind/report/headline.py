@@ -107,8 +107,13 @@ def open_text(lead: Interval) -> str:
         return f"{times(least)} to {times(most)} {FASTER if low > 0 else SLOWER}"
     if math.isinf(low) and math.isinf(high):
         return "no limit"
-    slower, faster = (f"{times(abs(end))} " if math.isfinite(end) else "any times " for end in (low, high))
-    return f"{slower}{SLOWER} to {faster}{FASTER}"
+    ends = (SLOWER, abs(low)), (FASTER, high)
+    return " to ".join(_reach(word, end) for word, end in ends)
+
+
+def _reach(word: str, log_ratio: float) -> str:
+    size = times(log_ratio) if math.isfinite(log_ratio) else "any times"
+    return "equal" if size == times(0.0) else f"{size} {word}"
 
 
 def _apart(finding: Finding) -> float:

@@ -15,11 +15,10 @@ from headwind.report import verdicts as describe
 from headwind.report import words
 from headwind.report.answer import answer_of
 from headwind.report.headline import lines_of
-from headwind.report.standing import Standing, ordered_pairs
+from headwind.report.standing import Standing, ordered_pairs, pair_label
 from headwind.report.summary import notices
 from headwind.report.verdicts import finding_text
 from headwind.run.data import RunData
-from headwind.verdicts.findings import Pair
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.verdict import Rule
 
@@ -83,7 +82,12 @@ def _table(data: RunData, found: Sequence[Standing]) -> Iterator[str]:
     arms, pairs = data.matrix.arms, ordered_pairs(data.matrix, data.judgement)
     if not pairs:
         return
-    yield row(data.matrix.place, *(f"{arm_name(arm)}, median" for arm in arms), *map(_pair, pairs), "complete blocks")
+    yield row(
+        data.matrix.place,
+        *(f"{arm_name(arm)}, median" for arm in arms),
+        *(pair_label(data.matrix, pair) for pair in pairs),
+        "complete blocks",
+    )
     yield row(*["---"] * (len(arms) + len(pairs) + 2))
     for each in found:
         metric = each.condition.workload.primary()
@@ -105,7 +109,7 @@ def _others(verdicts: Judgement) -> list[Metric]:
 def _by_metric(data: RunData, found: Sequence[Standing], metric: Metric) -> Iterator[str]:
     """A row for each condition and a column for each comparison, by another judged metric."""
     pairs, rule = ordered_pairs(data.matrix, data.judgement), data.judgement.rule
-    yield row(f"by {metric.label}", *map(_pair, pairs))
+    yield row(f"by {metric.label}", *(pair_label(data.matrix, pair) for pair in pairs))
     yield row(*["---"] * (len(pairs) + 1))
     for each in found:
         findings = {known.line.pair: known.line.findings.get(metric) for known in each.known}
@@ -117,10 +121,6 @@ def _name(data: RunData, standing: Standing) -> str:
     """The network's name in the matrix, with that of the workload if there are several, and what it is."""
     key, meaning = code(data.matrix.name_of(standing.condition)), text(standing.network.meaning)
     return f"{key}: {meaning}" if meaning else key
-
-
-def _pair(pair: Pair) -> str:
-    return f"{arm_name(pair.new)} against {arm_name(pair.base)}"
 
 
 def row(*cells: str) -> str:
