@@ -9,7 +9,7 @@ from headwind.arm import Arm
 from headwind.format import counted
 from headwind.model import DATA_OUTCOMES, Matrix, Result
 from headwind.proof.attempts import faults_of, is_unproven
-from headwind.run.data import latest_of
+from headwind.run.data import latest_of, was_stopped
 from headwind.verdicts.ended import complete
 from headwind.verdicts.findings import rows_of
 
@@ -42,7 +42,8 @@ def _without_data(matrix: Matrix, results: Sequence[Result]) -> str:
 
 
 def _last_without_data(rows: Iterable[Mapping[Arm, Result]]) -> str:
-    lost = [result for row in rows for result in row.values() if result.outcome not in DATA_OUTCOMES]
+    every = [result for row in rows for result in row.values() if result.outcome not in DATA_OUTCOMES]
+    lost = [result for result in every if not was_stopped(result)]
     if not lost:
         return "the time was over before"
     last = lost[-1]

@@ -149,6 +149,14 @@ def test_the_page_of_a_job_says_what_to_trust_as_the_report_does(name: str) -> N
     assert plain(trust_line(data)) in shown
 
 
+def test_comparisons_are_called_as_in_the_sentences_above_their_table() -> None:
+    """The newest protocol first; the table had the candidate first."""
+    heads = [line for line in summary(RUNS["arms"]().data("x")).splitlines() if " against " in line and "|" in line]
+    assert len(heads) > 1
+    assert all("HTTP/3 against HTTP/3 (as-shipped)" in line for line in heads)
+    assert not any("HTTP/3 (as-shipped) against HTTP/3 " in line for line in heads)
+
+
 def test_what_is_open_has_a_price() -> None:
     data = everything()
     assert data.judgement.open

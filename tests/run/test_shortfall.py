@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from headwind.model import Repetition, Result
+from headwind.run.journal import STOPPED
 from headwind.run.shortfall import UNPROVEN, shortfall
 from impair.profile import Profile
 from tests.fake import PROFILES, example_matrix, failed, invalid, lab_error, ok, ok_results, timeout, trials_of
@@ -25,6 +26,7 @@ def test_failures_and_timeouts_are_data() -> None:
     ("lost", "why"),
     [
         ((), "the time was over before"),
+        ((lab_error(FIRST, STOPPED),), "the time was over before"),  # by Ctrl-C, and no time was left to resume it
         ((lab_error(FIRST),), "loss/article#0/h1 gave no data in 1 attempt, last: the router died"),
         ([invalid(FIRST, 1.0, attempt=number) for number in range(3)], "gave no data in 3 attempts, last: impairment"),
     ],
