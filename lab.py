@@ -59,7 +59,7 @@ def run_matrix(
             finally:  # Ctrl-C and a broken lab too leave a whole report
                 run.note_environment(testbeds=[*run.environment.get("testbeds", []), *bench.lanes.lives])
                 data = commands.finish_report(run, **wanted)
-                ending += how_to_resume(run, data, cluster)
+                ending += how_to_resume(run, data, cluster, matrix.repeat.budget_s)
         doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in bench.lanes.doubts]
         reasons = [each for each in (shortfall(matrix, data.results), *doubts) if each]
         for trouble in filter(None, (*reasons, redrawing.trouble)):

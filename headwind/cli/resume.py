@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headwind.cli.doctor import lanes_here
@@ -15,6 +15,7 @@ from headwind.format import about, budget_text, counted, listed
 from headwind.model import Matrix
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed
 from headwind.plan.scheduler import Scheduler
+from headwind.report.verdicts import LEAST_FOR_FORECAST
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.journal import Run
@@ -25,9 +26,14 @@ from headwind.verdicts.stats import fewest_blocks
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[str]:
-    """Two lines, a sentence and a command; none if the run is in progress, or finished with nothing left to run."""
+def how_to_resume(run: Run, data: RunData, cluster: str | None = None, budget_s: float | None = None) -> list[str]:
+    """Two lines, a sentence and a command; none if the run is in progress, or finished with nothing left to run.
+
+    `budget_s` is the last one that was given, if it is not that of the matrix.
+    """
     matrix, state = run.matrix, data.status.state
+    if budget_s is not None:
+        matrix = replace(matrix, repeat=replace(matrix.repeat, budget_s=budget_s))
     if state is State.RUNNING:
         return []
     lanes = lanes_here(matrix.lanes)
@@ -43,14 +49,16 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """What can still be settled, and for how long to go on: the budget of the matrix, or one that is long enough.
+    """What can still be settled, and for how long to go on: the last budget, or one that is long enough.
 
-    `costs` are in seconds by condition id, `short` the ids of those for which the matrix' budget is too short.
+    `costs` are in seconds by condition id, `short` the ids of those for which the last budget is too short, and
+    `beyond` of those that need more blocks than the matrix allows.
     """
 
     budget_s: float | None
     costs: Mapping[str, float]
     short: Sequence[str] = ()
+    beyond: Sequence[str] = ()
 
     @classmethod
     def of(cls, scheduler: Scheduler, still_open: Sequence[Open]) -> More:
@@ -61,10 +69,13 @@ class More:
         costs = _costs(scheduler, still_open)
         minimum = at_most(scheduler.minimum_s(), guessed(scheduler.matrix, scheduler.forecast))
         least = {name: cost_s for name, cost_s in minimum.items() if cost_s}
-        wanted = least or dict(sorted(costs.items(), key=lambda item: item[1])[:1])
-        fitting = affordable(wanted, repeat.budget_s)
-        short = [name for name in wanted if name not in fitting]
-        return cls(enough_s(sum(wanted.values())) if short else repeat.budget_s, costs, short)
+        first = dict(sorted(costs.items(), key=lambda item: item[1])[:1])
+        fitting = {*affordable(least, repeat.budget_s), *affordable(first, repeat.budget_s)}
+        short = [name for name in {**least, **first} if name not in fitting]
+        wanted_s = max(sum(least.values()), *first.values(), 0.0)
+        budget_s = enough_s(wanted_s) if short else repeat.budget_s
+        beyond = [each.condition.id for each in still_open if _is_beyond(each, repeat.confidence)]
+        return cls(budget_s, costs, short, beyond)
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
@@ -108,19 +119,28 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     of = counted(len(names), matrix.place)
     settles = f"may settle something in {len(fitting)} of {of} ({where})" if fitting else "will probably settle nothing"
     too_short = f", {about(matrix.repeat.budget_s)} is too short for {listed([names[each] for each in more.short])}"
-    return f"{about(more.budget_s)} more {settles}{too_short if more.short else ''}"
+    beyond = f"; for {listed([names[each] for each in more.beyond])} raise `max` ({matrix.repeat.most}) in a new run"
+    return f"{about(more.budget_s)} more {settles}{too_short if more.short else ''}{beyond if more.beyond else ''}"
 
 
 def _costs(scheduler: Scheduler, still_open: Sequence[Open]) -> dict[str, float]:
-    """By condition id, the seconds after which something more is settled if all goes well; absent if it cannot be."""
+    """By condition id, the seconds after which something more is probably settled; absent if it cannot be.
+
+    The forecast is that of the report (headwind/report/verdicts.py, more_text).
+    """
     least, repeat = scheduler.minimum_s(), scheduler.matrix.repeat
     costs: dict[str, float] = {}
-    if repeat.most < fewest_blocks(repeat.confidence, anytime=True):
-        return costs
     for item in still_open:
         name, share = item.condition.id, scheduler.needs.share(item.condition, scheduler.lanes)
-        if least[name]:
-            costs[name] = least[name]
-        elif item.fewest is not None and item.n + item.fewest <= item.most:
-            costs[name] = item.fewest * item.block_s * share
+        blocks = item.soonest.blocks if item.n >= LEAST_FOR_FORECAST else 0
+        if blocks is not None and not _is_beyond(item, repeat.confidence):
+            costs[name] = max(least[name], blocks * item.block_s * share)
     return costs
+
+
+def _is_beyond(item: Open, confidence: float) -> bool:
+    """Whether the maximum of the matrix is what keeps its comparisons from being settled."""
+    if item.most < fewest_blocks(confidence, anytime=True):
+        return True
+    blocks = item.soonest.blocks
+    return item.n >= LEAST_FOR_FORECAST and blocks is not None and not item.allows(item.soonest)

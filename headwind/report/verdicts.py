@@ -13,6 +13,7 @@ from headwind.report.certainty import Certainty, certainty_of, most_apart, verdi
 from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.outlook import Outlook
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule, Verdict
@@ -225,14 +226,24 @@ def _names(pairs: Iterable[Pair]) -> str:
 
 
 def more_text(item: Open) -> str:
-    """`about 9 more blocks (4 to 30), 4 min`: the forecast until all of a condition is settled."""
-    outlook = item.outlook
+    """`about 9 more blocks (4 to 30), 4 min`: the forecast until all of a condition is settled.
+
+    If that cannot be, but one of its comparisons can be settled, that one's forecast comes first.
+    """
     if item.n < LEAST_FOR_FORECAST:
         return "too few blocks for a forecast"
+    whole = _forecast_text(item, item.outlook)
+    if item.allows(item.soonest) and not item.allows(item.outlook):
+        return f"{_forecast_text(item, item.soonest)}, for the first; for all {whole}"
+    return whole
+
+
+def _forecast_text(item: Open, outlook: Outlook) -> str:
     if outlook.blocks is None:
         return "probably never: it would take hundreds of blocks more"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
-    beyond = f"; the matrix allows {item.most} in all" if item.n + outlook.blocks > item.most else ""
+    raised = "repeat" if item.is_fixed else "max"
+    beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all: raise `{raised}`"
     return f"about {counted(outlook.blocks, 'more block')}{spread}, {about(outlook.blocks * item.block_s)}{beyond}"
 
 

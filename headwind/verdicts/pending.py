@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 
-from headwind.model import Condition, Matrix
+from headwind.model import Condition, Matrix, Repetition
 from headwind.verdicts.findings import FALSE_SHARE, Finding, Key, Pair
 from headwind.verdicts.outlook import Outlook, blocks_needed
 from headwind.verdicts.stats import fewest_blocks
@@ -34,11 +34,17 @@ class Open:
     outlook: Outlook  # for the one that takes longest; of self-checks only if nothing else is open
     most: int  # blocks that the matrix allows
     block_s: float  # expected wall time of one more block
+    soonest: Outlook  # for the one that takes least; of self-checks only if nothing else is open
+    is_fixed: bool  # the matrix asks for a number of blocks, and has no `max`
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
         """All that is not settled."""
         return self.undecided + self.unconfirmed
+
+    def allows(self, outlook: Outlook) -> bool:
+        """Whether a forecast can come true within the blocks of the matrix."""
+        return outlook.blocks is not None and self.n + outlook.blocks <= self.most
 
     @property
     def is_of_checks(self) -> bool:
@@ -70,7 +76,7 @@ def still_open(
             if (need := _need(pair, list(mine), held, rule, bar))
         }
         if needs:
-            left.append(_open(condition, needs, blocks.get(condition.id, 0), matrix.repeat.most, block_s(condition)))
+            left.append(_open(condition, needs, blocks.get(condition.id, 0), matrix.repeat, block_s(condition)))
     return left
 
 
@@ -82,15 +88,18 @@ class _Need:
     verdict: bool
 
 
-def _open(condition: Condition, needs: Mapping[Pair, _Need], n: int, most: int, block_s: float) -> Open:
+def _open(condition: Condition, needs: Mapping[Pair, _Need], n: int, repeat: Repetition, block_s: float) -> Open:
     outlooks = sorted((need.outlook for need in needs.values()), key=_longest)
     fewest = min((outlook.low for outlook in outlooks if outlook.low), default=None)
     rate = sum(outlook.rate for outlook in outlooks)
     undecided = tuple(pair for pair, need in needs.items() if need.verdict)
     unconfirmed = tuple(pair for pair in needs if pair not in undecided)
     protocols = [need.outlook for pair, need in needs.items() if not pair.is_check]
-    longest = max(protocols or outlooks, key=_longest)
-    return Open(condition, undecided, unconfirmed, n, fewest, rate, longest, most, block_s)
+    soonest, longest = (pick(protocols or outlooks, key=_longest) for pick in (min, max))
+    is_fixed = not repeat.is_adaptive
+    return Open(
+        condition, undecided, unconfirmed, n, fewest, rate, longest, repeat.most, block_s, soonest, is_fixed
+    )  # fmt: skip
 
 
 def _need(pair: Pair, findings: Sequence[Finding], held: Collection[Key], rule: Rule, bar: float) -> _Need | None:

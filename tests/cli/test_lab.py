@@ -280,7 +280,8 @@ def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
     assert fake_lab.run() == 130
     out = capsys.readouterr().out
     assert "\nNot finished; 1 min 30 s more may settle" not in out, "two blocks settle nothing"
-    assert "\nNot finished; 1 min 30 s more will probably settle nothing. Resume with:\n" in out
+    nothing = "1 min 30 s more will probably settle nothing; for clean, loss raise `max` (2) in a new run"
+    assert f"\nNot finished; {nothing}. Resume with:\n" in out
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "90s"]
     fake_lab.world.sabotage = Sabotage()
@@ -311,6 +312,10 @@ def test_the_resume_line_names_what_its_budget_may_settle(fake_lab: Lab, capsys:
     assert fake_lab.run() == 130
     told = " ".join(capsys.readouterr().out.split())
     assert "Not finished; 1 h more may settle something in 2 of 2 networks (clean, loss). Resume with: " in told
+    again = ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "2h"]
+    fake_lab.world.sabotage = Interrupting(at=[8], closed=fake_lab.world.dead)
+    assert lab.main(again, fake_means(lambda: fake_testbed(fake_lab.world))) == 130
+    assert last_command(capsys.readouterr().out) == again, "not the first budget"
 
 
 def test_a_fixed_number_of_blocks_says_what_is_left_of_it(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from headwind.format import budget_text
 from headwind.model import Repetition
 from headwind.run.data import RunData
 from headwind.verdicts.judgement import Judge
+from headwind.verdicts.outlook import Outlook
 from tests import fake
 
 MATRIX = fake.example_matrix(*fake.PROFILES[:2], repeat=Repetition(3, 60, budget_s=900.0))
@@ -48,6 +49,37 @@ def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
     why, command = resumed(tmp_path, 480.0)
     assert "; 8 min more may settle something in 2 of 2 networks (clean, delay). Resume with:" in why
     assert command.endswith(" --budget 8min")
+
+
+def test_the_budget_that_was_given_last_is_the_one_that_is_proposed(tmp_path: Path) -> None:
+    with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(3)))) as run:
+        why, command = how_to_resume(run, RunData.of(run), budget_s=1200.0)
+    assert "; 20 min more may settle something in 2 of 2 networks" in why
+    assert command.endswith(" --budget 20min")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "promised"),
+    [
+        (5, "15 min more may settle something in 2 of 2 networks (clean, delay)."),
+        (60, "15 min more may settle something in 1 of 2 networks (clean); for delay raise `max` (60) in a new run."),
+        (None, "15 min more may settle something in 1 of 2 networks (clean)."),
+    ],
+)
+def test_only_what_the_forecast_of_the_report_allows_is_promised(
+    tmp_path: Path, blocks: int | None, promised: str
+) -> None:
+    """`3 min more may settle something` stood beside `probably never: it would take hundreds of blocks more`."""
+    outlook = Outlook(blocks, 1, None)
+    with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(9)))) as run:
+        data = RunData.of(run)
+        clean, delay = data.judgement.open
+        clean = replace(clean, soonest=Outlook(1, 1, 1))
+        judgement = replace(data.judgement, open=(clean, replace(delay, soonest=outlook, outlook=outlook)))
+        object.__setattr__(data, "judgement", judgement)
+        why, command = how_to_resume(run, data)
+    assert f"; {promised} Resume with:" in why
+    assert command.endswith(" --budget 15min")
 
 
 @pytest.mark.parametrize(

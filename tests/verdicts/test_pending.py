@@ -12,6 +12,7 @@ from headwind.arm import H1, H2, H3, Role
 from headwind.model import Condition, Matrix, Repetition, Result, Trial
 from headwind.report.verdicts import open_text
 from headwind.verdicts.findings import Pair
+from headwind.verdicts.outlook import Outlook
 from headwind.verdicts.pending import Open, joining_bar
 from headwind.verdicts.stats import e_bh
 from impair.profile import Delay, Link, Profile
@@ -101,7 +102,22 @@ def test_more_blocks_than_the_matrix_allows_are_said_to_be_so() -> None:
     item = opened(with_noise(9))
     assert item is not None
     assert "the matrix allows" not in open_text(item, item.condition.id)
-    assert open_text(replace(item, most=9), item.condition.id).endswith("; the matrix allows 9 in all")
+    assert open_text(replace(item, most=9), item.condition.id).endswith("; the matrix allows 9 in all: raise `max`")
+    fixed = replace(item, most=9, is_fixed=True)
+    assert open_text(fixed, item.condition.id).endswith("; the matrix allows 9 in all: raise `repeat`")
+
+
+def test_what_can_be_settled_is_said_before_what_cannot() -> None:
+    item = opened(with_noise(9))
+    assert item is not None
+    never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
+    said = open_text(replace(item, soonest=soon, outlook=never), "far")
+    assert said.endswith(
+        ": about 5 more blocks (3 to 9), 5 s, for the first; for all probably never: it would take hundreds of blocks "
+        "more"
+    )
+    assert "the first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
+    assert "the first" not in open_text(replace(item, soonest=never, outlook=never), "far")
 
 
 @pytest.mark.parametrize(("n", "said"), [(0, "is not run"), (1, "h2 against h1): too few blocks for a forecast")])
