@@ -45,7 +45,7 @@ def networks_of(matrix: Matrix) -> dict[str, Network]:
     }
     many = matrix.place != "network"
     return {
-        each.id: replace(name, text=f"{name.text}, {each.workload.name}") if many else name
+        each.id: replace(name, text=f"{name.text} / {each.workload.name}") if many else name
         for each in matrix.conditions
         for name in [names[each.profile]]
     }

@@ -56,7 +56,7 @@ def test_a_network_has_the_name_that_the_user_gave_it(profile: Profile, meaning:
     other = Condition(profile, replace(matrix.conditions[0].workload, name="bulk"))
     several = networks_of(replace(matrix, conditions=(*matrix.conditions, other)))
     assert [(each.text, each.meaning) for each in several.values()] == [
-        (f"{profile.name}, article", meaning), (f"{profile.name}, bulk", meaning),
+        (f"{profile.name} / article", meaning), (f"{profile.name} / bulk", meaning),
     ]  # fmt: skip
 
 

@@ -58,7 +58,7 @@ REPORT = "report.html"
 GROUPS = {  # of networks: what stands behind the word, with the margin
     Certainty.SURE: "at least one comparison by {1} is sure: a lead of more than {0}, or a tie within {0}",
     Certainty.LIKELY: "a difference or a tie by {1} was seen; it may be chance, or a difference of less than {0}",
-    Certainty.UNCLEAR: "the figures say how far each may be ahead by {1}",
+    Certainty.UNCLEAR: "how far each may be ahead by {1}, or how many blocks there are",
 }
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
 MANY_CONDITIONS = 12  # from there on the comparisons can be filtered
