@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 TABLE_SCALE = 8192  # NETEM_DIST_SCALE in net/sched/sch_netem.c: a table entry of 8192 is one jitter
 # Below the mean: the smallest entry of each table.
 DISTRIBUTION_REACH = {
@@ -15,3 +17,23 @@ DISTRIBUTION_REACH = {
 DISTRIBUTION_HEIGHT = {
     "uniform": 1.0, "normal": 28858 / TABLE_SCALE, "pareto": 32767 / TABLE_SCALE, "paretonormal": 31789 / TABLE_SCALE,
 }  # fmt: skip
+
+
+def clipping(distribution: str, jitter_s: float, delay_s: float) -> tuple[str, str] | None:
+    """Why a jitter would make some delays negative, and the largest that does not; None if this one does not."""
+    reach = DISTRIBUTION_REACH[distribution]
+    if reach * jitter_s <= delay_s * (1 + 1e-12):
+        return None
+    jitter, delay, least = _written(jitter_s), _written(delay_s), _written(reach * jitter_s)
+    what = f"a {distribution} jitter of {jitter} takes up to {least} off the delay {delay}"
+    if reach == 1:
+        what = f"jitter {jitter} is more than the delay {delay}"
+    most_us = math.floor(round(delay_s / reach * 1e6, 3))
+    hint = f"write at most {_written(most_us / 1e6)}" if most_us else f"it needs a delay of at least {least}"
+    return f"{what}: netem would clip negative delays to zero", hint
+
+
+def _written(seconds: float) -> str:
+    """`50ms` for 0.05, as a matrix has it."""
+    unit, factor = ("s", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 0.001 else ("us", 1e6)
+    return f"{seconds * factor:.9g}{unit}" if seconds else "0s"

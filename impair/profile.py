@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from impair.distribution import DISTRIBUTION_REACH
+from impair.distribution import DISTRIBUTION_REACH, clipping
 
 FRAME_BYTES = 1514  # largest Ethernet frame of the testbed: 1500 bytes of MTU and 14 of header
 SMALLEST_RATIO = 1 / (2**32 - 1)  # netem keeps probabilities as fractions of 2^32 - 1 (net/sched/sch_netem.c)
@@ -45,11 +45,11 @@ class Direction(StrEnum):
 
 
 class ImpossibleImpairment(ValueError):
-    """A value that netem cannot do as written. `where` names the field it concerns."""
+    """A value that netem cannot do as written. `where` names the field it concerns, `hint` what it can do."""
 
-    def __init__(self, where: str, message: str) -> None:
+    def __init__(self, where: str, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.where = where
+        self.where, self.hint = where, hint
 
 
 def _check_ratio(where: str, ratio: float) -> None:
@@ -84,16 +84,12 @@ class Delay:
         _check_time("jitter", self.jitter_s)
         if self.jitter_s > LARGEST_JITTER_S:
             raise ImpossibleImpairment("jitter", f"{self.jitter_s:g} s is above {LARGEST_JITTER_S:.3f} s, the largest")
-        reach = DISTRIBUTION_REACH.get(self.distribution)
-        if reach is None:
+        if self.distribution not in DISTRIBUTION_REACH:
             raise ImpossibleImpairment("distribution", f"{self.distribution!r} is none of {[*DISTRIBUTION_REACH]}")
         if self.jitter_s == 0 and self.distribution != "uniform":
             raise ImpossibleImpairment("distribution", "a distribution without jitter does nothing")
-        if reach * self.jitter_s > self.delay_s * (1 + 1e-12):
-            raise ImpossibleImpairment("jitter", (
-                f"a {self.distribution} jitter of {self.jitter_s:g} s takes up to {reach * self.jitter_s:g} s off the "
-                f"delay of {self.delay_s:g} s: netem would clip negative delays to zero"
-            ))  # fmt: skip
+        if clipped := clipping(self.distribution, self.jitter_s, self.delay_s):
+            raise ImpossibleImpairment("jitter", *clipped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,9 @@ PAGE = "page: {kind: objects, requests: 40, size: 15kB}"
 REPEAT = "repeat: {min: 9, budget: 3min}"
 PAIRS = "- {profiles: [clean, wifi], workloads: [page, one]}"
 CONDITIONS = OWN[OWN.index("conditions:") :]
+POOR = OWN[OWN.index("poor LTE:") : OWN.index("\nworkloads:")]
+UPLINK = "uplink: {delay: 60ms, rate: 2mbit}"
+NAMES = "profiles:\n  clean: {}"
 LTE = "{downlink: {rate: 5mbit, delay: 35ms}, uplink: {rate: 5mbit, delay: 35ms}}"
 LTE_DOWN = "{downlink: {rate: 5mbit, delay: 35ms}, uplink: {rate: 12mbit, delay: 35ms}}"
 HELSINKI = "{downlink: {delay: 8.3ms, loss: 1%}, uplink: {delay: 8.3ms}}"
@@ -120,7 +123,41 @@ LINES = [
     Change("  wifi", "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}wifi", "\N{NO-BREAK SPACE}", "no plain space but U+00A0"),
 ]  # fmt: skip
 
+GLUED = [
+    Change(POOR, "poor LTE {library: lte}", " {library", "a colon is missing after `poor LTE`, "
+           "did you mean `poor LTE: {library: lte}`?", "poor LTE: {library: lte}"),
+    Change(POOR, "poor LTE{library: lte}", "{library", "`poor LTE: {library: lte}`", "poor LTE: {library: lte}"),
+    Change(POOR, "poor LTE = {library: lte}", " = {", "`poor LTE: {library: lte}`", "poor LTE: {library: lte}"),
+    Change(POOR, "poor LTE={library: lte}", "={", "`poor LTE: {library: lte}`", "poor LTE: {library: lte}"),
+    Change(POOR, "poor LTE:{library: lte}", "{library", "a space is missing after the colon, "
+           "did you mean `poor LTE: {library: lte}`?", "poor LTE: {library: lte}"),
+    Change(POOR, "poor LTE:{both: {delay: 60ms, rate: 5mbit}}", "{both", "a space is missing after the colon, "
+           "did you mean `poor LTE: {both: {delay: 60ms, rate: 5mbit}}`?",
+           "poor LTE: {both: {delay: 60ms, rate: 5mbit}}"),
+    Change(UPLINK, "uplink {rate: 3mbit}", " {rate", "did you mean `uplink: {rate: 3mbit}`?", "uplink: {rate: 3mbit}"),
+    Change("requests: 40", "requests = 30", "30", "did you mean `requests: 30`?", "requests: 30"),
+    Change(PAGE, "page:\n    requests = 40\n    kind: objects\n    size: 15kB",
+           " = 40", "did you mean `requests: 40`?"),
+    Change(PAGE, "page:\n    kind: objects\n    requests=40\n    size: 15kB", "=40", "did you mean `requests: 40`?"),
+    Change("[h2, h3]", "{h1, h3}", "{h1", "this must be a list, such as [a, b], did you mean [h1, h3]?", "[h1, h3]"),
+    Change("[clean, wifi]", "{clean, wifi}", "{clean", "did you mean [clean, wifi]?"),
+    Change("[poor LTE]", "{poor LTE}", "{poor", "did you mean [poor LTE]?"),
+    Change(NAMES, "profiles:\n  - clean: {}", "- clean", "a dash among keys that have none, did you mean `clean: {}`?"),
+    Change(NAMES, "profiles:\n  - clean:\n      both: {delay: 9ms}", "- clean", "did you mean `clean:`?"),
+    Change(NAMES, "profiles:\n  - clean:\n    both: {delay: 9ms}", "- clean", "did you mean `clean:`?"),
+    Change("  - {profiles: [poor", "  {profiles: [poor", "{profiles", "a dash is missing, did you mean "
+           "`- {profiles: [poor LTE], workloads: [page]}`?"),
+    Change("  - {profiles: [poor LTE], workloads: [page]}", "  profiles: [poor LTE]", "profiles: [poor",
+           "a dash is missing, did you mean `- profiles: [poor LTE]`?"),
+]  # fmt: skip
+
 NETWORKS = [
+    Change(WIFI, "wifi: {both: {delay: 35ms, jitter: 50ms}}", "50ms",
+           "jitter 50ms is more than the delay 35ms: netem would clip negative delays to zero, write at most 35ms",
+           "wifi: {both: {delay: 35ms, jitter: 35ms}}"),
+    Change(WIFI, "wifi: {both: {delay: 1.5s, jitter: 400ms, distribution: normal}}", "400ms",
+           "a normal jitter of 400ms takes up to 1.6s off the delay 1.5s: netem would clip negative delays to zero, "
+           "write at most 375ms", "wifi: {both: {delay: 1.5s, jitter: 375ms, distribution: normal}}"),
     Change(WIFI, "wifi: {library: lte, rate: 5mbit}", "rate",
            f"a profile has `library` or keys of its own; lte with other values is {LTE}",
            f"wifi: {LTE}"),
@@ -157,6 +194,9 @@ NETWORKS = [
 ]  # fmt: skip
 
 ARMS = [
+    Change(ARM, "h2-bbr: {protocol: h2-bbr}", "h2-bbr}", "did you mean {protocol: h2, congestion: bbr}?", ARM),
+    Change("protocol: h2,", "protocol: h2-bbr,", "h2-bbr", "did you mean `h2`?"),
+    Change("[h2, h3]", "[h2 (TCP), h3]", "h2 (", "did you mean `h2`?"),
     Change("congestion: bbr", "congestion: {tcp: bbr, quic: cubic}", "{tcp",
            "has one congestion control, TCP's: `congestion: bbr`"),
     Change("congestion: bbr", "congestion: {congestion: bbr, quic: cubic}", "{cong", "TCP's: `congestion: bbr`"),
@@ -208,6 +248,12 @@ WORKLOADS = [
 ]  # fmt: skip
 
 RUNS = [
+    Change(REPEAT, "repeat: 9\nbudget: 3min", "budget", REPEAT),
+    Change(REPEAT, "budget: 3min\nrepeat: 9", "budget", REPEAT),
+    Change(REPEAT, f"{REPEAT}\nselfcheck: true", "true", "did you mean {protocol: h2, again: [clean]}?",
+           f"{REPEAT}\nselfcheck: {{protocol: h2, again: [clean]}}"),
+    Change(REPEAT, f"{REPEAT}\nselfcheck: no", "no", "leave `selfcheck` out: without it there is no self-check",
+           REPEAT),
     Change(REPEAT, "repeat: [min: 9, budget: 3min]", "[min", REPEAT),
     Change(REPEAT, "repeat:\n  - min: 9\n  - budget: 3min", "- min", REPEAT),
     Change(REPEAT, "repeat: 3min", "3min", "did you mean {budget: 3min}?", "repeat: {budget: 3min}"),
@@ -215,7 +261,7 @@ RUNS = [
     Change(REPEAT, "repeat: 9-60", "9-60", "did you mean {min: 9, max: 60}?", "repeat: {min: 9, max: 60}"),
     Change(REPEAT, "repeat: {blocks: 9}", "blocks", "did you mean `min`?", "repeat: {min: 9}"),
     Change(REPEAT, "time: 3min", "time", "did you mean `budget`? repeat: {budget: 3min}", "repeat: {budget: 3min}"),
-    Change(REPEAT, f"{REPEAT}\nserver: nginx", "server", "`server` belongs in `settings`: settings: {server: ...}",
+    Change(REPEAT, f"{REPEAT}\nserver: nginx", "server", "`server` belongs in `settings`: settings: {server: unbound}",
            f"{REPEAT}\nsettings: {{server: unbound}}"),
     Change(REPEAT, "runs: 9", "runs", "did you mean `repeat`?", "repeat: 9"),
     Change(REPEAT, f"{REPEAT}\njudge: ttfb", "ttfb", "did you mean [ttfb_s]?", f"{REPEAT}\njudge: [total_s, ttfb_s]"),
@@ -232,4 +278,4 @@ RUNS = [
            "is the dash before `workloads` one too many?"),
 ]  # fmt: skip
 
-EVERY = [*BRACKETS, *LINES, *NETWORKS, *ARMS, *WORKLOADS, *RUNS]
+EVERY = [*BRACKETS, *LINES, *GLUED, *NETWORKS, *ARMS, *WORKLOADS, *RUNS]

@@ -46,6 +46,8 @@ def _of_key(slip: Slip, name: str, arm: Any, written: Any) -> str:
     key, spoken, named = str(slip.path[2]), _protocol(name, arm), name.partition("-")[0]
     if isinstance(slip.mistake, MissingKey) and key == "protocol" and named in PROTOCOLS:
         return f"add `protocol: {spoken}`, which the name {quoted(name)} begins with"
+    if key == "protocol" and isinstance(written, str) and "congestion" not in arm and (meant := _keys(written)):
+        return f"did you mean {meant}?"
     if slip.path[3:] or key not in ("congestion", "tcp", "quic") or not spoken:
         return ""
     if named != spoken and named in PROTOCOLS:
@@ -61,8 +63,13 @@ def _of_names(written: list[Any]) -> str:
 
 def _arm(name: str) -> str:
     """The arm that a name such as `h2-bbr` stands for."""
+    keys = _keys(name)
+    return f"{name}: {keys}" if keys else ""
+
+
+def _keys(name: str) -> str:
     found = ARM_NAME.fullmatch(name)
-    return f"{name}: {{protocol: {found[1]}, congestion: {found[2][1:]}}}" if found and found[2] else ""
+    return f"{{protocol: {found[1]}, congestion: {found[2][1:]}}}" if found and found[2] else ""
 
 
 def _congestion(key: str, written: Any, spoken: str) -> str:

@@ -175,4 +175,4 @@ _PARTS: dict[str, Callable[[DirectionKeys], Any]] = {
 
 def _slip(error: ImpossibleImpairment) -> Slip:
     written_as = {"bad_loss": "bad", "good_loss": "good"}
-    return Slip(tuple(written_as.get(part, part) for part in error.where.split(".")), Mistake(str(error)))
+    return Slip(tuple(written_as.get(part, part) for part in error.where.split(".")), Mistake(str(error), error.hint))

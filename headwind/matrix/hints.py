@@ -244,15 +244,20 @@ def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Lev
             return f"{' and '.join(map(quoted, having))} {'has' if len(having) == 1 else 'have'} one: remove it"
         way = (free[1] if having else "both",)
     together = {
-        name: beside[name] if _fits(beside[name], reduce(Level.below, way, start), name) else None for name in beside
+        name: _fitting(beside[name], reduce(Level.below, way, start), name) for name in beside
         if name == key or (name not in level.keys and level.homes(name) == list(ways))
     }  # fmt: skip
     return f"{quoted(key)} belongs in {places or 'an entry'}: {_written(way, together, start, beside)}"
 
 
-def _fits(value: Any, home: Level, key: str) -> bool:
-    """Whether a key at home takes the value; a number has at most the wrong unit."""
-    return home.model is None or (isinstance(value, str) and value[:1].isdecimal()) or takes(home.model, key, value)
+def _fitting(value: Any, home: Level, key: str) -> Any:
+    """The value, if a key at home takes it; a number has at most the wrong unit. Else the key's default, if a word."""
+    if home.model is None or (isinstance(value, str) and value[:1].isdecimal()) or takes(home.model, key, value):
+        return value
+    field = home.model.model_fields.get(key)
+    more = field.json_schema_extra if field else None
+    default = more.get("default") if isinstance(more, dict) else None
+    return default if isinstance(default, str) and default.isalpha() else None
 
 
 def _likeliest(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -267,11 +272,20 @@ def _written(
     needed = {} if NAME in way else {name: None for name in home.keys if home.needs(name)}
     every = dict(entries) | needed | dict(entries)
     text = ", ".join(f"{harmless(key)}: {shown(value)}" for key, value in every.items())
-    if len(way) == 1 and isinstance(inside := around.get(way[0]), dict) and inside:
+    inside = around.get(way[0]) if len(way) == 1 else None
+    if isinstance(inside, dict) and inside:
         text += ", ..."
+    elif isinstance(inside, str) and (own := _key_of(inside, home, every)):
+        text = f"{own}: {shown(inside)}, {text}"
     for name in reversed(way):
         text = f"{name}: {{{text}}}"
     return text
+
+
+def _key_of(value: str, home: Level, others: Mapping[str, Any]) -> str:
+    """The key for which a value stands that is written in place of a mapping: `repeat: 9` has `min`."""
+    fitting = (name for name in home.keys if name not in others and home.model and takes(home.model, name, value))
+    return next(fitting, "")
 
 
 def _beside(path: Path, index: int) -> str:

@@ -9,7 +9,10 @@ from headwind.matrix.units import harmless
 
 LONGEST_SHOWN = 80  # characters of a line that a hint repeats
 _CONTENT = re.compile(r"( *)([^\s#].*)")
-_JOINED = re.compile(r"( *(?:- +)*[\w.-]+ *:)([\[{].*|[^\s:/\[{][^:]*)")
+_JOINED = re.compile(
+    r"""(\ *(?:-\ +)*(?: [\w.-]+\ *: | [^\s\[\]{},:#'"-][^\[\]{},:#'"]*:(?=[\[{]) ))([\[{].*|[^\s:/\[{][^:]*)""",
+    re.VERBOSE,
+)
 _QUOTED = re.compile(r""" "[^"]*" | '[^']*' | (?:^|\s)\#.* """, re.VERBOSE)
 
 

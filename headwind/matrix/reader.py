@@ -20,16 +20,16 @@ from headwind.matrix.complaint import Complaint, MatrixError
 from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
 from headwind.matrix.indentation import joined_key
-from headwind.matrix.mistakes import MissingKey, Slip, Slips, Unindented
+from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Slips, Unindented
 from headwind.matrix.parse import parse
-from headwind.matrix.syntax import Broken, why_unreadable
+from headwind.matrix.syntax import Broken, colon_missing_in, why_unreadable
 from headwind.matrix.text import Place, lines_of, place_behind, read_text
 from headwind.matrix.units import harmless, quoted
 from headwind.model import Matrix
 
 __all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
 
-_GLUED = re.compile(r"([A-Za-z_][\w.-]*)([:=])(?!//)(.+)")  # a key and its value, with nothing between
+_GLUED = re.compile(r"([A-Za-z_][\w.-]*)(:| *= *)(?!//)(.+)")  # a key and its value, with nothing between
 _COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
 DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
 
@@ -83,6 +83,7 @@ class _Document:
         self._keys: dict[Keys, Place] = {}
         self._values: dict[Keys, Place] = {}
         self._empty: set[Keys] = set()  # keys without a value: already complained about
+        self._words: dict[Keys, tuple[Place, list[str]]] = {}  # braces around nothing else; the first one's place
 
     def written(self) -> MatrixKeys:
         """What the text says. Raises MatrixError with every complaint."""
@@ -91,6 +92,7 @@ class _Document:
             if not self._complaints:
                 return found
         except _Unreadable as error:
+            self._complaints = [each for each in self._complaints if each.line - 1 != error.place[0]]
             self._complain(error.place, str(error), error.hint)
         except Slips as error:
             self._complain_of(error.slips)
@@ -103,10 +105,20 @@ class _Document:
         groups = {self._keys[slip.mistake.group,] for slip in slips if isinstance(slip.mistake, Unindented)
                   and (slip.mistake.group,) in self._empty}  # fmt: skip
         self._complaints = [each for each in self._complaints if (each.line - 1, each.column - 1) not in groups]
+        slips = [self._as_list(slip) for slip in slips]
         empty = {path[-1:] for path in self._empty if len(path) <= 2} | self._empty
         for slip in slips:
             if slip.path not in (empty if isinstance(slip.mistake, MissingKey) else self._empty):
                 self._complain(self._at(slip.path, at_key=slip.at_key), str(slip.mistake), slip.mistake.hint)
+
+    def _as_list(self, slip: Slip) -> Slip:
+        """With `[h1, h3]` as the hint for `{h1, h3}` where a list is needed; its words are no keys without a value."""
+        if slip.path not in self._words or not isinstance(slip.mistake, NoContainer):
+            return slip
+        (line, column), words = self._words[slip.path]
+        self._complaints = [each for each in self._complaints if (each.line - 1, each.column - 1) != (line, column)]
+        hint = f"did you mean [{', '.join(map(harmless, words))}]?"
+        return Slip(slip.path, NoContainer(str(slip.mistake), hint), slip.at_key)
 
     def about(self, messages: Mapping[Keys, str], hint: str) -> tuple[Complaint, ...]:
         """Complaints about keys of a matrix that is valid."""
@@ -180,9 +192,12 @@ class _Document:
         return found
 
     def _refuse_joined(self, key: yaml.ScalarEvent) -> None:
-        """`far:{both: ...}` is the key `far:{both` to YAML, with one value."""
-        if not key.style and (joined := joined_key(self._lines[_start(key)[0]])) and ":" in key.value:
-            raise _Unreadable((_start(key)[0], joined[0]), *joined[1:])
+        """`far:{both: ...}` is the key `far:{both` to YAML, with one value; so is `far {both: ...}`."""
+        place = _start(key)
+        if not key.style and (joined := joined_key(self._lines[place[0]])) and ":" in key.value:
+            raise _Unreadable((place[0], joined[0]), *joined[1:])
+        if not key.style and (fault := colon_missing_in(key.value, self._lines[place[0]], place)):
+            raise _Unreadable(fault.place, fault.message, fault.hint)
 
     def _is_read(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
         """Whether a key without a value in braces is a value, or has one, that only a sign or a space hides."""
@@ -222,8 +237,10 @@ class _Document:
     def _complain_of_empty(
         self, start: yaml.MappingStartEvent, keys: list[yaml.ScalarEvent], path: Keys, others: int
     ) -> None:
+        names = [key.value for key in keys]
+        if start.flow_style and keys and not others:
+            self._words[path] = _start(keys[0]), names
         if start.flow_style and len(keys) > 1 and not others:
-            names = [key.value for key in keys]
             listed = f"{', '.join(map(quoted, names[:-1]))} and {quoted(names[-1])}"
             hint = f"a value follows each key: {{{', '.join(f'{harmless(name)}: ...' for name in names)}}}"
             self._complain(_start(keys[0]), f"{listed} have no values", hint)

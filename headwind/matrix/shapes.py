@@ -41,11 +41,23 @@ def of_value(path: Path, level: Level, tree: Any) -> str:
         return found
     if level.is_of_names and isinstance(level.written, list):
         return of_entries(str(path[-1]), level.written)
+    if path == ("selfcheck",) and isinstance(level.written, str) and level.written in YES_OR_NO:
+        return _of_selfcheck(level.written, tree)
     if isinstance(level.written, list) and level.model:
         if keys := merged(level.written):
             return f"keys stand in braces, not in a list: {path[-1]}: {_with_homes(keys, level)}"
         return one_key(level)
     return _of_text(path, level)
+
+
+def _of_selfcheck(word: str, tree: Any) -> str:
+    """The smallest self-check of this file: its first arm, h2 if it takes part, in its first profile."""
+    if word in ("false", "no", "off"):
+        return "leave `selfcheck` out: without it there is no self-check"
+    groups = [tree.get(group) for group in ("protocols", "arms", "profiles")]
+    protocols, arms, profiles = (list(each) if isinstance(each, dict | list) else [] for each in groups)
+    arm = next((name for name in ("h2", *protocols, *arms) if name in (*protocols, *arms)), "h2")
+    return f"did you mean {shown({'protocol': arm, 'again': profiles[:1] or ['PROFILE']})}?"
 
 
 def of_pairs(path: Path, level: Level) -> str:

@@ -12,6 +12,7 @@ from headwind.matrix.text import Place, lines_of
 from headwind.matrix.units import harmless, quoted
 
 FREE_TEXT = {"title", "note", "source"}  # keys of which the value is text, in which a colon is no mistake
+LISTS = {"protocols", "compare", "conditions", "smoke", "judge", "again", "slower"}  # keys of which the value is one
 LONGEST_SHOWN = 80  # characters of a line that a hint repeats
 _BLANKS = "\N{NO-BREAK SPACE}\N{EM SPACE}\N{EN SPACE}\N{NARROW NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}"
 _KEY = re.compile(r"[^\s\[\]{},:#'\"&*!|>%@`-][^\[\]{},:#]*")
@@ -43,7 +44,9 @@ def why_unreadable(broken: Broken, text: str) -> Fault:
     is_flow = broken.context.startswith("while parsing a flow")
     if found := _odd_blank(lines, place[0]) or fault_in_brackets(lines, begun if is_flow else place):
         return found
-    rules = (_comment, _dash, _missing_colon, _key_in_a_value, _behind_a_value, _dash_among_keys)
+    if found := _comment(lines, place) or _dash(lines, place) or _dashes(lines, broken, begun):
+        return found
+    rules = (_missing_colon, _key_in_a_value, _behind_a_value, _dash_among_keys)
     if found := next((fault for rule in rules if (fault := rule(lines, place))), None):
         return found
     if uneven := uneven_line(lines, place[0]):
@@ -109,6 +112,8 @@ def _missing_colon(lines: Sequence[str], broken: Place) -> Fault | None:
             continue  # it goes on with a text
         if found := re.match(rf"({_KEY.pattern}?)\s*[= ]\s*(?=[\[{{])", text):
             key, value = found[1], text[found.end() :]
+        elif found := re.fullmatch(rf"({_KEY.pattern}?)\s*=\s*([^=]+)", text):
+            key, value = found[1], found[2]
         elif _KEY.fullmatch(text):
             has_more = index + 1 < len(block) and block[index + 1][1] > indent
             key, _, value = (text, "", "") if has_more else text.partition(" ")
@@ -118,6 +123,18 @@ def _missing_colon(lines: Sequence[str], broken: Place) -> Fault | None:
         message = f"a colon is missing after {quoted(key)}"
         return Fault((number, indent + len(key)), message, _meant(f"{key}: {value}".rstrip()))
     return None
+
+
+def colon_missing_in(key: str, line: str, place: Place) -> Fault | None:
+    """`wifi {rate: 3mbit}` on a line, which YAML reads as the key `wifi {rate` at a place, with the value `3mbit}`."""
+    written = line[place[1] :].partition(" #")[0].rstrip()
+    found = re.match(r"(\w[^\[\]{}=]*?)\s*=?\s*(?=[\[{])", key)
+    if not found or not written.startswith(key) or not written.endswith(tuple(CLOSER.values())):
+        return None
+    if all(key.count(opener) <= key.count(closer) for opener, closer in CLOSER.items()):
+        return None  # a name with brackets
+    message = f"a colon is missing after {quoted(found[1])}"
+    return Fault((place[0], place[1] + len(found[1])), message, _meant(f"{found[1]}: {written[found.end() :]}"))
 
 
 def _key_in_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
@@ -157,6 +174,35 @@ def _behind_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
         hint = _meant(f"{found[1].strip(' -')} {other}{found[3]}{other}")
         return Fault((number, len(begun.rstrip()) - 1), "the text ends at this quote", hint)
     return None
+
+
+def _dashes(lines: Sequence[str], broken: Broken, begun: Place) -> Fault | None:
+    match broken.context:
+        case "while parsing a block collection":
+            return _one_dash(lines, broken.place, begun)
+        case "while scanning a simple key":
+            return _no_dash(lines, begun)
+    return None
+
+
+def _one_dash(lines: Sequence[str], broken: Place, begun: Place) -> Fault | None:
+    """The dash that only some entries have: one too many before a name, one missing in a list."""
+    text, first = lines[broken[0]][broken[1] :], lines[begun[0]][begun[1] :]
+    above = [line for _, indent, line in block_lines(lines[: begun[0]]) if indent <= begun[1]]
+    if not above or text.startswith("-") or lines[broken[0]][: broken[1]].strip():
+        return None
+    if above[-1].strip(" -").removesuffix(":") in LISTS:
+        return Fault(broken, "a dash is missing", _meant(f"- {text.strip()}"))
+    return Fault(begun, "a dash among keys that have none", _meant(first.strip(" -")))
+
+
+def _no_dash(lines: Sequence[str], begun: Place) -> Fault | None:
+    """A bracket that begins a line as the entries of a list do, which have a dash."""
+    line = lines[begun[0]]
+    above = [text for _, indent, text in block_lines(lines[: begun[0]]) if indent == begun[1]]
+    if not above or not above[-1].startswith("- ") or not re.match(rf" {{{begun[1]}}}[\[{{]", line):
+        return None
+    return Fault(begun, "a dash is missing", _meant(f"- {line.strip()}"))
 
 
 def _dash_among_keys(lines: Sequence[str], broken: Place) -> Fault | None:

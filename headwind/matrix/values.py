@@ -220,6 +220,8 @@ def _version(value: Any) -> Version:
     text, allowed = scalar(value, "`h1`"), [version.value for version in Version]
     if (spelt_out := re.fullmatch(r"http\W?([123])(\.[01])?", text, re.IGNORECASE)) and text not in allowed:
         raise Mistake(f"{quoted(text)} is not a protocol", f"did you mean `h{spelt_out[1]}`? {listed(allowed)}")
+    if text not in allowed and (more := re.match(r"(h[123])\W+(?!h[123])", text, re.IGNORECASE)):
+        raise Mistake(f"{quoted(text)} is not a protocol", f"did you mean `{more[1].casefold()}`? {listed(allowed)}")
     return Version(choose(text, allowed, "a protocol"))
 
 
