@@ -14,7 +14,7 @@ from headwind.metric import Better, Metric, Use
 from headwind.model import Block, Condition, Outcome, Result
 from headwind.observed import figure, from_best, mean, median
 from headwind.report.words import ARROWS
-from headwind.run.data import RunData, is_data, latest_of
+from headwind.run.data import RunData, is_data, latest_of, outcome_text
 from headwind.verdicts.ended import complete, ended
 from headwind.verdicts.findings import Bounds, Pair, Rows, columns_of, rows_of
 from headwind.verdicts.stats import Interval, fewest_samples, interval_steps
@@ -168,7 +168,7 @@ def trial_text(result: Result) -> str:
     if result.outcome in (Outcome.OK, Outcome.TIMEOUT):
         metric = result.trial.block.condition.workload.primary()
         return observed_text(metric.key, figure(result, metric))
-    return result.outcome.value
+    return outcome_text(result)
 
 
 def _figures(condition: Condition, arm: Arm, attempts: Sequence[Result], inside: Iterable[Metric]) -> Figures:
@@ -221,7 +221,7 @@ def _otherwise(attempts: Sequence[Result], anchors: Mapping[int, str]) -> Iterat
     latest = {id(result) for result in latest_of(attempts)}
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for result in attempts:
-        outcome = result.outcome.value + ("" if id(result) in latest else " (made again)")
+        outcome = outcome_text(result) + ("" if id(result) in latest else " (made again)")
         trial = result.trial
         place = (anchors[trial.block.index], f"{trial.block.index}/{trial.arm.name}")
         if result.outcome is not Outcome.OK:

@@ -39,6 +39,7 @@ class Row:
     planned: int  # trials at least
     running: bool  # more of them are to come
     outcomes: Mapping[Outcome, int]  # of the latest attempts; outcomes that did not happen are absent
+    stopped: int  # of those outcomes, what was cut short with the run
     repeated: int  # attempts that were made again because the lab had failed
     time: Spread | None  # by the primary metric
     rates: Mapping[Rate, float | None]  # of a trial that takes the median time; None as well where that is a bound
@@ -85,7 +86,8 @@ def _row(
     repeated: int,
     moved: Mapping[Hashable, float],
 ) -> Row:
-    analysed = [result for result in latest_of(data.attempts(condition, arm)) if is_data(result)]
+    latest = latest_of(data.attempts(condition, arm))
+    analysed = [result for result in latest if is_data(result)]
     workload = arm.workload(condition.workload)
     metric = workload.primary()
     times = from_best((figure(result, metric) for result in analysed), metric.better)
@@ -96,6 +98,7 @@ def _row(
         planned=data.matrix.repeat.least,
         running=data.status.state is State.RUNNING,
         outcomes=outcomes,
+        stopped=sum(map(was_stopped, latest)),
         repeated=repeated,
         time=Spread(middle, times[0], times[-1]) if middle else None,
         rates={rate: _rate_at(middle, moved.get(rate.amount), rate) for rate in workload.rates},
@@ -185,13 +188,14 @@ def _attempt_notices(data: RunData) -> Iterator[Notice]:
     if unproven:
         text = (
             f"run again: the network was not proven at an earlier attempt, which is in no figure "
-            f"(at most {MOST_ATTEMPTS} attempts; {by_arm(data.results, unproven)})"
+            f"(at most {MOST_ATTEMPTS} attempts at a trial; of all attempts {by_arm(data.results, unproven)})"
         )
         yield Notice(text, _ids(unproven))
     if broken := [result for result in again if result.outcome is Outcome.LAB_ERROR and not was_stopped(result)]:
         yield Notice("repeated: the lab failed at an earlier attempt, which stays on record", _ids(broken))
-    if short := [result for result in data.latest if is_data(result) and lacked_processors(result)]:
-        yield Notice(f"processors were short; these trials count ({by_arm(data.latest, short)})", _ids(short))
+    counted = [result for result in data.latest if is_data(result)]
+    if short := [result for result in counted if lacked_processors(result)]:
+        yield Notice(f"processors were short; these trials count ({by_arm(counted, short)})", _ids(short))
 
 
 def _ids(results: Sequence[Result]) -> tuple[str, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,8 +12,10 @@ from dataclasses import dataclass
 
 from scipy.special import bdtrc
 
+from headwind.arm import H2
 from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import STOLEN
+from headwind.model import Matrix
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STOLEN
 from headwind.report.networks import networks_of, placed
@@ -24,6 +28,7 @@ from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
 
 OTHER_LABS = "other_labs"  # in a run's environment
+_PLAIN = re.compile(r"[A-Za-z][\w.-]*(?: [\w.-]+)*")  # needs no quotes in YAML
 SHARED = (
     "they share its processors, so times are longer and vary more, and verdicts need more blocks; a verdict compares "
     "only times of the same block, which that concerns alike"
@@ -87,7 +92,7 @@ def noise_floors(checks: Iterable[SelfCheckFinding]) -> dict[str, float]:
 def _noise(data: RunData) -> str:
     """How far a protocol was seen from itself, network by network: as large a lead may be noise there."""
     if not data.judgement.checks:
-        return "no self-check ran, so the noise is unknown"
+        return f"no self-check ran, so the noise is unknown{_how_to_check(data.matrix)}"
     checks = [check for check in data.judgement.checks if check.noise_floor_ratio is not None]
     floors, networks = noise_floors(checks), networks_of(data.matrix)
     margin = data.judgement.rule.margin_ratio
@@ -98,6 +103,15 @@ def _noise(data: RunData) -> str:
     if not noisy:
         return f"{arms} against itself differs by less than {setting('margin_ratio', margin)}"
     return f"{arms} against itself leaves a difference possible {placed(noisy)}: smaller leads there may be noise"
+
+
+def _how_to_check(matrix: Matrix) -> str:
+    """What to write for a self-check, with names of the matrix; empty if it has one, or is a search."""
+    if matrix.selfcheck or matrix.find:
+        return ""
+    name, arm = matrix.conditions[0].profile.name, H2 if H2 in matrix.arms else matrix.arms[0]
+    profile = name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    return f"; in the matrix, `selfcheck: {{protocol: {arm.name}, again: [{profile}]}}` measures it"
 
 
 def _unequal(data: RunData) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, about, arm_name, counted, measured
+from headwind.format import NOTHING, about, arm_name, counted, enumerated, measured
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
@@ -216,7 +216,9 @@ def open_text(item: Open, name: str) -> str:
     """`clean is unclear (h3 against h2): about 9 more blocks (4 to 30), 4 min`; `name` is that of its condition."""
     if not item.n:
         return f"{name} is not run"
-    lacks = [f"unclear ({_names(item.undecided)})"] if item.undecided else []
+    labels = [f"by {metric.label}" for metric in item.undecided_by]
+    by = f" {enumerated(labels)}" if len(labels) > 1 else ""
+    lacks = [f"unclear{by} ({_names(item.undecided)})"] if item.undecided else []
     lacks += [f"likely, not sure ({_names(item.unconfirmed)})"] if item.unconfirmed else []
     return f"{name} is {' and '.join(lacks)}: {more_text(item)}"
 

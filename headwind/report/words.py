@@ -10,12 +10,12 @@ from headwind.format import NOTHING, clean, counted, enumerated, link_settings, 
 from headwind.model import Condition, Outcome
 from headwind.report.summary import Row
 from headwind.run.codec import State
-from headwind.run.data import RunData, was_stopped
+from headwind.run.data import STOPPED_WITH_RUN, RunData, was_stopped
 from impair.profile import Direction, Profile
 
 ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}
 MOST_NAMED = 4  # names in a list; of more their number
-STOPPED = "stopped with the run, in no figure"
+STOPPED = f"{STOPPED_WITH_RUN}, in no figure"
 COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's table, and what it did not have
 
 
@@ -28,18 +28,27 @@ def headline(data: RunData) -> str:
 
 def how_far(data: RunData) -> str:
     """How much of the run there is, and why not more: "All 72 trials ran."."""
-    done, status, is_adaptive = len(data.latest), data.status, data.matrix.repeat.is_adaptive
-    of = f"{done:,} of {'at least ' if is_adaptive else ''}{data.planned:,} trials"
+    done, missing, status, is_adaptive = len(data.latest), _missing(data), data.status, data.matrix.repeat.is_adaptive
+    of = f"{done:,} of {'at least ' if is_adaptive else ''}{done + missing:,} trials"
     if status.state is State.RUNNING:
         return f"In progress, {of}."
-    is_short, is_over = done < data.planned and not data.searched, status.state is State.FINISHED
+    is_short, is_over = missing > 0 and not data.searched, status.state is State.FINISHED
     ran = f"{of} ran." if is_short else f"{'' if is_adaptive and not is_over else 'All '}{counted(done, 'trial')} ran."
     if is_over and is_adaptive and is_short:
-        return f"{counted(done, 'trial')} ran; the budget ended before the minimum of {data.planned:,}."
+        return f"{counted(done, 'trial')} ran; the budget ended before {missing:,} of the minimum of {data.planned:,}."
     if is_over:
         return ran
     why = f"{status.reason[:1].upper()}{status.reason[1:]}"
     return f"{why if status.state is State.INTERRUPTED else f'The run failed: {status.reason}'}. {ran}"
+
+
+def _missing(data: RunData) -> int:
+    """The trials that the matrix asks for at least and that did not run; those beyond its minimum make up for none."""
+    if data.searched:
+        return max(0, data.planned - len(data.latest))
+    ran = Counter((result.trial.block.condition.id, result.trial.arm) for result in data.latest)
+    asked = ((condition.id, arm) for condition in data.matrix.conditions for arm in data.matrix.arms_in(condition))
+    return sum(max(0, data.matrix.repeat.least - ran[each]) for each in asked)
 
 
 def median_text(row: Row) -> str:
@@ -71,10 +80,13 @@ def trials_text(row: Row) -> list[str]:
     if not ran:
         return ["not run yet" if row.running else "not run"]
     words = [f"{row.finished} of {ran} finished"]
-    for outcome, count in row.outcomes.items():
-        if outcome is not Outcome.OK:
+    for outcome, number in row.outcomes.items():
+        count = number - row.stopped if outcome is Outcome.LAB_ERROR else number
+        if outcome is not Outcome.OK and count:
             done = f" ({row.got_done})" if outcome is Outcome.FAILED and row.got_done else ""
             words.append(f"{count} {outcome.value}{done}")
+    if row.stopped:
+        words.append(f"{row.stopped} {STOPPED_WITH_RUN}")
     if row.repeated:
         words.append(counted(row.repeated, "attempt") + " repeated")
     if ran < row.planned:

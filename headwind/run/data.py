@@ -19,6 +19,8 @@ from headwind.run.tables import CELL, trials_table
 from headwind.verdicts.findings import Rows, rows_of
 from headwind.verdicts.judgement import Judge, Judgement
 
+STOPPED_WITH_RUN = "stopped with the run"  # the outcome of an attempt that was
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -212,6 +214,11 @@ def latest_of(results: Iterable[Result]) -> list[Result]:
 def was_stopped(result: Result) -> bool:
     """Whether the attempt was cut short with its run, by Ctrl-C or a kill: no fault of the lab, nor of a protocol."""
     return result.outcome is Outcome.LAB_ERROR and result.reason == STOPPED
+
+
+def outcome_text(result: Result) -> str:
+    """An outcome in words: what a run that was stopped cut short is no error of the lab."""
+    return STOPPED_WITH_RUN if was_stopped(result) else result.outcome.value
 
 
 def is_data(result: Result) -> bool:

@@ -57,7 +57,15 @@ def _unproven(results: Sequence[Result]) -> str:
         return ""
     faults = Counter(fault for result in unproven for fault in faults_of(result))
     named = ", ".join(f"{fault} {count}" for fault, count in faults.most_common())
+    latest = {id(result) for result in latest_of(results)}
+    again = "" if any(id(result) in latest for result in unproven) else "ran again and "
+    stood_still = any(fault.endswith(" standstill_s") for fault in faults)
+    advice = (
+        "something else used the processors: run again on a quieter machine" if stood_still
+        else "the report lists what each of them measured"
+    )  # fmt: skip
     return (
         f"the network was not proven in {len(unproven)} of {counted(len(results), 'attempt')}, above {most:.0f}, "
-        f"by these checks: {named}"
+        f"by these checks: {named}; the figures stand without them (these attempts {again}are in none), but so many "
+        f"make the exit status 1; {advice}"
     )

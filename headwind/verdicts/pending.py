@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 
-from headwind.model import Condition, Matrix, Repetition
+from headwind.metric import Metric
+from headwind.model import Condition, Matrix
 from headwind.verdicts.findings import FALSE_SHARE, Finding, Key, Pair
 from headwind.verdicts.outlook import Outlook, blocks_needed
 from headwind.verdicts.stats import fewest_blocks
@@ -35,6 +36,7 @@ class Open:
     most: int  # blocks that the matrix allows
     block_s: float  # expected wall time of one more block
     soonest: Outlook  # for the one that takes least; of self-checks only if nothing else is open
+    judged: tuple[Metric, ...]  # any of them may settle a comparison
     is_fixed: bool  # the matrix asks for a number of blocks, and has no `max`
 
     @property
@@ -50,6 +52,11 @@ class Open:
     def is_of_checks(self) -> bool:
         """Whether every comparison of protocols is settled."""
         return all(pair.is_check for pair in self.pairs)
+
+    @property
+    def undecided_by(self) -> tuple[Metric, ...]:
+        """The metrics by none of which the undecided have a verdict."""
+        return tuple(dict.fromkeys(metric for pair in self.undecided for metric in pair.deciding(self.judged)))
 
 
 def still_open(
@@ -76,7 +83,7 @@ def still_open(
             if (need := _need(pair, list(mine), held, rule, bar))
         }
         if needs:
-            left.append(_open(condition, needs, blocks.get(condition.id, 0), matrix.repeat, block_s(condition)))
+            left.append(_open(matrix, condition, needs, blocks.get(condition.id, 0), block_s(condition)))
     return left
 
 
@@ -88,7 +95,7 @@ class _Need:
     verdict: bool
 
 
-def _open(condition: Condition, needs: Mapping[Pair, _Need], n: int, repeat: Repetition, block_s: float) -> Open:
+def _open(matrix: Matrix, condition: Condition, needs: Mapping[Pair, _Need], n: int, block_s: float) -> Open:
     outlooks = sorted((need.outlook for need in needs.values()), key=_longest)
     fewest = min((outlook.low for outlook in outlooks if outlook.low), default=None)
     rate = sum(outlook.rate for outlook in outlooks)
@@ -96,9 +103,9 @@ def _open(condition: Condition, needs: Mapping[Pair, _Need], n: int, repeat: Rep
     unconfirmed = tuple(pair for pair in needs if pair not in undecided)
     protocols = [need.outlook for pair, need in needs.items() if not pair.is_check]
     soonest, longest = (pick(protocols or outlooks, key=_longest) for pick in (min, max))
-    is_fixed = not repeat.is_adaptive
     return Open(
-        condition, undecided, unconfirmed, n, fewest, rate, longest, repeat.most, block_s, soonest, is_fixed
+        condition, undecided, unconfirmed, n, fewest, rate, longest, matrix.repeat.most, block_s, soonest,
+        matrix.judged(condition), not matrix.repeat.is_adaptive,
     )  # fmt: skip
 
 

@@ -160,7 +160,7 @@ def test_comparisons_are_called_as_in_the_sentences_above_their_table() -> None:
 def test_what_is_open_has_a_price() -> None:
     data = everything()
     assert data.judgement.open
-    assert re.search(r"(clean|delay) is unclear \(.*\): ", summary(data))
+    assert re.search(r"(clean|delay) is unclear by total time, by .+ and by .+ \(.*\): ", summary(data))
     assert "self-check open: " in summary(data)
 
 

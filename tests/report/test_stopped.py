@@ -13,10 +13,12 @@ from rich.console import Console
 from headwind.arm import H2
 from headwind.model import Repetition, SelfCheck
 from headwind.plan.schedule import plan_block
+from headwind.report.formats.junit import junit_xml
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.terminal import print_summary
 from headwind.report.html.page import render
-from headwind.report.words import headline
+from headwind.report.summary import summary_table
+from headwind.report.words import headline, trials_text
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.journal import Run
@@ -78,9 +80,25 @@ def test_the_page_counts_complete_blocks(data: RunData) -> None:
 
 def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> None:
     """`102 of 126 trials ran: 102 ok` read as if 24 trials had been lost."""
-    assert headline(data).startswith("Stopped by Ctrl-C. 68 of at least 90 trials ran: 66 ok, 2 stopped with the run")
+    assert headline(data).startswith("Stopped by Ctrl-C. 68 of at least 98 trials ran: 66 ok, 2 stopped with the run")
     over = replace(data, status=replace(data.status, state=State.FINISHED))
-    assert headline(over).startswith("68 trials ran; the budget ended before the minimum of 90: 66 ok, ")
+    assert headline(over).startswith("68 trials ran; the budget ended before 30 of the minimum of 90: 66 ok, ")
+
+
+def test_trials_beyond_the_minimum_make_up_for_none_that_did_not_run(data: RunData) -> None:
+    """`79 of 81 trials ran` stood beside four trials `not run`: two that ran were of a block beyond the 81."""
+    rows = summary_table(data)
+    not_run = sum(max(0, row.planned - sum(row.outcomes.values())) for row in rows)
+    assert f" of at least {len(data.latest) + not_run} trials ran" in headline(data)
+
+
+def test_what_was_stopped_has_one_name(data: RunData) -> None:
+    told = [text for row in summary_table(data) for text in trials_text(row)]
+    assert told.count("1 stopped with the run") == 2
+    pages = render(data, 0.0), junit_xml(data, data.judgement).decode()
+    for text in (*told, *pages):
+        assert "lab-error" not in text
+    assert all("stopped with the run" in page for page in pages)
 
 
 def test_the_trials_of_a_block_that_was_stopped_stay_in_the_tally(data: RunData) -> None:

@@ -73,3 +73,19 @@ def test_a_share_of_the_attempts_may_be_unproven(trials: int, most: int, more: i
     if more:
         assert f"not proven in {most + 1} of {trials + most + 1:,} attempts, above {most}" in said
         assert "downlink loss_ratio" in said
+        assert "; the figures stand without them (these attempts ran again and are in none), but so many make" in said
+        assert said.endswith("; the report lists what each of them measured")
+
+
+def test_attempts_in_which_a_host_stood_still_ask_for_a_quieter_machine() -> None:
+    matrix = example_matrix(LOSS, repeat=Repetition(2, 60, budget_s=60.0))
+    results = [ok(trial, 1.0) for trial in trials_of(matrix)]
+    proof = results[0].proof
+    check = replace(proof.checks[0], quantity="standstill_s", measured=1.0, passed=False)
+    still = [
+        replace(invalid(each.trial, 1.0), attempt=number, proof=replace(proof, checks=(check,)))
+        for each in results[:2] for number in (1, 2)
+    ]  # fmt: skip
+    said = shortfall(matrix, [*results, *still])
+    assert " (these attempts are in none)" in said, "some are the last at their trials"
+    assert said.endswith("; something else used the processors: run again on a quieter machine")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from headwind.arm import H1, H3, Arm
+from headwind.format import arm_name
 from headwind.metric import MACHINE, PRESSURE
 from headwind.model import Outcome, Repetition, Result, Trial
 from headwind.plan.schedule import plan_block
@@ -128,3 +131,11 @@ def test_the_report_counts_trials_that_lacked_processors_by_arm() -> None:
     assert "HTTP/1.1 0 of 20" in told.text
     assert "HTTP/3 12 of 20" in told.text
     assert len(told.trials) == 12
+
+
+def test_trials_that_are_in_no_figure_are_not_among_those_that_count() -> None:
+    first, *others = blocks_with(short=12, calm=8, cost_ratio=1.0)
+    results: Any = (replace(first, outcome=Outcome.INVALID), *others)
+    (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "processors were short" in each.text)
+    assert f"{arm_name(first.trial.arm)} " in told.text
+    assert re.search(rf"{re.escape(arm_name(first.trial.arm))} [0-9]+ of 19\b", told.text)

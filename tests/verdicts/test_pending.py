@@ -107,6 +107,16 @@ def test_more_blocks_than_the_matrix_allows_are_said_to_be_so() -> None:
     assert open_text(fixed, item.condition.id).endswith("; the matrix allows 9 in all: raise `repeat`")
 
 
+def test_what_is_unclear_names_the_metrics_by_which_it_is() -> None:
+    """`is unclear (h2-bbr against h1)` read as if a comparison that one metric settles were clear by all."""
+    item = opened(with_noise(9), OTHERS[0])
+    assert item is not None
+    first, second, *_ = item.judged
+    both = replace(item, judged=(first, second))
+    assert open_text(both, "far").startswith(f"far is unclear by {first.label} and by {second.label} (h3 against h1, ")
+    assert open_text(replace(item, judged=(first,)), "far").startswith("far is unclear (h3 against h1, ")
+
+
 def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     item = opened(with_noise(9))
     assert item is not None

@@ -25,7 +25,7 @@ from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
 from headwind.report.verdicts import check_text
 from headwind.report.words import headline
 from headwind.run.codec import State
-from headwind.run.data import RunData, latest_of, was_stopped
+from headwind.run.data import STOPPED_WITH_RUN, RunData, latest_of, outcome_text, was_stopped
 from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
 
@@ -90,8 +90,8 @@ def _arm(suite: ET.Element, data: RunData, condition: Condition, arm: Arm) -> No
         _say(case, FAILURE, message, _lines(unproven))
     elif len(never) == len(results):
         _say(case, SKIPPED, "no trial ran")
-    tally = Counter(result.outcome.value for result in results)
-    told = ", ".join(f"{tally[outcome]} {outcome.value}" for outcome in Outcome if tally[outcome])
+    tally = Counter(map(outcome_text, results))
+    told = ", ".join(f"{tally[word]} {word}" for word in (*Outcome, STOPPED_WITH_RUN) if tally[word])
     unfinished = [result for result in results if result.outcome in DATA_OUTCOMES - {Outcome.OK}]
     lines = [f"{arm_name(arm)}: {told or 'no trial ran'}", *_lines(unfinished)]
     ET.SubElement(case, "system-out").text = clean("\n".join(lines))
