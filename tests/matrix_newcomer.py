@@ -151,6 +151,37 @@ GLUED = [
            "a dash is missing, did you mean `- profiles: [poor LTE]`?"),
 ]  # fmt: skip
 
+SIGNS = [
+    Change("page: {", "page - {", " - {", f"did you mean `{PAGE}`?"),
+    Change("page: {", "page => {", " => {", f"did you mean `{PAGE}`?"),
+    Change("page: {", "page := {", " := {", f"did you mean `{PAGE}`?"),
+    Change(POOR, "poor LTE -> {library: lte}", " -> {", "`poor LTE: {library: lte}`", "poor LTE: {library: lte}"),
+    Change(WIFI, "wifi: both {delay: 10ms, rate: 30mbit}", "both", f"did you mean `{WIFI}`?"),
+    Change(WIFI, "wifi: <both: {delay: 10ms, rate: 30mbit}>", "<both", f"did you mean `{WIFI}`?"),
+    Change(WIFI, "wifi:\n    both:\n      delay = 10ms\n      rate = 30mbit", "delay = 10ms",
+           "did you mean {delay: 10ms, rate: 30mbit}?"),
+    Change(WIFI, "wifi:\n    both:\n      delay 10ms\n      rate 30mbit", "delay 10ms",
+           "did you mean {delay: 10ms, rate: 30mbit}?"),
+    Change(REPEAT, "repeat:\n  min = 9\n  budget = 3min", "min = 9", "did you mean {min: 9, budget: 3min}?"),
+    Change("40, size", "40; connections: 6; size", "connections", "`requests: 40, connections: 6, size`"),
+    Change("[h2, h3]", "\n  - h2\n  h3", "h3", "a dash is missing, did you mean `- h3`?", "\n  - h2\n  - h3"),
+    Change("[h2, h3]", "{h2: true, h3: true}", "{h2", "did you mean [h2, h3]?"),
+    Change(f"  {PAIRS}", f"    {PAIRS[2:]}", "{profiles: [clean", f"a dash is missing, did you mean `{PAIRS}`?",
+           f"  {PAIRS}"),
+    Change(f"  {PAIRS}", "  - profiles: [clean, wifi]\n  workloads: [page, one]", "workloads",
+           "this line is indented unlike those around it, begin it below `profiles` of line 16, with 4 spaces",
+           "  - profiles: [clean, wifi]\n    workloads: [page, one]"),
+    Change(PAIRS, "- [profiles: [clean, wifi], workloads: [page, one]]", "[profiles",
+           f"keys stand in braces, not in a list: {PAIRS}"),
+    Change(PAIRS, "- (profiles: [clean, wifi], workloads: [page, one])", ", work", f"did you mean `{PAIRS}`?"),
+    Change(WIFI, "- name: wifi\n    both: {delay: 10ms}", "- name", "did you mean `wifi:`?",
+           "wifi:\n    both: {delay: 10ms}"),
+    Change(REPEAT, f"{REPEAT}\ncompare: {{h2, h3}}", "{h2", "did you mean [[h2, h3]]?",
+           f"{REPEAT}\ncompare: [[h2, h3]]"),
+    Change(REPEAT, f"{REPEAT}\nselfcheck: h3", "h3", "did you mean {protocol: h3, again: [clean]}?",
+           f"{REPEAT}\nselfcheck: {{protocol: h3, again: [clean]}}"),
+]  # fmt: skip
+
 NETWORKS = [
     Change(WIFI, "wifi: {both: {delay: 35ms, jitter: 50ms}}", "50ms",
            "jitter 50ms is more than the delay 35ms: netem would clip negative delays to zero, write at most 35ms",
@@ -278,4 +309,4 @@ RUNS = [
            "is the dash before `workloads` one too many?"),
 ]  # fmt: skip
 
-EVERY = [*BRACKETS, *LINES, *GLUED, *NETWORKS, *ARMS, *WORKLOADS, *RUNS]
+EVERY = [*BRACKETS, *LINES, *GLUED, *SIGNS, *NETWORKS, *ARMS, *WORKLOADS, *RUNS]

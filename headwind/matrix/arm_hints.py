@@ -20,7 +20,7 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
     written = _at(tree, path)
     if path[0] == "protocols" and len(path) == 2 and isinstance(written, str):
         return _of_protocol(written, tree.get("arms"))
-    if path[0] in NAMING and written in PROTOCOLS:
+    if path[0] in NAMING and len(path) > 1 and written in PROTOCOLS:
         return f"{quoted(written)} takes no part in this file: add it to `protocols`, or name another"
     if path[-2:-1] == ("congestion",) and path[-1] in PROTOCOLS:
         return f"did you mean `{Protocol(path[-1]).transport}`? {path[-1]} runs over it"

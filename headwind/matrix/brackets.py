@@ -190,7 +190,7 @@ def closes_nothing(place: Place, bracket: str) -> Fault:
 
 
 def _comma(one: str, other: str, place: Place) -> Fault:
-    one, other = harmless(one), harmless(other)
+    one, other = harmless(one), harmless(other.replace("; ", ", "))
     return Fault(place, f"a comma is missing between `{one}` and `{other}`", f"did you mean `{one}, {other}`?")
 
 

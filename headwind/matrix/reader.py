@@ -115,9 +115,10 @@ class _Document:
         """With `[h1, h3]` as the hint for `{h1, h3}` where a list is needed; its words are no keys without a value."""
         if slip.path not in self._words or not isinstance(slip.mistake, NoContainer):
             return slip
-        (line, column), words = self._words[slip.path]
-        self._complaints = [each for each in self._complaints if (each.line - 1, each.column - 1) != (line, column)]
-        hint = f"did you mean [{', '.join(map(harmless, words))}]?"
+        place, words = self._words[slip.path]
+        self._complaints = [each for each in self._complaints if (each.line - 1, each.column - 1) != place]
+        listed = f"[{', '.join(map(harmless, words))}]"
+        hint = f"did you mean {f'[{listed}]' if slip.path == ('compare',) else listed}?"
         return Slip(slip.path, NoContainer(str(slip.mistake), hint), slip.at_key)
 
     def about(self, messages: Mapping[Keys, str], hint: str) -> tuple[Complaint, ...]:
@@ -226,9 +227,8 @@ class _Document:
         if not written or (name := written[1]) in found:
             return False
         line, column = _start(key)
-        is_colon = written[2] == ":"
         place = line, column + written.start(3)
-        message = "a space is missing after the colon" if is_colon else "a key and its value need a colon between them"
+        message = "a space is missing after the colon" if written[2] == ":" else "a key and its value need a colon"
         self._complain(place, message, f"did you mean {quoted(f'{name}: {written[3]}')}?")
         self._keys[*path, name], self._values[*path, name] = (line, column), place
         found[name] = written[3]

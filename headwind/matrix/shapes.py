@@ -41,22 +41,25 @@ def of_value(path: Path, level: Level, tree: Any) -> str:
         return found
     if level.is_of_names and isinstance(level.written, list):
         return of_entries(str(path[-1]), level.written)
-    if path == ("selfcheck",) and isinstance(level.written, str) and level.written in YES_OR_NO:
-        return _of_selfcheck(level.written, tree)
+    if path == ("selfcheck",) and isinstance(level.written, str) and (found := _of_selfcheck(level.written, tree)):
+        return found
     if isinstance(level.written, list) and level.model:
         if keys := merged(level.written):
-            return f"keys stand in braces, not in a list: {path[-1]}: {_with_homes(keys, level)}"
+            key = "-" if isinstance(path[-1], int) else f"{path[-1]}:"
+            return f"keys stand in braces, not in a list: {key} {_with_homes(keys, level)}"
         return one_key(level)
     return _of_text(path, level)
 
 
 def _of_selfcheck(word: str, tree: Any) -> str:
-    """The smallest self-check of this file: its first arm, h2 if it takes part, in its first profile."""
+    """The smallest self-check of this file, of the arm that is named, of h2 or of the first, in the first profile."""
     if word in ("false", "no", "off"):
         return "leave `selfcheck` out: without it there is no self-check"
     groups = [tree.get(group) for group in ("protocols", "arms", "profiles")]
     protocols, arms, profiles = (list(each) if isinstance(each, dict | list) else [] for each in groups)
-    arm = next((name for name in ("h2", *protocols, *arms) if name in (*protocols, *arms)), "h2")
+    arm = next((name for name in (word, "h2", *protocols, *arms) if name in (*protocols, *arms)), "h2")
+    if word not in YES_OR_NO and word != arm:
+        return ""
     return f"did you mean {shown({'protocol': arm, 'again': profiles[:1] or ['PROFILE']})}?"
 
 
@@ -106,7 +109,10 @@ def merged(entries: Sequence[Any]) -> dict[str, Any]:
 
 def in_words(text: str) -> dict[str, Any]:
     """`delay 10ms, rate 30mbit` as a mapping; empty if it is something else."""
-    pairs = [_PAIR.fullmatch(part.strip()) for part in re.split(r"[,;]", text)]
+    parts = re.split(r"[,;]", text)
+    if len(parts) == 1 and re.fullmatch(rf"(?:{_PAIR.pattern}\s*)+", text):
+        parts = [found[0] for found in _PAIR.finditer(text)]
+    pairs = [_PAIR.fullmatch(part.strip()) for part in parts]
     return {pair[1]: pair[2] for pair in pairs if pair} if all(pairs) else {}
 
 
@@ -125,6 +131,8 @@ def as_objects(text: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
 def _of_text(path: Path, level: Level) -> str:
     """What a text may have been meant as, where a mapping or a list is needed."""
     text = level.written
+    if isinstance(text, dict) and text and text.keys() <= set(level.words):
+        return f"did you mean [{', '.join(text)}]?"
     if isinstance(text, str) and level.is_of_names and (joined := joined_key(text)):
         return f"a space is missing after the colon: {joined[-1]}"
     if not isinstance(text, str) or len(text) > LONGEST_VALUE:

@@ -16,6 +16,7 @@ LISTS = {"protocols", "compare", "conditions", "smoke", "judge", "again", "slowe
 LONGEST_SHOWN = 80  # characters of a line that a hint repeats
 _BLANKS = "\N{NO-BREAK SPACE}\N{EM SPACE}\N{EN SPACE}\N{NARROW NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}"
 _KEY = re.compile(r"[^\s\[\]{},:#'\"&*!|>%@`-][^\[\]{},:#]*")
+_SIGN = r"\s*(?:[-=]>|:?=|-(?=\s))?\s*"  # what others write in place of a colon
 _DASHES = re.compile(r"( *)(?:-(?=[\[{\w])|[\u2010-\u2015\u2022*] *)(?=\S)(.*)")
 
 
@@ -110,7 +111,7 @@ def _missing_colon(lines: Sequence[str], broken: Place) -> Fault | None:
         number, indent, text = block[index]
         if index and block[index - 1][1] < indent and not block[index - 1][2].endswith((":", "-")):
             continue  # it goes on with a text
-        if found := re.match(rf"({_KEY.pattern}?)\s*[= ]\s*(?=[\[{{])", text):
+        if found := re.match(rf"({_KEY.pattern}?){_SIGN}(?=[\[{{])", text):
             key, value = found[1], text[found.end() :]
         elif found := re.fullmatch(rf"({_KEY.pattern}?)\s*=\s*([^=]+)", text):
             key, value = found[1], found[2]
@@ -128,7 +129,7 @@ def _missing_colon(lines: Sequence[str], broken: Place) -> Fault | None:
 def colon_missing_in(key: str, line: str, place: Place) -> Fault | None:
     """`wifi {rate: 3mbit}` on a line, which YAML reads as the key `wifi {rate` at a place, with the value `3mbit}`."""
     written = line[place[1] :].partition(" #")[0].rstrip()
-    found = re.match(r"(\w[^\[\]{}=]*?)\s*=?\s*(?=[\[{])", key)
+    found = re.match(rf"(\w[^\[\]{{}}=]*?){_SIGN}(?=[\[{{])", key)
     if not found or not written.startswith(key) or not written.endswith(tuple(CLOSER.values())):
         return None
     if all(key.count(opener) <= key.count(closer) for opener, closer in CLOSER.items()):
@@ -145,8 +146,9 @@ def _key_in_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
         return None
     key, value = found[2], found[3]
     place = broken[0], found.start(3)
-    if value.startswith("("):
-        return Fault(place, "parentheses hold no keys", _meant(f"{key}: {{{value.strip('()')}}}"))
+    if value.startswith(("(", "<")):
+        return Fault(place, "only braces hold keys", _meant(f"{key}: {{{value.strip('()<>')}}}"))
+    value = re.sub(r"^(\w+) +(?=\{)", r"\1: ", value)
     if key in FREE_TEXT:
         return Fault(place, "a text with a colon needs quotes", _meant(f'{key}: "{value}"'))
     closed = "" if sum(map(value.count, CLOSER.values())) > sum(map(value.count, CLOSER)) else "}"
@@ -160,7 +162,7 @@ def _behind_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
     begun, letter, rest = line[:column], line[column : column + 1], line[column + 1 :].partition(" #")[0].strip()
     if letter == "," and rest:
         is_entry = begun.lstrip().startswith("- ")
-        hint = _meant(f"- {{{line.strip(' -')}}}") if is_entry else "begin a new line after it"
+        hint = _meant(f"- {{{line.strip(' -()')}}}") if is_entry else "begin a new line after it"
         return Fault(broken, "outside of brackets no comma separates keys", hint)
     if letter == ",":
         return Fault(broken, "a comma ends no line", "remove it: outside of brackets each line is an entry of its own")
@@ -192,15 +194,19 @@ def _one_dash(lines: Sequence[str], broken: Place, begun: Place) -> Fault | None
     if not above or text.startswith("-") or lines[broken[0]][: broken[1]].strip():
         return None
     if above[-1].strip(" -").removesuffix(":") in LISTS:
+        number, indent, entry = list(block_lines(lines[: broken[0]]))[-1]
+        if indent == broken[1] and (key := re.match(r"(- +)([a-z]+):", entry)) and key[2] != text.partition(":")[0]:
+            hint = f"begin it below `{key[2]}` of line {number + 1}, with {indent + len(key[1])} spaces"
+            return Fault(broken, "this line is indented unlike those around it", hint)
         return Fault(broken, "a dash is missing", _meant(f"- {text.strip()}"))
-    return Fault(begun, "a dash among keys that have none", _meant(first.strip(" -")))
+    return _dash_too_many(begun, first)
 
 
 def _no_dash(lines: Sequence[str], begun: Place) -> Fault | None:
-    """A bracket that begins a line as the entries of a list do, which have a dash."""
+    """A line that begins as the entries of a list do, which have a dash."""
     line = lines[begun[0]]
     above = [text for _, indent, text in block_lines(lines[: begun[0]]) if indent == begun[1]]
-    if not above or not above[-1].startswith("- ") or not re.match(rf" {{{begun[1]}}}[\[{{]", line):
+    if not above or not above[-1].startswith("- ") or line[: begun[1]].strip():
         return None
     return Fault(begun, "a dash is missing", _meant(f"- {line.strip()}"))
 
@@ -209,7 +215,16 @@ def _dash_among_keys(lines: Sequence[str], broken: Place) -> Fault | None:
     line = lines[broken[0]] if broken[0] < len(lines) else ""
     if not re.match(rf" {{{broken[1]}}}- +\S", line):
         return None
-    return Fault(broken, "a dash among keys that have none", _meant(line.strip(" -")))
+    *above, before = [("", 0, 0), *((text, indent, number) for number, indent, text in block_lines(lines[: broken[0]]))]
+    if before[0][:1] in CLOSER and before[0] and above[-1][0].removesuffix(":") in LISTS:
+        return Fault((before[2], before[1]), "a dash is missing", _meant(f"- {before[0]}"))
+    return _dash_too_many(broken, line)
+
+
+def _dash_too_many(place: Place, line: str) -> Fault:
+    """At `- wifi: {...}` and `- name: wifi`, where names are keys."""
+    text = re.sub(r"^name: *(.+)", r"\1:", line.strip(" -"))
+    return Fault(place, "a dash among keys that have none", _meant(text))
 
 
 def _meant(text: str) -> str:
