@@ -24,7 +24,8 @@ def clipping(distribution: str, jitter_s: float, delay_s: float) -> tuple[str, s
     reach = DISTRIBUTION_REACH[distribution]
     if reach * jitter_s <= delay_s * (1 + 1e-12):
         return None
-    jitter, delay, least = _written(jitter_s), _written(delay_s), _written(reach * jitter_s)
+    jitter, delay = _written(jitter_s), _written(delay_s)
+    least = _written(math.ceil(round(reach * jitter_s * 1e6, 3)) / 1e6)
     what = f"a {distribution} jitter of {jitter} takes up to {least} off the delay {delay}"
     if reach == 1:
         what = f"jitter {jitter} is more than the delay {delay}"

@@ -189,6 +189,11 @@ NETWORKS = [
     Change(WIFI, "wifi: {both: {delay: 1.5s, jitter: 400ms, distribution: normal}}", "400ms",
            "a normal jitter of 400ms takes up to 1.6s off the delay 1.5s: netem would clip negative delays to zero, "
            "write at most 375ms", "wifi: {both: {delay: 1.5s, jitter: 375ms, distribution: normal}}"),
+    Change(WIFI, "wifi: {both: {delay: 10ms, jitter: 100ms, distribution: pareto}}", "100ms",
+           "takes up to 66.663ms off the delay 10ms: netem would clip negative delays to zero, write at most 15ms",
+           "wifi: {both: {delay: 10ms, jitter: 15ms, distribution: pareto}}"),
+    Change(WIFI, "wifi: {both: {delay: 0ms, jitter: 5ms}}", "5ms", "it needs a delay of at least 5ms",
+           "wifi: {both: {delay: 5ms, jitter: 5ms}}"),
     Change(WIFI, "wifi: {library: lte, rate: 5mbit}", "rate",
            f"a profile has `library` or keys of its own; lte with other values is {LTE}",
            f"wifi: {LTE}"),

@@ -189,6 +189,8 @@ def _dashes(lines: Sequence[str], broken: Broken, begun: Place) -> Fault | None:
 
 def _one_dash(lines: Sequence[str], broken: Place, begun: Place) -> Fault | None:
     """The dash that only some entries have: one too many before a name, one missing in a list."""
+    if broken[0] >= len(lines):
+        return None
     text, first = lines[broken[0]][broken[1] :], lines[begun[0]][begun[1] :]
     above = [line for _, indent, line in block_lines(lines[: begun[0]]) if indent <= begun[1]]
     if not above or text.startswith("-") or lines[broken[0]][: broken[1]].strip():
