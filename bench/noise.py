@@ -4,8 +4,8 @@
     .venv/bin/python bench/noise.py pilot RUN
 
 `repeat` makes whole runs of a small matrix, with another seed each: HTTP/2 against itself, which must be a tie, and
-against itself over a network a tenth slower, which must be found. `pilot` reads the folder of a run of any matrix: how far
-the blocks of each comparison spread, and how many blocks each verdict took.
+against itself over a network a tenth slower, which must be found. `pilot` reads the folder of a run of any matrix: how
+far the blocks of each comparison spread, and how many blocks each verdict took.
 """
 
 from __future__ import annotations
