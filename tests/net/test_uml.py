@@ -79,6 +79,7 @@ def test_a_kernel_that_dies_says_so(project: Project, tmp_path: Path) -> None:
     with booted(project, tmp_path) as (container, router):
         docker("exec", container, "python3", "-c", send("linux.uml", signal.SIGKILL))
         wait_until_gone(container)
+        assert not router.alive
         assert "ended by itself with status" in router._refusal
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -250,3 +252,33 @@ time.sleep(60)
         pid = int(process.stdout.readline())
         process.kill()
     until(lambda: ended(pid) or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def test_a_call_that_waits_for_an_answer_sleeps_until_something_happens_and_starts_no_thread(start: Start) -> None:
+    """A lab of six lanes waits for its clients nearly all the time."""
+    agent, peer = start(name="client"), start(name="server")
+    request = agent.start("meet", mine=os.devnull, other="/nowhere")
+    switches, used_s = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw, time.process_time()
+    with pytest.raises(AgentDied, match="did not answer within"):
+        agent.wait(request, 1.0, (agent, peer))
+    assert resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - switches < 5
+    assert time.process_time() - used_s < 0.1
+    assert threading.active_count() == 1
+
+
+def test_a_call_hears_what_a_peer_answers_meanwhile(start: Start, tmp_path: Path) -> None:
+    client, server = start(name="client"), start(name="server")
+    here, there = str(tmp_path / "here"), str(tmp_path / "there")
+    slow = client.start("meet", mine=here, other=there)
+    until(Path(here).exists)
+    quick = server.start("meet", mine=there, other=here)
+    assert client.wait(slow, 30.0, (client, server)) == "met"
+    assert server.wait(quick, 30.0) == "met"
+
+
+def test_a_call_that_waits_is_over_when_another_thread_closes_the_agent(start: Start) -> None:
+    agent = start()
+    request = agent.start("meet", mine=os.devnull, other="/nowhere")
+    threading.Timer(0.3, agent.close).start()
+    with pytest.raises(AgentDied, match=r"the router (died|was closed)"):
+        agent.wait(request, 60.0, (agent,))
