@@ -26,6 +26,7 @@ class Forecast:
     def __init__(self, timeout_s: float, results: Iterable[Result] = ()) -> None:
         self._timeout_s = timeout_s
         self._seen: dict[tuple[str, Arm], tuple[int, float]] = {}  # how many trials, and how long they took together
+        self._guesses: dict[tuple[str, Arm], float] = {}  # of a trial, while none is known
         for result in results:
             self.learn(result)
 
@@ -41,11 +42,14 @@ class Forecast:
 
     def trial_s(self, trial: Trial) -> float:
         """Expected wall time of one trial, overhead included."""
-        seen = self._seen.get((trial.block.condition.id, trial.arm))
-        if seen:
+        key = trial.block.condition.id, trial.arm
+        if seen := self._seen.get(key):
             trials, took_s = seen
             return took_s / trials
-        return OVERHEAD_S + min(self._timeout_s, guess_s(replace(trial.block.condition, workload=trial.workload)))
+        if key not in self._guesses:
+            guessed_s = guess_s(replace(trial.block.condition, workload=trial.workload))
+            self._guesses[key] = OVERHEAD_S + min(self._timeout_s, guessed_s)
+        return self._guesses[key]
 
     def trials_s(self, trials: Iterable[Trial]) -> float:
         """Expected wall time of many trials, one after another."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 
 from headwind.clock import CLOCK, Clock
 from headwind.model import Block, Condition, Matrix, Result
@@ -15,6 +14,7 @@ from headwind.plan.minimum import affordable, minimum_s
 from headwind.plan.needs import Needs
 from headwind.plan.schedule import plan_blocks
 from headwind.plan.search import search_blocks
+from headwind.plan.whole import WholeBlocks
 from headwind.proof.attempts import runs_again
 from headwind.trial.block import Task
 from headwind.verdicts.findings import Pair, pairs_of
@@ -60,13 +60,15 @@ class Scheduler:
         self._due: set[str] = set()  # ids of blocks that are planned anew, because they must run again
         self._alone, self._turn_ends = True, clock.monotonic() + TURN_ALONE_S  # whose turn it is, and until when
         self._given_at: dict[str, float] = {}  # by the block's id
-        self._judgement: Judgement | None = None  # of all that was told
+        self._blocks = WholeBlocks(results)
+        self._judgement: Judgement | None = None  # of all whole blocks
         self._learn(results)
 
     def tell(self, results: Collection[Result]) -> None:
         """What came of trials, in the order in which they ended."""
-        self.judge.tell(results)
-        self._judgement = None
+        if whole := self._blocks.completed(results):
+            self.judge.tell(whole)
+            self._judgement = None
         self._learn(results)
 
     def _learn(self, results: Collection[Result]) -> None:
@@ -154,7 +156,7 @@ class Scheduler:
 
     @property
     def _judged(self) -> Judgement:
-        """What all that was told says so far, computed once until more is told."""
+        """What all whole blocks say so far, computed once until there is another one."""
         if self._judgement is None:
             costs = block_seconds(self.matrix, self.forecast)
             self._judgement = self.judge.judgement(costs, complete=False, exhausted=False)
@@ -302,18 +304,13 @@ class Scheduler:
         """Whether nothing beyond the minimum runs before it: part of the minimum, of those that run side by side."""
         return block.index < self.matrix.repeat.least and not self._runs_alone(block)
 
-    def _task(self, block: Block) -> Task:
-        """All of a block, each arm with the number of its next attempt."""
-        return Task(block, {trial.arm: self._attempts.get(trial.id, 0) for trial in block.trials()})
-
     def _left_s(self, block: Block) -> float:
         return self.forecast.trials_s(self._left_of(block).trials)
 
     def _left_of(self, block: Block) -> Task:
-        """What of a block still has to run."""
-        done = {trial.arm for trial in block.trials() if trial.id in self._done}
-        every = self._task(block)
-        return replace(every, attempts={arm: number for arm, number in every.attempts.items() if arm not in done})
+        """What of a block still has to run, each arm with the number of its next attempt."""
+        left = (trial for trial in block.trials() if trial.id not in self._done)
+        return Task(block, {trial.arm: self._attempts.get(trial.id, 0) for trial in left})
 
 
 def _settled(line: Line) -> str:
