@@ -17,9 +17,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from impair.messages import Fetched
+if TYPE_CHECKING:  # the program does without: it starts in every trial
+    from impair.messages import Fetched
 
 HTTP_VERSION = {"h1": 2, "h2": 4, "h3": 31}  # CURL_HTTP_VERSION_1_1, _2TLS and _3ONLY of curl.h: what is offered
 SPOKEN = {2: "http/1.1", 3: "h2", 30: "h3"}  # CURL_HTTP_VERSION_1_1, _2_0 and _3: what CURLINFO_HTTP_VERSION answers
@@ -81,6 +82,8 @@ def fetch(
     A server that ignores the range sends all, which shows in bytes and hash.
     """
     import pycurl  # in the image; the tests of the host do without it
+
+    from impair.messages import Fetched
 
     digest, handle = hashlib.sha256(), _handle(protocol)
     stretch = f"{first_byte}-{first_byte + bytes_wanted - 1}"
