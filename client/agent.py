@@ -216,7 +216,7 @@ def info() -> dict[str, Any]:
 
 def run_watched(**asked: Any) -> dict[str, Any]:
     """`run`, and "silence_s": the longest time in it without a frame."""
-    with Silence(agent.HERE.interface.name) as silence:
+    with Silence(agent.HERE.interface.name) as silence, agent.HERE.pulse.along(silence.look):
         answer = run(**asked)
     return {**answer, "silence_s": silence.longest_s}
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-TICK_S = 0.05  # a tenth of the standstill that condemns a trial (headwind/proof/stability.py)
-STAT_BYTES = 1024  # of /proc/PID/stat: 52 numbers and a name
+TICK_S = 0.1  # a fifth of the standstill that condemns a trial (headwind/proof/stability.py)
+LOOK_S = 0.05  # while somebody looks along
+SCHEDSTAT_BYTES = 128  # of /proc/PID/schedstat: three numbers
 
 
 class Pulse:
-    """Ticks every TICK_S in a thread of its own. A host that was frozen, or starved of CPU time, shows as a gap."""
+    """Ticks every TICK_S in a thread of its own. A host that was frozen, or starved of CPU time, shows as a gap.
+
+    A gap is at least as long as the standstill in it, and longer by up to a tick.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last_s, self._largest_s = time.monotonic(), 0.0
+        self._looks: list[Callable[[], None]] = []
         threading.Thread(target=self._beat, name="pulse", daemon=True).start()
 
     def largest_gap_s(self) -> float:
@@ -30,11 +36,28 @@ class Pulse:
             largest_s, self._largest_s = self._largest_s, 0.0
         return largest_s
 
+    @contextmanager
+    def along(self, look: Callable[[], None]) -> Iterator[None]:
+        """Inside, it ticks every LOOK_S and calls `look` each time, from its thread: a thread less to wake up.
+
+        An OSError of `look` is nobody's here.
+        """
+        with self._lock:
+            self._looks.append(look)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._looks.remove(look)
+
     def _beat(self) -> None:
         while True:
-            time.sleep(TICK_S)
+            time.sleep(LOOK_S if self._looks else TICK_S)
             with self._lock:
                 self._note()
+                for look in self._looks:
+                    with suppress(OSError):
+                        look()
 
     def _note(self) -> None:
         now_s = time.monotonic()
@@ -43,11 +66,10 @@ class Pulse:
 
 
 class Glance(NamedTuple):
-    """A look at a process: what time it is, the processor time that it has used, and whether it waits for work."""
+    """A look at a process: what time it is, and the processor time that the process has used."""
 
     now_s: float
     used_s: float
-    is_asleep: bool
 
 
 class Watch:
@@ -61,53 +83,57 @@ class Watch:
         self._glance = glance
         self._lock = threading.Lock()
         self._last = glance()
-        self._silent_s = self._largest_s = self._working_s = 0.0
+        self._silent_s = self._largest_s = 0.0
 
     def look(self) -> None:
         """See what the process did since the last look."""
         with self._lock:
             now = self._glance()
-            passed_s, gained_s = now.now_s - self._last.now_s, now.used_s - self._last.used_s
+            gained_s = now.used_s - self._last.used_s
+            self._silent_s += max(0.0, now.now_s - self._last.now_s - gained_s)
             self._last = now
-            self._silent_s += max(0.0, passed_s - gained_s)
             self._largest_s = max(self._largest_s, self._silent_s)
             if gained_s > 0:
                 self._silent_s = 0.0
-            if not now.is_asleep:
-                self._working_s += passed_s
 
     def tell(self) -> dict[str, float]:
-        """{"largest_gap_s": the longest silence since the last call, "cpu_s", "working_s"}, the last two in total.
+        """{"largest_gap_s": the longest silence since the last call, "cpu_s": the processor time used in total}.
 
-        "cpu_s" is the processor time that the process has used, without that of interrupts where the kernel keeps them
-        apart; "working_s" the time in which it had work, by samples: whether it ran, waited for a processor or was
-        stopped.
+        The latter is without that of interrupts where the kernel keeps them apart.
         """
         self.look()
         with self._lock:
             largest_s, self._largest_s = self._largest_s, 0.0
-            return {"largest_gap_s": largest_s, "cpu_s": self._last.used_s, "working_s": self._working_s}
+            return {"largest_gap_s": largest_s, "cpu_s": self._last.used_s}
 
 
 def glance_at(pid: int) -> Callable[[], Glance]:
-    """What Watch needs of a process: its CPU-time clock (clock_getcpuclockid(3)) and its state (proc_pid_stat(5)).
-
-    One that has ended uses nothing and sleeps.
-    """
+    """What Watch needs of a process: its CPU-time clock (clock_getcpuclockid(3)). One that has ended uses nothing."""
     clock = (~pid << 3) | 2  # linux/posix-timers.h: CPUCLOCK_SCHED of the whole process
-    used_s, state = 0.0, b"S"
-    try:
-        stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)  # kept open: opening it costs most of a look
-    except OSError:
-        stat = -1
+    used_s = 0.0
 
     def glance() -> Glance:
-        nonlocal used_s, state
-        try:
+        nonlocal used_s
+        with suppress(OSError):
             used_s = time.clock_gettime(clock)
-            state = os.pread(stat, STAT_BYTES, 0).rpartition(b")")[2].split(None, 1)[0]
-        except OSError:
-            state = b"X"
-        return Glance(time.monotonic(), used_s, state in b"SXZ")
+        return Glance(time.monotonic(), used_s)
 
     return glance
+
+
+def working_s(pid: int) -> float | None:
+    """How long a process has had work: its first thread ran, or waited for a processor (sched-stats in the kernel).
+
+    None where the kernel does not tell (it is built without SCHED_INFO), or the process has ended.
+    """
+    try:
+        descriptor = os.open(f"/proc/{pid}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        ran_ns, waited_ns, _ = os.read(descriptor, SCHEDSTAT_BYTES).split()
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
+    return (int(ran_ns) + int(waited_ns)) / 1e9

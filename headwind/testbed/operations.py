@@ -16,7 +16,6 @@ from impair.ability import Ability
 from impair.messages import (
     Answers,
     ClientRun,
-    ContainerCounters,
     EndpointCounters,
     FarEnds,
     Fetched,
@@ -73,4 +72,3 @@ PROBE = Operation("probe", TypeAdapter(Ability))
 SETUP = Operation("setup", TypeAdapter(RouterHello))
 APPLY = Operation("apply", TypeAdapter(dict[Direction, NetemState]))
 SHOW = Operation("show", TypeAdapter(RouterCounters))
-CONTAINER_COUNTERS = Operation("counters", TypeAdapter(ContainerCounters))  # around a user-mode kernel

@@ -22,17 +22,18 @@ from headwind.proof.served import check_served
 from headwind.proof.windows import window_warnings
 from headwind.proof.wire import wire
 from headwind.settings import UNBOUND, Settings
-from headwind.testbed.operations import ANSWERS, CONTAINER_COUNTERS, COUNTERS, HEALTH, RUN, SHOW, WINDOWS
+from headwind.testbed.operations import ANSWERS, COUNTERS, HEALTH, RUN, SHOW, WINDOWS
 from headwind.testbed.testbed import Testbed
 from headwind.trial.congestion import expected_fingerprints, finish_look, start_look, use_congestion
 from headwind.trial.content import finish_fetch, not_compared, start_fetch, wrong_content
 from headwind.trial.probes import apply, describe, probe_network
-from impair.messages import Answers, ClientRun, Fetched, Health
+from impair.messages import Answers, ClientRun, ContainerCounters, Fetched, Health
 from impair.profile import Direction, Profile
 from nginx.objects import is_on_demand
 
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
 LOST_S = 0.05  # frames under way that none of the counters moved for so long, beyond that delay, are not to come
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.008  # between two readings of all counters; each is twice as long as the last
 PROVIDE_S = 30.0  # longest time to make an object: 64 MB take about a second
 CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
 HEADROOM = 1.5  # a trial may use the path up to its measured ceiling divided by this
@@ -183,11 +184,8 @@ def forget(testbed: Testbed, workers: int = 1) -> None:
 def read_moment(testbed: Testbed) -> Moment:
     """All counters of the three hosts: what was sent first, then the router's, then what was received.
 
-    In this order a frame that is counted as sent is counted everywhere else as well, or it is under way, or lost. With
-    what is told beside a router that is a kernel of its own, where there is such a place.
+    In this order a frame that is counted as sent is counted everywhere else as well, or it is under way, or lost.
     """
-    outside = testbed.outside
-    beside = outside.start(CONTAINER_COUNTERS) if outside else None
     sent = testbed.ask_endpoints(COUNTERS)
     router = testbed.router.call(SHOW, 10.0, testbed.agents)
     received = testbed.ask_endpoints(COUNTERS)
@@ -195,7 +193,8 @@ def read_moment(testbed: Testbed) -> Moment:
         replace(last, tx_frames=first.tx_frames, largest_gap_s=max(first.largest_gap_s, last.largest_gap_s))
         for first, last in zip(sent, received, strict=True)
     )
-    return Moment(client, server, router, outside.wait(beside, 10.0, testbed.agents) if outside and beside else None)
+    outside = ContainerCounters(router.container) if router.container else None
+    return Moment(client, server, replace(router, container=None), outside)
 
 
 def run_client(
@@ -223,12 +222,13 @@ def _settled(read: Callable[[], Moment], profile: Profile, before: Moment, clock
     """
     longest_s = max(Expectation.of(profile.link(direction)).longest_s() for direction in Direction)
     begun = since = clock.monotonic()
-    after = read()
+    after, pause_s = read(), FIRST_PAUSE_S
     while _under_way(before, after):
         now = clock.monotonic()
         if now > begun + longest_s + SETTLE_S or now > max(since, begun + longest_s) + LOST_S:
             break
-        clock.sleep(0.002)
+        clock.sleep(pause_s)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         later = read().with_gaps_of(after)  # which every reading starts afresh
         if _frames(later) != _frames(after):
             since = clock.monotonic()

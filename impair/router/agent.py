@@ -41,11 +41,12 @@ class Launcher:
     def __init__(self) -> None:
         self._largest_s = 0.0
         self.processors: Processors | None = None  # the last that was told of them
+        self.container: Processors | None = None  # likewise, of all that runs around it
 
     def heed(self, note: str) -> None:
-        """Take {"largest_gap_s", "processors"} as JSON."""
+        """Take {"largest_gap_s", "processors", "container"} as JSON."""
         seen = json.loads(note)
-        self.processors = Processors(**seen["processors"])
+        self.processors, self.container = Processors(**seen["processors"]), Processors(**seen["container"])
         self._largest_s = max(self._largest_s, seen["largest_gap_s"])
 
     def largest_gap_s(self) -> float | None:
@@ -160,6 +161,7 @@ class Router:
             rx_while_read={side: later[name].rx_frames - ports[side].rx_frames for side, name in self._ports.items()},
             processors=self._launcher.processors or kept_waiting(),
             largest_gap_s=self._largest_gap_s(),
+            container=self._launcher.container,
             uplink=self._state(Direction.UPLINK, readings),
             downlink=self._state(Direction.DOWNLINK, readings),
         )

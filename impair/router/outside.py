@@ -10,15 +10,8 @@ from collections.abc import Sequence
 
 from impair import interface
 from impair.fingerprint import fingerprint
-from impair.messages import ContainerCounters
 from impair.plain import oddities
-from impair.processors import kept_waiting
 from impair.wire import serve
-
-
-def counters() -> ContainerCounters:
-    """What this container counts: only its processor time."""
-    return ContainerCounters(kept_waiting())
 
 
 def examine(names: Sequence[str], subnets: Sequence[str]) -> list[str]:
@@ -35,8 +28,8 @@ def main() -> None:
     subnets = list(vars(parser.parse_args()).values())
     names = [interface.interface_in(subnet) for subnet in subnets]
     serve({
-        "counters": counters, "fingerprint": lambda: fingerprint(transport=False),
-        "examine": lambda: examine(names, subnets), "far_ends": lambda: interface.far_ends(names),
+        "fingerprint": lambda: fingerprint(transport=False), "examine": lambda: examine(names, subnets),
+        "far_ends": lambda: interface.far_ends(names),
     })  # fmt: skip
 
 

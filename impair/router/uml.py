@@ -31,7 +31,7 @@ from pathlib import Path
 
 from impair import interface
 from impair.processors import kept_waiting
-from impair.pulse import TICK_S, Watch, glance_at
+from impair.pulse import TICK_S, Watch, glance_at, working_s
 from impair.router import mailbox
 from impair.sockets import enlarge
 from impair.wire import encoded
@@ -180,9 +180,10 @@ def _one_processor(turn: int) -> Iterator[None]:
 def _feed(guest: subprocess.Popen[bytes], box: Path, ended: threading.Event) -> None:
     """Pass our input on; when it ends, the guest goes off, by force if it does not want to."""
     assert guest.stdin
-    watch = Watch(glance_at(guest.pid))  # the kernel wakes up more often than that: impair/router/agent.py has a pulse
-    threading.Thread(target=_look, args=(watch,), daemon=True).start()
-    mailbox.post(sys.stdin, box, guest.stdin.fileno(), lambda: _seen(watch))
+    watch = Watch(glance_at(guest.pid))  # the kernel wakes up as often as that: impair/router/agent.py has a pulse
+    bell = mailbox.Bell(guest.stdin)
+    threading.Thread(target=_tick, args=(watch, bell), daemon=True).start()
+    mailbox.post(sys.stdin, box, bell, lambda: _seen(watch, guest.pid))
     ended.set()
     guest.stdin.close()
     try:
@@ -191,17 +192,18 @@ def _feed(guest: subprocess.Popen[bytes], box: Path, ended: threading.Event) -> 
         guest.kill()
 
 
-def _look(watch: Watch) -> None:
+def _tick(watch: Watch, bell: mailbox.Bell) -> None:
     while True:
         time.sleep(TICK_S)
         watch.look()
+        bell.again()
 
 
-def _seen(watch: Watch) -> str:
+def _seen(watch: Watch, guest: int) -> str:
     """What a kernel cannot know of itself, for its agent: see `Launcher` in impair/router/agent.py."""
-    seen = watch.tell()
-    processors = replace(kept_waiting(), cpu_s=seen["cpu_s"], working_s=seen["working_s"])
-    return encoded({"largest_gap_s": seen["largest_gap_s"], "processors": processors})
+    seen, container = watch.tell(), kept_waiting()
+    processors = replace(container, cpu_s=seen["cpu_s"], working_s=working_s(guest) or seen["cpu_s"])
+    return encoded({"largest_gap_s": seen["largest_gap_s"], "processors": processors, "container": container})
 
 
 def main() -> None:

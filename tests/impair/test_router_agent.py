@@ -125,10 +125,12 @@ def test_a_router_stood_still_only_as_long_as_it_was_silent_inside_and_outside(
     router.hello()
     router._pulse._last_s -= 0.1  # its own programs did not run for so long
     for gap_s in (outside_s, 0.0):
-        launcher.heed(json.dumps({"largest_gap_s": gap_s, "processors": {"clock_s": 1.0, "working_s": 0.5}}))
+        seen = {"processors": {"clock_s": 1.0, "working_s": 0.5}, "container": {"clock_s": 1.0, "cpu_s": 0.7}}
+        launcher.heed(json.dumps({"largest_gap_s": gap_s, **seen}))
     shown = router.show()
     assert least_s <= shown.largest_gap_s <= most_s
     assert shown.processors == Processors(1.0, working_s=0.5)
+    assert shown.container == Processors(1.0, cpu_s=0.7)
     assert netem.held == {}
 
 

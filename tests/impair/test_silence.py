@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from impair.endpoint.silence import COUNTERS, LOOK_S, Silence
+from impair.endpoint.silence import COUNTERS, Silence
+from impair.pulse import LOOK_S, TICK_S, Pulse
 
 
 def interface(folder: Path) -> Path:
@@ -22,12 +23,12 @@ def interface(folder: Path) -> Path:
 def test_a_frame_either_way_ends_a_silence(tmp_path: Path, name: str) -> None:
     counters = interface(tmp_path)
     start_s = time.monotonic()
-    with Silence("eth0", tmp_path) as silence:
+    with Silence("eth0", tmp_path) as silence, Pulse().along(silence.look):
         for frames in (8, 9):
-            time.sleep(4 * LOOK_S)
+            time.sleep(6 * LOOK_S)
             (counters / name).write_text(f"{frames}\n")
     whole_s = time.monotonic() - start_s
-    assert 4 * LOOK_S <= silence.longest_s < whole_s - LOOK_S
+    assert 6 * LOOK_S - TICK_S <= silence.longest_s < whole_s - LOOK_S
 
 
 def test_a_silence_that_lasts_to_the_end_counts(tmp_path: Path) -> None:
