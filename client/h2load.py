@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ALPN = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}
 PROGRAMS = {"unbound": "h2load", "as-shipped": "h2load-as-shipped"}  # by setting; the first has h2load.patch
@@ -250,12 +250,12 @@ def samples(result: Mapping[str, Any] | None, rows: list[_Row], started_at: floa
     return columns
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     start_us: int
     status: int
     took_us: int
 
 
 def _log_rows(text: str) -> list[_Row]:
-    return [_Row(*map(int, line.split("\t")[:3])) for line in text.splitlines() if line.count("\t") >= 2]
+    rows = (line.split("\t") for line in text.splitlines())
+    return [_Row(int(row[0]), int(row[1]), int(row[2])) for row in rows if len(row) >= 3]

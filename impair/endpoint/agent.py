@@ -37,7 +37,7 @@ from impair.profile import FRAME_BYTES
 from impair.pulse import Pulse
 from impair.wire import serve
 
-LOOK_EVERY_S = 0.01  # for a connection: a dump of no socket takes well below a tenth of a millisecond
+LOOK_EVERY_S = 0.01  # for a connection
 SNMP_COUNTERS = {  # group and column of /proc/net/snmp
     "ip_in_receives": ("Ip", "InReceives"),
     "ip_in_hdr_errors": ("Ip", "InHdrErrors"),
@@ -158,9 +158,11 @@ class Endpoint:
         Raises EndpointError.
         """
         network, deadline = self._joined(), time.monotonic() + timeout_s
-        while not (found := congestion_of(network)) and time.monotonic() < deadline:
+        while True:
+            found = congestion_of(network) if connections(Path("/proc/net/snmp").read_text()) else []
+            if found or time.monotonic() >= deadline:
+                return found
             time.sleep(LOOK_EVERY_S)
-        return found
 
     def _joined(self) -> ipaddress.IPv4Network:
         """The peer's network."""
@@ -217,6 +219,14 @@ def snmp_counters(text: str) -> dict[str, int]:
     """The counters of SNMP_COUNTERS out of the text of /proc/net/snmp. Raises KeyError when one is missing."""
     groups = _groups(text)
     return {name: int(groups[group][column]) for name, (group, column) in SNMP_COUNTERS.items()}
+
+
+def connections(text: str) -> int:
+    """How many TCP connections are established, out of the text of /proc/net/snmp.
+
+    To list them takes ten times as long, however few: the kernel goes through the table of all of the host's.
+    """
+    return int(_groups(text)["Tcp"]["CurrEstab"])
 
 
 def tcp_counters(text: str) -> TcpCounters | None:

@@ -10,6 +10,7 @@ from impair.endpoint.agent import (
     TCP_COUNTERS,
     Endpoint,
     EndpointError,
+    connections,
     snmp_counters,
     tcp_counters,
 )
@@ -23,8 +24,8 @@ Ip: Forwarding DefaultTTL InReceives InHdrErrors InAddrErrors
 Ip: 1 64 5023 3 0
 Icmp: InMsgs InErrors
 Icmp: 4 0
-Tcp: RtoAlgorithm MaxConn ActiveOpens RetransSegs InErrs OutRsts InCsumErrors
-Tcp: 1 -1 12 17 0 5 9
+Tcp: RtoAlgorithm MaxConn ActiveOpens CurrEstab RetransSegs InErrs OutRsts InCsumErrors
+Tcp: 1 -1 12 3 17 0 5 9
 Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors IgnoredMulti MemErrors
 Udp: 100 1 2 90 6 7 8 0 0
 """
@@ -49,6 +50,10 @@ def test_counters_are_found_by_their_names() -> None:
 def test_a_counter_that_is_missing_is_not_zero(column: str) -> None:
     with pytest.raises(KeyError, match=column):
         snmp_counters(SNMP.replace(column, "Other"))
+
+
+def test_established_connections_are_counted_without_a_listing() -> None:
+    assert connections(SNMP) == 3
 
 
 def test_why_tcp_sent_anything_again_is_found_by_name() -> None:
