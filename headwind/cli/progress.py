@@ -18,6 +18,8 @@ from headwind.plan.minimum import guessed, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
 from headwind.verdicts.findings import Pair
 
+REFRESH_PER_S = 2  # of the bar: more often takes a share of a processor that the trials may want
+
 
 def console() -> Console:
     """The console that everything for people goes to; wide enough for tables when it is not a terminal."""
@@ -64,7 +66,7 @@ class Reporter:
         if out.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                TextColumn("{task.fields[state]}"), console=out,
+                TextColumn("{task.fields[state]}"), console=out, refresh_per_second=REFRESH_PER_S,
             )  # fmt: skip
             done, total = scheduler.counts
             self._task = self._bar.add_task("starting", total=total, completed=done, state="")

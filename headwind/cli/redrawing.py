@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = (sys.executable, "-W", "ignore", "-m", "headwind.cli.redrawing")
-SHARE = 0.05  # of the time that goes into drawing, at most
+SHARE = 0.02  # of the time that goes into drawing, at most: as much as the agents of a lane
 SHORTEST_PAUSE_S = 1.0
 NICENESS = 19  # what measures comes first; the lab does not count niced work as contention
 END_S = 5.0  # how long the process may take to end
@@ -108,17 +107,14 @@ class Redrawing:
         process.stdout.close()
 
 
-def keep_drawing(
-    draw: Callable[[], bool], say: Callable[[str], None], clock: Clock = CLOCK, began_s: float = 0.0
-) -> None:
+def keep_drawing(draw: Callable[[], bool], say: Callable[[str], None], clock: Clock = CLOCK) -> None:
     """Draw again and again, at most SHARE of the time: after t seconds of work comes a pause of t / SHARE.
 
-    `draw` returns whether anything was new. Each error is reported once. `began_s` is when the work for the first
-    drawing began, by the clock.
+    `draw` returns whether anything was new. Each error is reported once.
     """
     reported = set[str]()
-    start = began_s
     while True:
+        start = clock.monotonic()
         try:
             was_new = draw()
         except Exception as error:  # noqa: BLE001 - the run goes on whatever it is
@@ -128,7 +124,6 @@ def keep_drawing(
                 say(text)
         took_s = clock.monotonic() - start
         clock.sleep(max(SHORTEST_PAUSE_S, took_s / SHARE if was_new else 0.0))
-        start = clock.monotonic()
 
 
 def one_line(error: Exception) -> str:
@@ -139,7 +134,6 @@ def one_line(error: Exception) -> str:
 
 def main(folder: Path) -> None:
     """Draw the report of a run folder until standard input ends."""
-    began_s = time.monotonic()
     os.nice(NICENESS)
     threading.Thread(target=_end_with_the_lab, args=(folder,), daemon=True).start()
     try:
@@ -156,7 +150,7 @@ def main(folder: Path) -> None:
                     write_report(run, reading.data)
                 return is_new
 
-            keep_drawing(draw, _say, began_s=began_s)
+            keep_drawing(draw, _say)
     except Exception as error:  # noqa: BLE001 - before the first drawing
         _say(one_line(error))
         sys.exit(1)

@@ -210,7 +210,7 @@ def test_drawing_takes_its_share_of_the_time_and_no_more(drawing_s: float) -> No
 
 def test_the_same_error_is_reported_once_and_another_one_too() -> None:
     errors = [OSError("full"), OSError("full"), ValueError("no value\nlies between"), OSError("full")]
-    drawer = Drawer(1.0, 200, errors=list[Exception](errors))
+    drawer = Drawer(1.0, 1.2 * (len(errors) + 1) / SHARE, errors=list[Exception](errors))
     drawer.go()
     assert drawer.said == ["OSError: full", "ValueError: no value lies between"]
     assert drawer.drawn > len(errors)
