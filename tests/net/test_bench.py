@@ -14,6 +14,7 @@ BENCHES = {
     "overhead.py": "--trials 1",
     "noise.py": "repeat --runs 1 --profile clean --most 9 --budget 5s",
     "lanes.py": "--profiles clean,delay --blocks 1 --requests 100 --lanes 2",
+    "processors.py": "--budget= --matrix experiments/smoke.yaml --lanes 1",
     "report.py": "--trials 120 --times 1",
     "judging.py": "--trials 60 --times 1",
     "memory.py": "--trials 120 --requests 10",
@@ -23,6 +24,7 @@ PRINTED = {
     "overhead.py": ["clean, with the probe train: 1 trials", "delay, without the probe train: 1 trials"],
     "noise.py": ["| 1 | clean/article | h2-again against h2", "| finding | runs |"],
     "lanes.py": ["one lane: ", "--lanes 2: ", "x the time", "| delay/article | h3 |"],
+    "processors.py": ["| agents of the client | ", "| all Python | ", "| clean/small | 3 |", "| blocks | 3.0 |"],
     "report.py": ["| large | 120 |"],
     "judging.py": ["| 40 | 120 |", "| 360 |"],
     "memory.py": ["| lab | 120 |", "| report | 120 |"],
@@ -56,7 +58,7 @@ def test_every_bench_is_tried_here() -> None:
 
 @pytest.mark.parametrize("script", BENCHES)
 def test_a_bench_runs_and_prints_what_it_is_for(script: str, tmp_path: Path) -> None:
-    reports = ("--reports", str(tmp_path)) if script in ("noise.py", "lanes.py") else ()
+    reports = ("--reports", str(tmp_path)) if script in ("noise.py", "lanes.py", "processors.py") else ()
     said = run(script, *BENCHES[script].split(), *reports)
     assert [words for words in PRINTED[script] if words not in said] == [], said
     if script == "noise.py":
