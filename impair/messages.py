@@ -151,14 +151,13 @@ class RouterCounters:
     """netem of both directions (None: there is none), the ports' frames by side, and what else is seen there.
 
     `rx_while_read`: by side, the frames that came in after the ports were read and before netem's counters were.
-    `container`: of the container around a router that is a kernel of its own.
     """
 
     ports: dict[str, PortFrames]
     rx_while_read: dict[str, int]
     processors: Processors
     largest_gap_s: float
-    container: Processors | None = None
+    container: Processors | None = None  # around a router that is a kernel of its own
     uplink: NetemState | None = None
     downlink: NetemState | None = None
 
