@@ -31,7 +31,7 @@ OTHER_LABS = "other_labs"  # in a run's environment
 _PLAIN = re.compile(r"[A-Za-z][\w.-]*(?: [\w.-]+)*")  # needs no quotes in YAML
 SHARED = (
     "they share its processors, so times are longer and vary more, and verdicts need more blocks; a verdict compares "
-    "only times of the same block, which that concerns alike"
+    "only times of the same block, which are all slowed alike"
 )
 
 
