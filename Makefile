@@ -1,11 +1,14 @@
-# `make` alone lists the targets. Everything that a target needs is installed by it on first use.
-# Recipes are bash scripts. With --keep-going `make test` runs the tests although a check failed, and then fails.
+# `make` alone lists the targets. Each target installs what it needs on first use.
+# Recipes are bash scripts. With --keep-going, `make test` runs the tests even if a check failed, and then fails.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .NOTPARALLEL:
 .SUFFIXES:
 MAKEFLAGS += --keep-going --no-builtin-rules --no-print-directory
+
+# If this is set, Python compiles the packages of .venv each time, which doubles the time of a command.
+unexport PYTHONDONTWRITEBYTECODE
 
 MATRIX ?=
 SMOKE := experiments/smoke.yaml
@@ -31,36 +34,36 @@ DEV := .venv/requirements-dev.lock
 
 ##@ The lab
 .PHONY: lab-run lab-resume lab-smoke lab-experiments lab-plan lab-report lab-compare lab-doctor lab-down
-lab-run: docker $(RUNTIME) ## Measure MATRIX=matrix.yaml, for at most BUDGET=2h, and write reports/<run-id>/report.html
+lab-run: docker $(RUNTIME) ## Run MATRIX=matrix.yaml for up to 15 minutes or BUDGET=2h, and write reports/<run-id>/report.html
 	@exec $(PY) lab.py run $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
-lab-resume: docker $(RUNTIME) ## Go on with RUN=reports/<run-id> (without RUN: the newest run), for BUDGET=2h from now on
+lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newest run), for BUDGET=2h from now on
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
 	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
-lab-smoke: docker $(RUNTIME) ## The same with a small matrix: is everything in order?
+lab-smoke: docker $(RUNTIME) ## Smoke test: run a small matrix
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
-lab-experiments: docker $(RUNTIME) ## Measure what articles published, all of experiments/, within BUDGET=4h: one page over all
+lab-experiments: docker $(RUNTIME) ## Re-run the experiments of articles within BUDGET=4h, with one page of results
 	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
 
-lab-plan: $(RUNTIME) ## Say what MATRIX would run within BUDGET=2h, and for how long; starts nothing
+lab-plan: $(RUNTIME) ## List the trials of MATRIX within BUDGET=2h, and forecast the time; starts nothing
 	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
 
-lab-report: $(RUNTIME) ## Draw the report of RUN=reports/<run-id> again (without RUN: of the newest run)
+lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default: the newest run)
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
 	exec $(PY) lab.py report "$(RUN)" $(ARGS)
 
-lab-compare: $(RUNTIME) ## Say which protocols got worse from BASE=reports/<run-id> to RUN (without RUN: the newest run)
+lab-compare: $(RUNTIME) ## Report regressions from BASE=reports/<run-id> to RUN (default: the newest run)
 	@test -n "$(BASE)" -a -n "$(RUN)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
 	exec $(PY) lab.py compare "$(BASE)" "$(RUN)" $(ARGS)
 
-lab-doctor: $(RUNTIME) ## Check what this machine can do, with the command that fixes each finding
+lab-doctor: $(RUNTIME) ## Check this machine, and print a fix for each problem
 	@exec $(PY) lab.py doctor $(ARGS)
 
-lab-down: $(RUNTIME) ## Remove every container and network that an earlier run left
+lab-down: $(RUNTIME) ## Remove containers and networks that earlier runs left
 	@exec $(PY) lab.py down $(ARGS)
 
 ##@ The code
@@ -68,18 +71,18 @@ lab-down: $(RUNTIME) ## Remove every container and network that an earlier run l
 test: check pytest ## Install what tests need, then run all checks and all tests
 
 test-thorough: export HEADWIND_THOROUGH := yes # tests/sizes.py
-test-thorough: test ## The same with property tests and simulations at their full size
+test-thorough: test ## The same, with property tests and simulations at full size
 
-test-kernels: $(DEV) docker ## With Linux 6.1, 6.12 and 7.2 in the router: the acceptance suite, and the lab's matrices
+test-kernels: $(DEV) docker ## Run the acceptance suite and the lab's matrices with Linux 6.1, 6.12 and 7.2 in the router
 	@$(PY) -m pytest --kernels tests/net/test_engine.py tests/net/test_old_kernels.py tests/net/test_kernels.py $(ARGS)
 
 check: check-ruff check-mypy check-spelling check-yaml check-shell check-docker ## Run the linters and the type checker
 
-format: $(DEV) ## Rewrite the Python code in the project's style
+format: $(DEV) ## Format the Python code
 	@$(PY) -m ruff check --fix-only --quiet .
 	$(PY) -m ruff format .
 
-lock: ## Choose the newest versions again (needs `uv`): requirements.lock, requirements-dev.lock
+lock: ## Lock the newest versions (needs `uv`): requirements.lock, requirements-dev.lock
 	@compile() { uv pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes --no-emit-index-url \
 	    --custom-compile-command "make lock" pyproject.toml "$$@" >/dev/null; }
 	compile --output-file requirements.lock
@@ -103,10 +106,10 @@ check-yaml: $(DEV)
 	@$(PY) -m yamllint --strict .
 
 check-shell: $(DEV)
-	@.venv/bin/shellcheck $$(grep -rIlE '^#!.*[/ ](ba)?sh( |$$)' .ci nginx client impair)
+	@.venv/bin/shellcheck $$(grep -rIlE '^#!.*[/ ](ba)?sh( |$$)' .ci nginx servers client impair)
 
 check-docker: $(DEV)
-	@.venv/bin/hadolint nginx/Dockerfile client/Dockerfile impair/Dockerfile tests/net/old-kernel/Dockerfile
+	@.venv/bin/hadolint nginx/Dockerfile servers/*/Dockerfile client/Dockerfile impair/Dockerfile tests/net/old-kernel/Dockerfile
 
 ##@ Help
 .PHONY: help
@@ -115,9 +118,9 @@ help: ## Show this list
 	    /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 .DEFAULT_GOAL := help
 
-# --- What the targets stand on --------------------------------------------------------------------------------------
+# --- Prerequisites of targets ---------------------------------------------------------------------------------------
 
-# $(call install,packages,reason): Debian packages, installed where that is possible, else the command to do it.
+# $(call install,packages,reason): installs Debian packages, or prints the command if that is not possible.
 define install
 if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     echo "headwind: $(2). On Debian or Ubuntu, run as root:  apt-get install $(1)" >&2
@@ -128,8 +131,8 @@ apt-get update -qq
 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 $(1)
 endef
 
-# $(call pip_install,lock): what the lock names, by hash; pip's long report shortened to one line for each package.
-# Nothing is compiled: Python does that on import, and the lab imports a third of it.
+# $(call pip_install,lock): installs a lock by hash, and shortens pip's output to one line per package.
+# Packages are not compiled: Python does that on import, and the lab imports a third of them.
 define pip_install
 echo "headwind: installing the packages of $(1)"
 $(PY) -m pip install --disable-pip-version-check --no-compile --require-hashes -r $(1) |
@@ -137,8 +140,8 @@ $(PY) -m pip install --disable-pip-version-check --no-compile --require-hashes -
 cp $(1) .venv/
 endef
 
-# The copy of a lock inside .venv says what is installed there. Its text counts, not its date: a checkout changes dates.
-# A virtual environment whose Python is gone (an upgrade of the system) is made anew.
+# The copy of a lock in .venv records what is installed. Its text counts, not its date: a checkout changes dates.
+# A virtual environment whose Python is gone (after a system upgrade) is created again.
 ifeq ($(realpath $(PY)),)
 .PHONY: $(RUNTIME)
 endif
@@ -167,7 +170,7 @@ $(DEV): requirements-dev.lock $(RUNTIME)
 	@if cmp -s $< $@; then touch $@; exit; fi
 	$(call pip_install,$<)
 
-# Either Compose will do: `docker-compose` (version 1 or 2) or Docker's own `compose`.
+# Either Compose works: `docker-compose` (version 1 or 2) or Docker's `compose`.
 .PHONY: docker extras
 docker:
 	@missing=
@@ -175,9 +178,9 @@ docker:
 	command -v docker-compose >/dev/null || docker compose version >/dev/null 2>&1 || missing="$$missing docker-compose"
 	if [ -z "$$missing" ]; then exit; fi
 	$(call install,$$missing,Docker or Compose is missing)
-	docker info >/dev/null 2>&1 || service docker start || true # where that fails, lab.py says what Docker lacks
+	docker info >/dev/null 2>&1 || service docker start || true # if that fails, lab.py reports what Docker lacks
 
-# What tests alone need. Where it cannot be installed they are skipped, and say so.
+# Programs that only tests need. Tests without them are skipped, and report it.
 extras:
 	@missing=
 	command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || missing="chromium"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Headwind: how do HTTP/1.1, HTTP/2 and HTTP/3 behave when the network is bad? The story of a run, top to bottom."""
+"""Measure HTTP/1.1, HTTP/2 and HTTP/3 under impaired networks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 
 from headwind import stops
 from headwind.cli import commands
+from headwind.engines import AUTO
 
 if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must answer at once
-    from headwind.cli.cluster import Bench
-    from headwind.cli.means import Means
+    from rich.console import Console
+
+    from headwind.cli.cluster import Backend
+    from headwind.cli.dependencies import Dependencies
     from headwind.model import Matrix
     from headwind.run.journal import Run
     from headwind.testbed.docker import Say
@@ -26,41 +29,44 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
 
 def run_matrix(
     matrix: Matrix, reports: Path, engine: str, resume: Path | None, cluster: str | None = None, *,
-    means: Means, ending: list[str], verbose: bool = False, **wanted: bool,
+    deps: Dependencies, ending: list[str], verbose: bool = False, **wanted: bool,
 ) -> tuple[Path, int]:  # fmt: skip
-    """Run every trial of the matrix; a report follows each block, the last one as `wanted`.
+    """Run every trial of the matrix. Write a report after each block, and the last one as `wanted`.
 
-    Returns the run's folder and the exit code. How to resume the run, for people, is added to `ending`.
+    Returns the run's folder and the exit code. Adds the text on how to resume the run to `ending`.
     """
-    from headwind.cli.cluster import bench_far
+    from headwind.cli.cluster import remote_backend
     from headwind.cli.progress import console
     from headwind.cli.resume import how_to_resume
+    from headwind.plan.doubts import notes_of, warnings_of
     from headwind.run.journal import Run
     from headwind.run.shortfall import shortfall
 
     out = console()
+    for warning in (*warnings_of(matrix), *notes_of(matrix)):
+        out.print(warning, markup=False)
     with ExitStack() as opened:
         earlier = opened.enter_context(Run.open(resume)) if resume else None
-        if earlier and engine == "auto":
+        if earlier and engine == AUTO:
             engine = earlier.environment.get("engine", engine)
-        bench = opened.enter_context(
-            bench_far(matrix, cluster, engine, earlier, out.print, means) if cluster else
-            bench_here(matrix, reports, engine, earlier, out.print, means)
+        backend = opened.enter_context(
+            remote_backend(matrix, cluster, engine, earlier, out.print, deps) if cluster else
+            local_backend(matrix, reports, engine, earlier, out.print, deps)
         )  # fmt: skip
-        run = earlier or opened.enter_context(Run.create(reports, matrix, bench.environment))
-        on_engine = "" if engine == "auto" else f", engine {bench.lanes.first.engine}"  # auto gave its reason above
+        run = earlier or opened.enter_context(Run.create(reports, matrix, backend.environment))
+        on_engine = "" if engine == AUTO else f", engine {backend.lanes.first.engine}"  # auto gave its reason above
         out.print(f"run {run.folder}{on_engine}", markup=False)
-        redrawing = means.redrawing(run, partial(out.print, markup=False))
+        redrawing = deps.redrawing(run, partial(out.print, markup=False))
         with run.claimed():  # until the report is written
             try:
                 with run.recording(), redrawing:
-                    run_trials(bench, run, matrix, means, redrawing, verbose=verbose)
-                    bench.lanes.retire()
-            finally:  # Ctrl-C and a broken lab too leave a whole report
-                run.note_environment(testbeds=[*run.environment.get("testbeds", []), *bench.lanes.lives])
+                    run_trials(backend, run, matrix, deps, redrawing, out, verbose=verbose)
+                    backend.lanes.retire()
+            finally:  # also Ctrl-C and a broken lab leave a whole report
+                run.note_environment(testbeds=[*run.environment.get("testbeds", []), *backend.lanes.lives])
                 data = commands.finish_report(run, **wanted)
                 ending += how_to_resume(run, data, cluster, matrix.repeat.budget_s)
-        doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in bench.lanes.doubts]
+        doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in backend.lanes.doubts]
         reasons = [each for each in (shortfall(matrix, data.results), *doubts) if each]
         for trouble in filter(None, (*reasons, redrawing.trouble)):
             print(f"lab.py: {trouble}", file=sys.stderr)
@@ -68,57 +74,69 @@ def run_matrix(
 
 
 @contextmanager
-def bench_here(
-    matrix: Matrix, reports: Path, engine: str, earlier: Run | None, say: Say, means: Means
-) -> Iterator[Bench]:
-    """Lanes on this machine, of which the first is up and can do what the matrix asks. Raises HeadwindError."""
-    from headwind.cli.cluster import Bench
+def local_backend(
+    matrix: Matrix, reports: Path, engine: str, earlier: Run | None, say: Say, deps: Dependencies
+) -> Iterator[Backend]:
+    """Lanes on this machine; the first one is up and supports what the matrix needs. Raises HeadwindError."""
+    from headwind.cli.cluster import Backend
     from headwind.cli.doctor import host_facts, lanes_here
     from headwind.plan.arms import check_arms
-    from headwind.plan.capacity import check_capacity, profiles_of
-    from headwind.run.ceilings import earlier_ceilings
+    from headwind.plan.capacity import Load, check_capacity, profiles_of
+    from headwind.run.earlier import earlier_ceilings
+    from headwind.testbed.bed_spec import BedSpec
+    from headwind.testbed.images import needed
     from headwind.trial.lane import Lane
     from headwind.trial.lanes import Lanes
 
-    means.sweep(say, False)
-    images = means.ensure_images(say)
+    deps.sweep(say, False)
+    own = {server.name: deps.ensure_own_image(server, say) for server in matrix.servers if server.program}
+    images = deps.ensure_images(say, needed([server.kind for server in matrix.servers]))
+    recorded = images.recorded | {f"server {name}": image.recorded for name, image in own.items()}
     if earlier:  # before anything is started
-        earlier.check_resumable(matrix, images.ids, earlier.environment.get("engine", ""), host_facts())
+        earlier.check_resumable(matrix, recorded, earlier.environment.get("engine", ""), host_facts())
     say("bringing the testbed up")
+    profiles = profiles_of(matrix)
 
     def up(engine: str) -> AbstractContextManager[Testbed]:
-        return means.up(images.tag, matrix.congestion, engine, say, profiles_of(matrix))
+        return deps.up(BedSpec(images.tags, matrix.congestion, engine, profiles, matrix.servers, own), say)
 
-    first = Lane(up, matrix.timeout_s, engine=engine, settings=matrix.settings)
-    with Lanes(first, lanes_here(matrix.lanes), say, clock=means.clock) as lanes:
-        check_arms(matrix, first.running)
-        check_capacity(matrix, first.facts["ceiling"], earlier_ceilings(reports, first.engine, host_facts()))
-        facts = {"engine": first.engine, "images": images.ids, "host": host_facts(), "testbed": first.facts}
+    first = Lane(up, matrix.rules, engine=engine)
+    with Lanes(first, lanes_here(matrix.lanes), say, clock=deps.clock) as lanes:
+        check_arms(matrix, first.path)
+        check_capacity(
+            matrix, first.facts["ceiling"], earlier_ceilings(reports, first.engine, host_facts()), Load.here()
+        )
+        facts = {"engine": first.engine, "images": recorded, "host": host_facts(), "testbed": first.facts}
         if earlier:
-            earlier.check_resumable(matrix, images.ids, first.engine, host_facts())
-        yield Bench(lanes, facts, os.uname().nodename, os.cpu_count() or 1)
+            earlier.check_resumable(matrix, recorded, first.engine, host_facts())
+        yield Backend(lanes, facts, os.uname().nodename, os.cpu_count() or 1)
 
 
 def run_trials(
-    bench: Bench, run: Run, matrix: Matrix, means: Means, redraw: Callable[[], None], *, verbose: bool
-) -> None:
-    """Every block that is still worth its time; each trial is on disk before its lane begins the next one."""
-    from headwind.cli.beside import Beside
-    from headwind.cli.progress import Reporter, console
+    backend: Backend, run: Run, matrix: Matrix, deps: Dependencies, redraw: Callable[[], None], out: Console, *,
+    verbose: bool,
+) -> None:  # fmt: skip
+    """Run every block that is still worth its time. Each trial is on disk before its lane begins the next one.
+
+    All output during the run goes through `out`, which has the progress bar: other output would write into the bar's
+    line.
+    """
+    from headwind.cli.progress import Beside, Reporter
     from headwind.model import Result
     from headwind.plan.adaptive import time_left
     from headwind.plan.scheduler import Scheduler
     from headwind.run.data import results_of
     from headwind.trial.lanes import Begun, Ended
 
-    left_s = time_left(matrix.repeat.budget_s, means.clock)
-    scheduler = Scheduler(matrix, results_of(run), left_s, bench.lanes.most, bench.cores, means.clock)
-    scheduler.repeat(scheduler.begun_elsewhere(bench.host))
-    other_labs = means.other_labs if bench.host else dict  # the machine that leads a cluster measures nothing
-    beside = Beside(run, other_labs, partial(console().print, markup=False), means.clock)
+    left_s = time_left(matrix.repeat.budget_s, deps.clock)
+    scheduler = Scheduler(matrix, results_of(run), left_s, backend.lanes.most, backend.cores, deps.clock)
+    scheduler.repeat(scheduler.begun_elsewhere(backend.host))
+    backend.lanes.consult(scheduler)
+    other_labs = deps.other_labs if backend.host else dict  # the controller of a cluster measures nothing
+    beside = Beside(run, other_labs, partial(out.print, markup=False), deps.clock)
     beside.look()
-    with Reporter(console(), scheduler, verbose=verbose).showing() as show:
-        for event in bench.lanes.run(scheduler, run):
+    with Reporter(out, scheduler, verbose=verbose).showing() as show:
+        for event in backend.lanes.run(scheduler, run):
             match event:
                 case Begun(lane, trial):
                     show.begun(lane, trial)
@@ -144,27 +162,27 @@ def command_run(options: argparse.Namespace) -> int:
     matrix = commands.with_options(matrix, options)
     reports = commands.reports_folder(options)
     wanted = {name: getattr(options, name) for name in ("verbose", "junit", "full")}
-    means, ending = commands.means_of(options), list[str]()
+    deps, ending = commands.dependencies_of(options), list[str]()
     with commands.followed_by(ending):
-        return run_matrix(
-            matrix, reports, options.engine, resume, options.cluster, means=means, ending=ending, **wanted
-        )[1]
+        return run_matrix(matrix, reports, options.engine, resume, options.cluster, deps=deps, ending=ending, **wanted)[
+            1
+        ]
 
 
 def command_experiments(options: argparse.Namespace) -> int:
-    """Run all experiments within one budget, and draw one page over them."""
+    """Run all experiments within one budget, and generate one page over them."""
     from headwind.cli.experiments import Experiment, chosen, draw, run_all
 
     reports = commands.reports_folder(options)
     matrices = chosen([Path(name) for name in options.matrix], commands.ROOT / "experiments")
     experiments = [Experiment(commands.with_size(matrix, options)) for matrix in matrices]
-    endings: dict[str, list[str]] = {}  # of each experiment's last round, by its file
+    endings: dict[str, list[str]] = {}  # lines of each experiment's last round, by file
 
     def measure(matrix: Matrix, resume: Path | None) -> tuple[Path, int]:
         endings[matrix.path] = []
         return run_matrix(
             matrix, reports, options.engine, resume, options.cluster,
-            means=commands.means_of(options), verbose=options.verbose, ending=endings[matrix.path],
+            deps=commands.dependencies_of(options), verbose=options.verbose, ending=endings[matrix.path],
         )  # fmt: skip
 
     worst, ending = 0, list[str]()
@@ -172,24 +190,25 @@ def command_experiments(options: argparse.Namespace) -> int:
         try:
             for code in run_all(experiments, options.budget, measure, print):
                 worst = max(worst, code)
-        finally:  # Ctrl-C leaves what was measured
+        finally:  # Ctrl-C keeps what was measured
             print(f"page: {draw(experiments, reports)}")
             titles = {each.path: each.title or each.path for each in matrices}
-            ending += [f"{titles[path]}: {lines[0]}\n{lines[1]}" for path, lines in endings.items() if lines]
+            ending += [
+                "\n".join([f"{titles[path]}: {lines[0]}", *lines[1:]]) for path, lines in endings.items() if lines
+            ]
     return worst
 
 
 COMMANDS = {"run": command_run, "experiments": command_experiments, **commands.COMMANDS}
 
 
-def main(arguments: list[str], means: Means | None = None) -> int:
-    """The exit code, as EXIT_CODES says.
+def main(arguments: list[str], deps: Dependencies | None = None) -> int:
+    """Run the command. Returns its exit code (EXIT_CODES).
 
-    Of `compare`: 3 a regression, 4 cannot tell.
-    `means` are this machine's unless somebody brings others.
+    `deps` are this machine's by default; tests inject others.
     """
     options = commands.parse(arguments, __doc__ or "", COMMANDS)
-    options.means = means
+    options.deps = deps
     from headwind.errors import HeadwindError
 
     stops.listen()

@@ -1,9 +1,9 @@
-"""What does a run know after so many minutes? Judges the trials of recorded runs that had ended by then.
+"""Counts what recorded runs had settled after a number of minutes, from the trials that had ended by then.
 
     .venv/bin/python bench/answered.py reports/<run-id>... [--minutes 5,10,15] [--within 1.15]
 
-The clock begins with a run's first trial. For each run and time: whole blocks, attempts, comparisons of protocols that
-are sure, and those that are sure or that a judged metric bounds within the ratio given. With two runs, made in turn on
+The clock starts with a run's first trial. For each run and time it prints: whole blocks, attempts, sure comparisons of
+protocols, and those that are sure or that a judged metric bounds within the given ratio. With two runs, made in turn on
 one machine, it compares two revisions of the lab.
 """
 
@@ -25,15 +25,15 @@ from headwind.run.journal import Run
 
 
 def after(data: RunData, limit_s: float) -> RunData:
-    """The run as it was so many seconds after its first trial began."""
-    assert data.counted is not None, "as it was read from a folder"
+    """The run as it was `limit_s` seconds after its first trial began."""
+    assert data.counted is not None, "the run was read from a folder"
     begin = min((result.started_at for result in data.results), default=0.0)
-    ended = tuple(seen for seen in data.counted if _end(seen.result) - begin <= limit_s)
-    return replace(data, results=tuple(seen.result for seen in ended), judge=None, counted=ended)
+    ended = tuple(kept for kept in data.counted if _end(kept.result) - begin <= limit_s)
+    return replace(data, results=tuple(kept.result for kept in ended), judge=None, counted=ended)
 
 
 def answered(data: RunData, within: float) -> dict[str, int]:
-    """Whole blocks, attempts, comparisons, those that are sure, and those that are sure or bounded within a ratio."""
+    """Whole blocks, attempts, comparisons, sure ones, and those that are sure or bounded within a ratio."""
     judgement = data.judgement
     known = [known_of(line, judgement.rule) for line in judgement.compared]
     sure = [each for each in known if each.certainty is Certainty.SURE]
@@ -53,7 +53,7 @@ def answered(data: RunData, within: float) -> dict[str, int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read, judge and print."""
+    """Read the runs, judge them and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--minutes", default="5,10,15")
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _end(result: Result) -> float:
-    """When a trial ended, in seconds since the epoch."""
+    """End of a trial, in seconds since the epoch."""
     return result.started_at + sum(result.phases_s.values())
 
 

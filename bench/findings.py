@@ -1,10 +1,10 @@
-"""Puts the figures and the pictures of run folders into docs/findings.md.
+"""Writes the figures and the pictures of run folders into docs/findings.md.
 
     .venv/bin/python bench/findings.py [--into docs] reports/<run-id> reports/<run-id>
 
-A run belongs to the matrix of experiments/ that has its title, say finding_far.yaml. What stands in the document
-between `<!-- finding_far -->` and `<!-- end -->` is replaced by its verdicts and by what was counted, and its picture
-becomes docs/findings/finding_far.svg. Everything else, above all the reasons, is written by hand. Needs no Docker.
+A run belongs to the matrix of experiments/ with the same title, such as finding_far.yaml. Its verdicts and counters
+replace the text of the document between `<!-- finding_far -->` and `<!-- end -->`, and its picture becomes
+docs/findings/finding_far.svg. All other text, above all the reasons, is written by hand. Needs no Docker.
 """
 
 from __future__ import annotations
@@ -24,27 +24,32 @@ from headwind.format import arm_name, duration, moment, observed_text
 from headwind.matrix.reader import load_matrix
 from headwind.report.formats.markdown import row
 from headwind.report.html.charts import icon
+from headwind.report.html.charts.marks import arm_style
 from headwind.report.html.charts.svg import LINE, WIDTH, element, text, text_width
-from headwind.report.html.colours import arm_style
 from headwind.report.html.pictures import Overview, heading, overviews, sweep_pictures
 from headwind.report.html.templating import text_of
+from headwind.report.ranking import standings
+from headwind.report.request_progress import PER_PAYLOAD, columns, track_of
 from headwind.report.search import search_text
-from headwind.report.standing import standings
 from headwind.report.sweeps import sweeps_of
-from headwind.report.tracks import PER_PAYLOAD, columns, track_of
 from headwind.report.verdicts import ahead_text, claim_text
 from headwind.run.data import RunData
 from headwind.run.journal import Run
 
 ROOT = Path(__file__).resolve().parent.parent
-COUNTED = ("resent", "timeouts", "silence", "packets", PER_PAYLOAD, "client CPU", "server CPU")  # of a track's figures
-LAYOUT = re.compile(r"^\.chart(\.\w+)? \{[^\n]*\n|^@media print \{\n.*?^\}\n", re.MULTILINE | re.DOTALL)  # of a page
+# of the figures of a track
+COUNTED = (
+    "retransmits", "RTOs", "longest packet gap", "packets", PER_PAYLOAD, "client CPU", "server CPU",
+)  # fmt: skip
+LAYOUT = re.compile(
+    r"^\.chart(\.\w+)? \{[^\n]*\n|^@media print \{\n.*?^\}\n", re.MULTILINE | re.DOTALL
+)  # rules of a page
 
 Placed = tuple[Markup, float]  # part of a picture, and its height
 
 
 def figures(data: RunData) -> str:
-    """A run in Markdown: the answer of its search, or its verdicts; what was counted; and which run it was."""
+    """A run in Markdown: the answer of its search or its verdicts, the counters, and the run's name."""
     answer = [search_text(data)] if data.searched else _table(("condition", "verdict", "blocks"), _verdicts(data))
     counts = _table(("condition", "arm", "median", *COUNTED), _counts(data))
     took_s = (data.status.ended_at or data.status.started_at) - data.status.started_at
@@ -67,13 +72,13 @@ def _counts(data: RunData) -> Iterator[Sequence[str]]:
     for each in sorted(standings(data), key=lambda each: data.matrix.conditions.index(each.condition)):
         places = [columns(each.condition.workload).index(name) for name in COUNTED]
         for arm, median in each.medians.items():
-            told = track_of(each.condition, each.rows, arm).figures
+            cells = track_of(each.condition, each.rows, arm).figures
             first = observed_text(each.condition.workload.primary().key, median)
-            yield data.matrix.name_of(each.condition), arm.name, first, *(told[place] for place in places)
+            yield data.matrix.name_of(each.condition), arm.name, first, *(cells[place] for place in places)
 
 
 def picture(data: RunData) -> str:
-    """The run as an SVG of its own: the sweep of a search, else every trial of every condition."""
+    """The run as a separate SVG: the sweep of a search, else every trial of every condition."""
     sweeps = sweep_pictures(sweeps_of(data.matrix), data.judgement) if data.searched else []
     parts = [(each.chart, _height(each.chart)) for each in sweeps]
     if not parts:
@@ -85,9 +90,9 @@ def picture(data: RunData) -> str:
     style = (
         text_of("style.css").partition("* {")[0] + LAYOUT.sub("", text_of("charts.css")) + arm_style(data.matrix.arms)
     )
-    told = search_text(data) or "Every trial of every condition on a logarithmic axis, the median large."
+    description = search_text(data) or "Every trial of every condition on a logarithmic axis, the median large."
     drawn = element(
-        "svg", element("title", data.matrix.title), element("desc", told),
+        "svg", element("title", data.matrix.title), element("desc", description),
         element("style", Markup(style)),  # noqa: S704  the page's own
         element("rect", width="100%", height="100%", style="fill: var(--ground)"), *placed,
         xmlns="http://www.w3.org/2000/svg", role="img", viewBox=f"0 0 {WIDTH:g} {top:g}",
@@ -105,7 +110,7 @@ def _key(arms: Iterable[Arm]) -> Placed:
 
 
 def _rows(overview: Overview) -> Iterator[Placed]:
-    """The axis, then each condition: its name and who leads, and its trials below that."""
+    """The axis, then for each condition its name and leader, with its trials below."""
     metric = overview.workload.primary()
     yield _line(f"{heading(metric)}, {overview.workload.name}", "")
     for standing, strip in overview.rows:
@@ -125,7 +130,7 @@ def _height(drawn: Markup) -> float:
 
 
 def _at(drawn: Markup, y: float, height: float, x: float = 0.0, width: float = WIDTH) -> Markup:
-    """The svg element at this place of another one."""
+    """The svg element at this position of another one."""
     place = f'<svg x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
     return Markup(str(drawn).replace("<svg ", place, 1))  # noqa: S704
 
@@ -136,10 +141,10 @@ def names() -> dict[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Each run into the document, and its picture beside it; without arguments as the command line has it."""
+    """Write each run into the document, and its picture next to it; `arguments` are the command line's by default."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="run", help="a run folder")
-    parser.add_argument("--into", type=Path, default=ROOT / "docs", help="the folder with findings.md")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="run", help="run folder")
+    parser.add_argument("--into", type=Path, default=ROOT / "docs", help="folder with findings.md")
     options = parser.parse_args(arguments)
     document, known = options.into / "findings.md", names()
     written = document.read_text(encoding="utf-8")

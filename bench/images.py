@@ -1,11 +1,11 @@
-"""What do the images of two revisions cost from nothing? Each is built by a Docker daemon of its own, in turn.
+"""Measures the cost of building the images of two revisions from nothing, each with a separate Docker daemon, in turn.
 
     sudo .venv/bin/python bench/images.py BEFORE AFTER [--rounds 3]
 
-BEFORE and AFTER are what git knows: a branch, a tag, a commit. The daemon begins with an empty folder, so that the base
-is pulled or made, too, and no image of this machine is used or touched. Its processor time is that of its own control
-group: daemon, storage driver and everything that runs in the builds. Wall times need an otherwise idle machine;
-processor times are comparable on a busy one if there are several rounds. Needs root.
+BEFORE and AFTER are revisions of git: a branch, a tag, a commit. The daemon begins with an empty folder, so that the
+base is also pulled or built, and no image of this machine is used or touched. Its CPU time is that of its control
+group: daemon, storage driver and everything that runs in the builds. Wall times need an otherwise idle machine; CPU
+times are comparable on a busy one if there are several rounds. Needs root.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = "import functools; from headwind.testbed.images import *; ensure_images(functools.partial(print, flush=True))"
-# Beside the machine's own daemon: no firewall rules, so builds share the host's network; and a bridge of its own, as
-# a daemon with the bridge `none` removes docker0, whosever it is.
+# Runs next to the machine's daemon: no firewall rules, so builds share the host's network; and a separate bridge,
+# because a daemon with the bridge `none` removes docker0, even another daemon's.
 DAEMON = {"iptables": False, "ip-forward": False, "ip-masq": False}
-BRIDGE_ADDRESS = "169.254.231.1/24"  # of link-local addresses: nothing is routed there
+BRIDGE_ADDRESS = "169.254.231.1/24"  # link-local addresses: no traffic is routed there
 SHIM = '#!/bin/sh\nif [ "$1" = build ]; then shift; exec {docker} build --network host "$@"; fi\nexec {docker} "$@"\n'
 START_TIMEOUT_S = 60.0
 
@@ -41,16 +40,16 @@ class Group:
 
     @property
     def folder(self) -> Path:
-        """Where it is in the file system."""
+        """Its folder in the file system."""
         first = Path("/sys/fs/cgroup/cpuacct")
         return (first if first.exists() else Path("/sys/fs/cgroup")) / self.name
 
     def enter(self) -> None:
-        """Move this process into it; its children stay there."""
+        """Move this process into it; child processes stay there."""
         (self.folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def cpu_s(self) -> float:
-        """The processor time of everything that ever ran in it and below."""
+        """The CPU time of everything that ever ran in it and below, in seconds."""
         usage = self.folder / "cpuacct.usage"
         if usage.exists():
             return int(usage.read_text()) / 1e9
@@ -58,7 +57,7 @@ class Group:
 
     @contextmanager
     def made(self) -> Iterator[Group]:
-        """It exists within the `with` block, with a place for containers below."""
+        """Create it for the code inside, with a group for containers below."""
         (self.folder / "daemon").mkdir(parents=True)
         try:
             yield self
@@ -71,13 +70,13 @@ class Group:
                     folder.rmdir()
 
 
-def _told(*command: str) -> str:
+def _output(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @contextmanager
 def bridge() -> Iterator[str]:
-    """A bridge that exists within the `with` block; its name."""
+    """Create a bridge for the code inside. Yields its name."""
     name = f"hwb{os.getpid()}"
     subprocess.run(["ip", "link", "add", name, "type", "bridge"], check=True)
     try:
@@ -89,9 +88,9 @@ def bridge() -> Iterator[str]:
 
 @contextmanager
 def daemon(place: Path, group: Group, bridge: str) -> Iterator[dict[str, str]]:
-    """A Docker daemon with nothing in it; the environment in which `docker` speaks to it."""
+    """Run an empty Docker daemon for the code inside. Yields the environment with which `docker` connects to it."""
     name, inside = group.name, Group(f"{group.name}/daemon")
-    driver, docker = _told("docker", "info", "--format", "{{.Driver}}"), _told("which", "docker")
+    driver, docker = _output("docker", "info", "--format", "{{.Driver}}"), _output("which", "docker")
     settings = {
         **DAEMON,
         "bridge": bridge,
@@ -128,7 +127,7 @@ def daemon(place: Path, group: Group, bridge: str) -> Iterator[dict[str, str]]:
 
 
 def build(tree: Path, number: int) -> tuple[float, float]:
-    """(wall, processor) seconds from nothing to the images of a source tree; each step is printed with its time."""
+    """Build the images of a source tree from nothing. Returns (wall, CPU) seconds; prints each step with its time."""
     with (
         tempfile.TemporaryDirectory(prefix="headwind-bench-") as folder,
         Group(f"headwind-bench-{os.getpid()}-{number}").made() as group,
@@ -137,7 +136,8 @@ def build(tree: Path, number: int) -> tuple[float, float]:
     ):
         start, before_s = time.monotonic(), group.cpu_s()
         process = subprocess.Popen(
-            [sys.executable, "-c", BUILD], cwd=tree, env=environment, text=True, stdout=subprocess.PIPE,
+            [sys.executable, "-m", "headwind.testbed.images"], cwd=tree, env=environment,
+            text=True, stdout=subprocess.PIPE,
             preexec_fn=Group(f"{group.name}/daemon").enter,  # noqa: PLW1509 - no threads
         )  # fmt: skip
         for line in process.stdout or ():
@@ -166,7 +166,7 @@ def main() -> None:
             print(f"{revision}, round {number // len(taken) + 1}", flush=True)
             taken[revision].append(build(tree, number))
     middles = [[statistics.median(column) for column in zip(*rounds, strict=True)] for rounds in taken.values()]
-    print(f"\n{'from nothing to the images':30} {'wall':>9} {'processor':>11}   (medians of {options.rounds})")
+    print(f"\n{'from nothing to the images':30} {'wall':>9} {'CPU':>11}   (medians of {options.rounds})")
     for revision, (wall_s, cpu_s) in zip(taken, middles, strict=True):
         print(f"{revision:30} {wall_s:7.1f} s {cpu_s:9.1f} s")
     (wall, cpu), (wall_then, cpu_then) = middles

@@ -1,10 +1,10 @@
-"""How long does it take to judge a run: every verdict, what is still open and what it would take, the self-checks?
+"""Measures how long it takes to judge a run: every verdict, open comparisons with their forecasts, and self-checks.
 
     .venv/bin/python bench/judging.py [--trials 10000] [--times 3]
 
-Made-up runs of so many trials in few and in many conditions, of which some are noise and some tell protocols apart.
-"all" judges a whole run from nothing, as the command `report` does; "one more block" judges it again after a block of
-one condition, as a run does after each.
+It uses synthetic runs with this number of trials in few and in many conditions; some are noise and some have a
+difference between protocols. "all" judges a whole run from nothing, as the command `report` does; "one more block"
+judges it again after a block of one condition, as a run does after each.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from headwind.workloads.h2load import H2load
 from impair.profile import Profile
 
 CONDITIONS = (40, 120, 360)
-SPREADS = (0.02, 0.1, 0.4)  # of ln times, condition by condition
-LEADS = (0.0, 0.02, 0.1, 0.5)  # of h3, in ln units
+SPREADS = (0.02, 0.1, 0.4)  # standard deviations of ln times, condition by condition
+LEADS = (0.0, 0.02, 0.1, 0.5)  # leads of h3, in ln units
 
 
 def made_up(conditions: int, trials: int) -> tuple[Matrix, list[Result]]:
@@ -43,7 +43,7 @@ def made_up(conditions: int, trials: int) -> tuple[Matrix, list[Result]]:
 
 
 def block_of(matrix: Matrix, condition: Condition, index: int) -> list[Result]:
-    """What came of one block; one trial in a hundred was stopped."""
+    """Results of one block; one trial in a hundred timed out."""
     number = matrix.conditions.index(condition)
     spread, lead = SPREADS[number % len(SPREADS)], LEADS[number % len(LEADS)]
     found = []
@@ -62,15 +62,15 @@ def block_of(matrix: Matrix, condition: Condition, index: int) -> list[Result]:
 
 
 def judged(judge: Judge) -> Judgement:
-    """Everything that is said while a run goes on."""
+    """The judgement that a run computes while it is in progress."""
     return judge.judgement(lambda _: 1.0, complete=False, exhausted=False)
 
 
 def timed(matrix: Matrix, results: Sequence[Result], times: int) -> tuple[float, float]:
-    """Median processor seconds of judging all from nothing, and of judging again after one more block."""
+    """Median CPU seconds of judging all from nothing, and of judging again after one more block."""
     whole, more = [], []
     for again in range(times):
-        outlook.forget_forecasts()
+        outlook.forecast.cache_clear()
         start = time.process_time()
         judge = Judge(matrix, results)
         judged(judge)
@@ -84,7 +84,7 @@ def timed(matrix: Matrix, results: Sequence[Result], times: int) -> tuple[float,
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make up, judge and print."""
+    """Generate runs, judge them and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=3)

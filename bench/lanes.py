@@ -1,10 +1,10 @@
-"""What lanes are worth, and whether they change what is measured: one lane against several, in one sitting.
+"""Compares one lane with several in one sitting: the time saved, and any change of the measured times.
 
     .venv/bin/python bench/lanes.py [--profiles loss,corrupt] [--blocks 9] [--lanes auto] [--reports DIR]
 
-Two runs of the same blocks of the default matrix (or of some of its profiles), one after the other. Prints how long the
-trials took from the first to the last, how many were lost to other lanes, how many lanes worked, and for each condition
-and protocol how the times of the second run compare with those of the first, which must be a tie.
+It makes two runs of the same blocks of the default matrix (or of some of its profiles), one after the other. It prints
+the time from the first trial to the last, the trials lost to other lanes, and the number of lanes. For each condition
+and protocol it compares the times of the second run with those of the first, which must be a tie.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.model import Outcome, Result
 from headwind.observed import Observed, from_best, median, observed
-from headwind.proof.processors import lacked_processors
+from headwind.proof.processors import lacked_cpus
 from headwind.report.verdicts import interval_text
 from headwind.run.data import RunData
 from headwind.run.journal import Run
@@ -50,7 +50,7 @@ PROFILES = {
 
 
 def measure(options: argparse.Namespace, lanes: str, seed: int) -> RunData:
-    """One run on so many lanes."""
+    """Make one run on these lanes."""
     reports = Path(options.reports)
     reports.mkdir(parents=True, exist_ok=True)
     matrix = reports / "lanes.yaml"
@@ -59,22 +59,22 @@ def measure(options: argparse.Namespace, lanes: str, seed: int) -> RunData:
     before = set(reports.glob("*/"))
     command = [sys.executable, ROOT / "lab.py", "run", matrix, "--reports", reports, "--engine", options.engine]
     if (code := subprocess.run([*command, "--lanes", lanes], check=False).returncode) not in (0, 1):
-        raise SystemExit(code)  # 1: some trial is no data; it is counted
+        raise SystemExit(code)  # 1: a trial gave no data, and is counted
     (folder,) = set(reports.glob("*/")) - before
     with Run.open(folder) as run:
         return RunData.of(run)
 
 
 def span_s(results: Sequence[Result]) -> float:
-    """From the start of the first trial to the end of the last."""
+    """Seconds from the start of the first trial to the end of the last."""
     began = min(result.started_at for result in results)
     return max(result.started_at + sum(result.phases_s.values()) for result in results) - began
 
 
 def describe(name: str, data: RunData) -> None:
-    """What a run took, and what it lost."""
+    """Print the duration of a run, and its losses."""
     results = data.results
-    contended = sum(map(lacked_processors, results))
+    contended = sum(map(lacked_cpus, results))
     lost = sum(result.outcome in (Outcome.INVALID, Outcome.LAB_ERROR) for result in results)
     frames = sum(
         check.quantity == "unexplained_loss_ratio" and not check.passed
@@ -89,7 +89,7 @@ def describe(name: str, data: RunData) -> None:
 
 
 def compare(one: RunData, many: RunData) -> None:
-    """The times of many lanes against those of one, for each condition and protocol."""
+    """Print the times of many lanes against those of one, for each condition and protocol."""
     print("\n| condition | protocol | one lane | many | ratio |\n| --- | --- | --- | --- | --- |")
     ties = cells = 0
     for condition in one.matrix.conditions:
@@ -106,9 +106,9 @@ def compare(one: RunData, many: RunData) -> None:
 
 
 def sample(data: RunData, condition: str, arm: str) -> list[Observed]:
-    """The primary metric of every trial of one cell that is data."""
-    mine = [r for r in data.latest if r.trial.block.condition.id == condition and str(r.trial.arm) == arm]
-    values = (observed(result, result.trial.block.condition.workload.primary()) for result in mine)
+    """The primary metric of every trial of one cell that gave data."""
+    results = [r for r in data.latest if r.trial.block.condition.id == condition and str(r.trial.arm) == arm]
+    values = (observed(result, result.trial.block.condition.workload.primary()) for result in results)
     return [value for value in values if value]
 
 

@@ -1,10 +1,11 @@
-"""How much memory does a long run need: the lab while it runs, and the command that writes the report?
+"""Measures the memory that a long run needs: the lab during the run, and the command that writes the report.
 
     .venv/bin/python bench/memory.py [--trials 10000] [--requests 1000]
 
-Makes a run folder of so many trials over 40 networks, each with the samples of so many requests. Then one process takes
-in every result with its samples, as the lab does during a run, and judges the run after each 500; another one writes
-the page and all other files, as `lab.py report` does. Peak RSS is what the kernel says of each process (VmHWM).
+It makes a run folder with this number of trials over 40 networks, each with the samples of its requests. Then one
+process takes in every result with its samples, as the lab does during a run, and judges the run after each 500. Another
+one writes the page and all other files, as `lab.py report` does. Peak RSS is the kernel's figure for each process
+(VmHWM).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ OFTEN = 500
 
 
 def make(reports: Path, trials: int, requests: int) -> tuple[Path, int]:
-    """Write the run folder; the number of its trials comes with it."""
+    """Write the run folder. Returns it with the number of its trials."""
     chance, blocks = random.Random(1), -(-trials // PER_BLOCK)
     made = large(blocks)
     matrix = replace(made.matrix, repeat=Repetition(least=blocks, most=10 * blocks))
@@ -48,7 +49,7 @@ def make(reports: Path, trials: int, requests: int) -> tuple[Path, int]:
 
 
 def take_in(run: Run) -> None:
-    """What the lab does with results while a run goes on."""
+    """Process results as the lab does during a run."""
     scheduler = Scheduler(run.matrix)
     for number, result in enumerate(run.each_result(samples=True), 1):
         scheduler.tell([result])
@@ -60,7 +61,7 @@ WORK: dict[str, Callable[[Run], object]] = {"nothing": id, "lab": take_in, "repo
 
 
 def peak_mb(work: str, folder: Path) -> float:
-    """Of a process that does it."""
+    """Peak RSS of a process that does this work, in MB."""
     done = subprocess.run(
         [sys.executable, __file__, "--work", work, "--folder", str(folder)], capture_output=True, text=True, check=True
     )
@@ -68,7 +69,7 @@ def peak_mb(work: str, folder: Path) -> float:
 
 
 def main() -> None:
-    """Make, measure and print."""
+    """Generate a run, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=10_000)
     parser.add_argument("--requests", type=int, default=1000)

@@ -1,11 +1,11 @@
-"""How noisy is this machine, and what can the lab tell apart on it? Tables for docs/noise.md, in Markdown.
+"""Measures the noise of this machine, and the differences that the lab detects on it; Markdown for docs/noise.md.
 
     .venv/bin/python bench/noise.py repeat [--runs 20] [--profile delay] [--budget 3min] [--reports DIR]
     .venv/bin/python bench/noise.py pilot RUN
 
-`repeat` makes whole runs of a small matrix, with another seed each: HTTP/2 against itself, which must be a tie, and
-against itself over a network a tenth slower, which must be found. `pilot` reads the folder of a run of any matrix: how
-far the blocks of each comparison spread, and how many blocks each verdict took.
+`repeat` makes whole runs of a small matrix, each with another seed: HTTP/2 against itself, which must be a tie, and
+against itself over a network a tenth slower, which must be detected. `pilot` reads the folder of a run of any matrix,
+and prints the spread of the blocks of each comparison and the blocks to each verdict.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from headwind.cli.options import ENGINES
+from headwind.engines import AUTO, CHOICES
 from headwind.metric import Metric
 from headwind.model import Matrix, Result
 from headwind.report.verdicts import interval_text
@@ -65,7 +65,7 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def repeat(options: argparse.Namespace) -> None:
-    """Make the runs, one after another, and print what each found."""
+    """Make the runs, one after another, and print their findings."""
     reports = Path(options.reports)
     reports.mkdir(parents=True, exist_ok=True)
     folders = []
@@ -79,14 +79,14 @@ def repeat(options: argparse.Namespace) -> None:
         )  # fmt: skip
         before = set(reports.glob("*/"))
         command = [sys.executable, ROOT / "lab.py", "run", matrix, "--reports", reports, "--engine", options.engine]
-        if subprocess.run(command, check=False).returncode not in (0, 1):  # 1: some trial is no data; it is counted
+        if subprocess.run(command, check=False).returncode not in (0, 1):  # 1: a trial gave no data, and is counted
             break
         folders += sorted(set(reports.glob("*/")) - before)
     show_repeats(folders)
 
 
 def show_repeats(folders: Sequence[Path]) -> None:
-    """A line for each run and check, and the tally."""
+    """Print a line for each run and check, and the tally."""
     rows, tally = [], Counter[str]()
     for folder in folders:
         if not (folder / "matrix.json").exists():
@@ -100,24 +100,24 @@ def show_repeats(folders: Sequence[Path]) -> None:
                 comparison, closed = judged(matrix, data, pair, metric), closed_at(matrix, data, pair, metric)
                 word = comparison.verdict.value
                 if pair.is_control:
-                    word = "found" if is_found(pair, comparison) else "not found"
+                    word = "detected" if is_found(pair, comparison) else "not detected"
                 tally[f"{condition.id}: {pair}: {word}"] += 1
                 ratio, n = interval_text(comparison.interval), comparison.interval.n
                 rows.append([matrix.seed, condition.id, pair, word, ratio, n, closed or "-"])
     print()
-    table(("seed", "condition", "comparison", "verdict", "ratio", "blocks run", "blocks that it took"), rows)
+    table(("seed", "condition", "comparison", "verdict", "ratio", "blocks run", "blocks to the verdict"), rows)
     print()
     table(("finding", "runs"), sorted(tally.items()))
 
 
 def judged(matrix: Matrix, rows: Rows, pair: Pair, metric: Metric) -> Comparison:
-    """What all blocks together say."""
+    """Comparison of all blocks together."""
     columns = columns_of(rows, pair, metric)
     return compare(columns.base, columns.new, rule_of(matrix, complete=True), exhausted=True, better=metric.better)
 
 
 def closed_at(matrix: Matrix, rows: Rows, pair: Pair, metric: Metric) -> int | None:
-    """After how many blocks the comparison was first decided (a control: first found); None: never."""
+    """Number of blocks after which the comparison was first decided (a control: first detected); None: never."""
     columns, rule = columns_of(rows, pair, metric), rule_of(matrix, complete=False)
     for n in range(1, len(columns.blocks) + 1):
         if is_decided(pair, compare(columns.base[:n], columns.new[:n], rule, exhausted=False, better=metric.better)):
@@ -142,7 +142,7 @@ def pilot(options: argparse.Namespace) -> None:
 
 
 def tally(lines: Sequence[Line]) -> str:
-    """How many comparisons of protocols are decided in at least one metric, and how many of these are settled."""
+    """Text with the numbers of comparisons of protocols that are decided, and settled, in at least one metric."""
     findings = [list(line.findings.values()) for line in lines]
     counts = {
         "have a verdict or a slight difference": [
@@ -151,15 +151,15 @@ def tally(lines: Sequence[Line]) -> str:
         "are decided": [any(f.is_decided for f in each) for each in findings],
         "are settled": [any(f.is_decided and f.survives for f in each) for each in findings],
     }
-    said = ", ".join(f"{sum(flags)} {what}" for what, flags in counts.items())
-    return f"Of {len(lines)} comparisons of protocols, in at least one metric, {said}."
+    text = ", ".join(f"{sum(flags)} {what}" for what, flags in counts.items())
+    return f"Of {len(lines)} comparisons of protocols, in at least one metric, {text}."
 
 
 def describe(matrix: Matrix, rows: Rows, pair: Pair, metric: Metric) -> list[str]:
-    """Ratio, spread, verdict, blocks that it took. Spread: standard deviation of ln ratios, from their quartiles.
+    """Ratio, spread, verdict, and blocks to the verdict. Spread: standard deviation of ln ratios, from their quartiles.
 
-    For normal noise that is the interquartile range divided by 1.349; outliers do not move it. A block in which one
-    did not finish lies at the open end of its bounds; where a quartile is open, so is the spread.
+    For normal noise it is the interquartile range divided by 1.349; outliers do not move it. A block in which one arm
+    did not finish lies at the open end of its bounds; if a quartile is open, so is the spread.
     """
     comparison, columns = judged(matrix, rows, pair, metric), columns_of(rows, pair, metric)
     took = closed_at(matrix, rows, pair, metric)
@@ -182,18 +182,18 @@ def block_s(results: Sequence[Result], condition: str) -> float:
 
 
 def main() -> None:
-    """Choose what to do."""
+    """Run the chosen subcommand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     again = commands.add_parser("repeat")
     again.add_argument("--runs", type=int, default=20)
     again.add_argument("--profile", choices=PROFILES, default="delay")
-    again.add_argument("--most", type=int, default=60, help="blocks")
-    again.add_argument("--budget", default="3min", help="of each run")
-    again.add_argument("--engine", choices=ENGINES, default="auto")
+    again.add_argument("--most", type=int, default=60, help="maximum number of blocks")
+    again.add_argument("--budget", default="3min", help="time budget of each run")
+    again.add_argument("--engine", choices=CHOICES, default=AUTO)
     again.add_argument("--reports", default=str(ROOT / "reports" / ".noise"))
     again.set_defaults(function=repeat)
-    shown = commands.add_parser("show", help="the tables of runs that were made already")
+    shown = commands.add_parser("show", help="print the tables of existing runs")
     shown.add_argument("folders", nargs="+", type=Path)
     shown.set_defaults(function=lambda options: show_repeats(options.folders))
     one = commands.add_parser("pilot")

@@ -1,9 +1,9 @@
-"""What one trial costs beyond the client's own run time: median and p95, and where the time goes.
+"""Measures the cost of one trial beyond the client's run time: median and p95, in total and by phase.
 
     .venv/bin/python bench/overhead.py [--trials 20] [--engine auto]
 
-Each profile is run with and without the probe train, in turn. `beyond client` is the wall time of the whole trial, its
-two commits to the run folder included, less the client's own wall time from spawn to exit.
+Each profile is run with and without the probe train, in turn. `beyond client` is the wall time of the whole trial,
+including its two commits to the run folder, less the client's wall time from spawn to exit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from headwind.matrix.reader import load_matrix
 from headwind.model import Block, Matrix, Result
 from headwind.plan.schedule import plan_blocks
 from headwind.run.journal import Run
-from headwind.testbed.images import ensure_images
+from headwind.settings import TrialRules
+from headwind.testbed import path as paths
+from headwind.testbed.bed_spec import BedSpec
+from headwind.testbed.images import ensure_images, needed
 from headwind.testbed.testbed import Testbed
 from headwind.trial.trial import run_trial
 
@@ -35,13 +38,13 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def measure(testbed: Testbed, run: Run, block: Block, probe: bool, timeout_s: float, attempt: int) -> Result:
-    """One trial of the block's first protocol with its record; phases_s gains `record` and `beyond_client`."""
+def measure(path: paths.Path, run: Run, block: Block, probe: bool, rules: TrialRules, attempt: int) -> Result:
+    """Run one trial of the block's first protocol and record it; phases_s gains `record` and `beyond_client`."""
     trial = block.trials()[0]
     start = time.perf_counter()
     run.begin(trial, attempt)
     begun = time.perf_counter()
-    result = run_trial(testbed, trial, timeout_s, attempt, probe=probe)
+    result = run_trial(path, trial, rules, attempt, probe=probe)
     ended = time.perf_counter()
     run.append(result)
     phases = dict(result.phases_s)
@@ -52,7 +55,7 @@ def measure(testbed: Testbed, run: Run, block: Block, probe: bool, timeout_s: fl
 
 
 def print_table(title: str, results: Sequence[Result]) -> None:
-    """Median and p95 of the whole and of each phase, in milliseconds."""
+    """Print median and p95 of the whole and of each phase, in milliseconds."""
     whole = [result.phases_s["beyond_client"] * 1e3 for result in results]
     print(f"\n{title}: {len(results)} trials, beyond client {statistics.median(whole):.0f} ms median, "
           f"{percentile(whole, 0.95):.0f} ms p95")  # fmt: skip
@@ -71,13 +74,13 @@ def main() -> None:
     chosen = {block.condition.profile.name: block for block in plan_blocks(matrix)}
     with tempfile.TemporaryDirectory() as folder:
         logs = Path(folder)
-        with Testbed.up(ensure_images(print).tag, matrix.congestion, options.engine) as testbed:
-            run = Run.create(logs, matrix, {"engine": testbed.engine})
+        with Testbed.up(BedSpec(ensure_images(print, needed()).tags, matrix.congestion, options.engine)) as testbed:
+            run = Run.create(logs, matrix, {"engine": testbed.engine.name})
             kept: dict[tuple[str, bool], list[Result]] = {}
             for attempt in range(options.trials):
                 for name in ("clean", "delay"):
                     for probe in (True, False):
-                        result = measure(testbed, run, chosen[name], probe, matrix.timeout_s, attempt * 2 + probe)
+                        result = measure(testbed.path(), run, chosen[name], probe, matrix.rules, attempt * 2 + probe)
                         kept.setdefault((name, probe), []).append(result)
     for (name, probe), results in kept.items():
         print_table(f"{name}, {'with' if probe else 'without'} the probe train", results)

@@ -1,10 +1,10 @@
-"""Makes the example report and the README's pictures of one run.
+"""Generates the example report and the README's pictures from one run.
 
     .venv/bin/python bench/pictures.py [--into docs] reports/20261122-0311-f48f
 
-Draws the run's page into docs/example-report.html, and its first screen, in a headless Chromium, into
-docs/report-light.png and docs/report-dark.png. The run's own folder is left as it is. Needs what the tests of the page
-need: playwright from requirements-dev.lock, and a Chromium.
+Writes the run's page to docs/example-report.html, and screenshots of its first screen, from a headless Chromium, to
+docs/report-light.png and docs/report-dark.png. The run's folder does not change. Needs the packages of the page's
+tests: playwright from requirements-dev.lock, and a Chromium.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from headwind.run.journal import Run
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-WIDTH, BELOW = 1280, 12  # pixels: of the window, and kept below the last row
+WIDTH, BELOW = 1280, 12  # pixels: width of the window, and space below the last row
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def drawn(folder: str) -> str:
-    """The page of a run folder, with links that lead on from docs/ instead of from reports/."""
+    """The page of a run folder, with links relative to docs/ instead of reports/."""
     with Run.open(Path(folder)) as run:
         return (
             render(RunData.of(run), time.time())
@@ -40,7 +40,7 @@ def drawn(folder: str) -> str:
 
 
 def picture(browser: Browser, page_file: Path, scheme: Literal["light", "dark"], target: Path) -> None:
-    """The page from its top to the last row of its first table."""
+    """Take a screenshot of the page from its top to the last row of its first table."""
     with browser.new_context(viewport={"width": WIDTH, "height": 800}, color_scheme=scheme) as context:
         page = context.new_page()
         page.goto(page_file.as_uri())
@@ -52,14 +52,14 @@ def picture(browser: Browser, page_file: Path, scheme: Literal["light", "dark"],
 
 
 def main() -> None:
-    """Draw, then take the pictures."""
+    """Generate the page, then take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", help="a run folder")
-    parser.add_argument("--into", type=Path, default=DOCS, help="the folder of the page and the pictures")
+    parser.add_argument("run", help="run folder")
+    parser.add_argument("--into", type=Path, default=DOCS, help="folder of the page and the pictures")
     options = parser.parse_args()
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
-        raise SystemExit("there is no Chromium here; on Debian: apt-get install chromium")
+        raise SystemExit("no Chromium found; on Debian: apt-get install chromium")
     page_file = options.into / "example-report.html"
     page_file.write_text(drawn(options.run), encoding="utf-8")
     with sync_playwright() as playwright:

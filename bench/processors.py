@@ -1,13 +1,13 @@
-"""How much processor time do the lab's own programs take for each block? Of one revision, or of several in turn.
+"""Measures the CPU time of the lab's programs for each block, of one revision or of several in turn.
 
     .venv/bin/python bench/processors.py [--trees .,../other] [--rounds 2] [--budget 3min] [--matrix matrix.yaml]
 
-Each tree (a checkout with an environment) runs its matrix for the budget, in turn, as often as there are rounds.
-Counted are the lab, the drawing of its report, the agents in its containers, the programs that these run, user-mode
-kernels, and the clients of Docker that carry the agents' wire. The blocks are those of the trials that began after all
-lanes were up; what it took from the start of the lab to that is in a table of its own, in seconds. A busy machine takes
-more time for the same work, so compare only what was measured in turn. The last table shows of which networks the
-trials were: those over slow ones cost more.
+Each tree (a checkout with an environment) runs its matrix for the budget, once per round, in turn. The figures count
+the lab, the generation of its report, the agents in its containers, their child programs, user-mode kernels, and the
+Docker clients that carry the agents' wire. The blocks are those of the trials that began after all lanes were up; the
+time from the start of the lab to that moment is in a separate table, in seconds. A busy machine takes more time for the
+same work, so compare only measurements made in turn. The last table lists the networks of the trials: those over slow
+ones cost more.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from headwind.run.journal import Run
 ROOT = Path(__file__).resolve().parent.parent
 LOOK_EVERY_S = 0.5
 SECOND = os.sysconf("SC_CLK_TCK")
-LAB, DRAWING, DOCKER, TOOLS = "lab.py", "the report's drawing", "docker exec", "other programs of the lab"
-KERNEL, GUEST, OTHER = "user-mode kernels", "agents in user-mode kernels", "else in containers"
+LAB, DRAWING, DOCKER, TOOLS = "lab.py", "report generation", "docker exec", "other programs of the lab"
+KERNEL, GUEST, OTHER = "user-mode kernels", "agents in user-mode kernels", "others in containers"
 STEAL = "steal"
 AGENTS = {kind: f"agents of the {kind}" for kind in ("client", "server", "router")}
 LAUNCHERS, CLIENTS, SERVERS = "launchers of kernels", "clients", "servers"
 # By a word of the command line, the first that fits. The programs inside a user-mode kernel are processes of the host;
-# what the kernel does for them is in its own time.
+# the kernel's work for them is in its time.
 IN_CONTAINERS = {
     "uml-userspace": GUEST, "linux.uml": KERNEL, "impair.router.uml": LAUNCHERS,
     "client.agent": AGENTS["client"], "nginx.agent": AGENTS["server"], "impair.router.": AGENTS["router"],
@@ -53,37 +53,37 @@ PYTHON = (LAB, DRAWING, *AGENTS.values(), LAUNCHERS, GUEST)
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process as /proc shows it: who it is, its parent, and its processor time so far."""
+    """A process as /proc shows it: identity, parent, and CPU time so far."""
 
-    identity: tuple[int, int]  # its number, and when it began
+    identity: tuple[int, int]  # process ID and start time
     parent: int
     words: str
     used_s: float
 
     @classmethod
     def read(cls, pid: int) -> Process:
-        """Raises OSError where it is gone."""
+        """Read it from /proc. Raises OSError if the process has ended."""
         head, _, tail = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
         fields = tail.split()
         words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         name = head.partition("(")[2]
-        told = f"{name} {words}" if name == "uml-userspace" else words
-        return cls((pid, int(fields[19])), int(fields[1]), told, (int(fields[11]) + int(fields[12])) / SECOND)
+        text = f"{name} {words}" if name == "uml-userspace" else words
+        return cls((pid, int(fields[19])), int(fields[1]), text, (int(fields[11]) + int(fields[12])) / SECOND)
 
 
 @dataclass(slots=True)
 class Meter:
-    """Looks at a lab and its containers again and again; `used_s` between two times, by what they are."""
+    """Samples the CPU time of a lab and its containers; `used_s` returns what each kind used between two times."""
 
-    lab: int  # process
-    _kinds: dict[tuple[int, int], str | None] = field(default_factory=dict)  # None: none of the lab's
+    lab: int  # process ID
+    _kinds: dict[tuple[int, int], str | None] = field(default_factory=dict)  # None: not a program of the lab
     _containers: set[str] = field(default_factory=set)
     _latest: dict[tuple[int, int], float] = field(default_factory=dict)
     _times: list[float] = field(default_factory=list)  # since the epoch
     _totals: list[defaultdict[str, float]] = field(default_factory=list)
 
     def look(self) -> None:
-        """Add up what each kind has used so far; of a process that has ended, what it had at the last look."""
+        """Sum up the CPU time of each kind so far; a process that has ended counts with its last sample."""
         found = []
         for pid in (int(name.name) for name in Path("/proc").iterdir() if name.name.isdigit()):
             try:
@@ -103,7 +103,7 @@ class Meter:
         self._totals.append(total)
 
     def _know(self, found: Sequence[Process]) -> None:
-        """Find out what the new ones are: the lab's children first, which name its containers."""
+        """Classify new processes: the lab's children first, since they name its containers."""
         parents = {process.identity[0]: process.parent for process in found}
         for process in found:
             if process.identity not in self._kinds and self.lab in _line(process.identity[0], parents):
@@ -112,20 +112,20 @@ class Meter:
                     self._containers.add(held[1])
                     self._kinds = {identity: kind for identity, kind in self._kinds.items() if kind}
         for process in found:
-            if self._kinds.get(process.identity, OTHER) == OTHER:  # which may have been about to begin a program
+            if self._kinds.get(process.identity, OTHER) == OTHER:  # it may have been about to start a program
                 groups = _read(f"/proc/{process.identity[0]}/cgroup")
                 kind = next((kind for word, kind in IN_CONTAINERS.items() if word in process.words), OTHER)
                 self._kinds[process.identity] = kind if any(name in groups for name in self._containers) else None
 
     def used_s(self, begin: float, end: float) -> dict[str, float]:
-        """What each kind used between two times."""
+        """CPU time of each kind between two times, in seconds."""
         first = max(0, bisect(self._times, begin) - 1)
         last = min(len(self._times) - 1, bisect(self._times, end))
         return {kind: used_s - self._totals[first][kind] for kind, used_s in self._totals[last].items()}
 
 
 def _line(pid: int, parents: Mapping[int, int]) -> list[int]:
-    """A process and those that it descends from."""
+    """A process and its ancestors."""
     line = [pid]
     while (above := parents.get(line[-1])) and above not in line:
         line.append(above)
@@ -151,7 +151,7 @@ def _stolen_s() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The trials of one run since all lanes were up, and what each kind used before and since."""
+    """The trials of one run since all lanes were up, and the CPU time of each kind before and since."""
 
     results: Sequence[Result]
     starting_s: Mapping[str, float]
@@ -159,12 +159,12 @@ class Measured:
 
     @property
     def blocks(self) -> float:
-        """Of a block that is not whole, its share."""
+        """Number of blocks; a block that is not whole counts with its share."""
         return sum(1 / len(result.trial.block.order) for result in self.results)
 
 
 def measure(tree: Path, options: argparse.Namespace, number: int) -> Measured:
-    """One run of a tree."""
+    """Make one run of a tree."""
     reports = Path(options.reports) / str(number)
     reports.mkdir(parents=True, exist_ok=True)
     command = [tree / ".venv/bin/python", tree / "lab.py", "run", tree / options.matrix, "--engine", options.engine,
@@ -190,7 +190,7 @@ def measure(tree: Path, options: argparse.Namespace, number: int) -> Measured:
         finally:
             over.set()
             watcher.join()
-    if code not in (0, 1):  # 1: some trial is no data
+    if code not in (0, 1):  # 1: a trial gave no data
         raise SystemExit(f"{tree}: the lab ended with {code}; see {reports / 'log'}")
     (folder,) = set(reports.glob("*/")) - before
     with Run.open(folder) as run:
@@ -204,7 +204,7 @@ def measure(tree: Path, options: argparse.Namespace, number: int) -> Measured:
 
 
 def print_tables(names: Sequence[str], found: Sequence[Measured]) -> None:
-    """A column for each run: milliseconds of each kind per block, seconds before, and trials."""
+    """Print a column for each run: milliseconds of each kind per block, seconds before, and trials."""
     for head, uses in (
         ("ms per block", [{kind: used / run.blocks * 1e3 for kind, used in run.used_s.items()} for run in found]),
         ("s until all lanes were up", [run.starting_s for run in found]),
@@ -226,10 +226,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trees", default=str(ROOT), help="checkouts, separated by commas")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--budget", default="3min", help="empty: as the matrix says")
-    parser.add_argument("--matrix", default="matrix.yaml", help="of each tree")
+    parser.add_argument("--budget", default="3min", help="empty: the matrix's own")
+    parser.add_argument("--matrix", default="matrix.yaml", help="matrix file in each tree")
     parser.add_argument("--engine", default="auto")
-    parser.add_argument("--lanes", default="", help="likewise")
+    parser.add_argument("--lanes", default="", help="empty: the matrix's own")
     parser.add_argument("--reports", default=str(ROOT / "reports" / ".processors"))
     options = parser.parse_args()
     trees = [Path(name).resolve() for name in options.trees.split(",")]

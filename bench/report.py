@@ -1,9 +1,9 @@
-"""How long does it take to draw a report, and how large is the page?
+"""Measures how long it takes to generate a report, and how large the page is.
 
     .venv/bin/python bench/report.py [--trials 10000] [--times 3] [RUN]
 
-Draws a made-up run of 40 conditions, or the run in a folder (then reading the folder is timed as well), and beside it
-one of 45 trials: the ratio of the two says what a trial costs, whatever the machine.
+Generates the page of a synthetic run of 40 conditions, or of the run in a folder (then it also times reading the
+folder), and of a run with 45 trials: the ratio of the two shows the cost of a trial on any machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read(folder: str) -> RunData:
 
 
 def timed(data: RunData, times: int) -> tuple[float, int]:
-    """Median seconds of drawing it, and the page's size in bytes."""
+    """Median seconds to generate its page, and the page's size in bytes."""
     seconds, size = [], 0
     for _ in range(times):
         start = time.perf_counter()
@@ -40,9 +40,9 @@ def timed(data: RunData, times: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    """Draw and print."""
+    """Generate pages and print the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", nargs="?", help="a run folder")
+    parser.add_argument("run", nargs="?", help="run folder")
     parser.add_argument("--trials", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=3)
     options = parser.parse_args()
@@ -50,8 +50,8 @@ def main() -> None:
     data = read(options.run) if options.run else large(-(-options.trials // PER_BLOCK)).data("large")
     made_s = time.perf_counter() - start
     small = RUNS["small"]().data("small")
-    timed(small, 1)  # templates are compiled once
-    print("| run | trials | drawn in | page | trials per second |")
+    timed(small, 1)  # compile the templates once
+    print("| run | trials | generated in | page | trials per second |")
     print("| --- | --- | --- | --- | --- |")
     for name, each in (("small", small), (options.run or "large", data)):
         seconds, size = timed(each, options.times)

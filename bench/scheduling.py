@@ -1,10 +1,10 @@
-"""How much does a choice of blocks settle? Replays blocks of a recorded run, in another order, without measuring.
+"""Compares rules for choosing blocks: replays blocks of a recorded run, in another order, without measuring.
 
     .venv/bin/python bench/scheduling.py reports/<run-id> [--budget 15min] [--lanes 6] [--times 5]
 
-The scheduler is the real one; the clock is not, and a block is one of the recorded blocks of its condition, drawn with
-replacement, which takes as long as it took there. So another rule is compared with today's in seconds, on what was seen
-of one machine. Prints for each time what was settled, and the blocks of each condition.
+The scheduler is the real one, with a simulated clock. A block is one of the recorded blocks of its condition, drawn
+with replacement, with its recorded duration. So another rule can be compared with the current one in seconds, on the
+data of one machine. Prints the settled comparisons of each repetition, and the blocks of each condition.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from headwind.run.data import RunData
 from headwind.run.journal import Run
 from headwind.trial.block import Task
 
-Recorded = Mapping[str, Sequence[Sequence[Result]]]  # by the condition's id: its blocks
+Recorded = Mapping[str, Sequence[Sequence[Result]]]  # condition id -> its blocks
 
 
 def recorded(data: RunData) -> Recorded:
-    """The blocks that are whole."""
+    """The whole blocks of a run."""
     blocks = defaultdict[str, list[Result]](list)
     for result in data.latest:
         blocks[result.trial.block.id].append(result)
@@ -48,7 +48,7 @@ def recorded(data: RunData) -> Recorded:
 def replay(
     matrix: Matrix, known: Recorded, budget_s: float, lanes: int, cores: int, chance: random.Random
 ) -> tuple[Scheduler, Counter[str]]:
-    """The scheduler at the end of a run in which all went as it once did, and the blocks of each network."""
+    """The scheduler at the end of a replayed run, and the number of blocks of each network."""
     now_s, blocks = [0.0], Counter[str]()
     scheduler = Scheduler(matrix, (), lambda: budget_s - now_s[0], lanes, cores, Clock(lambda: now_s[0]))
     running: list[tuple[float, str, Task, Sequence[Result]]] = []
@@ -65,7 +65,7 @@ def replay(
 
 
 def again(block: Block, results: Sequence[Result]) -> list[Result]:
-    """What was once recorded, as the results of this block."""
+    """The recorded results, as the results of this block."""
     of_arm = {result.trial.arm: result for result in results}
     return [replace(of_arm[trial.arm], trial=trial, attempt=0) for trial in block.trials()]
 

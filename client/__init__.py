@@ -1,1 +1,1 @@
-"""The client of the testbed: a file for each program, and the agent that runs it."""
+"""The client of the testbed: one file per client program, and the agent that runs it."""

@@ -1,4 +1,4 @@
-"""The agent of the client: the endpoint's operations, `run`, which is one workload over one protocol, and `fetch`."""
+"""The client's agent: the endpoint's operations, `run` (one workload over one protocol) and `fetch`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from client.h2load import PROGRAMS
 from impair import processors
 from impair.endpoint import agent
 from impair.endpoint.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
-from impair.endpoint.silence import Silence
+from impair.endpoint.packet_gap import Silence
 from impair.endpoint.tcp_state import congestion_of
 from impair.messages import Machine
 from impair.wire import Operation, serve
 
-# setpriv: a program dies with the agent, however that dies. stdbuf: what it prints is there even when it is killed.
+# setpriv: a program dies with the agent, however that dies. stdbuf: its output is complete even if it is killed.
 LEASH = ("setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL")
 PATCH = Path(__file__).with_name("h2load.patch")
-LAB = 0  # the descriptor at whose other end the lab sits
+LAB = 0  # the file descriptor connected to the lab
 GRACE_S = 1.0  # between SIGTERM and SIGKILL
 LOOK_AFTER_S = 0.05  # into the run: the sockets are there, and there is time to look at them
 STDERR_TAIL = 2000  # characters
@@ -40,11 +40,11 @@ PACKAGES = ("libngtcp2-16", "libngtcp2-crypto-ossl0", "libnghttp3-9", "libssl3t6
 
 
 class LabIsGone(ConnectionAbortedError):
-    """The agent's input ended while a program ran; that was ended, too."""
+    """The agent's input ended while a program ran; the program was ended, too."""
 
 
 class Fetch(Protocol):
-    """What is fetched, and how. A file in client/ that knows a program has one of these, a data class of this name."""
+    """A fetch: its settings, and how to run it. Each program file in client/ has a dataclass of this name."""
 
     protocol: str
     host: str
@@ -53,17 +53,18 @@ class Fetch(Protocol):
         """The command line; its working directory is empty, and outlives it."""
 
     def windows(self) -> dict[str, int]:
-        """The flow-control windows that the program grants, in bytes, as far as it says: headwind/proof/windows.py."""
+        """The flow-control windows that the program grants, in bytes, if known (headwind/proof/windows.py)."""
 
     def answer(self, directory: Path, started_at: float) -> dict[str, Any]:
-        """What came of it, from `stdout`, `stderr` and what else is in `directory`; it began at `started_at`.
+        """The result, from `stdout`, `stderr` and the other files in `directory`; it began at `started_at`.
 
-        At least "negotiated" and "metrics" (impair/messages.py, ClientRun), and what its kind of workload wants.
+        At least "negotiated" and "metrics" (impair/messages.py, ClientRun), and what its kind of workload
+        requires.
         """
 
 
 def fetch_of(program: str, asked: Mapping[str, Any]) -> Fetch:
-    """What `program` is asked for, by the file of this name. Raises ValueError for what it cannot do."""
+    """The Fetch of `program`, from the file of this name. Raises ValueError for unsupported settings."""
     try:
         fetch: Fetch = import_module(f"client.{program}").Fetch(**asked)
     except (ModuleNotFoundError, AttributeError, TypeError) as error:
@@ -72,10 +73,10 @@ def fetch_of(program: str, asked: Mapping[str, Any]) -> Fetch:
 
 
 def run(timeout_s: float, program: str = "h2load", **asked: Any) -> dict[str, Any]:
-    """Have a fresh `program` fetch what is `asked`, and tell what came of it; killed after `timeout_s`.
+    """Run a fresh `program` for the settings in `asked`, and return the result; kill it after `timeout_s`.
 
-    A ClientRun (impair/messages.py) but for its silence, and what the program's file finds in its output. Raises
-    ValueError for what the program cannot do, LabIsGone.
+    A ClientRun (impair/messages.py) without its longest packet gap, and what the program's file finds in its
+    output. Raises ValueError for unsupported settings, LabIsGone.
     """
     asked_for = fetch_of(program, asked)
     watch = Watch() if asked_for.protocol == "h3" else CongestionWatch(asked_for.host)
@@ -105,13 +106,13 @@ class Watch:
         self.found: list[UdpSocket] = []
 
     def look(self) -> None:
-        """Look now."""
+        """Update `found`."""
         self.found = [each for each in udp_sockets() if each.inode not in self._known]
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """How a program ran: minus a signal's number where that ended it, its processor time, and the whole machine's."""
+    """The end of a program: exit code (minus the signal's number if killed), its CPU time and the machine's."""
 
     exit_code: int
     timed_out: bool
@@ -121,14 +122,14 @@ class Execution:
 
 
 class CongestionWatch:
-    """Looks which congestion control the TCP connections to `host` have; `look` until some are `found`."""
+    """Reads the congestion control of TCP connections to `host`; `look` until some are `found`."""
 
     def __init__(self, host: str) -> None:
         self._network = ipaddress.IPv4Network(host)
         self.found: list[str] = []
 
     def look(self) -> None:
-        """Look now."""
+        """Update `found`."""
         self.found = sorted(set(congestion_of(self._network)))
 
 
@@ -156,12 +157,12 @@ def execute(
     finally:
         _end(process)
     wall_s, after = time.monotonic() - start, processors.machine()
-    busy = Machine(after.cpus, after.busy_s - machine.busy_s, after.stolen_s - machine.stolen_s)
+    busy = Machine(after.cpus, after.busy_s - machine.busy_s, after.steal_s - machine.steal_s)
     return Execution(process.returncode, not ended, wall_s, _children_s() - used_s, busy)
 
 
 def _children_s() -> float:
-    """Processor time of all programs that ran here and ended."""
+    """CPU time of all programs that ran here and ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -172,7 +173,7 @@ def _wait(pid: int, timeout_s: float) -> bool:
     try:
         poller = select.poll()
         poller.register(process, select.POLLIN)
-        poller.register(LAB, 0)  # no event is asked for: hanging up is reported all the same
+        poller.register(LAB, 0)  # no event requested: a hang-up is always reported
         ready = dict(poller.poll(timeout_s * 1000))
     finally:
         os.close(process)
@@ -194,7 +195,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def info() -> dict[str, Any]:
-    """What measures here: versions of h2load, its libraries and the kernel, and QUIC's congestion control."""
+    """Versions of h2load, its libraries and the kernel, and QUIC's congestion control."""
     version = subprocess.run(["h2load", "--version"], capture_output=True, text=True, check=True).stdout
     listing = subprocess.run(
         ["dpkg-query", "--show", "--showformat", "${Package} ${Version}\n", *PACKAGES],
@@ -215,10 +216,10 @@ def info() -> dict[str, Any]:
 
 
 def run_watched(**asked: Any) -> dict[str, Any]:
-    """`run`, and "silence_s": the longest time in it without a frame."""
+    """`run`, and "packet_gap_max_s": the longest time in it without a frame."""
     with Silence(agent.HERE.interface.name) as silence, agent.HERE.pulse.along(silence.look):
         answer = run(**asked)
-    return {**answer, "silence_s": silence.longest_s}
+    return {**answer, "packet_gap_max_s": silence.longest_s}
 
 
 OPERATIONS: dict[str, Operation] = {**agent.OPERATIONS, "run": run_watched, "fetch": fetch, "info": info}

@@ -1,11 +1,11 @@
-"""libcurl: one object, for what was delivered (`fetch`), or for how soon it came over which kind of session (`Fetch`).
+"""libcurl: fetches one object, to check its content (`fetch`) or to time its first byte (`Fetch`).
 
-`python3 -m client.curl PROTOCOL SESSION ORIGIN PATH` opens two connections, one after the other, whatever the session:
-the first fetches TICKET and leaves a session, the second fetches the object and is what is measured. So a process, its
+`python3 -m client.curl PROTOCOL SESSION ORIGIN PATH` opens two connections, one after the other, for every kind of
+session: the first fetches TICKET and leaves a session, the second fetches the object and is measured. So a process, its
 libraries and both ends' kernels are as warm for a new session as for a resumed one. It prints a line of JSON after
 each.
 
-Nothing here ends by the clock: libcurl would give up a handshake of QUIC after 10 s, and is told to wait.
+No time limit of libcurl applies: its limit for QUIC handshakes (10 s by default) is raised.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # the program does without: it starts in every trial
+if TYPE_CHECKING:  # not imported by the program, which starts in every trial
     from impair.messages import Fetched
 
 HTTP_VERSION = {"h1": 2, "h2": 4, "h3": 31}  # CURL_HTTP_VERSION_1_1, _2TLS and _3ONLY of curl.h: what is offered
 SPOKEN = {2: "http/1.1", 3: "h2", 30: "h3"}  # CURL_HTTP_VERSION_1_1, _2_0 and _3: what CURLINFO_HTTP_VERSION answers
 EARLY_DATA = 1 << 6  # CURLSSLOPT_EARLYDATA: sent wherever the session allows it
-EARLY_BYTES = 0x600000 + 68  # CURLINFO_EARLYDATA_SENT_T: how many were accepted; minus that many were refused
+EARLY_BYTES = 0x600000 + 68  # CURLINFO_EARLYDATA_SENT_T: bytes accepted; negative: bytes refused
 SESSIONS = ("new", "resumed", "early")
 TICKET = "/ticket"  # of nginx/sessions.conf
 LONGEST_S = 7 * 86_400  # a trial's own timeout comes before
@@ -40,34 +40,34 @@ class Fetch:
     port: int
     path: str
     session: str
-    settings: str = "unbound"  # libcurl has no windows to be set, so that both are the same
+    settings: str = "unlimited"  # libcurl has no settable windows: both are the same
 
     def __post_init__(self) -> None:
         if self.protocol not in HTTP_VERSION or self.session not in SESSIONS:
             raise ValueError(f"protocol {self.protocol!r} or session {self.session!r} is none of libcurl's")
 
     def command(self) -> list[str]:
-        """The command line of this file's program."""
+        """The command line that runs this file as a program."""
         origin = f"https://{self.host}:{self.port}"
         return ["python3", "-m", "client.curl", self.protocol, self.session, origin, self.path]
 
     def windows(self) -> dict[str, int]:
-        """libcurl does not say."""
+        """Empty: libcurl does not report its windows."""
         return {}
 
     def answer(self, directory: Path, started_at: float) -> dict[str, Any]:
-        """What the program printed: "prepared" and "measured" as `perform` tells, as far as it came.
+        """The program's output: "prepared" and "measured" as `perform` returns them, if it came that far.
 
         "began_s" is when the measured connection began, from the start of the program.
         """
         lines = [json.loads(line) for line in (directory / "stdout").read_text().splitlines()]
-        told: dict[str, Any] = {name: value for line in lines for name, value in line.items()}
-        measured, began_at = told.get("measured", {}), told.pop("began_at", None)
+        report: dict[str, Any] = {name: value for line in lines for name, value in line.items()}
+        measured, began_at = report.get("measured", {}), report.pop("began_at", None)
         whole = measured and not measured["error"]
         names = {"ttfb_s": "ttfb_s", "total_s": "total_s", "handshake_s": "handshake_s", "bytes_body": "bytes",
                  "early_bytes": "early_bytes"}  # fmt: skip
         return {
-            **told,
+            **report,
             "negotiated": {"alpn": measured.get("alpn")},
             "metrics": {name: measured[key] for name, key in names.items()} if whole else {},
             **({} if began_at is None else {"began_s": round(began_at - started_at, 6)}),
@@ -90,14 +90,14 @@ def fetch(
     try:
         handle.setopt(pycurl.RANGE, stretch)
         handle.setopt(pycurl.TIMEOUT_MS, int(timeout_s * 1000))
-        told = perform(handle, f"https://{host}:{port}{path}", digest.update)
+        answer = perform(handle, f"https://{host}:{port}{path}", digest.update)
     finally:
         handle.close()
-    return Fetched(told["status"], told["alpn"], told["bytes"], digest.hexdigest(), told["error"])
+    return Fetched(answer["status"], answer["alpn"], answer["bytes"], digest.hexdigest(), answer["error"])
 
 
 def _handle(protocol: str) -> Any:
-    """One of libcurl's, with nothing of the environment's in it."""
+    """A libcurl handle that ignores the environment."""
     import pycurl
 
     handle = pycurl.Curl()
@@ -112,8 +112,8 @@ def _handle(protocol: str) -> Any:
 def perform(handle: Any, url: str, take: Any = lambda _: None) -> dict[str, Any]:
     """Fetch `url`, handing its bytes to `take`: status, alpn, bytes, early_bytes, error, and times in seconds.
 
-    `ttfb_s` is when the first line of the answer was there, `total_s` when its last byte was, both from the call on;
-    `handshake_s` is when libcurl had a connection to send the request on. `error` is empty where all went well.
+    Times count from the call: `ttfb_s` until the first line of the answer, `total_s` until its last byte,
+    `handshake_s` until libcurl had a connection to send the request on. `error` is empty on success.
     """
     import pycurl
 
@@ -147,7 +147,7 @@ def perform(handle: Any, url: str, take: Any = lambda _: None) -> dict[str, Any]
 
 
 def main(protocol: str, session: str, origin: str, path: str) -> None:
-    """The program: a connection that leaves a session, then the one that is measured."""
+    """Open a connection that leaves a session, then one that is measured."""
     import pycurl
 
     handle = _handle(protocol)
@@ -163,8 +163,8 @@ def main(protocol: str, session: str, origin: str, path: str) -> None:
         _say({"measured": perform(handle, f"{origin}{path}")})
 
 
-def _say(told: Mapping[str, Any]) -> None:
-    sys.stdout.write(f"{json.dumps(told)}\n")
+def _say(message: Mapping[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(message)}\n")
     sys.stdout.flush()
 
 

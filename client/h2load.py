@@ -1,13 +1,14 @@
-"""h2load in and out: the command line of one workload, and what its three outputs say. No process is started here.
+"""Input and output of h2load: the command line of one workload, and its three outputs. Starts no process.
 
-h2load 1.70 tells the same run in three ways, which are held against each other:
+h2load 1.70 reports the same run in three ways, which are compared with each other:
 - standard output: what was negotiated, once, by the first connection of the first thread;
 - `--output-file`: totals, and samples sorted by size (successful requests only; connections);
 - `--log-file`: one line per finished request as it finishes, written at once, so that it outlives a kill: start in
   microseconds since the epoch, status (-1: the stream failed), duration in microseconds. Requests that were lost with
   their connection are in no line of it and in no sample.
 
-It gives up a QUIC connection that has heard nothing for 30 s (its max_idle_timeout, not an option); TCP waits longer.
+It gives up a QUIC connection that has received nothing for 30 s (its max_idle_timeout, not an option); TCP waits
+longer.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ALPN = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}
-PROGRAMS = {"unbound": "h2load", "as-shipped": "h2load-as-shipped"}  # by setting; the first has h2load.patch
-WINDOW_BITS = {"h2": 30, "h3": 24}  # of a stream: h2load's own defaults, stated so that they are known
+PROGRAMS = {"unlimited": "h2load", "as-shipped": "h2load-as-shipped"}  # by setting; the first has h2load.patch
+WINDOW_BITS = {"h2": 30, "h3": 24}  # of a stream: h2load's defaults, stated explicitly
 CONNECTION_WINDOW_BITS = 30
 FAILED_STREAM = -1  # h2load's status of a request whose stream was closed with an error
 
@@ -38,7 +39,7 @@ _NEGOTIATED = {
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """One workload over one protocol: `requests` for `path`, over `connections`, at most `streams` at once on each.
+    """A workload over one protocol: `requests` for `path`, over `connections`, at most `streams` at once on each.
 
     With h1, h2load pipelines: up to `streams` requests are sent on a connection before the first answer.
     """
@@ -51,7 +52,7 @@ class Fetch:
     connections: int
     streams: int
     threads: int
-    settings: str = "unbound"  # or "as-shipped": padded QUIC packets, and the socket buffers that a fresh host gives
+    settings: str = "unlimited"  # or "as-shipped": padded QUIC packets, and the socket buffers that a fresh host gives
 
     def __post_init__(self) -> None:
         if self.protocol not in ALPN:
@@ -75,7 +76,7 @@ class Fetch:
             f"--threads={self.threads}", f"--clients={self.connections}", f"--requests={self.requests}",
             f"--max-concurrent-streams={self.streams}", f"--alpn-list={ALPN[self.protocol]}", "--no-udp-gso",
             *(f"--{name.removesuffix('_bytes').replace('_', '-')}-bits={size_bytes.bit_length()}"
-              for name, size_bytes in self.windows().items() if self.settings == "unbound"),
+              for name, size_bytes in self.windows().items() if self.settings == "unlimited"),
             "--output-file=result.json", "--log-file=log",
             f"https://{self.host}:{self.port}{self.path}",
         ]  # fmt: skip
@@ -88,13 +89,13 @@ class Fetch:
         return {name: (1 << bit) - 1 for name, bit in bits.items()}
 
     def answer(self, directory: Path, started_at: float) -> dict[str, Any]:
-        """What came of it, from what the command left in its working directory (`interpret`)."""
+        """The result, from the files that the command left in its working directory (`interpret`)."""
         return interpret(Output.read(directory), self.requests, started_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What h2load left behind. `result` is None when it was killed before the end or wrote nothing readable."""
+    """The output of h2load. `result` is None if it was killed before the end or wrote nothing readable."""
 
     stdout: str
     log: str
@@ -102,7 +103,7 @@ class Output:
 
     @classmethod
     def read(cls, directory: Path) -> Output:
-        """Read `stdout`, `log` and `result.json` from `directory`; what is missing is empty."""
+        """Read `stdout`, `log` and `result.json` from `directory`; missing files count as empty."""
         texts = {}
         for name in ("stdout", "log", "result.json"):
             file = directory / name
@@ -115,7 +116,7 @@ class Output:
 
 
 def interpret(output: Output, requests: int, started_at: float) -> dict[str, Any]:
-    """What came of `requests`: negotiated, metrics, totals, reconciled, discrepancies, quic, samples.
+    """The result of `requests`: negotiated, metrics, totals, reconciled, discrepancies, quic, samples.
 
     `started_at` is when h2load was started, in seconds since the epoch; request_start_s counts from there.
     """
@@ -133,7 +134,7 @@ def interpret(output: Output, requests: int, started_at: float) -> dict[str, Any
 
 
 def negotiated(stdout: str) -> dict[str, str | None]:
-    """{"alpn", "tls", "cipher", "group", "resumed"} as h2load reported them; None for what it did not say."""
+    """{"alpn", "tls", "cipher", "group", "resumed"} as h2load reported them; None if it did not."""
     lines = stdout.splitlines()
     return {
         name: next((line.removeprefix(title) for line in lines if line.startswith(title)), None)
@@ -142,7 +143,7 @@ def negotiated(stdout: str) -> dict[str, str | None]:
 
 
 def metrics(result: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics of a client that finished, named as in headwind/model.py; absent where there were no samples.
+    """The metrics of a client that finished, named as in headwind/model.py; absent if there were no samples.
 
     total_s is h2load's "finished in"; the percentiles are h2load's own (the element at index n x p of the n sorted).
     """
@@ -164,9 +165,9 @@ def metrics(result: Mapping[str, Any]) -> dict[str, float]:
 
 
 def mean_done(rows: list[_Row], requests: int, started_at: float) -> dict[str, float]:
-    """{"mean_done_s"}: the mean over all requests of when each was done, counted from the start of the client.
+    """{"mean_done_s"}: the mean over all requests of when each was done, from the start of the client.
 
-    Absent where a request is missing: then there is no mean of all.
+    Absent if a request is missing: then there is no mean of all.
     """
     if len(rows) != requests:
         return {}
@@ -191,13 +192,13 @@ def totals(result: Mapping[str, Any] | None, rows: list[_Row], requests: int) ->
 
 
 def reconcile(result: Mapping[str, Any] | None, rows: list[_Row], requests: int) -> list[str]:
-    """Everything in h2load's outputs that does not add up, in words; an empty list when it does."""
+    """Descriptions of everything in h2load's outputs that does not add up; empty if it all does."""
     if result is None:
         return ["h2load wrote no result"]
     count, sample_count = result["requests"], len(result["performance"]["request"]["samples"])
     answered = [row.took_us for row in rows if row.status != FAILED_STREAM]
     sums = (
-        ("requests in total and asked for", count["total"], requests),
+        ("requests in total and requested", count["total"], requests),
         ("succeeded + failed and requests", count["succeeded"] + count["failed"], requests),
         ("answered in the log and succeeded + failed - errored",
          len(answered), count["succeeded"] + count["failed"] - count["errored"]),

@@ -1,4 +1,4 @@
-"""Data classes of arms: what takes a turn in every block, and is compared with the others in it."""
+"""Data classes of arms: the protocols, with their settings, that each block runs and compares."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from headwind.metric import Workload
+from headwind.server import NGINX, Server
 from headwind.settings import Settings, Windows
 
 # Its protocol, then words: it is part of trials' names, of addresses inside pages, and a class of their style sheets.
@@ -34,14 +35,14 @@ class Protocol(StrEnum):
 
 
 class Role(StrEnum):
-    """What an arm is for."""
+    """The purpose of an arm."""
 
-    PLAIN = "plain"  # to be compared with the others
-    AGAIN = "again"  # A/A: nothing differs, so the lab must see no difference
-    SLOWER = "slower"  # positive control: the network is slower by CONTROL_RATIO, which the lab must see
+    PLAIN = "plain"  # compared with the others
+    AGAIN = "again"  # A/A: identical, so the lab must find no difference
+    SLOWER = "slower"  # positive control: its network is slower by CONTROL_RATIO, which the lab must find
 
 
-TWINS = (Role.AGAIN, Role.SLOWER)  # with which the lab checks itself
+TWINS = (Role.AGAIN, Role.SLOWER)  # the arms of self-checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +55,21 @@ class Congestion:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What an arm sets for itself; what is absent or None is as the condition and the matrix say."""
+    """Settings of a single arm; what is absent or None follows the condition and the matrix."""
 
     workload: tuple[tuple[str, int | str], ...] = ()  # keys of the workload, with their values
     congestion: str | None = None  # of what the arm runs over: TCP's, or QUIC's
-    server: Windows | None = None
-    client: Windows | None = None
+    server_windows: Windows | None = None
+    client_windows: Windows | None = None
 
 
 CUBIC, NO_OVERRIDES = Congestion(), Overrides()
+UNKNOWN = "unknown"  # the congestion control of a user's own server
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """What takes a turn in every block: a protocol, with settings of its own or without, under a name.
+    """A protocol, with or without settings of its own, under a name; each block runs every arm once.
 
     A name begins with its protocol: `h2`, which sets nothing; `h2-bbr`; the twins of a self-check, `h2-again`.
     """
@@ -76,6 +78,7 @@ class Arm:
     protocol: Protocol
     role: Role = Role.PLAIN
     overrides: Overrides = NO_OVERRIDES
+    server: Server = NGINX
 
     def __str__(self) -> str:
         return self.name
@@ -89,28 +92,34 @@ class Arm:
 
     @property
     def is_twin(self) -> bool:
-        """Whether the lab checks itself with it."""
+        """Whether this is a twin for a self-check."""
         return self.role in TWINS
 
     def twin(self, role: Role) -> Arm:
-        """The same a second time in the block, under another name (`h2-again`)."""
+        """The same arm a second time in the block, under another name (`h2-again`)."""
         return replace(self, name=f"{self.name}-{role}", role=role)
 
     def settings(self, usual: Settings) -> Settings:
-        """Windows and buffers of both ends, where the matrix asks for `usual`."""
-        return Settings(self.overrides.server or usual.server, self.overrides.client or usual.client)
+        """Windows and buffers of both ends; `usual` are the matrix's."""
+        own = self.overrides
+        return Settings(own.server_windows or usual.server, own.client_windows or usual.client)
 
     def congestion(self, usual: Congestion, workload: Workload | None = None) -> Congestion:
-        """Congestion control, where the matrix asks for `usual`, and the condition for that of its workload."""
+        """Congestion control; `usual` is the matrix's, or the workload's if the condition's workload sets one.
+
+        QUIC's is the server's default if the server cannot have the usual one, and UNKNOWN if nothing is known of it.
+        """
         if workload:
             usual = Congestion(workload.tcp_congestion or usual.tcp, workload.quic_congestion or usual.quic)
+        if usual.quic not in self.server.quic_congestion:
+            usual = replace(usual, quic=next(iter(self.server.quic_congestion), UNKNOWN))
         own = self.overrides.congestion
         if own is None:
             return usual
         return replace(usual, **{self.protocol.transport: own})
 
     def workload(self, usual: Workload) -> Workload:
-        """What it fetches, where the condition asks for `usual`."""
+        """The workload to fetch; `usual` is the condition's."""
         own: dict[str, Any] = dict(self.overrides.workload)
         return replace(usual, **own).over(self.protocol.value)
 
@@ -120,11 +129,11 @@ H1, H2, H3 = PLAIN = tuple(Arm(protocol.value, protocol) for protocol in Protoco
 
 @cache
 def arm_named(name: str) -> Arm:
-    """The plain arm or the twin of one that is called so. Raises ValueError for any other name."""
+    """The plain arm, or the twin of one, of this name. Raises ValueError for any other name."""
     protocol, dash, role = name.partition("-")
     arm = PLAIN[list(Protocol).index(Protocol(protocol))]
     if not dash:
         return arm
     if Role(role) not in TWINS:
-        raise ValueError(f"no twin is called {name!r}")
+        raise ValueError(f"unknown twin {name!r}")
     return arm.twin(Role(role))

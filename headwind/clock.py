@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """This machine's clock, unless it is made of something else."""
+    """This machine's clock, or a replacement for tests."""
 
-    monotonic: Callable[[], float] = time.monotonic  # seconds since whenever
+    monotonic: Callable[[], float] = time.monotonic  # seconds since an arbitrary moment
     sleep: Callable[[float], object] = time.sleep
 
 

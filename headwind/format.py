@@ -1,4 +1,4 @@
-"""Numbers as people read them. Everything inside the lab is SI; the units of this file are for eyes only.
+"""Numbers as people read them. Everything inside the lab is SI; the units of this file are for display only.
 
 Two kinds of number: a *measured* value has three significant digits ("406 ms", "30.1 %"), a *setting* is exact and as
 short as it can be ("100 ms", "30 %"). The unit follows from the ending of the quantity's name: `_s`, `_ratio`, `_bps`.
@@ -18,12 +18,13 @@ from headwind.arm import Arm, Protocol
 from headwind.metric import Workload
 from headwind.model import Repetition
 from headwind.observed import Kind, Observed
+from headwind.server import NGINX, Program
 from headwind.settings import Windows
 from impair.profile import GilbertElliott, Link, Loss, LossModel
 
-NOTHING = "\N{EM DASH}"  # there is no such value
+NOTHING = "\N{EM DASH}"  # no such value
 DIGITS = 3
-SECONDS_COUNT_S = 300  # a shorter time is told to the second
+SECONDS_COUNT_S = 300  # shorter times have seconds
 
 # (size of the unit, its name in a report, its name in matrix.yaml), largest first
 _UNITS = {
@@ -42,7 +43,7 @@ def measured(quantity: str, value: float | None) -> str:
     """A measured value with three significant digits: `measured("delay_s", 0.1004)` is "100 ms"; None is a dash."""
     if value is None:
         return NOTHING
-    rounded = float(f"{value:.{DIGITS - 1}e}")  # first, so that 0.9996 s is 1.00 s and not 1,000 ms
+    rounded = float(f"{value:.{DIGITS - 1}e}")  # first: 0.9996 s is 1.00 s, not 1,000 ms
     size, name, _ = _fitting(quantity, rounded)
     return _with_unit(significant(value / size), name)
 
@@ -56,7 +57,7 @@ def setting(quantity: str, value: float | None) -> str:
 
 
 def as_written(quantity: str, value: float) -> str:
-    """An exact value as one writes it in matrix.yaml: `as_written("rate_bps", 10_000_000)` is "10mbit"."""
+    """An exact value as in matrix.yaml: `as_written("rate_bps", 10_000_000)` is "10mbit"."""
     size, _, name = _fitting(quantity, value)
     return f"{_exact(value / size, 15):f}{name}"
 
@@ -89,7 +90,7 @@ def below(quantity: str, value: float) -> str:
 
 
 def observed_text(quantity: str, value: Observed | None) -> str:
-    """What a trial, or the median of many, tells: "406 ms", "> 60 s", "not completed"; None is a dash."""
+    """A trial's value, or the median of many: "406 ms", "> 60 s", "not completed"; None is a dash."""
     if value is None:
         return NOTHING
     if value.is_finished:
@@ -104,7 +105,7 @@ def _units(quantity: str) -> tuple[tuple[float, str, str], ...]:
 
 
 def _fitting(quantity: str, value: float) -> tuple[float, str, str]:
-    """The largest unit of which there is at least one; zero is told in the SI unit."""
+    """The largest unit of which there is at least one; zero has the SI unit."""
     units = _units(quantity)
     least = abs(value) or 1.0
     return next((unit for unit in units if least >= unit[0] * (1 - 1e-12)), units[-1])
@@ -115,7 +116,7 @@ def _with_unit(number: str, unit: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something took, to the second: "12 min 5 s"; a part of a second only below ten, as a measured time."""
+    """Elapsed time, to the second: "12 min 5 s"; a fraction of a second only below ten, as a measured time."""
     if seconds < 10 and seconds % 1:
         return measured("duration_s", seconds)
     minutes, rest = divmod(round(seconds), 60)
@@ -125,7 +126,7 @@ def duration(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """How long something will take, as exact as it is useful: "45 s", "1 min 30 s", "12 min", "3 h 5 min"."""
+    """Estimated time, as exact as is useful: "45 s", "1 min 30 s", "12 min", "3 h 5 min"."""
     return duration(round(seconds) if seconds < SECONDS_COUNT_S else round(seconds / 60) * 60)
 
 
@@ -155,49 +156,66 @@ def arm_name(arm: Arm | str) -> str:
     return f"{name} ({rest})" if dash else name
 
 
+def program_settings(program: Program) -> dict[str, str]:
+    """The keys of a server of the user's own, in the words of a matrix; empty ones are left out."""
+    found = {
+        "image": program.image,
+        "command": " ".join(program.command),
+        **{f"env.{name}": value for name, value in program.env},
+        "port": str(program.port),
+        "ready": program.ready,
+        "protocols": ", ".join(program.protocols),
+        "contract": program.contract.value,
+        "fresh": program.fresh.value,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
 def override_settings(arm: Arm) -> dict[str, str]:
-    """What an arm sets for itself, with the keys and words of a matrix: {"connections": "6", "congestion": "bbr"}."""
+    """The settings of a single arm, in the words of a matrix: {"connections": "6", "congestion": "bbr"}."""
     own = arm.overrides
-    found = {key: str(value) for key, value in own.workload}
+    found = {} if arm.server == NGINX else {"server": arm.server.name}
+    found |= {key: str(value) for key, value in own.workload}
     if own.congestion:
         found["congestion"] = own.congestion
-    windows = {"server": own.server, "client": own.client}
-    if own.server and own.server is own.client:
-        return {**found, "settings": own.server.value}
+    windows = {"server": own.server_windows, "client": own.client_windows}
+    if own.server_windows and own.server_windows is own.client_windows:
+        return {**found, "settings": own.server_windows.value}
     return {**found, **{f"settings.{end}": size.value for end, size in windows.items() if size}}
 
 
 def served_text(*workloads: Workload) -> str:
-    """What workloads ask of the server, beside their objects, to be put behind a sentence; empty where nothing.
+    """Requirements of workloads on the server besides its objects, as further sentences; empty if none.
 
-    They ask the same, but for how long it waits.
+    All workloads have the same requirements, except for the delay.
     """
-    told, workload = list[str](), workloads[0]
+    parts, workload = list[str](), workloads[0]
     delays = sorted({each.server_delay_s for each in workloads})
     if delays[-1]:
         waits = " to ".join(dict.fromkeys(setting("delay_s", delay) for delay in (delays[0], delays[-1])))
-        told.append(f"The server waits {waits} with each answer.")
+        parts.append(f"The server waits {waits} with each answer.")
     if workload.workers != 1:
-        told.append(f"It has {workload.workers} workers." if told else f"The server has {workload.workers} workers.")
+        subject = "It" if parts else "The server"
+        parts.append(f"{subject} has {workload.workers} workers.")
     own = {"TCP": workload.tcp_congestion, "QUIC": workload.quic_congestion}
     if names := [f"{name} of {transport}" for transport, name in own.items() if name]:
-        told.append(f"Congestion control here: {' and '.join(names)}.")
-    return "".join(f" {text}" for text in told)
+        parts.append(f"Congestion control here: {' and '.join(names)}.")
+    return "".join(f" {text}" for text in parts)
 
 
 def override_texts(arms: Iterable[Arm]) -> list[str]:
     """A text for each arm that sets anything: `HTTP/2 (bbr): congestion bbr`."""
-    told = ((arm, override_settings(arm)) for arm in arms)
+    overrides = ((arm, override_settings(arm)) for arm in arms)
     return [
         f"{arm_name(arm)}: {', '.join(f'{key} {value}' for key, value in settings.items())}"
-        for arm, settings in told
+        for arm, settings in overrides
         if settings
     ]
 
 
 def variants_text(arms: Sequence[Arm]) -> str:
-    """What the arms with settings of their own are, in sentences."""
-    shipped = any(Windows.AS_SHIPPED in (arm.overrides.server, arm.overrides.client) for arm in arms)
+    """The arms with settings of their own, in sentences."""
+    shipped = any(Windows.AS_SHIPPED in (arm.overrides.server_windows, arm.overrides.client_windows) for arm in arms)
     meaning = " As shipped are the windows and buffers that the programs come with." if shipped else ""
     return f"Variants: {'; '.join(override_texts(arms))}.{meaning}"
 
@@ -237,9 +255,9 @@ def enumerated(items: Iterable[str]) -> str:
 
 
 def clean(text: str) -> str:
-    """`text` with the replacement character for what a page or a terminal would obey instead of show.
+    """`text` with the replacement character for anything that a page or a terminal would interpret.
 
-    That is: control characters other than line ends and tabs, overrides of the text direction, halves of surrogate
+    These are control characters other than line ends and tabs, overrides of the text direction, halves of surrogate
     pairs, and the code points that Unicode keeps out of text.
     """
     if text.isascii() and text.isprintable():  # nearly all
@@ -257,7 +275,7 @@ def _obeyed(character: str) -> bool:
 
 
 def link_settings(link: Link, write: Write = setting) -> dict[str, str]:
-    """Every impairment of a direction that was asked for, by its key in matrix.yaml, in the units `write` gives."""
+    """Every requested impairment of a direction, by its key in matrix.yaml, in the units `write` gives."""
     return {key: value if isinstance(value, str) else write(key + unit, value) for key, unit, value in _settings(link)}
 
 
@@ -294,7 +312,7 @@ def _loss_settings(loss: LossModel) -> Iterator[Setting]:
     else:
         model = "gemodel" if isinstance(loss, GilbertElliott) else "state"
         for item in fields(loss):
-            yield f"loss.{model}.{item.name}", "_ratio", getattr(loss, item.name)
+            yield f"loss.{model}.{item.name.removesuffix('_loss')}", "_ratio", getattr(loss, item.name)
 
 
 def _unless(default: float | str | None, key: str, unit: str, value: float | str | None) -> Iterator[Setting]:

@@ -1,6 +1,6 @@
 """Data classes of the experiment: what is measured, in which order, and with which result.
 
-Frozen dataclasses, SI units, parsed once at the edge (matrix/). The network nouns are in impair/profile.py.
+Frozen dataclasses, SI units, parsed once at the edge (matrix/). The data classes of networks are in impair/profile.py.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from typing import Any
 
 from headwind.arm import CUBIC, PLAIN, TWINS, Arm, Congestion, Protocol, Role
 from headwind.metric import Metric, Workload
-from headwind.settings import UNBOUND, Settings
+from headwind.server import Server
+from headwind.settings import UNLIMITED, Settings, TrialRules
 from impair.profile import Direction, Link, Profile
 
-PROCESSOR_BOUND = "processor-bound"  # how a trial's warning begins that names a processor as its limit
+CPU_BOUND = "CPU-bound"  # start of a trial's warning that CPUs limited it
 AUTO = 0  # of Matrix.lanes
-STEPS_WITHIN = 2  # steps of a search in an answer that is narrow enough: a middle too close to call may stay open
-CONTROL_RATIO = 0.10  # how much longer every delay is, and every packet on a link's rate, for the positive control
+STEPS_WITHIN = 2  # width of a final search result, in steps: a middle too close to call may stay open
+CONTROL_RATIO = 0.10  # increase of delays and of transmission times for the positive control
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One cell of the matrix: protocols are compared inside it."""
+    """A cell of the matrix: protocols are compared inside it."""
 
     profile: Profile
     workload: Workload
@@ -36,9 +37,9 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """How many blocks a condition gets: from `least` on until its comparisons are decided, never more than `most`.
+    """The number of blocks per condition: at least `least`, then until its comparisons are decided, at most `most`.
 
-    With least == most the number is fixed beforehand, and nothing that is seen changes it.
+    With least == most the number is fixed beforehand, and no measurement changes it.
     """
 
     least: int = 9  # three Latin squares of three protocols; an interval closes at 8 blocks, see stats.fewest_blocks
@@ -49,18 +50,18 @@ class Repetition:
 
     @classmethod
     def fixed(cls, blocks: int) -> Repetition:
-        """So many blocks of every condition, as long as it takes."""
+        """A fixed number of blocks for every condition, without a time limit."""
         return cls(least=blocks, most=blocks, budget_s=None)
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether what was measured decides how long to go on."""
+        """Whether the measurements decide when to stop."""
         return self.least < self.most or self.budget_s is not None
 
 
 @dataclass(frozen=True, slots=True)
 class SelfCheck:
-    """Which profiles get twins of `arm` in their blocks, by name."""
+    """The profiles, by name, whose blocks get twins of `arm`."""
 
     arm: Arm
     again: tuple[str, ...] = ()
@@ -74,11 +75,11 @@ class SelfCheck:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """What an article published about one metric in one condition."""
+    """Published values of one metric in one condition of an article."""
 
-    condition_id: str  # as written where that names no condition of the matrix
-    values: Mapping[str, float | None]  # in the metric's unit, by arm; None: it gave no result
-    gap: str = ""  # why nothing in the matrix can be set beside it
+    condition_id: str  # as written, also if the matrix has no such condition
+    values: Mapping[str, float | None]  # in the metric's unit, by arm; None: no result
+    gap: str = ""  # why nothing in the matrix is comparable
     metric: str = ""  # its key; empty: the primary one
     statistic: str = ""  # `mean`, `median`, `p90` or `p99` of the article's runs; empty: a single figure
 
@@ -90,17 +91,17 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """An article that compared the same protocols over the same networks. Nothing that is measured depends on it."""
+    """An article that compared the same protocols over the same networks. It does not affect measurements."""
 
     name: str
     title: str
     rows: tuple[PublishedRow, ...]
-    note: str = ""  # what differs from the experiment here, and what was found
-    source: str = ""  # where it can be read
+    note: str = ""  # differences from the experiment here, and the finding
+    source: str = ""  # where to read it
 
     @property
     def gaps(self) -> dict[str, list[str]]:
-        """The names of rows that nothing in the matrix can be set beside, by the reason."""
+        """The names of rows without a counterpart in the matrix, by the reason."""
         found: dict[str, dict[str, None]] = {}
         for row in self.rows:
             if row.gap:
@@ -110,7 +111,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a matrix searches: the value along a number of the network at which candidate and baseline change places."""
+    """A search for the value of one network setting at which candidate and baseline change places."""
 
     new: Arm
     base: Arm
@@ -119,7 +120,7 @@ class Search:
 
     @property
     def step(self) -> float:
-        """From one value to the next."""
+        """The distance between neighbouring values."""
         return self.points[1][0] - self.points[0][0]
 
 
@@ -133,23 +134,33 @@ class Matrix:
     timeout_s: float  # of one trial
     seed: int
     congestion: Congestion = CUBIC
-    settings: Settings = UNBOUND
-    lanes: int = 1  # testbeds side by side, at most; AUTO: as many as the host has room for
+    settings: Settings = UNLIMITED
+    lanes: int = 1  # parallel testbeds, at most; AUTO: as many as the host has room for
     title: str = ""
     source: str = ""
     path: str = ""
     selfcheck: SelfCheck | None = None
     published: tuple[Published, ...] = ()
-    judge: tuple[str, ...] | None = None  # keys of the metrics that have a verdict; None: those that usually have
+    judge: tuple[str, ...] | None = None  # keys of the metrics with a verdict; None: the default ones
     compare: tuple[tuple[Arm, Arm], ...] = ()  # candidate and baseline; empty: every arm with every other
-    smoke: tuple[str, ...] = field(default=(), compare=False)  # ids of the conditions that a quick look takes
-    find: Search | None = None  # then its conditions are values, of which few are measured
+    smoke: tuple[str, ...] = field(default=(), compare=False)  # ids of the conditions of a smoke test
+    find: Search | None = None  # if set, the conditions are its values, of which few are measured
+
+    @property
+    def rules(self) -> TrialRules:
+        """The rules for every trial."""
+        return TrialRules(self.timeout_s, self.settings)
 
     def in_short(self) -> Matrix:
-        """A quick look at the same experiment: one block of each condition that it names for that, else of all."""
+        """The matrix for a smoke test: one block of each condition that it names for that, else of all."""
         ends = {self.conditions[0].id, self.conditions[-1].id} if self.find else set(self.smoke)
         conditions = tuple(each for each in self.conditions if not ends or each.id in ends)
         return replace(self, conditions=conditions, repeat=Repetition.fixed(1), find=None)
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        """The servers that the arms need, each once, in the order of the arms."""
+        return tuple(dict.fromkeys(arm.server for arm in self.arms))
 
     def judged(self, condition: Condition) -> tuple[Metric, ...]:
         """The metrics that have a verdict in a condition, the primary one first."""
@@ -157,31 +168,31 @@ class Matrix:
 
     @property
     def place(self) -> str:
-        """What people call a condition: with one workload, networks tell them apart."""
+        """The noun for conditions: with a single workload, the networks distinguish them."""
         return "condition" if len({condition.workload.name for condition in self.conditions}) > 1 else "network"
 
     def name_of(self, condition: Condition) -> str:
-        """A condition's name for people: without its workload where there is only one."""
+        """A condition's display name: without its workload if there is only one."""
         return condition.profile.name if self.place == "network" else condition.id
 
     @property
     def newest(self) -> Arm:
-        """The arm of the newest protocol, the plain one if there is one: whether to turn it on is what readers ask."""
+        """The arm of the newest protocol, the plain one if there is one: readers decide whether to enable it."""
         return max(self.arms, key=lambda arm: (list(Protocol).index(arm.protocol), arm in PLAIN))
 
     @property
     def arms_word(self) -> str:
-        """What a sentence calls an arm: "protocol" where each of them is a plain one."""
+        """The noun for arms: "protocol" if all of them are plain."""
         return "protocol" if set(self.arms) <= set(PLAIN) else "arm"
 
     def arms_in(self, condition: Condition) -> tuple[Arm, ...]:
-        """What takes a turn in each block of a condition: every arm, and the twins of the self-check."""
+        """The arms in each block of a condition: every arm, and the twins of the self-check."""
         return (*self.arms, *(self.selfcheck.twins(condition) if self.selfcheck else ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One condition, one seed for each direction, every arm once, in `order`."""
+    """A condition, one seed for each direction, every arm once, in `order`."""
 
     condition: Condition
     index: int  # 0, 1, ... within the condition
@@ -200,7 +211,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution of one arm in one block."""
+    """An execution of one arm in one block."""
 
     block: Block
     position: int  # 0 is the first of its block
@@ -213,7 +224,7 @@ class Trial:
 
     @property
     def protocol(self) -> Protocol:
-        """What is spoken."""
+        """The protocol that the trial uses."""
         return self.arm.protocol
 
     @property
@@ -224,12 +235,15 @@ class Trial:
 
     @property
     def workload(self) -> Workload:
-        """What is fetched, and how: the condition's, with what the arm overrides."""
+        """The workload: the condition's, with the arm's overrides."""
         return self.arm.workload(self.block.condition.workload)
 
 
 def slowed(profile: Profile) -> Profile:
-    """The profile with delays and rates slower by CONTROL_RATIO: by delay alone a page over 5 Mbit/s is 1 % slower."""
+    """The profile with delays and rates slower by CONTROL_RATIO.
+
+    Both are needed: with longer delays alone, a page over 5 Mbit/s is 1 % slower.
+    """
 
     def longer(link: Link) -> Link:
         delay, rate = link.delay, link.rate
@@ -243,15 +257,15 @@ def slowed(profile: Profile) -> Profile:
 
 
 class Outcome(StrEnum):
-    """What came of a trial. Only `invalid`, `lab-error` and `skipped` may leave the analysis; all are counted."""
+    """The outcome of a trial. Only `invalid`, `lab-error` and `skipped` may leave the analysis; all are counted."""
 
     OK = "ok"  # every request succeeded
     FAILED = "failed"  # the client finished, but some requests failed
     TIMEOUT = "timeout"  # the client was stopped at timeout_s: its time is above it
-    WRONG_PROTOCOL = "wrong-protocol"  # another protocol than the asked one was negotiated
-    WRONG_CONTENT = "wrong-content"  # other bytes than the workload asks for were delivered
-    WRONG_SESSION = "wrong-session"  # a session was not resumed, or early data not accepted, as the workload asks
-    INVALID = "invalid"  # the impairment was not proven; tried again (proof/attempts.py)
+    WRONG_PROTOCOL = "wrong-protocol"  # another protocol than the requested one was negotiated
+    WRONG_CONTENT = "wrong-content"  # the delivered bytes were not those of the workload
+    WRONG_SESSION = "wrong-session"  # a session was not resumed, or early data not accepted, as requested
+    INVALID = "invalid"  # the impairment was not verified; tried again (proof/attempts.py)
     LAB_ERROR = "lab-error"  # the lab failed; retried and counted
     SKIPPED = "skipped"  # never started
 
@@ -261,13 +275,13 @@ DATA_OUTCOMES = frozenset(Outcome) - {Outcome.INVALID, Outcome.LAB_ERROR, Outcom
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the proof: requested, configured (read back) and measured values of one impairment."""
+    """A line of the proof: requested, configured (read back) and measured values of one impairment."""
 
     direction: Direction
     quantity: str  # "delay_s", "loss_ratio", "corrupt_ratio", "unexplained_loss_ratio", ...
     requested: float | None
-    configured: float | None  # None where nothing can be read back
-    measured: float | None  # None where there was too little traffic to measure
+    configured: float | None  # None if nothing can be read back
+    measured: float | None  # None if there was too little traffic to measure
     tolerance: float | None  # largest accepted |measured - requested|
     passed: bool
     note: str = ""  # what was counted, or why there is no measurement
@@ -289,7 +303,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """On what a trial was measured. The run's environment describes each testbed, under `testbeds`, by its name."""
+    """The host and testbed of a trial. The run's environment describes each testbed by name, under `testbeds`."""
 
     host: str = ""  # its name
     lane: int = 1
@@ -303,7 +317,7 @@ NOWHERE = Place()
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one attempt at a trial gave. `metrics` are by key: the workload's, or timeout_s and Workload.bounds."""
+    """The result of one attempt. `metrics` by key: the workload's, or timeout_s and Workload.bounds."""
 
     trial: Trial
     outcome: Outcome
@@ -312,17 +326,17 @@ class Result:
     proof: Proof = Proof()
     samples: Mapping[str, Any] = field(default_factory=dict)  # the client's raw JSON, kept whole
     command: str = ""  # what the client ran
-    phases_s: Mapping[str, float] = field(default_factory=dict)  # where the time went: apply, probe, client, ...
+    phases_s: Mapping[str, float] = field(default_factory=dict)  # time per phase: apply, probe, client, ...
     attempt: int = 0
     started_at: float = 0.0  # seconds since the epoch
     place: Place = NOWHERE
 
     @property
-    def is_processor_bound(self) -> bool:
-        """Whether processors were the limit of this trial (headwind/proof/processors.py)."""
-        return any(warning.startswith(PROCESSOR_BOUND) for warning in self.proof.warnings)
+    def is_cpu_bound(self) -> bool:
+        """Whether CPUs were the limit of this trial (headwind/proof/processors.py)."""
+        return any(warning.startswith(CPU_BOUND) for warning in self.proof.warnings)
 
     @property
     def lower_bound_s(self) -> float | None:
-        """The time that an unfinished trial took at least; None when it finished."""
+        """The minimum time of an unfinished trial; None if it finished."""
         return self.metrics.get("timeout_s") if self.outcome is Outcome.TIMEOUT else None

@@ -1,4 +1,4 @@
-"""One trial's value of one metric: exact, a bound, or none; and the median of many such values.
+"""The value of one metric in one trial: exact, a bound, or none; and the median of many such values.
 
 A trial that did not finish is never left out of a median: it was worse than every trial that did. So a median may be a
 bound ("> 60 s"), or there may be none ("not completed"), and it is never an average over survivors.
@@ -25,10 +25,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What one trial tells of one metric: the value lies between low and high (in the metric's unit).
+    """A trial's value of one metric: it lies between low and high (in the metric's unit).
 
-    An unfinished trial is a bound and never a missing row (interval censoring; Turnbull, JRSS B 38, 1976).
-    Raises ValueError for bounds that no value can have.
+    An unfinished trial is a bound and never a missing row (interval censoring; Turnbull, JRSS B 38, 1976). Raises
+    ValueError for bounds that no value can have.
     """
 
     low: float
@@ -40,12 +40,12 @@ class Observed:
 
     @classmethod
     def finished(cls, value: float) -> Observed:
-        """The trial did its work, and this was measured: 0 or more."""
+        """The value of a trial that finished: 0 or more."""
         return cls(value, value)
 
     @classmethod
     def unfinished(cls, above: float = 0.0) -> Observed:
-        """The trial had work left; the value is larger than `above`, without which it may be anything."""
+        """The value of a trial that had work left: above `above`; without it, unknown."""
         return cls(above, math.inf)
 
     @property
@@ -62,7 +62,7 @@ class Observed:
 
     @property
     def known(self) -> float:
-        """The value, or the end of the bound that is known; infinite where nothing is."""
+        """The value, or the known end of the bound; infinite if there is none."""
         if self.kind is Kind.NOTHING:
             return math.inf
         return self.high if self.low == 0 else self.low
@@ -76,11 +76,11 @@ KINDS = tuple(Kind)
 
 
 def observed(result: Result | None, metric: Metric) -> Observed | None:
-    """What a trial tells of a metric; None where it is no data, or finished without measuring it.
+    """A trial's value of a metric; None if the trial is no data, or finished without measuring it.
 
-    A trial that was stopped may bound a metric (Metric.unfinished says so). Of others it tells nothing, because nobody
-    knows how the missing work would have gone; nor does one that failed tell anything of any metric. What finished is
-    seen by the outcome: bounds may meet.
+    A trial that was stopped may bound a metric (Metric.unfinished). Otherwise its value is unknown, because the
+    course of the missing work is; likewise every metric of a trial that failed. Whether a trial finished follows
+    from the outcome, since bounds may meet.
     """
     if result is None:
         return None
@@ -99,12 +99,12 @@ def observed(result: Result | None, metric: Metric) -> Observed | None:
 
 
 def figure(result: Result, metric: Metric) -> Observed:
-    """As `observed`, for a table of what was done: without a value there is nothing to show."""
+    """As `observed`, for a table of completed work: None without a value."""
     return observed(result, metric) or NOTHING
 
 
 def from_best(values: Iterable[Observed], better: Better) -> list[Observed]:
-    """In the order of a race: those that finished, from the best to the worst, then the bounds, then the others."""
+    """Sort from the best to the worst: finished values first, then bounds, then unknown ones."""
     sign = 1 if better is Better.LESS else -1
 
     def place(value: Observed) -> tuple[int, float]:
@@ -116,10 +116,11 @@ def from_best(values: Iterable[Observed], better: Better) -> list[Observed]:
 
 
 def quantile(values: Sequence[Observed], share: float) -> Observed:
-    """The value at this share of the way through values in the order of `from_best`, of which there is at least one.
+    """The value at this share of the way through values in the order of `from_best`, at least one.
 
-    Between two it is interpolated: type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
-    Statistician 50, 1996. Between a value and a bound lies a bound; between anything and nothing, nothing.
+    Interpolated between two: type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
+    Statistician 50, 1996. Between a value and a bound the result is a bound; next to an unknown value it is
+    unknown.
     """
     place = share * (len(values) - 1)
     part, near, far = place % 1, values[math.floor(place)], values[math.ceil(place)]
@@ -139,7 +140,7 @@ def median(values: Sequence[Observed]) -> Observed:
 
 
 def mean(values: Sequence[Observed]) -> Observed:
-    """The mean of values in the order of `from_best`: a bound with a bound among them, nothing with nothing."""
+    """The mean of values in the order of `from_best`: a bound if one is a bound, unknown if one is unknown."""
     worst = values[-1].kind
     if worst is Kind.NOTHING:
         return NOTHING

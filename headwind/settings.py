@@ -1,43 +1,54 @@
-"""What nginx and h2load are set to: their windows and buffers, which docs/windows.md lists."""
+"""Windows and buffers of nginx and h2load, which docs/windows.md lists, and sizes of the lab's probes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from impair.profile import Direction, Profile
+from impair.profile import HEADER_BYTES, Direction, Profile
 
 
 class Windows(StrEnum):
-    """How large the windows and buffers of a program are."""
+    """The size class of a program's windows and buffers."""
 
-    UNBOUND = "unbound"  # so large that none limits a transfer over a network that the lab accepts
-    AS_SHIPPED = "as-shipped"  # what a fresh installation has
+    UNLIMITED = "unlimited"  # too large to limit a transfer over any network that the lab accepts
+    AS_SHIPPED = "as-shipped"  # the defaults of a fresh installation
 
 
 LARGEST_BDP_BYTES = 8_000_000  # half of the smallest window: the queue before a rate holds as much again
+PROBE_BYTES = 64 + HEADER_BYTES  # a payload of 64
+PROBE_COUNT = 20  # of a trial if netem counts its decisions: enough for a delay
+LEAST_BULK_PACKETS = 12  # of a back-to-back train: fewer leave nothing to measure under loss
 # Of nginx/nginx.conf, which serves all of them: full handshakes only, or sessions that are resumed.
-PORTS = {Windows.UNBOUND: 443, Windows.AS_SHIPPED: 8443}
-SESSION_PORTS = {Windows.UNBOUND: 444, Windows.AS_SHIPPED: 8444}
+PORTS = {Windows.UNLIMITED: 443, Windows.AS_SHIPPED: 8443}
+SESSION_PORTS = {Windows.UNLIMITED: 444, Windows.AS_SHIPPED: 8444}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The windows of both ends; the client's also decide whether it pads QUIC packets, as h2load does."""
 
-    server: Windows = Windows.UNBOUND
-    client: Windows = Windows.UNBOUND
+    server: Windows = Windows.UNLIMITED
+    client: Windows = Windows.UNLIMITED
 
     def port(self, *, resumes: bool = False) -> int:
-        """Where nginx serves with these settings; another one where connections may resume sessions."""
+        """The port at which nginx serves with these settings; another one if connections may resume sessions."""
         return (SESSION_PORTS if resumes else PORTS)[self.server]
 
 
-UNBOUND = Settings()
+UNLIMITED = Settings()
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRules:
+    """The rules for every trial of a run: its timeout, and the settings of every arm that has none of its own."""
+
+    timeout_s: float
+    settings: Settings = UNLIMITED
 
 
 def largest_bdp_bytes(profile: Profile) -> float:
-    """The larger bandwidth-delay product of both directions: a rate times the round trip; 0 without any rate."""
+    """The larger bandwidth-delay product of both directions: rate times round trip; 0 without a rate."""
     links = [profile.link(direction) for direction in Direction]
     rtt_s = sum(link.delay.delay_s for link in links if link.delay)
     return max(link.rate.rate_bps * rtt_s / 8 if link.rate else 0.0 for link in links)

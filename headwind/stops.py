@@ -32,14 +32,14 @@ class _Waiting:
 
 
 def listen() -> None:
-    """From now on the first of STOPS raises KeyboardInterrupt in the main thread, which calls this."""
+    """Raise KeyboardInterrupt in the main thread, which calls this, on the first of STOPS from now on."""
     _Waiting.came, _Waiting.name = False, ""
     for each in STOPS:
         signal.signal(each, interrupt)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """The first of STOPS: stop where we are and clean up."""
+    """Handle the first of STOPS: stop at this point and clean up."""
     del frame
     _Waiting.name, _Waiting.first_s = signal.Signals(number).name, time.monotonic()
     for each in STOPS:
@@ -50,12 +50,12 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _interrupt_again(number: int, frame: FrameType | None) -> None:
-    """A further one finds the program cleaning up. Raises nothing: an exception would end that half-way."""
+    """Handle a further stop during cleanup. Raises nothing: an exception would end the cleanup half-way."""
     del number, frame
     left_s = GIVE_UP_S - (time.monotonic() - _Waiting.first_s)
     if left_s <= 0:
         _give_up()
-    os.write(2, f"\nlab.py: cleaning up; in {left_s:.0f} s another Ctrl-C gives that up\n".encode())
+    os.write(2, f"\nlab.py: cleaning up; in {left_s:.0f} s another Ctrl-C skips the cleanup\n".encode())
 
 
 def _give_up() -> NoReturn:
@@ -64,7 +64,7 @@ def _give_up() -> NoReturn:
 
 
 def cause() -> str:
-    """`stopped by Ctrl-C`: what stopped the program, for people."""
+    """`stopped by Ctrl-C`: what stopped the program, for messages."""
     return f"stopped by {'Ctrl-C' if _Waiting.name in ('', 'SIGINT') else _Waiting.name}"
 
 
@@ -75,9 +75,9 @@ def sentence() -> str:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Inside, a stop waits for the end, and is then raised as KeyboardInterrupt: for what takes milliseconds.
+    """Delay a stop until the end of the block, then raise KeyboardInterrupt: for steps of milliseconds.
 
-    It makes no difference to a thread but the main one, nor before `listen`.
+    No effect in threads other than the main one, or before `listen`.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,1 +1,1 @@
-"""The network half of the lab: what is done to the traffic, and the agents that do and watch it."""
+"""The network half of the lab: the impairments, and the agents that apply and observe them."""

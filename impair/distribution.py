@@ -1,4 +1,4 @@
-"""How far each distribution of a delay reaches from its mean, in units of jitter. Standard library only.
+"""The range of each delay distribution around its mean, in units of jitter. Standard library only.
 
 `uniform` is netem's own, mean +- jitter. The others are iproute2's tables (/usr/lib/tc/*.dist), scaled by TABLE_SCALE.
 """
@@ -20,7 +20,7 @@ DISTRIBUTION_HEIGHT = {
 
 
 def clipping(distribution: str, jitter_s: float, delay_s: float) -> tuple[str, str] | None:
-    """Why a jitter would make some delays negative, and the largest that does not; None if this one does not."""
+    """The error for a jitter that makes some delays negative, and the largest that does not; else None."""
     reach = DISTRIBUTION_REACH[distribution]
     if reach * jitter_s <= delay_s * (1 + 1e-12):
         return None

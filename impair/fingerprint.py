@@ -1,8 +1,8 @@
 """Snapshot of everything on this host that routes, queues or filters packets, as short texts to be compared.
 
 Read from the kernel directly (linux/rtnetlink.h, linux/if_link.h, linux/ethtool.h): every trial pays for it on each
-host. What packets change as they pass, statistics and caches, is left out. Filters need no dump of their own: each
-hangs on a queueing discipline that has room for filters, and neither noqueue nor netem has.
+host. State that packets change as they pass, statistics and caches, is left out. Filters need no dump of their own:
+each is attached to a queueing discipline that supports filters, and neither noqueue nor netem does.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from impair import kept
 from impair.firewall import NOT_THERE, firewall, listed
 from impair.netlink import NLM_F_DUMP, Netlink, attributes
 from impair.processors import limits
@@ -32,7 +33,7 @@ TCA_KIND, TCA_OPTIONS = 1, 2
 SIOCETHTOOL, ETHTOOL_GFEATURES, FEATURE_BLOCKS = 0x8946, 0x3A, 4  # 32 features in a block; kernel 7 has three
 ROOT, SYSCTLS = "/", "/proc/sys/net"
 SYSCTL_NAMES = ("ipv4/ip_forward", "ipv4/tcp_no_metrics_save", "ipv6/conf/all/disable_ipv6")
-# Of a fresh network namespace, whatever the host's own settings are (net/ipv4/tcp_ipv4.c, tcp_sk_init), from 5.4 on.
+# Defaults of a new network namespace, independent of the host's (net/ipv4/tcp_ipv4.c, tcp_sk_init), since 5.4.
 TRANSPORT_DEFAULTS = {
     "tcp_sack": "1", "tcp_dsack": "1", "tcp_window_scaling": "1", "tcp_timestamps": "1", "tcp_moderate_rcvbuf": "1",
     "tcp_slow_start_after_idle": "1", "tcp_frto": "2", "tcp_recovery": "1", "tcp_early_retrans": "3",
@@ -48,10 +49,13 @@ TRANSPORT = (
     "ipv4/tcp_rmem", "ipv4/tcp_wmem", "ipv4/tcp_mem", "ipv4/udp_mem", "ipv4/tcp_ecn", "ipv4/tcp_congestion_control",
     "ipv4/tcp_limit_output_bytes", "ipv4/tcp_adv_win_scale", "ipv4/tcp_min_tso_segs", "ipv4/tcp_fastopen",
 )  # fmt: skip
-# What decides a trial's speed in a container, beside the kernel: if one of these is another file, so is the experiment.
+# Programs that determine a trial's speed, besides the kernel: if one of these files changes, so does the experiment.
 PROGRAMS = (
     "usr/local/bin", "usr/local/bin/h2load", "usr/local/bin/h2load-as-shipped", "usr/sbin/nginx",
     "opt/headwind/nginx", "opt/headwind/nginx/nginx.conf",
+    "usr/bin/caddy", "opt/headwind/servers/caddy", "opt/headwind/servers/caddy/caddy.json",
+    "usr/sbin/haproxy", "opt/headwind/servers/haproxy", "opt/headwind/servers/haproxy/haproxy.cfg",
+    "opt/headwind/servers/haproxy/behind.conf",
     "srv/headwind", "srv/headwind/index.html", "etc", "etc/ld.so.preload",
 )  # fmt: skip
 TC_H_ROOT = 0xFFFFFFFF
@@ -74,7 +78,7 @@ def fingerprint(*, roots: bool = True, transport: bool = True) -> dict[str, str]
         links = read_links(sock)
         names = {index: _text(found[IFLA_IFNAME]) for index, (_, found) in links.items()}
         routes = list(_routes(sock))
-        told = {
+        topics = {
             "links": listed(_link(flags, found, roots) for flags, found in links.values()),
             "routes": _digest(route for route, _ in routes),
             "congestion": listed(name for _, name in routes if name),
@@ -87,7 +91,7 @@ def fingerprint(*, roots: bool = True, transport: bool = True) -> dict[str, str]
             ),
         }
     return {
-        **told,
+        **topics,
         "firewall": listed(firewall()),
         "offloads": _offloads(names.values()),
         "sysctls": listed(_sysctls(TRANSPORT if transport else ())),
@@ -112,7 +116,7 @@ def interfaces(indices: Collection[int]) -> dict[str, str]:
 
 
 def _digest(entries: Iterable[bytes]) -> str:
-    """How many there are, and a hash of them that does not depend on their order."""
+    """Their number, and a hash of them that does not depend on their order."""
     ordered = sorted(entries)
     return f"{len(ordered)}: {blake2b(b''.join(ordered), digest_size=8).hexdigest()}" if ordered else "none"
 
@@ -169,7 +173,7 @@ def _routes(sock: Netlink) -> Iterator[tuple[bytes, str]]:
 
 
 def _neighbours(sock: Netlink, names: dict[int, str]) -> Iterator[str]:
-    """The permanent neighbours; those that ARP finds come and go."""
+    """The permanent neighbours; entries from ARP come and go."""
     for message in _dump(sock, RTM_GETNEIGH, bytes([socket.AF_INET]).ljust(_NEIGHBOUR.size, b"\0")):
         _, _, _, index, state, _, _ = _NEIGHBOUR.unpack_from(message)
         if state & NUD_PERMANENT:
@@ -186,7 +190,7 @@ class Qdisc:
     kind: str
     handle: int
     parent: int
-    options: str  # a digest of what the kernel tells of its settings
+    options: str  # a digest of its settings as the kernel reports them
 
 
 def read_qdiscs(sock: Netlink, names: Mapping[int, str]) -> Iterator[Qdisc]:
@@ -218,20 +222,16 @@ def _sysctls(more: Iterable[str]) -> Iterator[str]:
 
 
 def setting(name: str) -> str:
-    """A setting below net, such as `ipv4/tcp_rmem`; "none" where this kernel has not got it."""
+    """A setting below net, such as `ipv4/tcp_rmem`; "none" if this kernel lacks it."""
     try:
-        descriptor = os.open(f"{SYSCTLS}/{name}", os.O_RDONLY)
+        return " ".join(kept.read(f"{SYSCTLS}/{name}").split())
     except FileNotFoundError:
         return "none"
-    try:
-        return " ".join(os.read(descriptor, 256).decode().split())
-    finally:
-        os.close(descriptor)
 
 
 def _programs() -> Iterator[bytes]:
-    """Which file each of PROGRAMS is, and when anything of it was changed last: that time cannot be set back."""
+    """The identity of each of PROGRAMS, and its time of last change (ctime), which cannot be set back."""
     for name in PROGRAMS:
         with suppress(FileNotFoundError):
-            told = os.stat(f"{ROOT}{name}")  # noqa: PTH116 - in every trial
-            yield f"{name} {told.st_ino} {told.st_size} {told.st_ctime_ns}".encode()
+            status = os.stat(f"{ROOT}{name}")  # noqa: PTH116 - in every trial
+            yield f"{name} {status.st_ino} {status.st_size} {status.st_ctime_ns}".encode()

@@ -1,6 +1,6 @@
-"""The packet filters of this network namespace, as texts: what is there, and which rules a plain container has not.
+"""The packet filters of this network namespace, as texts: all of them, and the rules that a plain container lacks.
 
-nftables over netlink (linux/netfilter/nf_tables.h), the older iptables through the socket options that it answers to
+nftables over netlink (linux/netfilter/nf_tables.h), the older iptables through its socket options
 (linux/netfilter_ipv4/ip_tables.h). Docker's own rules, for its name server at 127.0.0.11, are in every container.
 """
 
@@ -40,12 +40,14 @@ ACCEPTS, RETURNS = -NF_ACCEPT - 1, -5  # verdicts of a standard target
 def firewall() -> list[str]:
     """Everything that can drop or change packets here, as texts: equal ones mean that nothing was touched."""
     there = _subsystems(_modules())
-    legacy = (f"legacy {name} {blake2b(b''.join(_told(name)), digest_size=8).hexdigest()}" for name in _legacy_tables())
+    legacy = (
+        f"legacy {name} {blake2b(b''.join(_rules_in(name)), digest_size=8).hexdigest()}" for name in _legacy_tables()
+    )
     return [*(_nftables() if there.nftables else ()), *legacy, *(_policies() if there.ipsec else ())]
 
 
 def foreign_rules() -> list[str]:
-    """What a plain container has not: rules not about Docker's name server, closed chains, IPsec's policies."""
+    """Additions to a plain container: rules not about Docker's name server, closed chains, IPsec policies."""
     there = _subsystems(_modules())
     return [
         *(_foreign_nft() if there.nftables else ()), *_foreign_legacy(), *(_policies() if there.ipsec else ()),
@@ -85,7 +87,7 @@ def _modules() -> frozenset[str]:
 
 
 class Subsystems(NamedTuple):
-    """Which ways to drop packets this kernel has, beside the older iptables."""
+    """The packet filters that this kernel has, besides the older iptables."""
 
     nftables: bool
     ipsec: bool
@@ -93,15 +95,15 @@ class Subsystems(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _subsystems(modules: frozenset[str]) -> Subsystems:  # noqa: ARG001 - the key of the cache
-    """Asked once for the same loaded modules.
+    """The kernel's subsystems, queried once for the same loaded modules.
 
-    A kernel that has not got one starts modprobe each time it is asked: 10 ms, in a user-mode kernel 26.
+    A kernel that lacks one starts modprobe for each query: 10 ms, in a user-mode kernel 26.
     """
     return Subsystems(_answers(_nftables), _answers(_read_policies))
 
 
 def _answers(ask_kernel: Callable[[], object]) -> bool:
-    """Whether this kernel has what is asked for. Raises OSError for any refusal but that it has not."""
+    """Whether this kernel has the subsystem. Raises OSError for any other refusal."""
     try:
         ask_kernel()
     except OSError as error:
@@ -120,7 +122,7 @@ def _legacy_tables() -> list[str]:
     return LEGACY_TABLES.read_text().split() if LEGACY_TABLES.exists() else []
 
 
-def _told(table: str) -> list[bytes]:
+def _rules_in(table: str) -> list[bytes]:
     """The entries of an iptables table, without their counters."""
     return [entry[: _COUNTERS.start] + bytes(16) + entry[_COUNTERS.stop :] for _, entry in _entries(table)[1]]
 
@@ -134,7 +136,7 @@ def _foreign_legacy() -> Iterator[str]:
 
 
 def _is_harmless(entry: bytes) -> bool:
-    """Accepts, returns, or is no rule at all: the name of a chain, or the end of the table, which are called ERROR."""
+    """Accepts, returns, or is no rule at all: the name of a chain, or the end of the table, both called ERROR."""
     (target_at,) = struct.unpack_from("@H", entry, _OFFSETS_AT)
     name = _text(entry[target_at + 2 : target_at + 31].split(b"\0")[0])
     if name == "ERROR":
@@ -157,7 +159,7 @@ def _entries(table: str) -> tuple[set[int], list[tuple[int, bytes]]]:
 
 
 def _asked(option: int, table: str, more: bytes, size: int) -> bytes:
-    """getsockopt() with a request in its buffer, which Python's own cannot do."""
+    """Call getsockopt() with a request in its buffer, which Python's own cannot do."""
     buffer = ctypes.create_string_buffer(table.encode().ljust(32, b"\0") + more, size)
     length = ctypes.c_uint(size)
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sock:
@@ -168,9 +170,9 @@ def _asked(option: int, table: str, more: bytes, size: int) -> bytes:
 
 
 def _policies() -> list[str]:
-    """IPsec's policies can refuse packets as well (linux/xfrm.h)."""
+    """IPsec policies, which can drop packets as well (linux/xfrm.h)."""
     texts = (blake2b(policy, digest_size=4).hexdigest() for policy in _read_policies())
-    return [f"a policy of IPsec, {text} (`ip xfrm policy`)" for text in texts]
+    return [f"an IPsec policy, {text} (`ip xfrm policy`)" for text in texts]
 
 
 def _read_policies() -> list[bytes]:
@@ -179,5 +181,5 @@ def _read_policies() -> list[bytes]:
 
 
 def listed(words: Iterable[str]) -> str:
-    """Texts as one, whatever their order; "none" when there are none."""
+    """Texts joined in a fixed order; "none" if there are none."""
     return ", ".join(sorted(words)) or "none"

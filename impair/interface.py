@@ -5,14 +5,16 @@ from __future__ import annotations
 import ipaddress
 import json
 import subprocess
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from impair import kept
 from impair.messages import FarEnds, Port, PortFrames
 from impair.profile import FRAME_BYTES
 
 SETTINGS = Path("/proc/sys")
+FRAMES = "/proc/net/dev"
 BOOT_ID = SETTINGS / "kernel/random/boot_id"
 MTU_BYTES = FRAME_BYTES - 14
 # Off everywhere: a packet of several segments would be delayed, dropped or corrupted as one, and merged packets are
@@ -23,14 +25,14 @@ GLUEING = (
     "tx-gso-list", "generic-receive-offload", "rx-gro-list", "rx-gro-hw", "rx-udp-gro-forwarding",
     "large-receive-offload",
 )  # fmt: skip
-# Off where packets begin and end, too: a checksum that was never computed cannot notice a corrupted bit, and with
-# scatter-gather what TCP carries hangs beside its headers, where netem before kernel 7.2 never flips a bit (measured:
+# Off at both ends, too: a checksum that was never computed cannot detect a corrupted bit, and with
+# scatter-gather TCP's payload is outside the linear part, which netem before kernel 7.2 never corrupts (measured:
 # docs/kernels.md); without it every frame leaves in one piece.
 AT_AN_ENDPOINT = (
     *GLUEING, "scatter-gather", "tx-scatter-gather", "tx-checksumming", "tx-checksum-ipv4", "tx-checksum-ip-generic",
     "rx-checksumming",
 )  # fmt: skip
-MAY_BE_FIXED_ON = ("rx-checksumming",)  # the checksum is a real one all the same; the driver may be the one to check it
+MAY_BE_FIXED_ON = ("rx-checksumming",)  # the checksum is real; the driver may check it
 FRAME_COUNTERS = {"rx_frames": 1, "tx_frames": 9, "rx_bytes": 0, "tx_bytes": 8, "rx_dropped": 3, "tx_dropped": 11}
 # (columns of /proc/net/dev)
 
@@ -40,13 +42,13 @@ class InterfaceError(Exception):
 
 
 def describe(name: str) -> Port:
-    """What an interface is."""
+    """The name, Ethernet address and MTU of an interface."""
     device = Path("/sys/class/net") / name
     return Port(name, (device / "address").read_text().strip(), int((device / "mtu").read_text()))
 
 
-def far_ends(names: Iterable[str]) -> FarEnds:
-    """Where these veth pairs end on the host."""
+def veth_peers(names: Iterable[str]) -> FarEnds:
+    """The far ends of these veth pairs on the host."""
     indices = [int((Path("/sys/class/net") / name / "iflink").read_text()) for name in names]
     return FarEnds(BOOT_ID.read_text().strip(), indices)
 
@@ -54,7 +56,7 @@ def far_ends(names: Iterable[str]) -> FarEnds:
 def frame_counters() -> dict[str, PortFrames]:
     """The counters of every interface, by name."""
     rows = {}
-    for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
+    for line in kept.read_list(FRAMES).splitlines()[2:]:
         name, _, numbers = line.partition(":")
         columns = [int(word) for word in numbers.split()]
         rows[name.strip()] = PortFrames(**{counter: columns[index] for counter, index in FRAME_COUNTERS.items()})
@@ -69,40 +71,45 @@ def forward(settings: Path = SETTINGS) -> None:
     _set_sysctl("net/ipv4/ip_forward", "1", settings)
 
 
-def set_up(name: str, gateway: str, neighbour_ip: str, neighbour_mac: str, settings: Path = SETTINGS) -> None:
-    """Bring a port of the router up: gateway address with prefix length, MTU, static neighbour; all read back.
+def set_up(name: str, gateway: str, neighbours: Mapping[str, str], settings: Path = SETTINGS) -> None:
+    """Bring a port of the router up: gateway address with prefix length, MTU, static neighbours; all read back.
 
-    Neither IPv6 nor offloads are left on. Raises InterfaceError when something is not as asked.
+    `neighbours` are Ethernet addresses by IP address. Neither IPv6 nor offloads are left on. Raises InterfaceError
+    if something differs from the request.
     """
     turn_ipv6_off(name, settings)
     run("ip", "link", "set", "dev", name, "mtu", str(MTU_BYTES), "up")
     run("ip", "address", "replace", gateway, "dev", name)
-    set_neighbour(name, neighbour_ip, neighbour_mac)
+    for ip, mac in neighbours.items():
+        set_neighbour(name, ip, mac)
     addresses = listed("-4", "address", "show", "dev", name)[0]
     held = {f"{address['local']}/{address['prefixlen']}" for address in addresses["addr_info"]}
     if gateway not in held or addresses["mtu"] != MTU_BYTES or "UP" not in addresses["flags"]:
-        raise InterfaceError(f"{name}: asked to be up with {gateway} and MTU {MTU_BYTES}, read back {addresses}")
+        raise InterfaceError(f"{name}: requested to be up with {gateway} and MTU {MTU_BYTES}, read back {addresses}")
     turn_offloads_off(name, GLUEING)
 
 
 def turn_ipv6_off(name: str, settings: Path = SETTINGS) -> None:
-    """IPv6 would send packets of its own (router and neighbour discovery) through the path. Raises InterfaceError."""
+    """Disable IPv6, which sends packets of its own (router and neighbour discovery). Raises InterfaceError."""
     _set_sysctl(f"net/ipv6/conf/{name}/disable_ipv6", "1", settings)
 
 
 def set_neighbour(name: str, ip: str, mac: str) -> dict[str, Any]:
-    """A fixed Ethernet address: ARP would be impaired too. Returns the entry as read back. Raises InterfaceError."""
+    """Set a fixed Ethernet address: ARP would be impaired too. Returns the entry as read back.
+
+    Raises InterfaceError.
+    """
     run("ip", "neighbour", "replace", ip, "lladdr", mac, "nud", "permanent", "dev", name)
     found = listed("neighbour", "show", "to", ip, "dev", name)
     if [(entry.get("lladdr"), entry.get("state")) for entry in found] != [(mac.lower(), ["PERMANENT"])]:
-        raise InterfaceError(f"{name}: asked for the neighbour {ip} to be {mac} for good, read back {found}")
+        raise InterfaceError(f"{name}: requested the permanent neighbour {ip} {mac}, read back {found}")
     return found[0]
 
 
 def turn_offloads_off(name: str, offloads: Collection[str]) -> dict[str, str]:
     """{offload: "off", "off [fixed]" or "on [fixed]"} as read back, of those that this kernel knows.
 
-    Raises InterfaceError when one stays on.
+    Raises InterfaceError if one stays on.
     """
     words = [word for offload in active_offloads(name, offloads) for word in (offload, "off")]
     if words:
@@ -119,7 +126,7 @@ def turn_offloads_off(name: str, offloads: Collection[str]) -> dict[str, str]:
 
 
 def active_offloads(name: str, offloads: Collection[str]) -> list[str]:
-    """Those that are on and must not be. Raises InterfaceError, also when nothing is told of segmentation."""
+    """Forbidden offloads that are on. Raises InterfaceError, also if segmentation is not reported."""
     return [
         offload
         for offload, state in _features(name, offloads).items()
@@ -128,7 +135,7 @@ def active_offloads(name: str, offloads: Collection[str]) -> list[str]:
 
 
 def odd_offloads(names: Iterable[str], offloads: Collection[str]) -> list[str]:
-    """The interfaces with offloads that must not be on, in words. Raises InterfaceError."""
+    """The interfaces with forbidden offloads, as text. Raises InterfaceError."""
     return [
         f"{name} with {', '.join(on)} on (`ethtool -k {name}`)"
         for name in names
@@ -137,10 +144,10 @@ def odd_offloads(names: Iterable[str], offloads: Collection[str]) -> list[str]:
 
 
 def _features(name: str, offloads: Collection[str]) -> dict[str, dict[str, bool]]:
-    told = json.loads(run("ethtool", "--json", "-k", name))[0]
-    if "generic-segmentation-offload" not in told:
-        raise InterfaceError(f"`ethtool --json -k {name}` tells nothing of segmentation, only {sorted(told)}")
-    return {offload: told[offload] for offload in offloads if offload in told}
+    features = json.loads(run("ethtool", "--json", "-k", name))[0]
+    if "generic-segmentation-offload" not in features:
+        raise InterfaceError(f"`ethtool --json -k {name}` does not report segmentation, only {sorted(features)}")
+    return {offload: features[offload] for offload in offloads if offload in features}
 
 
 def _set_sysctl(key: str, wanted: str, settings: Path) -> None:
@@ -157,23 +164,23 @@ def _set_sysctl(key: str, wanted: str, settings: Path) -> None:
         raise InterfaceError(f"{name} must be {wanted}, and cannot be written here ({error}): set it under `sysctls` "
                              "of this host in compose.yaml") from error  # fmt: skip
     if path.read_text().strip() != wanted:
-        raise InterfaceError(f"asked for {name} = {wanted}, read back {path.read_text().strip()}")
+        raise InterfaceError(f"requested {name} = {wanted}, read back {path.read_text().strip()}")
 
 
 def run(*command: str) -> str:
-    """The command's output. Raises InterfaceError with the command and what it said."""
+    """The command's output. Raises InterfaceError with the command and its error message."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
         raise InterfaceError(f"`{' '.join(command)}`: {command[0]} is not installed here") from error
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise InterfaceError(f"`{' '.join(command)}` failed with status {done.returncode}: {said}")
+        output = (done.stderr or done.stdout).strip()
+        raise InterfaceError(f"`{' '.join(command)}` failed with status {done.returncode}: {output}")
     return done.stdout
 
 
 def listed(*arguments: str) -> list[dict[str, Any]]:
-    """The objects that `ip -json` lists; none for a command that only does something. Raises InterfaceError."""
+    """The objects that `ip -json` lists; none for a command without output. Raises InterfaceError."""
     found: list[dict[str, Any]] = json.loads(run("ip", "-json", *arguments) or "[]")
     return found
 

@@ -1,4 +1,4 @@
-"""What the agents tell the lab, as data classes that both sides know. Standard library only.
+"""Reports of the agents to the lab, as data classes that both sides know. Standard library only.
 
 An agent answers with one of them (impair/wire.py makes JSON of it), and the lab reads it by its types
 (headwind/testbed/operations.py). Counters are totals since some beginning: only their differences mean something.
@@ -16,7 +16,7 @@ Counted = TypeVar("Counted", bound="Frames | NetemCounters | TcpCounters")
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One of the router's interfaces: name, Ethernet address, MTU in bytes."""
+    """A port of the router: interface name, Ethernet address, MTU in bytes."""
 
     name: str
     mac: str
@@ -25,7 +25,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class FarEnds:
-    """Where interfaces end on the host: the kernel that this is (boot_id), and their numbers there."""
+    """The far ends of interfaces on the host: its kernel (boot_id), and their indices there."""
 
     boot_id: str
     indices: list[int]
@@ -43,7 +43,7 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class PortFrames(Frames):
-    """... of the router, with what the interface itself dropped."""
+    """Frames through a router's interface, and its drops."""
 
     rx_dropped: int
     tx_dropped: int
@@ -51,13 +51,12 @@ class PortFrames(Frames):
 
 @dataclass(frozen=True, slots=True)
 class Processors:
-    """Processor time of a container, in seconds; None for what cannot be seen there.
+    """CPU time of a container, in seconds; None for what cannot be seen there.
 
-    `clock_s`: when they were read, on a clock that only runs.
-    `cpu_s`: processor time that the container used; with that of interrupts where the kernel does not keep it apart.
-    `throttled_s`: the container had used up its quota of processor time; with several processors their times add up.
-    `pressure_s`: every task of the container that could run waited for a processor (cgroup version 2, "full").
-    `host_pressure_s`: some task of the host waited, a niced one beside the lab as well as the lab's own.
+    `clock_s`: when they were read, on a monotonic clock. `cpu_s`: CPU time of the container; includes interrupts if
+    the kernel does not separate them. `throttled_s`: the container had used up its quota of CPU time; with several
+    CPUs their times add up. `pressure_s`: every runnable task of the container waited for a CPU (cgroup version 2,
+    "full"). `host_pressure_s`: some task of the host waited, a niced one next to the lab as well as the lab's own.
     `working_s`: a user-mode kernel had work (Watch in impair/pulse.py); None for anything else.
     """
 
@@ -71,28 +70,28 @@ class Processors:
 
 @dataclass(frozen=True, slots=True)
 class TcpCounters:
-    """Why TCP of a host sent anything again, over all its connections (TcpExt of /proc/net/netstat).
+    """Reasons for TCP retransmissions of a host, over all its connections (TcpExt of /proc/net/netstat).
 
-    `timeouts`: a retransmission timer ran out; `fast_resent`: segments sent again because of acknowledgements;
-    `loss_probes`: tail loss probes (RFC 8985); `syn_resent`: SYN or SYN-ACK again; `spurious_timeouts`: found to have
-    been needless (F-RTO); `needless`: the peer said by DSACK that it had a segment already.
+    `rtos`: a retransmission timer expired; `fast_retransmits`: segments retransmitted because of acknowledgements;
+    `loss_probes`: tail loss probes (RFC 8985); `syn_retransmits`: retransmitted SYN or SYN-ACK; `spurious_rtos`:
+    found unnecessary (F-RTO); `spurious_retransmits`: the peer reported by DSACK that it already had a segment.
     """
 
-    timeouts: int
-    fast_resent: int
+    rtos: int
+    fast_retransmits: int
     loss_probes: int
-    syn_resent: int
-    spurious_timeouts: int
-    needless: int
+    syn_retransmits: int
+    spurious_rtos: int
+    spurious_retransmits: int
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointCounters(Frames):
-    """Of client or server: frames and bytes, then errors of IP, UDP and TCP (/proc/net/snmp).
+    """Counters of client or server: frames and bytes, then errors of IP, UDP and TCP (/proc/net/snmp).
 
     A datagram counts in udp_in_datagrams when it is read. `oversize_frames` are longer than any frame may be.
-    `largest_gap_s` is the longest time since the last look in which this host did not run. `tcp`: None where the
-    kernel does not tell, and in runs from before it was asked.
+    `largest_gap_s` is the longest time since the last look in which this host did not run. `tcp`: None if the
+    kernel does not report it.
     """
 
     ip_in_receives: int
@@ -111,7 +110,7 @@ class EndpointCounters(Frames):
 
 @dataclass(frozen=True, slots=True)
 class NetemCounters:
-    """What every netem counts on its interface."""
+    """The counters of every kernel's netem on its interface."""
 
     packets: int
     bytes: int
@@ -124,7 +123,7 @@ class NetemCounters:
 
 @dataclass(frozen=True, slots=True)
 class DecisionCounters(NetemCounters):
-    """... and its decisions: kernel 7.2 and later (struct tc_netem_xstats)."""
+    """The counters of netem's decisions: kernel 7.2 and later (struct tc_netem_xstats)."""
 
     delayed: int
     dropped: int
@@ -137,7 +136,7 @@ class DecisionCounters(NetemCounters):
 
 @dataclass(frozen=True, slots=True)
 class NetemState:
-    """A direction's netem as the kernel reads it back, but for what `unverified` names: it does not tell that."""
+    """A direction's netem as read back from the kernel; `unverified` names what the kernel does not report."""
 
     link: Link
     limit: int  # packets
@@ -148,7 +147,7 @@ class NetemState:
 
 @dataclass(frozen=True, slots=True)
 class RouterCounters:
-    """netem of both directions (None: there is none), the ports' frames by side, and what else is seen there.
+    """netem of both directions (None: absent), the ports' frames by side, and the host's other figures.
 
     `rx_while_read`: by side, the frames that came in after the ports were read and before netem's counters were.
     """
@@ -162,13 +161,13 @@ class RouterCounters:
     downlink: NetemState | None = None
 
     def netem(self, direction: Direction) -> NetemState | None:
-        """Of one direction."""
+        """The counters of one direction."""
         return self.uplink if direction is Direction.UPLINK else self.downlink
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerCounters:
-    """Of the container around a router that is a kernel of its own."""
+    """Counters of the container around a router that is a kernel of its own."""
 
     processors: Processors
 
@@ -186,10 +185,10 @@ class RateEstimate:
 
 @dataclass(frozen=True, slots=True)
 class TrainSeen:
-    """What arrived of a train of datagrams; the sequences have one entry per arrival, in order of arrival.
+    """The arrivals of a train of datagrams; the sequences have one entry per arrival, in order of arrival.
 
-    `received`: arrivals with copies; `unique`: different datagrams; `inversions`: neighbours in the wrong order, copies
-    apart; `sources`: addresses that they came from; `delays_s`: one way; `arrivals_s`: since the first one;
+    `received`: arrivals with copies; `unique`: different datagrams; `inversions`: neighbours in the wrong order,
+    copies apart; `sources`: addresses that they came from; `delays_s`: one way; `arrivals_s`: since the first one;
     `bad_payloads`: datagrams of any train whose content was wrong although their checksum was right.
     """
 
@@ -206,7 +205,7 @@ class TrainSeen:
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """The UDP port where trains are awaited, and how much may wait in its socket."""
+    """The UDP port of a train listener, and the size of its socket's buffer."""
 
     port: int
     buffer_bytes: int
@@ -214,7 +213,7 @@ class Listening:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Who an endpoint is: its only address, its network (CIDR), its interface, its kernel's release."""
+    """The identity of an endpoint: its only address, its network (CIDR), its interface, its kernel's release."""
 
     ip: str
     network: str
@@ -227,7 +226,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class RouterHello:
-    """What the router is: its kernel's release, its engine, what its netem can do, and its ports by side."""
+    """The identity of the router: its kernel's release, its engine, its netem's capabilities, ports by side."""
 
     kernel: str
     engine: str
@@ -247,11 +246,11 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the server's log says of a trial's answers, for workloads of which it keeps one (nginx/answers.py).
+    """The server's log of a trial's answers, for workloads with a log (nginx/answers.py).
 
-    `count` had a status of 2xx or 3xx, and `others` another one, or their client had gone. Of `count` the connections
-    had `resumed` a session, the request came `early`, before the handshake's end, or had to wait (`waited`): so long
-    from its arrival to the beginning of its answer, by the server's clock.
+    `count` had a status of 2xx or 3xx, and `others` another one, or their client had gone. Of `count` the
+    connections had `resumed` a session, the request came `early`, before the handshake's end, or had to wait
+    (`waited`): the time from its arrival to the beginning of its answer, by the server's clock.
     """
 
     count: int
@@ -266,23 +265,23 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """How many processors the host has, and how long they were busy, all together; niced work counts as none.
+    """The number of CPUs of the host, and their total busy time; niced work does not count.
 
-    In a virtual machine the time is among it for which its own host kept them from it: `stolen_s`.
+    In a virtual machine it includes CPU steal, `steal_s`.
     """
 
     cpus: int
     busy_s: float
-    stolen_s: float = 0.0
+    steal_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRun:
-    """What came of one run of a client program, whichever it is; its kind of workload knows the rest of the answer.
+    """The result of one run of a client program; its kind of workload knows the rest of the answer.
 
-    `exit_code` is minus the signal's number when it was killed; `cpu_s` is processor time that it took, `machine` what
-    all processors did meanwhile; `silence_s` the longest time without a frame; `windows` the limits that it had, in
-    bytes; `negotiated` has at least "alpn", None where it did not say; `metrics` are those of the kind of workload.
+    `exit_code` is minus the signal's number when it was killed; `cpu_s` is its CPU time, `machine` the use of all
+    CPUs meanwhile; `packet_gap_max_s` the longest time without a frame; `windows` the limits that it had, in bytes;
+    `negotiated` has at least "alpn", None if unknown; `metrics` are those of the kind of workload.
     """
 
     command: list[str]
@@ -291,7 +290,7 @@ class ClientRun:
     wall_s: float
     cpu_s: float
     machine: Machine
-    silence_s: float
+    packet_gap_max_s: float
     stderr_tail: str
     windows: dict[str, int | None]
     negotiated: dict[str, str | None]
@@ -301,7 +300,7 @@ class ClientRun:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came of one object: `error` says why nothing came, and is empty otherwise; `alpn` is what was spoken."""
+    """The result of fetching one object: `error` is empty on success; `alpn` is the protocol used."""
 
     status: int
     alpn: str | None
@@ -320,7 +319,7 @@ class TrainSent:
 
 
 def gained(before: Counted, after: Counted) -> Counted:
-    """How much each count grew; what is no count is that of `after`."""
+    """The growth of each count; other fields are those of `after`."""
     grown = {}
     for item in fields(after):
         old, new = getattr(before, item.name), getattr(after, item.name)

@@ -1,4 +1,4 @@
-"""Netlink: requests to the kernel and its answers. Knows neither qdiscs nor sockets nor firewalls."""
+"""Netlink: requests to the kernel and its answers, independent of what they are about."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 270, 10, 11
 HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
 SEQUENCE_AT = 8  # in that header
 ANSWER_BYTES = 65536
-ANSWER_TIMEOUT_S = 5.0
+SO_RCVTIMEO = 20  # asm-generic/socket.h
+ANSWER_TIMEOUT_S = 5
 
 
 class Netlink:
@@ -24,7 +25,8 @@ class Netlink:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family)
         self._socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
         self._socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
-        self._socket.settimeout(ANSWER_TIMEOUT_S)
+        # A timeout of Python's own would take a further system call for each answer.
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVTIMEO, struct.pack("@ll", ANSWER_TIMEOUT_S, 0))
         self._sequence = 0
 
     def __enter__(self) -> Self:
@@ -52,7 +54,7 @@ class Netlink:
         self._socket.send(request)
         answers: list[bytes] = []
         while True:
-            packet = self._socket.recv(ANSWER_BYTES)
+            packet = self._received()
             while packet:
                 length, kind, flags, sequence, _ = HEADER.unpack_from(packet)
                 answer, packet = packet[:length], packet[(length + 3) & ~3 :]
@@ -63,6 +65,12 @@ class Netlink:
                 if kind in (NLMSG_ERROR, NLMSG_DONE):
                     return answers
                 answers.append(answer)
+
+    def _received(self) -> bytes:
+        try:
+            return self._socket.recv(ANSWER_BYTES)
+        except BlockingIOError as error:
+            raise TimeoutError(f"the kernel did not answer within {ANSWER_TIMEOUT_S} s") from error
 
 
 def _raise_error(answer: bytes, flags: int) -> None:

@@ -31,7 +31,7 @@ TABLE_PLACES = ("/usr/lib/tc", "/usr/lib/*/tc", "/usr/share/tc", "/usr/local/lib
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What netem is told: times in ns, rate in bytes/s, chances as fractions of 2^32 - 1."""
+    """The settings of netem: times in ns, rate in bytes/s, probabilities as fractions of 2^32 - 1."""
 
     limit: int
     latency: int = 0
@@ -49,12 +49,12 @@ class Options:
     cell_overhead: int = 0
     slot: tuple[int, ...] | None = None  # min_delay, max_delay, max_packets, max_bytes, dist_delay, dist_jitter
     ecn: int = 0
-    correlations: tuple[int, ...] = (0, 0, 0, 0, 0)  # of delay, loss, duplicate, reorder, corrupt: never asked for
+    correlations: tuple[int, ...] = (0, 0, 0, 0, 0)  # of delay, loss, duplicate, reorder, corrupt: never requested
     seed: int | None = None
 
     @classmethod
     def of(cls, link: Link, seed: int | None) -> Options:
-        """What `link` and the seed of netem's random numbers (None: the kernel's choice) ask of the kernel.
+        """The options for `link` and the seed of netem's random numbers (None: the kernel's choice).
 
         Raises ValueError for a seed that is not a number of 64 bits.
         """
@@ -84,7 +84,7 @@ class Options:
         )
 
     def link(self, distribution: str = "uniform") -> Link:
-        """The Link that these options are. netem does not tell its distribution: the caller says what it wrote."""
+        """The Link of these options. The kernel does not report the distribution: the caller passes it."""
         slot = self.slot
         return Link(
             delay=Delay(self.latency / 1e9, self.jitter / 1e9, distribution) if self.latency or self.jitter else None,

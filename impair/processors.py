@@ -1,4 +1,4 @@
-"""What processors a container has, and how long it was kept from them: cgroup version 1 or 2, as seen from inside."""
+"""CPU limits and CPU use of a container, and its waiting time: cgroup version 1 or 2, from inside."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import time
 from collections.abc import Mapping
 
+from impair import kept
 from impair.messages import Machine, Processors
 
 CGROUPS = "/sys/fs/cgroup"
 PRESSURE = "/proc/pressure/cpu"  # of the whole host
 STAT = "/proc/stat"  # likewise; proc_stat(5)
-STOLEN_COLUMN = 7  # what a virtual machine's host kept from it ("steal")
-BUSY_COLUMNS = (0, 2, 5, 6, STOLEN_COLUMN)  # user, system, irq, softirq: not idle, waiting for a disk, or niced
+STEAL_COLUMN = 7  # CPU steal: time that the hypervisor gave to others
+BUSY_COLUMNS = (0, 2, 5, 6, STEAL_COLUMN)  # user, system, irq, softirq: not idle, waiting for a disk, or niced
 PLACES = ("", "/cpu", "/cpu,cpuacct")  # version 2; version 1; 1, both controllers mounted as one
 # In cpu.stat, and its unit: version 2 counts microseconds, version 1 nanoseconds.
 THROTTLED_S = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
@@ -21,7 +22,7 @@ MEMORY = ("/memory.max", "/memory/memory.limit_in_bytes")
 
 
 def kept_waiting(cgroups: str = CGROUPS, pressure: str = PRESSURE) -> Processors:
-    """What this container used of the processors, and how long it was kept from them."""
+    """The container's CPU use, and how long it waited for CPUs."""
     return Processors(
         clock_s=time.monotonic(),
         cpu_s=_stat_s(cgroups, USED_S) or _usage_s(cgroups),
@@ -32,16 +33,16 @@ def kept_waiting(cgroups: str = CGROUPS, pressure: str = PRESSURE) -> Processors
 
 
 def machine(stat: str = STAT) -> Machine:
-    """The host's processors, and how long they were busy since its start."""
+    """The host's CPUs, and how long they were busy since its start."""
     total, *each = (line.split()[1:] for line in _read(stat).splitlines() if line.startswith("cpu"))
     second = os.sysconf("SC_CLK_TCK")
     return Machine(
-        len(each), sum(int(total[column]) for column in BUSY_COLUMNS) / second, int(total[STOLEN_COLUMN]) / second
+        len(each), sum(int(total[column]) for column in BUSY_COLUMNS) / second, int(total[STEAL_COLUMN]) / second
     )
 
 
 def limits(cgroups: str = CGROUPS) -> dict[str, str]:
-    """{"quota", "weight", "processors", "memory"} of this container, as texts; "none" for what is not limited here."""
+    """{"quota", "weight", "processors", "memory"} of this container, as texts; "none" if not limited here."""
     return {
         "quota": _quota(cgroups),
         "weight": _first(cgroups, "cpu.weight", "cpu.shares"),
@@ -65,13 +66,13 @@ def _first(cgroups: str, *names: str) -> str:
 
 
 def _usage_s(cgroups: str) -> float | None:
-    """As version 1 has it, in a file of its own."""
+    """The CPU time as version 1 has it, in a file of its own."""
     text = _read(f"{cgroups}/cpuacct/cpuacct.usage") or _read(f"{cgroups}/cpu,cpuacct/cpuacct.usage")
     return int(text) / 1e9 if text else None
 
 
 def _stat_s(cgroups: str, units_s: Mapping[str, float]) -> float | None:
-    """The line of cpu.stat that has one of these names, in seconds; None where there is none."""
+    """The line of cpu.stat that has one of these names, in seconds; None if there is none."""
     for place in PLACES:
         for line in _read(f"{cgroups}{place}/cpu.stat").splitlines():
             name, _, number = line.partition(" ")
@@ -88,9 +89,8 @@ def _total_s(path: str, kind: str) -> float | None:
 
 
 def _read(path: str) -> str:
-    """The text of a file; empty when it is not there, or may not be read (pressure, where it is turned off)."""
+    """The text of a file; empty if it is absent or unreadable (pressure, if it is turned off)."""
     try:
-        with open(path) as file:  # noqa: PTH123 - around every trial
-            return file.read().strip()
+        return kept.read(path).strip()
     except OSError:
         return ""

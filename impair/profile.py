@@ -1,8 +1,8 @@
-"""Data classes of the network: what netem is asked to do to each direction of the path.
+"""Data classes of the network: the impairments of each direction of the path.
 
-Everything is a frozen dataclass in SI units (seconds, bit/s, ratios from 0 to 1). A value that netem would clip,
-round to nothing or ignore is refused when the object is made, so a `Link` that exists can be applied as written.
-Standard library only: this file also runs inside the router and inside the user-mode kernel.
+Everything is a frozen dataclass in SI units (seconds, bit/s, ratios from 0 to 1). A value that netem would clip, round
+to zero or ignore is refused when the object is made, so a `Link` that exists can be applied as written. Standard
+library only: this file also runs inside the router and inside the user-mode kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from impair.distribution import DISTRIBUTION_REACH, clipping
 FRAME_BYTES = 1514  # largest Ethernet frame of the testbed: 1500 bytes of MTU and 14 of header
 SMALLEST_RATIO = 1 / (2**32 - 1)  # netem keeps probabilities as fractions of 2^32 - 1 (net/sched/sch_netem.c)
 LARGEST_COUNT = 2**31 - 1
-LARGEST_JITTER_S = (2**31 - 1) / 1e9  # netem caps a jitter, which it keeps in 32 bits of ns, without a word
+LARGEST_JITTER_S = (2**31 - 1) / 1e9  # netem caps a jitter, which it keeps in 32 bits of ns, silently
 HEADER_BYTES = 14 + 20 + 8  # Ethernet, IPv4 and UDP around a payload
 SMALLEST_FRAME_BYTES = HEADER_BYTES  # also an ARP frame: no frame of the testbed is shorter
 LARGEST_OVERHEAD_BYTES = 65535
@@ -28,24 +28,24 @@ SMALLEST_QUEUE_PACKETS = 20  # ... and never less than this
 
 
 class Direction(StrEnum):
-    """Where traffic flows: uplink is client to server, downlink is server to client."""
+    """The direction of traffic: uplink is client to server, downlink is server to client."""
 
     UPLINK = "uplink"
     DOWNLINK = "downlink"
 
     @property
     def sender(self) -> str:
-        """The end at which it begins: "client" or "server"."""
+        """The end that sends: "client" or "server"."""
         return "client" if self is Direction.UPLINK else "server"
 
     @property
     def receiver(self) -> str:
-        """The end at which it arrives; towards it, on the router, is the direction's netem."""
+        """The end that receives; the direction's netem is on the router's port towards it."""
         return "server" if self is Direction.UPLINK else "client"
 
 
 class ImpossibleImpairment(ValueError):
-    """A value that netem cannot do as written. `where` names the field it concerns, `hint` what it can do."""
+    """A value that netem cannot apply as written. `where` names the field, `hint` a possible value."""
 
     def __init__(self, where: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -119,7 +119,7 @@ class GilbertElliott:
         if self.r == 0:
             raise ImpossibleImpairment("loss.gemodel.r", "0 % never leaves the bad state")
         if self.bad_loss == 0 and self.good_loss == 0:
-            raise ImpossibleImpairment("loss.gemodel.bad_loss", "with 0 % in both states nothing is ever lost")
+            raise ImpossibleImpairment("loss.gemodel.bad_loss", "with 0 % in both states no packet is ever lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +140,11 @@ class FourState:
             if total > 1:
                 raise ImpossibleImpairment(f"loss.state.{first}", f"{first} + {second} = {total:.4g} is above 100 %")
         if self.p13 == 0 and self.p14 == 0:
-            raise ImpossibleImpairment("loss.state.p13", "with p13 and p14 at 0 % nothing is ever lost")
+            raise ImpossibleImpairment("loss.state.p13", "with p13 and p14 at 0 % no packet is ever lost")
         if self.p13 > 0 and self.p31 == 0:  # the only way out: S2 leads back to S3 and nowhere else
             raise ImpossibleImpairment("loss.state.p31", "0 % never leaves the burst")
         if self.p13 > 0 and self.p32 > 0 and self.p23 == 0:
-            raise ImpossibleImpairment("loss.state.p23", "0 % stays in S2 for ever: after one burst nothing is lost")
+            raise ImpossibleImpairment("loss.state.p23", "0 % stays in S2 for ever: no loss after one burst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Corrupt:
-    """One random bit of a packet is flipped with probability `ratio`."""
+    """A random bit of a packet is flipped with probability `ratio`."""
 
     ratio: float
 
@@ -246,7 +246,7 @@ class Link:
 
     def __post_init__(self) -> None:
         if self.reorder and self.reorder.ratio and (not self.delay or self.delay.delay_s == 0):
-            raise ImpossibleImpairment("reorder", "reordering needs a delay: netem lets packets overtake delayed ones")
+            raise ImpossibleImpairment("reorder", "reordering needs a delay: netem sends packets ahead of delayed ones")
         if self.ecn and not self.loss:
             raise ImpossibleImpairment("ecn", "ecn marks packets that loss would drop: it needs a loss")
         if self.limit_packets is not None:
@@ -256,7 +256,7 @@ class Link:
         if self.queue_packets is not None:
             _check_count("queue", self.queue_packets, 1)
             if not self.rate:
-                raise ImpossibleImpairment("queue", "a queue needs a rate: without one nothing waits")
+                raise ImpossibleImpairment("queue", "a queue needs a rate: without one no packet waits")
         if self.limit > LARGEST_COUNT:
             held = f"rate and delay together hold {self.limit} packets, netem {LARGEST_COUNT}"
             raise ImpossibleImpairment("limit", held)
@@ -275,7 +275,7 @@ class Link:
 
     @property
     def reorders(self) -> bool:
-        """True where packets can overtake each other: jitter without a rate, or `reorder`."""
+        """True if packets can overtake each other: jitter without a rate, or `reorder`."""
         jitters = self.delay is not None and self.delay.jitter_s > 0 and self.rate is None
         return jitters or bool(self.reorder and self.reorder.ratio)
 
@@ -298,7 +298,7 @@ class Link:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, *_: object) -> dict[str, Any]:
-        """How pydantic, on the host, reads and writes a Link wherever it is a part of something: by its own JSON."""
+        """The pydantic schema of a Link on the host: its own JSON form."""
         function = {"type": "no-info", "function": cls.from_json}
         return {"type": "function-plain", "function": function,
                 "serialization": {"type": "function-plain", "function": cls.to_json}}  # fmt: skip

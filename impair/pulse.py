@@ -1,4 +1,4 @@
-"""Detects standstills of this host: a clock that notices when it could not tick, and a watch over another process."""
+"""Detects standstills of this host, by a clock that notices missed ticks, and of another process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 TICK_S = 0.1  # a fifth of the standstill that condemns a trial (headwind/proof/stability.py)
-LOOK_S = 0.05  # while somebody looks along
+LOOK_S = 0.05  # while a caller looks along
 SCHEDSTAT_BYTES = 128  # of /proc/PID/schedstat: three numbers
 
 
@@ -27,9 +27,9 @@ class Pulse:
         threading.Thread(target=self._beat, name="pulse", daemon=True).start()
 
     def largest_gap_s(self) -> float:
-        """The longest time between two ticks since the last call, or since the beginning; then it starts afresh.
+        """The longest time between two ticks since the last call, or since the start; then restart.
 
-        The time from the last tick to now counts: whoever asks right after a freeze may be faster than the next tick.
+        The time from the last tick to now counts: a call right after a freeze may come before the next tick.
         """
         with self._lock:
             self._note()
@@ -38,9 +38,9 @@ class Pulse:
 
     @contextmanager
     def along(self, look: Callable[[], None]) -> Iterator[None]:
-        """Inside, it ticks every LOOK_S and calls `look` each time, from its thread: a thread less to wake up.
+        """Inside, tick every LOOK_S and call `look` each time, from the same thread: one thread less to wake up.
 
-        An OSError of `look` is nobody's here.
+        An OSError of `look` is ignored.
         """
         with self._lock:
             self._looks.append(look)
@@ -65,28 +65,28 @@ class Pulse:
         self._last_s = now_s
 
 
-class Glance(NamedTuple):
-    """A look at a process: what time it is, and the processor time that the process has used."""
+class Snapshot(NamedTuple):
+    """A snapshot of a process: the time, and the CPU time that the process has used."""
 
     now_s: float
     used_s: float
 
 
 class Watch:
-    """Watches a process from outside: its silences, in which it used no processor time. `look` at it every TICK_S.
+    """Watches a process from outside: its pauses, in which it used no CPU time. Call `look` every TICK_S.
 
-    What is silent must have something to do every TICK_S. A watcher that was itself held up for long takes what the
-    process did meanwhile off the time that has passed: the rest is the longest that it can have been silent.
+    The process must have something to do every TICK_S. If the watcher itself was held up, the CPU time of the
+    process meanwhile is subtracted from the elapsed time: the rest is an upper bound of its pause.
     """
 
-    def __init__(self, glance: Callable[[], Glance]) -> None:
+    def __init__(self, glance: Callable[[], Snapshot]) -> None:
         self._glance = glance
         self._lock = threading.Lock()
         self._last = glance()
         self._silent_s = self._largest_s = 0.0
 
     def look(self) -> None:
-        """See what the process did since the last look."""
+        """Update from the process's CPU time since the last look."""
         with self._lock:
             now = self._glance()
             gained_s = now.used_s - self._last.used_s
@@ -97,7 +97,7 @@ class Watch:
                 self._silent_s = 0.0
 
     def tell(self) -> dict[str, float]:
-        """{"largest_gap_s": the longest silence since the last call, "cpu_s": the processor time used in total}.
+        """{"largest_gap_s": the longest silence since the last call, "cpu_s": the CPU time used in total}.
 
         The latter is without that of interrupts where the kernel keeps them apart.
         """
@@ -107,24 +107,27 @@ class Watch:
             return {"largest_gap_s": largest_s, "cpu_s": self._last.used_s}
 
 
-def glance_at(pid: int) -> Callable[[], Glance]:
-    """What Watch needs of a process: its CPU-time clock (clock_getcpuclockid(3)). One that has ended uses nothing."""
+def glance_at(pid: int) -> Callable[[], Snapshot]:
+    """Return a function that takes Watch's snapshots, by the CPU-time clock (clock_getcpuclockid(3)).
+
+    A process that has ended uses no CPU time.
+    """
     clock = (~pid << 3) | 2  # linux/posix-timers.h: CPUCLOCK_SCHED of the whole process
     used_s = 0.0
 
-    def glance() -> Glance:
+    def glance() -> Snapshot:
         nonlocal used_s
         with suppress(OSError):
             used_s = time.clock_gettime(clock)
-        return Glance(time.monotonic(), used_s)
+        return Snapshot(time.monotonic(), used_s)
 
     return glance
 
 
 def working_s(pid: int) -> float | None:
-    """How long a process has had work: its first thread ran, or waited for a processor (sched-stats in the kernel).
+    """The time in which a process had work: its first thread ran, or waited for a CPU (kernel's sched-stats).
 
-    None where the kernel does not tell (it is built without SCHED_INFO), or the process has ended.
+    None if the kernel does not report it (it is built without SCHED_INFO), or the process has ended.
     """
     try:
         descriptor = os.open(f"/proc/{pid}/schedstat", os.O_RDONLY | os.O_CLOEXEC)

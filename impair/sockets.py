@@ -1,4 +1,4 @@
-"""Socket buffers: as large as asked for, or as large as the kernel grants. Standard library only."""
+"""Socket buffers: as large as requested, or as large as the kernel grants. Standard library only."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def is_admin() -> bool:
 def enlarge(
     sock: socket.socket, wanted_bytes: int, *, send: bool = False, is_admin: Callable[[], bool] = is_admin
 ) -> int:
-    """Give a socket a receive buffer (with `send` a send buffer too) of so many bytes; what the smaller one has.
+    """Give a socket a receive buffer (with `send` also a send buffer) of this many bytes; the smaller size granted.
 
     Beyond the host's net.core.rmem_max and wmem_max the kernel grants it only to CAP_NET_ADMIN of the first user
-    namespace, which a rootless Docker does not have (sock_setsockopt in net/core/sock.c): then it is as much as they
-    allow. Bytes as they are asked for: the kernel's accounting shows twice as many. Raises PermissionError without
-    CAP_NET_ADMIN of any namespace, and OSError, which says what to do, below LEAST_BUFFER_BYTES.
+    namespace, which a rootless Docker does not have (sock_setsockopt in net/core/sock.c): then it is as much as
+    they allow. Bytes as requested: the kernel's accounting shows twice as many. Raises PermissionError without
+    CAP_NET_ADMIN of any namespace, and OSError, with a fix, below LEAST_BUFFER_BYTES.
     """
     wanted = (_RECEIVE, _SEND) if send else (_RECEIVE,)
     granted = min(_enlarge(sock, wanted_bytes, *options, is_admin) for options in wanted)

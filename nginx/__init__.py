@@ -1,1 +1,1 @@
-"""The server of the testbed: nginx, what it serves, and the agent beside it."""
+"""The default server of the testbed: nginx and its agent."""

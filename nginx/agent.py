@@ -1,40 +1,43 @@
-"""The agent of the server: the endpoint's operations, and what is read from nginx or reset between trials."""
+"""The server's agent: the endpoint's operations, and what is read from nginx or reset between trials."""
 
 from __future__ import annotations
 
-import hashlib
-import platform
 import re
 import subprocess
 import sys
+from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from impair import kept
 from impair.endpoint import agent
 from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
 from impair.wire import Operation, serve
 from nginx import answers
 from nginx.master import Nginx
-from nginx.objects import make
-from nginx.probes import PORT
+from servers.contract import DELAY, SESSIONS, SITE, WINDOWS, WORKERS, Info, packages, sha256, tail
+from servers.objects import make
+from servers.probes import PORT
 
 CONFIGURATION = Path(__file__).with_name("nginx.conf")
 INCLUDED = ("delayed.conf", "sessions.conf", "delay.js")
-SITE = Path("/srv/headwind")
+ERROR_LOG = Path("/dev/shm/error.log")  # noqa: S108 - memory of the container
 FRESH_STREAM_BUFFER_BYTES = 64 << 10  # http3_stream_buffer_size of a server that does not set it
 PACKAGES = ("nginx", "libssl3t64", "libc6")
 NGINX = Nginx()
 
 
-def restart_workers(workers: int | None = None) -> dict[str, Any]:
-    """New workers, and an empty log of answers: {"workers": [pids], "took_s": float}; see Nginx.restart_workers."""
-    restarted = NGINX.restart_workers(workers)
+def fresh(workers: int | None = None) -> dict[str, Any]:
+    """Start new workers and empty the logs: {"workers": [pids], "took_s": float} (Nginx)."""
+    restarted = NGINX.fresh(workers)
     answers.forget()
+    answers.forget(ERROR_LOG)  # which says that the old workers were killed
     return restarted
 
 
 def provide(path: str) -> dict[str, Any]:
-    """Make the object of a path that is made on demand (nginx/objects.py), where it is not there yet: {"made": bool}.
+    """Create the object of an on-demand path (servers/objects.py) unless it exists: {"made": bool}.
 
     Raises ValueError for any other path.
     """
@@ -42,48 +45,49 @@ def provide(path: str) -> dict[str, Any]:
 
 
 def info() -> dict[str, Any]:
-    """What serves here: versions, build options, configuration hash, and the buffer that QUIC's sockets really have."""
-    told = subprocess.run(["nginx", "-V"], capture_output=True, text=True, check=True).stderr
-    version = _find(r"nginx version: nginx/(\S+)", told)
-    listing = subprocess.run(
-        ["dpkg-query", "--show", "--showformat", "${Package} ${Version}\n", *PACKAGES],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+    """An Info (servers/contract.py), build options, and the receive buffer that QUIC's sockets really have."""
+    output = subprocess.run(["nginx", "-V"], capture_output=True, text=True, check=True).stderr
+    version = _find(r"nginx version: nginx/(\S+)", output)
     # CUBIC came with 1.27.5, in place of New Reno (https://nginx.org/en/CHANGES)
     cubic = tuple(map(int, version.split("."))) >= (1, 27, 5)
+    configuration = CONFIGURATION.read_text()
+    common = Info(
+        name="nginx",
+        version=version,
+        tls_library=_find(r"(?:built|running) with (.+)", output),
+        packages=packages(PACKAGES),
+        configuration_sha256=sha256([CONFIGURATION, *map(CONFIGURATION.with_name, INCLUDED)]),
+        workers=len(NGINX.health().workers),
+        quic_congestion="cubic" if cubic else "newreno",
+        offers=(DELAY, SESSIONS, WINDOWS, WORKERS),
+        streams={
+            f"h{number}": int(_find(rf"http{number}_max_concurrent_streams (\d+)", configuration)) for number in (2, 3)
+        },
+        windows={str(port): windows(port) for port in _stream_buffers(configuration)},
+    )
     return {
+        **asdict(common),
         "nginx": version,
-        "tls_library": _find(r"(?:built|running) with (.+)", told),
-        "configure_arguments": _find(r"configure arguments: (.*)", told),
-        "packages": dict(line.split() for line in listing.splitlines()),
-        "kernel": platform.release(),
-        "configuration_sha256": _configuration_sha256(),
-        "workers": len(NGINX.health().workers),
-        "quic_congestion": "cubic" if cubic else "newreno",
-        "quic_rcvbuf_wanted_bytes": _wanted_rcvbuf_bytes(CONFIGURATION.read_text()),
+        "configure_arguments": _find(r"configure arguments: (.*)", output),
+        "quic_rcvbuf_wanted_bytes": _wanted_rcvbuf_bytes(configuration),
         "quic_rcvbuf_bytes": _rcvbuf_bytes(),
-        "windows": {str(port): windows(port) for port in _stream_buffers(CONFIGURATION.read_text())},
     }
-
-
-def _configuration_sha256() -> str:
-    files = [CONFIGURATION, *map(CONFIGURATION.with_name, INCLUDED)]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def windows(port: int) -> dict[str, int | None]:
     """The buffers behind `port`: {"tcp_rmem_max_bytes", "tcp_wmem_max_bytes", "http3_stream_buffer_bytes", ...}.
 
-    "udp_rcvbuf_bytes" and "udp_sndbuf_bytes" are the kernel's, which counts twice what was asked for. Raises KeyError
-    for a port that the configuration does not have.
+    "udp_rcvbuf_bytes" and "udp_sndbuf_bytes" are the kernel's, which counts twice the requested size. Raises
+    KeyError for a port that the configuration does not have.
     """
     return {
         **tcp_limits(),
         **smallest([each for each in udp_sockets() if each.port == port]),
-        "http3_stream_buffer_bytes": _stream_buffers(CONFIGURATION.read_text())[port],
+        "http3_stream_buffer_bytes": _stream_buffers(kept.read_new(str(CONFIGURATION)))[port],
     }
 
 
+@lru_cache(maxsize=1)
 def _stream_buffers(configuration: str) -> dict[int, int]:
     """http3_stream_buffer_size of each port that speaks QUIC."""
     found = {}
@@ -95,24 +99,29 @@ def _stream_buffers(configuration: str) -> dict[int, int]:
 
 
 def examine() -> list[str]:
-    """What this host has that a plain testbed has not, in words (impair/plain.py); an nginx with another file, too."""
+    """Deviations from a fresh testbed (impair/baseline.py), and an nginx with another configuration."""
     words = Path(f"/proc/{NGINX.health().master}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     return [*agent.OPERATIONS["examine"](), *odd_command(words)]
 
 
 def odd_command(words: str) -> list[str]:
-    """What is wrong with nginx's command line, in words: it names the configuration, as does the master's title."""
+    """Unexpected parts of nginx's command line: it names the configuration, as the master's title does."""
     if f" -c {CONFIGURATION} " in words:
         return []
-    return [f"nginx obeys another file than {CONFIGURATION}: `{words.strip()}`"]
+    return [f"nginx uses another configuration than {CONFIGURATION}: `{words.strip()}`"]
+
+
+def log() -> str:
+    """The last lines of nginx's errors since `fresh`."""
+    return tail(ERROR_LOG)
 
 
 def _rcvbuf_bytes() -> int | None:
-    """The smallest receive buffer of the QUIC sockets, as asked for (the kernel keeps twice that, see socket(7))."""
-    told = subprocess.run(
+    """The smallest receive buffer of the QUIC sockets, as requested (the kernel keeps twice that, socket(7))."""
+    listing = subprocess.run(
         ["ss", "-H", "-u", "-a", "-n", "-m", f"sport = :{PORT}"], capture_output=True, text=True, check=True
     ).stdout
-    return min((int(kept) // 2 for kept in re.findall(r"\brb(\d+)", told)), default=None)
+    return min((int(kept) // 2 for kept in re.findall(r"\brb(\d+)", listing)), default=None)
 
 
 def _wanted_rcvbuf_bytes(configuration: str) -> int:
@@ -120,7 +129,7 @@ def _wanted_rcvbuf_bytes(configuration: str) -> int:
 
 
 def _bytes(number: str, unit: str) -> int:
-    """nginx's way to write a size: `64k`, `16m`."""
+    """A size as nginx writes it: `64k`, `16m`."""
     return int(number) << {"": 0, "k": 10, "m": 20}[unit]
 
 
@@ -133,10 +142,11 @@ OPERATIONS: dict[str, Operation] = {
     **agent.OPERATIONS,
     "answers": answers.read,
     "examine": examine,
-    "info": info,
-    "provide": provide,
-    "restart_workers": restart_workers,
+    "fresh": fresh,
     "health": NGINX.health,
+    "info": info,
+    "log": log,
+    "provide": provide,
     "windows": windows,
 }
 

@@ -1,4 +1,4 @@
-"""What nginx says of the answers that it gave: the log of nginx/delayed.conf and nginx/sessions.conf, for one trial."""
+"""nginx's log of its answers in one trial, as nginx/delayed.conf and nginx/sessions.conf write it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LOG = Path("/dev/shm/answers.log")  # noqa: S108 - memory of the container, whic
 
 
 def forget(log: Path = LOG) -> None:
-    """Begin anew. Workers append, so that they go on at the beginning."""
+    """Empty the log. Workers append, so they continue at the beginning."""
     if log.exists():
         os.truncate(log, 0)
 
 
 def read(log: Path = LOG) -> Answers:
-    """What the log has. Raises ValueError for a line that nginx cannot have written."""
+    """Summarise the log. Raises ValueError for a line that nginx cannot have written."""
     rows = [json.loads(line) for line in log.read_text().splitlines()]
     given = [(waited, reused, early) for status, waited, reused, early in rows if 200 <= int(status) < 400]
     waits_s = [float(waited) for waited, _, _ in given if waited]

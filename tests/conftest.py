@@ -52,9 +52,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in (item for ring in RINGS if ring != "pure" for item in rings[ring]):
         item.add_marker("net")
     # What shares a testbed comes last: it comes up when everything that brings up its own is through.
-    rings["net"].sort(key=lambda item: "bed" in getattr(item, "fixturenames", ()))
+    rings["net"].sort(key=lambda item: needs(item, "bed"))
+    for ring in ("beside", "labs", "killed"):  # while another ring builds the images, what needs none
+        rings[ring].sort(key=lambda item: needs(item, "images"))
     only = config.getoption("--ring")
     items[:] = rings[only] if only else [item for ring in rings.values() for item in ring]
+
+
+def needs(item: pytest.Item, fixture: str) -> bool:
+    """Whether a test uses a fixture, itself or by way of others."""
+    return fixture in getattr(item, "fixturenames", ())
 
 
 def ring_of(item: pytest.Item) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headwind.proof.evidence import Evidence
-from headwind.proof.uncounted import probes_for
+from headwind.proof.probe_checks import probes_for
 from impair.distribution import TABLE_SCALE
 from impair.options import Options
 from impair.profile import FRAME_BYTES, Direction, Link, Profile

@@ -45,7 +45,11 @@ PROFILES = (
 )
 ENVIRONMENT: dict[str, Any] = {
     "engine": "uml",
-    "images": {"server": "sha256:" + "5e" * 32, "client": "sha256:" + "c1" * 32, "impair": "sha256:" + "1a" * 32},
+    "images": {
+        "nginx": "5e5e5e5e5e5e@sha256:" + "5e" * 32,
+        "client": "c1c1c1c1c1c1@sha256:" + "c1" * 32,
+        "impair": "1a1a1a1a1a1a@sha256:" + "1a" * 32,
+    },
     "host": {"kernel": "6.1.0-13-amd64", "cpus": 2, "docker": "20.10.24", "rmem_max": 4194304},
     "testbed": {
         "router": {"kernel": "7.2.7", "netem_counters": True},
@@ -175,7 +179,8 @@ def metrics_of(workload: Workload, total_s: float, succeeded: int | None = None)
         "requests_failed": workload.requests - done, "request_p50_s": total_s / 10, "request_p95_s": total_s / 2,
         "ttfb_p50_s": total_s / 8, "bytes_total": body * 1.3, "bytes_body": body,
         "connect_p50_s": total_s / 20, "connect_max_s": total_s / 9, "done_p50_s": total_s * 0.4,
-        "done_p90_s": total_s * 0.7, "done_p99_s": total_s * 0.9, "done_all_s": total_s, "silence_s": total_s / 30,
+        "done_p90_s": total_s * 0.7, "done_p99_s": total_s * 0.9, "done_all_s": total_s,
+        "packet_gap_max_s": total_s / 30,
         "wire_packets": 9 * done, "wire_bytes": 2.5 * body, "wire_down_bytes": 1.5 * body,
     }  # fmt: skip
 

@@ -11,31 +11,41 @@ import itertools
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 from client.agent import fetch_of
-from headwind.arm import H3, PLAIN, Arm
-from headwind.cli.means import Means
+from headwind.arm import CUBIC, H3, PLAIN, Arm
+from headwind.cli.dependencies import Dependencies
 from headwind.cli.redrawing import Redrawing
 from headwind.clock import CLOCK, Clock
+from headwind.engines import Engine
 from headwind.model import Block, Condition, Trial
 from headwind.proof.expectation import stationary_loss
+from headwind.server import Program, own_server
+from headwind.settings import TrialRules
+from headwind.testbed import path as paths
+from headwind.testbed.addresses import Addresses
 from headwind.testbed.agent import Agent, AgentDied, AgentError, Request
 from headwind.testbed.images import Images
-from headwind.testbed.operations import Operation
-from headwind.testbed.testbed import Addresses, Testbed
+from headwind.testbed.operations import HEALTH, Operation
+from headwind.testbed.own_server import OwnImage, OwnServer, OwnServerError
+from headwind.testbed.testbed import Testbed
 from headwind.workloads.h2load import H2load
+from impair.messages import Health
 from impair.profile import FRAME_BYTES, Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
 from impair.wire import encoded
-from nginx.objects import content, is_on_demand
+from servers.objects import content, is_on_demand
 from tests import quiet
 
 ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
+SERVER_IP = ADDRESSES.host("server", 10)
+RULES = TrialRules(60.0)
+ENGINE = Engine("fake", "", "netem of a model")
 FRAMES_PER_REQUEST = 4
 NUMBERS = itertools.count(1)  # of testbeds
 BAD = Profile("bad", downlink=Link(Delay(0.1, 0.01), Loss(0.3), Duplicate(0.1), Corrupt(0.1)))
@@ -57,6 +67,7 @@ class Sabotage:
     deaf: bool = False  # a delay costs the client no time
     failed: int = 0  # requests that fail
     odd: str = ""  # what the server has that a plain testbed has not
+    changed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # topics of fingerprints, by host
     vanishing: int = 0  # datagrams of each train that are lost inside hosts
     translated: bool = False  # somebody masquerades on the way
     starved: int = 0  # so many trains of full frames show half the rate
@@ -89,10 +100,11 @@ class World:
     frame_s: float = 0.00001  # what the machine takes for a frame, whatever its size
     clock_s: float = 0.0  # time that clients took so far
     slowness: float = 1.0  # of every client
-    silence_s: float = 0.02  # the longest time without a frame while a client runs
+    packet_gap_max_s: float = 0.02  # the longest time without a frame while a client runs
     noise_ratio: float = 0.1  # how far a client's time may lie from the usual one
     nginx: int = 1
     workers: int = 1  # of it
+    log: str = ""  # the end of its log
     load: float | None = None  # processors that each host keeps busy while the client runs; None: nobody tells
     pressure: float = 0.0  # share of that time in which something waits for a processor
     machine_busy: float = 0.8  # share of the machine's processors, niced work not counted
@@ -162,6 +174,7 @@ class FakeAgent(Agent):
         self.answers: dict[int, Any] = {}
         self.trains = 0
         self._next_id = 1
+        self._held = None
 
     @property
     def alive(self) -> bool:
@@ -174,7 +187,7 @@ class FakeAgent(Agent):
         request = Request(self._next_id, Operation(op) if isinstance(op, str) else op)
         name = request.op.name
         if not self.alive:
-            raise AgentDied(f"the {self.name} is gone (asked for {name})")
+            raise AgentDied(f"the {self.name} has ended (request: {name})")
         self.world.order.append(f"{self.name} {name}")
         self._next_id += 1
         self.answers[request.id] = getattr(self, f"do_{name}")(**json.loads(encoded(arguments)))
@@ -186,11 +199,21 @@ class FakeAgent(Agent):
             raise AgentDied(f"the {' and '.join(dead)} died")
         return self.understood(request.op, json.loads(encoded({"ok": self.answers.pop(request.id)}))["ok"])
 
+    def do_sent(self) -> int:
+        return self.world.frames[self.name]["tx_frames"]
+
     def do_counters(self) -> dict[str, Any]:
         return quiet.endpoint(**self.world.frames[self.name], **self.world.processors)
 
     def do_fingerprint(self) -> dict[str, str]:
-        return {}
+        return {**self.usual_fingerprint(), **self.world.comparing.changed.get(self.name, {})}
+
+    def usual_fingerprint(self) -> dict[str, str]:
+        """As impair/fingerprint.py: each host's own topics, and those that are alike in all containers."""
+        own = {topic: f"{topic} of {self.name}" for topic in ("links", "routes", "neighbours", "qdiscs", "firewall")}
+        alike = {"rules": "0:local 32766:main", "sysctls": "ipv4/ip_forward=1", "limits": "cpu.max=max"}
+        congestion = {"congestion": self.world.congestion[self.name]} if self.name in self.world.congestion else {}
+        return {**own, **alike, **congestion}
 
     def do_use_congestion(self, congestion: str) -> dict[str, Any]:
         if self.name == "server" and congestion in self.world.lacking:
@@ -274,9 +297,9 @@ class FakeServer(FakeAgent):
         self.world.provided.append(path)
         return {"made": is_on_demand(path)}
 
-    def do_restart_workers(self, workers: int) -> dict[str, Any]:
-        self.world.workers = workers
-        return {"workers": list(range(workers))}
+    def do_fresh(self, workers: int | None = None) -> dict[str, Any]:
+        self.world.workers = workers or self.world.workers
+        return {"workers": list(range(self.world.workers))}
 
     def do_windows(self, port: int) -> dict[str, Any]:
         return {"http3_stream_buffer_bytes": {443: 16 << 20, 444: 16 << 20, 8443: 64 << 10, 8444: 64 << 10}[port]}
@@ -291,6 +314,16 @@ class FakeServer(FakeAgent):
         session = broken.session or asked.get("session", "new")
         sessions = {"resumed": count * (session != "new"), "early": count * (session == "early")}
         return {"count": count, "others": 0, **sessions, "waited": count if wait_s else 0, **waits}
+
+    def do_log(self) -> str:
+        return self.world.log
+
+    def do_info(self) -> dict[str, Any]:
+        windows = {"http3_stream_buffer_bytes": 16 << 20, "udp_rcvbuf_bytes": None}
+        return {
+            "name": "nginx", "version": "1.30.6", "tls_library": "OpenSSL 3.6.0", "quic_congestion": "cubic",
+            "behind": "", "offers": ["windows"], "streams": {"h2": 1024}, "windows": {"443": windows},
+        }  # fmt: skip
 
     def do_health(self) -> dict[str, Any]:
         workers = self.world.broken.workers or self.world.workers
@@ -328,9 +361,9 @@ class FakeClient(FakeAgent):
         answer: dict[str, Any] = {
             "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s, "stderr_tail": "",
             **(self._h2load(asked, total_s) if asked["program"] == "h2load" else self._other(asked, total_s)),
-            "silence_s": world.silence_s, "cpu_s": 0.0,
+            "packet_gap_max_s": world.packet_gap_max_s, "cpu_s": 0.0,
             "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s,
-                        "stolen_s": 2 * world.stolen * total_s},
+                        "steal_s": 2 * world.stolen * total_s},
             "congestion": [] if asked["protocol"] == "h3" else [broken.congestion or world.congestion["client"]],
         }  # fmt: skip
         if broken.hangs:
@@ -374,10 +407,57 @@ def fake_testbed(world: World, clock: Clock = CLOCK) -> Iterator[Testbed]:
     """A Testbed whose agents answer from `world`."""
     world.dead.clear()
     client, server, router = FakeClient("client", world), FakeServer("server", world), FakeRouter("router", world)
-    yield Testbed(client, server, router, ADDRESSES, "fake", name=f"fake-{next(NUMBERS)}", clock=clock)
+    servers, name = {paths.NGINX: server}, f"fake-{next(NUMBERS)}"
+    testbed = Testbed(client, servers, router, ADDRESSES, ENGINE, name=name, clock=clock)
+    world.congestion |= dict.fromkeys(world.congestion, CUBIC.tcp)  # of new containers
+    testbed.make_paths({paths.NGINX: SERVER_IP})
+    testbed.path().fingerprints = {host.name: host.usual_fingerprint() for host in (client, server, router)}
+    yield testbed
 
 
-IMAGES = Images("tag", {"server": "sha256:1", "client": "sha256:2", "impair": "sha256:3"}, "docker", False, 0.0)
+@contextmanager
+def fake_path(world: World, clock: Clock = CLOCK) -> Iterator[paths.Path]:
+    """The only path of a fake testbed."""
+    with fake_testbed(world, clock) as testbed:
+        yield testbed.path()
+
+
+class FakeOwn:
+    """The program of a user's own server; its trials may end it."""
+
+    server = own_server("mine", Program("my/app:1", ("h1", "h2"), port=8443))
+
+    def __init__(self, path: paths.Path, *, dies: bool = False) -> None:
+        self.path, self.dies, self.made_fresh = path, dies, 0
+
+    @property
+    def program(self) -> Program:
+        assert self.server.program
+        return self.server.program
+
+    def fresh(self) -> float:
+        self.made_fresh += 1
+        return 0.0
+
+    def health(self) -> Health:
+        if self.dies:
+            raise OwnServerError("mine", "server mine (my/app:1): its program ended with status 3. Its log is empty.")
+        return self.path.server.call(HEALTH)
+
+    def last_log_lines(self) -> list[str]:
+        return ["out of luck"]
+
+
+def own_path(path: paths.Path, *, dies: bool = False) -> tuple[paths.Path, FakeOwn]:
+    """A path to a user's own server, on the testbed of `path`, with the agent of its server."""
+    found = replace(path, server_name="mine")
+    own = FakeOwn(found, dies=dies)
+    found.owns = path.owns = {"mine": cast("OwnServer", own)}
+    return found, own
+
+
+IDS = {"nginx": "sha256:1", "client": "sha256:2", "impair": "sha256:3"}
+IMAGES = Images(dict.fromkeys(IDS, "tag"), IDS)
 
 
 class NoRedrawing(Redrawing):
@@ -387,14 +467,15 @@ class NoRedrawing(Redrawing):
         pass
 
 
-def fake_means(up: Callable[[], AbstractContextManager[Testbed]], **others: Any) -> Means:
+def fake_dependencies(up: Callable[[], AbstractContextManager[Testbed]], **others: Any) -> Dependencies:
     """What `lab.main` needs to run on fake testbeds, which `up` makes; nothing asks Docker for anything, or pauses."""
     given: dict[str, Any] = {
         "clock": AT_ONCE,
-        "sweep": lambda *_: 0, "other_labs": dict, "ensure_images": lambda _: IMAGES, "up": lambda *_: up(),
+        "sweep": lambda *_: 0, "other_labs": dict, "ensure_images": lambda *_: IMAGES,
+        "ensure_own_image": lambda server, _: OwnImage(server.program.image, "sha256:4"), "up": lambda *_: up(),
         "redrawing": NoRedrawing, **others,
     }  # fmt: skip
-    return Means(**given)
+    return Dependencies(**given)
 
 
 def a_trial(profile: Profile = BAD, arm: Arm = H3) -> Trial:

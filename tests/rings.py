@@ -1,10 +1,9 @@
-"""Runs all tests: what waits and what computes side by side, then what measures with nothing beside it; adds them up.
+"""Runs all tests in two stages, and adds them up: tests that wait or compute in parallel, then the timed ones alone.
 
-`python -m tests.rings [what pytest takes]`. What measures times on real containers has the machine for itself. The rest
-of the real network (marked with the name of its ring) mostly waits, and fills the processors together with the pure
-rings, which are niced: a lab takes niced work for processors that are free. Where something is killed, it must be alive
-when its time comes, and lanes must find room: those tests have nothing beside them. It ends with one summary of all in
-pytest's own form, and with the status of the first that failed.
+`python -m tests.rings [pytest arguments]`. Tests that measure times on real containers, or need room for several lanes,
+have the machine for themselves. The other network tests (marked with the name of their ring) mostly wait, and share the
+CPUs with the pure tests, which are niced: a lab counts niced work as free CPU time. The last line is one summary of all
+in pytest's own form; the exit status is that of the first ring that failed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import pytest
 
 PURE = ("-n", "logical", "--maxprocesses", "8", "--dist", "worksteal")
 RINGS = {"pure": PURE, "beside": (), "labs": (), "killed": (), "net": ()}  # what pytest takes besides
-STAGES = (("pure", "beside", "labs"), ("killed",), ("net",))  # what runs at the same time
+STAGES = (("pure", "beside", "labs", "killed"), ("net",))  # what runs at the same time
 NICED = {"pure": ("nice", "-n", "5")}
 KINDS = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")  # in the order of pytest's summary
 WIDTH = 80

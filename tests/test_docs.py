@@ -70,13 +70,13 @@ def make_targets() -> set[str]:
 
 
 def subcommands(text: str) -> set[str]:
-    return set(re.findall(r"\blab\.py ([a-z]+)", text))
+    return set(re.findall(r"\blab\.py ([a-z][a-z-]*)", text))
 
 
 @cache
 def offered() -> set[str]:
     """The subcommands that the program itself lists."""
-    listed = set(re.findall(r"^    ([a-z]+)(?=\s)", run([sys.executable, "lab.py", "--help"]).stdout, re.MULTILINE))
+    listed = set(re.findall(r"^    ([a-z-]+)(?=\s)", run([sys.executable, "lab.py", "--help"]).stdout, re.MULTILINE))
     assert "run" in listed, "lab.py --help lists no subcommands"
     return listed
 
@@ -99,6 +99,13 @@ def test_every_variable_of_the_makefile_is_taken() -> None:
     used = set(re.findall(r"^([A-Z]+) \?=", (ROOT / "Makefile").read_text(), re.MULTILINE)) | {"PYTHON"}
     assert run(["make", "-n", "help", *(f"{name}=a b=c" for name in used)]).returncode == 0
     assert "did you mean" not in run(["make", "-n", "help", "XYZZY=1"]).stderr
+
+
+def test_commands_keep_the_bytecode_of_what_they_import() -> None:
+    show = ["make", "--eval", "show:;@echo [$${PYTHONDONTWRITEBYTECODE-}]", "show"]
+    asked = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    said = subprocess.run(show, cwd=ROOT, env=asked, capture_output=True, text=True, check=False)
+    assert said.stdout == "[]\n", said.stderr
 
 
 def test_every_make_target_is_documented() -> None:
@@ -197,7 +204,7 @@ def test_a_finding_has_a_matrix_a_command_its_figures_and_a_picture() -> None:
     found = dict(re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end -->", text, re.DOTALL))
     assert sorted(found) == sorted(file.stem for file in (ROOT / "experiments").glob("finding_*.yaml"))
     for name, figures in found.items():
-        assert f"make lab-run MATRIX=experiments/{name}.yaml" in shell_lines()
+        assert f"make lab-run MATRIX=experiments/{name}.yaml" in commands()
         assert f"](findings/{name}.svg)" in figures
         assert re.search(r"^Run \S+ of .*\d trials in ", figures, re.MULTILINE), f"{name} has not been run"
 
@@ -223,7 +230,9 @@ def places_of(change: str) -> list[str]:
 def test_a_change_touches_what_the_design_says(change: str, word: str) -> None:
     """Every file that knows an impairment, or a protocol, by its name is one that a further one would touch."""
     places = places_of(change)
-    files = [file for room in ("headwind", "impair", "client", "nginx") for file in (ROOT / room).rglob("*.py")]
+    files = [
+        file for room in ("headwind", "impair", "client", "nginx", "servers") for file in (ROOT / room).rglob("*.py")
+    ]
     knowing = {name_of(file) for file in files if re.search(word, file.read_text())} - SPELLED_OUT
     assert knowing
     assert sorted(name for name in knowing if not any(name.startswith(place) for place in places)) == []

@@ -46,7 +46,7 @@ def test_nothing_runs_beside_the_real_network(capsys: pytest.CaptureFixture[str]
         return [0] * len(commands)
 
     assert main(["-k", "word"], run) == 0
-    assert rings_of(stages) == [["pure", "beside", "labs"], ["killed"], ["net"]]
+    assert rings_of(stages) == [["pure", "beside", "labs", "killed"], ["net"]]
     assert all(list(command[-2:]) == ["-k", "word"] for commands in stages for command in commands)
     assert RINGS["net"] == (), "one test at a time"
     assert " 35 passed in " in capsys.readouterr().out
@@ -61,7 +61,7 @@ def test_after_an_interrupt_the_real_network_does_not_begin(capsys: pytest.Captu
         return [2, 0, 0, 0]
 
     assert main([], run) == 2
-    assert rings_of(stages) == [["pure", "beside", "labs"]]
+    assert rings_of(stages) == [["pure", "beside", "labs", "killed"]]
     assert "no tests ran" in capsys.readouterr().out
 
 

@@ -153,5 +153,5 @@ def test_a_second_stop_at_once_says_when_another_one_gives_up(capfd: pytest.Capt
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGTERM)
     press_ctrl_c()
-    assert capfd.readouterr().err == "\nlab.py: cleaning up; in 10 s another Ctrl-C gives that up\n"
+    assert capfd.readouterr().err == "\nlab.py: cleaning up; in 10 s another Ctrl-C skips the cleanup\n"
     assert stops.sentence() == "stopped by SIGTERM; nothing is left running"

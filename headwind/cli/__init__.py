@@ -1,1 +1,1 @@
-"""The command line: arguments, commands, and what a person sees while they run."""
+"""The command line: arguments, commands and their output."""

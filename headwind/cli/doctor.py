@@ -1,4 +1,4 @@
-"""`lab.py doctor`: checks what this host can do; every finding comes with the command that fixes it."""
+"""`lab.py doctor`: checks what this host supports; every finding comes with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.markup import escape
 
+from headwind.engines import AUTO
 from headwind.errors import HeadwindError
 from headwind.format import counted
-from headwind.plan.needs import most_lanes
+from headwind.plan.cpu_demand import most_lanes
+from headwind.testbed.containers import projects
 from headwind.testbed.docker import ROOT, DockerError, compose_command, docker
 from headwind.testbed.engine import EngineError, chosen, row_of
-from headwind.testbed.testbed import projects
-from impair.ability import EVERY_KIND, Ability
+from impair.capabilities import EVERY_KIND, NetemCapabilities
 
-SOCKET_BUFFER_BYTES = 4 << 20  # what nginx's QUIC listener asks for; see docs/windows.md
+SOCKET_BUFFER_BYTES = 4 << 20  # buffer that nginx's QUIC listener requests; see docs/windows.md
 DISK_BYTES = 3 << 30  # images, build layers and a few runs
 UML_PLACE = "/run/uml:exec,size=400m"  # as in compose.yaml
 TRY_UML = """
@@ -36,13 +37,13 @@ except uml.BootError as error:
 """
 KERNELS_PAGE = "docs/kernels.md"
 AVAILABLE = "net.ipv4.tcp_available_congestion_control"
-UNREADABLE, IN_THE_VM = "what the kernel has cannot be read here", "look inside the Docker VM"
+UNREADABLE, IN_THE_VM = "the kernel's list cannot be read here", "look inside the Docker VM"
 Status = Literal["ok", "warning", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `fix` is a command or a sentence; empty when nothing needs fixing."""
+    """The result of one check. `fix` is a command or a sentence; empty if nothing needs fixing."""
 
     name: str
     status: Status
@@ -52,21 +53,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a machine says of itself, Docker apart."""
+    """Properties of a machine, without those of Docker."""
 
     cores: int
     processor: str
-    free_bytes: int  # where this source tree is
-    sysctl: Callable[[str], str]  # a setting of its kernel; empty where it cannot be read
+    free_bytes: int  # on the file system of this source tree
+    sysctl: Callable[[str], str]  # reads a setting of the kernel; empty if it cannot be read
 
     @classmethod
     def here(cls) -> Machine:
-        """This one."""
+        """The machine that this program runs on."""
         return cls(os.cpu_count() or 1, platform.machine(), shutil.disk_usage(ROOT).free, _sysctl)
 
 
 def examine(machine: Machine) -> Iterator[Finding]:
-    """Look at everything that a run needs, cheapest first; never raises, never changes the host."""
+    """Check everything that a run needs, cheapest first. Never raises, never changes the host."""
     yield _cores(machine)
     yield _disk(machine.free_bytes)
     yield from _docker()
@@ -78,8 +79,8 @@ def examine(machine: Machine) -> Iterator[Finding]:
 
 def _cores(machine: Machine) -> Finding:
     if machine.cores < 2:
-        return Finding("processor", "warning", "1 core: client, router and server compete", "use two or more")
-    return Finding("processor", "ok", f"{machine.cores} cores, {machine.processor}")
+        return Finding("CPU", "warning", "1 core: client, router and server compete", "use two or more")
+    return Finding("CPU", "ok", f"{machine.cores} cores, {machine.processor}")
 
 
 def _disk(free: int) -> Finding:
@@ -106,7 +107,7 @@ def _docker() -> Iterator[Finding]:
     try:
         yield _earlier_runs()
         yield from _kernel_netem()
-    except (HeadwindError, OSError) as error:  # whatever else docker cannot do
+    except (HeadwindError, OSError) as error:  # other failures of docker
         yield Finding("docker", "failed", str(error), "look at `docker info`")
 
 
@@ -119,24 +120,24 @@ def _earlier_runs() -> Finding:
         return Finding(
             "earlier runs", "warning", f"{living}; {len(left)} left over: {', '.join(left)}", "make lab-down"
         )
-    return Finding("earlier runs", "ok", f"{living}, none is left over")
+    return Finding("earlier runs", "ok", f"{living}, no leftovers")
 
 
 def _kernel_netem() -> Iterator[Finding]:
-    """Try netem in a throw-away namespace: configurations and module lists say what was meant, not what works."""
+    """Try netem in a temporary namespace: configurations and module lists show intentions, not what works."""
     from headwind.testbed.images import router_image
 
     release = docker("info", "--format", "{{.KernelVersion}}").strip()
     row = row_of(release)
-    yield Finding("kernel", "ok", f"{release}; where netem is built in, that of {row.name} has {row.can}")
+    yield Finding("kernel", "ok", f"{release}; netem of kernels {row.name}: {row.can}")
     image = router_image()
     if image is None:
-        detail = "not tried yet, since the router image is not built; a run builds and tries it"
-        yield Finding("netem", "ok", detail, ".venv/bin/python lab.py images, then this again")
+        build = "a run or `.venv/bin/python lab.py images` builds it"
+        yield Finding("netem", "ok", f"not tested, because the router image is not built yet: {build}")
         return
     inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", "--tmpfs", UML_PLACE, image, "python3")
     refusal = _uml_refusal(docker(*inside, "-c", TRY_UML, check=False))
-    netem = _netem(docker(*inside, "-m", "impair.router.tryout", check=False), refusal)
+    netem = _netem(docker(*inside, "-m", "impair.router.try_netem", check=False), refusal)
     yield netem
     if refusal is None:
         yield Finding("engine uml", "ok", "the user-mode kernel can run here")
@@ -147,19 +148,19 @@ def _kernel_netem() -> Iterator[Finding]:
                       "use a kernel with sch_netem")  # fmt: skip
 
 
-def _uml_refusal(told: str) -> str | None:
-    """Why the user-mode kernel does not run here, None where it does."""
-    last = (told.splitlines() or ["no answer"])[-1]
+def _uml_refusal(output: str) -> str | None:
+    """Why the user-mode kernel does not run here; None if it does."""
+    last = (output.splitlines() or ["no answer"])[-1]
     return None if last == "yes" else last
 
 
-def _netem(told: str, uml_refusal: str | None) -> Finding:
-    """What netem really does here, and what `auto` makes of it for a matrix that has everything."""
+def _netem(output: str, uml_refusal: str | None) -> Finding:
+    """Finding about netem on this kernel: what it supports, and the `auto` choice for a matrix of every impairment."""
     try:
-        ability = Ability(**json.loads(told))
-        choice = chosen("auto", ability, EVERY_KIND, uml_refusal)
+        ability = NetemCapabilities(**json.loads(output))
+        choice = chosen(AUTO, ability, EVERY_KIND, uml_refusal)
     except ValueError:
-        return Finding("netem", "warning", f"not tried: {told.strip() or 'no answer'}", f"see {KERNELS_PAGE}")
+        return Finding("netem", "warning", f"not tested: {output.strip() or 'no answer'}", f"see {KERNELS_PAGE}")
     except EngineError as error:
         return Finding("netem", "failed", str(error), f"see {KERNELS_PAGE}")
     if not choice.lacks:
@@ -193,31 +194,31 @@ def _congestion(machine: Machine, wanted: str) -> Finding:
     if not available:
         return Finding("congestion control", "warning", UNREADABLE, IN_THE_VM)
     if wanted not in available:
-        return Finding("congestion control", "warning", f"{wanted} is not loaded (there: {', '.join(available)})",
+        return Finding("congestion control", "warning", f"{wanted} is not loaded (available: {', '.join(available)})",
                        f"modprobe tcp_{wanted}")  # fmt: skip
-    return Finding("congestion control", "ok", f"{wanted} is there; the host's own default ({default}) is not used")
+    return Finding("congestion control", "ok", f"{wanted} is available; the host's default ({default}) is not used")
 
 
 def _bbr(machine: Machine) -> Finding:
-    """Whether arms may have BBR, which no run needs that does not ask for it: tried on a route, as they get it."""
+    """Finding about BBR, which only arms that request it need. It is tried on a route, as they set it."""
     arms, load = "arms with `congestion: bbr`", "modprobe tcp_bbr, or a kernel that has it (CONFIG_TCP_CONG_BBR)"
-    told = _tried_route("bbr")
-    if told == "yes":
-        return Finding("BBR", "ok", f"a trial route took it, so {arms} can run")
-    if told:
-        return Finding("BBR", "warning", f"{arms} cannot run: {told}", load)
+    answer = _tried_route("bbr")
+    if answer == "yes":
+        return Finding("BBR", "ok", f"a test route accepted it, so {arms} can run")
+    if answer:
+        return Finding("BBR", "warning", f"{arms} cannot run: {answer}", load)
     available = machine.sysctl(AVAILABLE).split()
     if "bbr" in available:
         return Finding("BBR", "ok", f"loaded, so {arms} can run")
     if not available:
         return Finding("BBR", "warning", UNREADABLE, IN_THE_VM)
-    return Finding("BBR", "warning", f"not loaded (there: {', '.join(available)}): {arms} may not run", load)
+    return Finding("BBR", "warning", f"not loaded (available: {', '.join(available)}): {arms} may not run", load)
 
 
 def _tried_route(congestion: str) -> str:
-    """`yes` if a route of a throw-away container takes it, else what the kernel says; empty if it cannot be tried.
+    """`yes` if a route of a temporary container takes it, else the kernel's message; empty if it cannot be tried.
 
-    Trying loads the module, if there is one and Docker runs as root.
+    Trying loads the module, if it exists and Docker runs as root.
     """
     from headwind.testbed.images import router_image
 
@@ -225,20 +226,41 @@ def _tried_route(congestion: str) -> str:
     try:
         image = router_image()
         inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", image or "", "sh", "-c", script)
-        told = docker(*inside, check=False) if image else ""
+        output = docker(*inside, check=False) if image else ""
     except (HeadwindError, OSError):
         return ""
-    return next(iter(told.splitlines()), "").removeprefix("Error: ").rstrip(".")
+    return next(iter(output.splitlines()), "").removeprefix("Error: ").rstrip(".")
+
+
+def lacking(
+    names: Iterable[str], sysctl: Callable[[str], str] | None = None, is_module: Callable[[str], bool] | None = None
+) -> list[str]:
+    """TCP congestion controls that this kernel neither has nor has a module for; empty if that cannot be known here."""
+    available = (sysctl or _sysctl)(AVAILABLE).split()
+    is_elsewhere = not os.environ.get("DOCKER_HOST", "unix:").startswith("unix:")
+    if not available or is_elsewhere or not (is_module or _has_modules()):
+        return []
+    return [name for name in names if name not in available and not (is_module or _is_module)(f"tcp_{name}")]
+
+
+def _has_modules() -> bool:
+    return Path("/lib/modules", os.uname().release).is_dir() and shutil.which("modinfo") is not None
+
+
+def _is_module(name: str) -> bool:
+    return subprocess.run(["modinfo", name], capture_output=True, check=False).returncode == 0
 
 
 def _bridge_firewall(machine: Machine) -> Finding:
     if machine.sysctl("net.bridge.bridge-nf-call-iptables") == "1":
-        return Finding("bridge firewall", "ok", "the host's firewall sees bridged frames; trials count what it takes")
+        return Finding(
+            "bridge firewall", "ok", "bridged frames pass the host's firewall; every trial detects frames that it drops"
+        )
     return Finding("bridge firewall", "ok", "bridged frames do not pass the host's firewall")
 
 
 def host_facts(machine: Machine | None = None) -> dict[str, Any]:
-    """What a reader must know of the host to judge a run; every value is a plain string or number."""
+    """Facts about the host that a reader needs to judge a run, as plain strings and numbers."""
     machine = machine or Machine.here()
     models = (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name"))
     return {
@@ -257,7 +279,7 @@ def host_facts(machine: Machine | None = None) -> dict[str, Any]:
 
 
 def lanes_here(asked: int) -> int:
-    """How many lanes this host may have, of `Matrix.lanes`. Free memory is what needs no swapping."""
+    """Number of lanes for this host, of `asked` (`Matrix.lanes`). Only memory that is free without swapping counts."""
     return most_lanes(asked, os.cpu_count() or 1, _memory_bytes("MemAvailable"))
 
 
@@ -273,7 +295,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _commit() -> str:
-    """The lab's own commit, with `+changes` where the work tree differs; empty outside a checkout."""
+    """The lab's commit, with `+changes` if the work tree differs; empty outside a checkout."""
     if not shutil.which("git"):
         return ""
     git = ["git", "-C", str(ROOT)]
@@ -285,7 +307,7 @@ def _commit() -> str:
 
 
 def print_findings(findings: Iterable[Finding], out: Console) -> int:
-    """Print every finding as it is made; the exit code is 0 when a run can start, else 1."""
+    """Print each finding as soon as it is made. Returns the exit code: 0 if a run can start, else 1."""
     marks = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "failed": "[red]failed [/]"}
     failed = False
     for finding in findings:

@@ -1,4 +1,4 @@
-"""`lab.py experiments`: every experiment within one budget, and one page over all of them."""
+"""`lab.py experiments`: runs every experiment within one budget, and generates one page over all of them."""
 
 from __future__ import annotations
 
@@ -16,71 +16,71 @@ from headwind.plan.adaptive import time_left
 from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.schedule import plan_blocks
 from headwind.report.files import write_page
-from headwind.report.html.overview import render_overview
 from headwind.report.html.page import REPORT
+from headwind.report.overview import render_overview
 from headwind.run.data import RunData
 from headwind.run.journal import Run
 from headwind.testbed.docker import Say
 from headwind.verdicts.pending import Open
 
 PAGE = "experiments.html"
-SHORTEST_S = 120.0  # below it, bringing a testbed up would be most of what is bought
-SLICES = 6  # what is left is spent in so many pieces at most, each where it promises most by then
+SHORTEST_S = 120.0  # shorter pieces would mostly pay for starting a testbed
+SLICES = 6  # maximum number of pieces of the remaining budget; each goes to the most promising experiment
 
 Measure = Callable[[Matrix, Path | None], tuple[Path, int]]  # -> the run's folder and the exit status
 
 
 @dataclass(slots=True)
 class Experiment:
-    """A matrix, and the run that belongs to it once there is one."""
+    """A matrix, and its run once there is one."""
 
     matrix: Matrix
     folder: Path | None = None
 
     @property
     def is_elastic(self) -> bool:
-        """Whether a budget can make it longer or shorter."""
+        """True if a budget can make it longer or shorter."""
         return self.matrix.repeat.is_adaptive
 
     def open(self) -> Sequence[Open]:
-        """What is not settled in its run, as far as more blocks may settle it."""
+        """Comparisons of its run that are not settled, and that more blocks may settle."""
         if self.folder is None:
             return ()
         with Run.open(self.folder) as run:
             return [item for item in RunData.of(run).judgement.open if item.n < item.most]
 
     def within(self, budget_s: float) -> Matrix:
-        """The matrix with so much time."""
+        """The matrix with this budget."""
         return replace(self.matrix, repeat=replace(self.matrix.repeat, budget_s=budget_s))
 
 
 def chosen(paths: Sequence[Path], folder: Path) -> list[Matrix]:
-    """The matrices that were named, or else all in `folder` that carry figures of an article. Raises MatrixError."""
+    """The matrices that were named, or else all in `folder` that have published figures. Raises MatrixError."""
     if paths:
         return [load_matrix(path) for path in paths]
     return [matrix for path in sorted(folder.glob("*.yaml")) if (matrix := load_matrix(path)).published]
 
 
 def minimum_s(matrix: Matrix) -> float:
-    """What the blocks that every condition gets first should take."""
+    """Forecast duration of the minimum blocks of every condition, in seconds."""
     return START_S + sum(map(Forecast(matrix.timeout_s).block_s, plan_blocks(matrix)))
 
 
 def shares(least_s: Sequence[float], budget_s: float) -> list[float]:
-    """What of the budget each experiment has first: its minimum, or a part of it where the minima are too long."""
+    """Initial share of the budget of each experiment in seconds: its minimum, scaled down if the minima exceed it."""
     part = min(1.0, budget_s / sum(least_s)) if least_s else 1.0
     return [part * each for each in least_s]
 
 
 def promise(items: Sequence[Open], left_s: float) -> float:
-    """Settled comparisons per second at best, of blocks that still fit: how conditions are chosen within a run, too."""
+    """Settled comparisons per second at best, of blocks that still fit; a run's scheduler uses the same criterion."""
     return max((item.rate / item.block_s for item in items if item.block_s <= left_s), default=0.0)
 
 
 def run_all(experiments: Sequence[Experiment], budget_s: float | None, measure: Measure, say: Say) -> Iterator[int]:
-    """Run every experiment to its minimum, then go on with the one that promises most; yields each exit status.
+    """Run every experiment to its minimum, then repeatedly resume the most promising one. Yields each exit status.
 
-    Without a budget each has that of its own matrix, once. The clock starts with the first of them.
+    Without a budget, each runs once with the budget of its matrix. The clock starts with the first one.
     """
     left_s = time_left(budget_s)
     least_s = [minimum_s(experiment.matrix) for experiment in experiments]
@@ -101,13 +101,13 @@ def run_all(experiments: Sequence[Experiment], budget_s: float | None, measure: 
             return
         best = experiments[promises.index(max(promises))]
         before = left_s()
-        say(f"{best.matrix.title}: {about(min(slice_s, before))} more, where most promises to be settled")
+        say(f"{best.matrix.title}: {about(min(slice_s, before))} more, as the most promising experiment")
         best.folder, status = measure(best.within(min(slice_s, before)), best.folder)
         yield status
 
 
 def draw(experiments: Sequence[Experiment], reports: Path) -> Path:
-    """The page over all of them, beside their run folders."""
+    """Generate the page over all experiments, next to their run folders. Returns its path."""
     with ExitStack() as opened:
         folders = [each.folder for each in experiments if each.folder]
         runs = [RunData.of(opened.enter_context(Run.open(folder))) for folder in folders]
@@ -116,6 +116,6 @@ def draw(experiments: Sequence[Experiment], reports: Path) -> Path:
 
 
 def overview(matrices: Sequence[Matrix], runs: Sequence[RunData], folders: Sequence[Path], where: Path) -> str:
-    """The page as it will stand in the folder `where`."""
+    """The page's HTML, with links relative to the folder `where`."""
     links = [Path(os.path.relpath(folder.resolve() / REPORT, where.resolve())).as_posix() for folder in folders]
     return render_overview(matrices, runs, links, time.time())

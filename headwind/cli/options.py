@@ -1,4 +1,4 @@
-"""Options of the command line that several commands have, or one has many of, and how their values are read."""
+"""Options that several commands share or one command has many of, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -6,52 +6,66 @@ import argparse
 from collections.abc import Callable
 from typing import TypeVar
 
-ENGINES = ("auto", "kernel", "uml")
+from headwind.engines import AUTO, CHOICES
+
 _Value = TypeVar("_Value")
 
 
 def how_long(command: argparse.ArgumentParser) -> None:
-    """Options that override the time and the lanes of a matrix: of what measures, and of `plan`."""
+    """Add the options that override the time and the lanes of a matrix: for measuring commands and `plan`."""
     command.add_argument(
-        "--budget", metavar="TIME", type=budget, help="stop in time, such as 15min or 2h; with --resume from now on"
+        "--budget", metavar="TIME", type=budget, help="time budget, such as 15min or 2h; with --resume it starts now"
     )
     command.add_argument(
-        "--lanes", metavar="N", type=lanes, help="testbeds side by side, or `auto` (default: as the matrix says)"
+        "--lanes", metavar="N", type=lanes, help="number of parallel testbeds, or `auto` (default: from the matrix)"
     )
 
 
 def how_to_measure(command: argparse.ArgumentParser) -> None:
-    """Options of what measures: `run` and `experiments`."""
-    command.add_argument("--engine", choices=ENGINES, default="auto", help="which netem impairs")
+    """Add the options of the measuring commands, `run` and `experiments`."""
+    command.add_argument(
+        "--engine",
+        choices=CHOICES,
+        default=AUTO,
+        help="where netem runs: `kernel` (host), `uml` (user-mode kernel) or `auto`",
+    )
     how_long(command)
     command.add_argument(
         "--cluster", metavar="ADDRESS", help="run on the workers of this dask scheduler, such as tcp://lab:8786"
     )
-    command.add_argument("-v", "--verbose", action="store_true", help="a line for each trial, too")
+    command.add_argument("-v", "--verbose", action="store_true", help="also print a line for each trial")
+
+
+def how_to_try(command: argparse.ArgumentParser) -> None:
+    """Add the options of `try-server`."""
+    command.add_argument("server", metavar="NAME", help="nginx, caddy or haproxy; with --matrix any server of its arms")
+    command.add_argument("--matrix", metavar="FILE", help="the matrix that has the server")
 
 
 def how_to_compare(command: argparse.ArgumentParser) -> None:
-    """Arguments of `compare`."""
+    """Add the arguments of `compare`."""
     command.add_argument("earlier", metavar="RUN_A", help="a run folder")
     command.add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
     command.add_argument(
-        "--absolute", action="store_true", help="count what all protocols share, too: a slower machine is a regression"
+        "--absolute",
+        action="store_true",
+        help="also count changes that all protocols share (a slower machine is then a regression)",
     )
     command.add_argument(
-        "--strict", action="store_true", help="exit with 4 if there is no regression, but some comparison cannot tell"
+        "--strict", action="store_true", help="exit with 4 if there is no regression, but some comparison is unknown"
     )
-    command.add_argument("--json", metavar="FILE", help="write it for other programs, too")
+    command.add_argument("--json", metavar="FILE", help="also write the result as JSON")
 
 
 def budget(text: str) -> float:
-    """`2h` -> 7200.0, for argparse."""
+    """Convert `2h` to 7200.0 (seconds), for argparse."""
     from headwind.matrix.values import budget_s
 
     return _read(budget_s, text)
 
 
 def lanes(text: str) -> int:
-    """`auto` or `4`, for argparse."""
+    """Convert `auto` or `4` to a number of lanes, for argparse."""
     from headwind.matrix import values
 
     return _read(values.lanes, text)

@@ -1,33 +1,42 @@
-"""Progress of a run: a line for each block, and on a terminal a bar with what each lane does and the time left."""
+"""Progress of a run: a line for each block, and on a terminal a bar with the state of each lane and the time left.
+
+Also other labs on this machine: each is printed once and recorded with the run.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from headwind.arm import Arm
-from headwind.format import about, observed_text
+from headwind.clock import Clock
+from headwind.format import about, counted, observed_text
 from headwind.model import Block, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
 from headwind.plan.minimum import guessed, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
+from headwind.report.trust import OTHER_LABS
+from headwind.run.journal import Run
+from headwind.testbed.docker import DockerError, Say
 from headwind.verdicts.findings import Pair
 
-REFRESH_PER_S = 2  # of the bar: more often takes a share of a processor that the trials may want
+REFRESH_PER_S = 2  # of the bar: a higher rate uses CPU time that trials may need
 
 
 def console() -> Console:
-    """The console that everything for people goes to; wide enough for tables when it is not a terminal."""
+    """The console for all output; wide enough for tables if it is not a terminal."""
     return Console(width=None if sys.stdout.isatty() else 140, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def line_of(result: Result, matrix: Matrix, number: int, total: int) -> str:
-    """`[ 12/72] loss #0 h3  ok  2.13 s  470 req/s`."""
+    """The line of a trial: `[ 12/72] loss #0 h3  ok  2.13 s  470 req/s`."""
     trial = result.trial
     figures = trial.workload.line(result.metrics)
     reason = f"  {result.reason.splitlines()[0]}" if result.reason else ""
@@ -36,59 +45,59 @@ def line_of(result: Result, matrix: Matrix, number: int, total: int) -> str:
 
 
 def block_line(block: Block, row: Mapping[Arm, Result], matrix: Matrix) -> str:
-    """`delay #49  h1 590 ms  h2 650 ms  h3 600 ms`: the latest attempt of every arm that ran."""
+    """The line of a block, with the latest attempt of every arm: `delay #49  h1 590 ms  h2 650 ms  h3 600 ms`."""
     metric = block.condition.workload.primary()
-    told = [f"{matrix.name_of(block.condition)} #{block.index}"]
+    parts = [f"{matrix.name_of(block.condition)} #{block.index}"]
     for arm in matrix.arms_in(block.condition):
         if result := row.get(arm):
             is_time = result.outcome in (Outcome.OK, Outcome.TIMEOUT)
-            told.append(
+            parts.append(
                 f"{arm} {observed_text(metric.key, figure(result, metric)) if is_time else result.outcome.value}"
             )
-    return "  ".join(told)
+    return "  ".join(parts)
 
 
 class Reporter:
-    """Told of every trial's start and end; it asks the scheduler how far the run is, and tells it nothing.
+    """Prints the progress of a run from its events. It reads the scheduler and changes nothing in it.
 
-    Trials have lines of their own where that is asked for (`verbose`), and where they did not go well.
+    Trials have their own lines with `verbose`, and if their outcome is not `ok`.
     """
 
     def __init__(self, out: Console, scheduler: Scheduler, *, verbose: bool = False) -> None:
         self._out, self._scheduler, self._verbose = out, scheduler, verbose
-        self._lanes: dict[int, str] = {}  # what runs in each
-        self._blocks: dict[int, Block] = {}  # of which block that is
-        self._rows: dict[str, dict[Arm, Result]] = {}  # what came of it so far, by the block's id
-        self._settled: set[tuple[str, Pair]] = set()  # comparisons that had their line
-        self._said = ""  # how far the run is: `settled 9 of 24, 6 min left`
+        self._lanes: dict[int, str] = {}  # lane -> text on what it runs
+        self._blocks: dict[int, Block] = {}  # lane -> its current block
+        self._rows: dict[str, dict[Arm, Result]] = {}  # block id -> its results so far
+        self._settled: set[tuple[str, Pair]] = set()  # comparisons that were printed as settled
+        self._state = ""  # progress of the run: `settled 9 of 24, 6 min left`
         self._bar: Progress | None = None
         self._task = None
         if out.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                 TextColumn("{task.fields[state]}"), console=out, refresh_per_second=REFRESH_PER_S,
+                transient=True,
             )  # fmt: skip
             done, total = scheduler.counts
-            self._task = self._bar.add_task("starting", total=total, completed=done, state="")
+            self._task = self._bar.add_task("starting", total=total, completed=done, state=self._time())
 
     def begun(self, lane: int, trial: Trial) -> None:
-        """Show what runs now."""
+        """Show the trial that now runs in a lane."""
         block, matrix = trial.block, self._scheduler.matrix
         self._lanes[lane], self._blocks[lane] = f"{matrix.name_of(block.condition)} #{block.index} {trial.arm}", block
         self._show()
 
     def finished(self, result: Result) -> None:
-        """A trial has ended, of which the scheduler was told before; its line scrolls above the bar on a terminal."""
+        """Record a result that the scheduler already has; on a terminal its line scrolls above the bar."""
         self._rows.setdefault(result.trial.block.id, {})[result.trial.arm] = result
         if self._verbose or result.outcome is not Outcome.OK:
             self._out.print(escape(line_of(result, self._scheduler.matrix, *self._scheduler.counts)), highlight=False)
         self._show()
 
     def ended(self, lane: int) -> None:
-        """A block has ended: what it settled, how far the run is, and how long it should take yet."""
+        """Record the end of a block: print its newly settled comparisons, the progress and the time left."""
         matrix = self._scheduler.matrix
-        words = f"{about(self._scheduler.expected_s(len(self._lanes)))} left"
-        words += f" of {about(matrix.repeat.budget_s)}" if matrix.repeat.budget_s else ""
+        state = self._time()
         self._lanes.pop(lane, None)
         block = self._blocks.pop(lane, None)
         line = block_line(block, self._rows.pop(block.id, {}), matrix) if block else ""
@@ -98,23 +107,30 @@ class Reporter:
                 if comparison not in self._settled:
                     self._out.print(escape(f"settled: {verdict}"), highlight=False)
             self._settled |= settled.keys()
-            words = f"settled {len(settled)} of {self._scheduler.comparisons}, {words}"
-        if self._bar is None and words != self._said:
-            line = f"{line}  ({words})" if line else words
+            state = f"settled {len(settled)} of {self._scheduler.comparisons}, {state}"
+        if self._bar is None and state != self._state:
+            line = f"{line}  ({state})" if line else state
         if line:
             self._out.print(escape(line), highlight=False)
-        self._said = words
+        self._state = state
         self._show()
+
+    def _time(self) -> str:
+        """Time left, of a budget as the scheduler counts it, else the forecast: `40 s left of 2 min`."""
+        scheduler, budget_s = self._scheduler, self._scheduler.matrix.repeat.budget_s
+        if budget_s is None:
+            return f"{about(scheduler.expected_s(scheduler.lanes))} left"
+        return f"{about(max(0.0, min(scheduler.left_s(), budget_s)))} left of {about(budget_s)}"
 
     def _show(self) -> None:
         if self._bar is not None and self._task is not None:
             done, total = self._scheduler.counts
             running = "\n".join(name for _, name in sorted(self._lanes.items()))
-            self._bar.update(self._task, description=running, completed=done, total=total, state=self._said)
+            self._bar.update(self._task, description=running, completed=done, total=total, state=self._state)
 
     @contextmanager
     def showing(self) -> Iterator[Reporter]:
-        """The bar is on screen inside; before that, what will not fit into the time."""
+        """Show the bar for the code inside, after a warning about what will not fit into the time."""
         scheduler = self._scheduler
         guesses = guessed(scheduler.matrix, scheduler.forecast)
         if warning := what_a_budget_settles(scheduler.matrix, scheduler.minimum_s(), scheduler.lanes, guesses):
@@ -124,3 +140,40 @@ class Reporter:
         else:
             with self._bar:
                 yield self
+
+
+SHARED = "times are longer and vary more, so verdicts need more blocks, but stay fair: they compare within blocks"
+LOOK_EVERY_S = 30.0  # `docker ps` and `docker inspect` take a tenth of a second
+
+
+@dataclass(slots=True)
+class Beside:
+    """Checks for other labs (`look`). The run's environment records each, with the times it was first and last seen."""
+
+    run: Run
+    other_labs: Callable[[], Mapping[str, int]]  # owner -> number of testbeds
+    say: Say
+    clock: Clock
+    _due_s: float = float("-inf")
+
+    def look(self) -> None:
+        """Check again if the next check is due. If Docker does not answer, the next check is the next attempt."""
+        if self.clock.monotonic() < self._due_s:
+            return
+        self._due_s = self.clock.monotonic() + LOOK_EVERY_S
+        with suppress(DockerError):
+            if found := self.other_labs():
+                self._note(found)
+
+    def _note(self, found: Mapping[str, int]) -> None:
+        now = time.time()
+        known = {lab["owner"]: lab for lab in self.run.environment.get(OTHER_LABS, ())}
+        for owner, testbeds in found.items():
+            if owner not in known:
+                host, pid, *_ = [*owner.split(":"), "?"]
+                has = f"another lab (process {pid} of {host}) has {counted(testbeds, 'testbed')} on this machine"
+                self.say(f"{has}; {SHARED}")
+            before = known.get(owner, {"from": now, "testbeds": 0})
+            most = max(before["testbeds"], testbeds)
+            known[owner] = {"owner": owner, "testbeds": most, "from": before["from"], "to": now}
+        self.run.note_environment(**{OTHER_LABS: list(known.values())})

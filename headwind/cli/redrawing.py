@@ -1,10 +1,10 @@
-"""Draws the report while a run goes on: in a niced process that gets a small share of the time, beside the lab.
+"""Generates the report during a run, in a niced process that gets a small share of the time.
 
     python -m headwind.cli.redrawing RUN        what the lab starts once the first block is over
 
-The process reads the run folder as `lab.py report` does and remembers what it has read. Its errors are for the lab to
-report; they end nothing. It inherits the lock of the folder, so that no other lab can have that while it may write
-there, and it ends when its standard input does: at the end of the run, and when the lab dies.
+The process reads the run folder as `lab.py report` does, and only reads what is new. The lab reports its errors; they
+end nothing. It inherits the lock of the folder, so no other lab can claim the folder while it may write there. It ends
+when its standard input does: at the end of the run, and when the lab dies.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = (sys.executable, "-W", "ignore", "-m", "headwind.cli.redrawing")
-SHARE = 0.02  # of the time that goes into drawing, at most: as much as the agents of a lane
+SHARE = 0.02  # maximum share of the time spent on generating: as much as the agents of a lane use
 SHORTEST_PAUSE_S = 1.0
-NICENESS = 19  # what measures comes first; the lab does not count niced work as contention
-END_S = 5.0  # how long the process may take to end
+NICENESS = 19  # measuring comes first; the lab does not count niced work as contention
+END_S = 5.0  # time that the process gets to end
 
 
 class Redrawing:
-    """`with Redrawing(run, say) as redraw`: call it after each block. The process has ended on the way out.
+    """Context manager: `with Redrawing(run, say) as redraw`. Call `redraw` after each block. The process ends on exit.
 
-    Nothing is raised: the first error goes to `say`, and stays in `trouble`.
+    It raises nothing: the first error goes to `say`, and stays in `trouble`.
     """
 
     def __init__(self, run: Run, say: Callable[[str], None], program: Sequence[str] = PROGRAM) -> None:
@@ -47,14 +47,14 @@ class Redrawing:
         self.trouble = ""
 
     def __call__(self) -> None:
-        """A block is over: draw from now on, and report what went wrong meanwhile."""
+        """Start the process after the first block, and report its errors so far."""
         if self._process is None and not self.trouble:
             self._start()
         self._look()
 
     @property
     def process(self) -> int | None:
-        """The number of the process, once there is one."""
+        """Process ID, or None before the start."""
         return self._process.pid if self._process else None
 
     def _start(self) -> None:
@@ -72,7 +72,7 @@ class Redrawing:
             os.set_blocking(self._process.stdout.fileno(), False)
 
     def _look(self) -> None:
-        """Report an error of the process, or that it is gone."""
+        """Report an error of the process, or its end."""
         if self._process is None:
             return
         status = self._process.poll()
@@ -80,7 +80,7 @@ class Redrawing:
         self._output += self._process.stdout.read() or b""
         lines = self._output.decode(errors="replace").strip().splitlines()
         if status is not None or b"\n" in self._output:
-            self._report(lines[0] if lines else f"the process that draws it ended with status {status}")
+            self._report(lines[0] if lines else f"its process ended with status {status}")
 
     def _report(self, why: str) -> None:
         if not self.trouble:
@@ -108,7 +108,7 @@ class Redrawing:
 
 
 def keep_drawing(draw: Callable[[], bool], say: Callable[[str], None], clock: Clock = CLOCK) -> None:
-    """Draw again and again, at most SHARE of the time: after t seconds of work comes a pause of t / SHARE.
+    """Generate the report again and again, for at most SHARE of the time: after t seconds of work, pause t / SHARE.
 
     `draw` returns whether anything was new. Each error is reported once.
     """
@@ -117,7 +117,7 @@ def keep_drawing(draw: Callable[[], bool], say: Callable[[str], None], clock: Cl
         start = clock.monotonic()
         try:
             was_new = draw()
-        except Exception as error:  # noqa: BLE001 - the run goes on whatever it is
+        except Exception as error:  # noqa: BLE001 - the run continues whatever the error
             was_new, text = True, one_line(error)
             if text not in reported:
                 reported.add(text)
@@ -127,13 +127,13 @@ def keep_drawing(draw: Callable[[], bool], say: Callable[[str], None], clock: Cl
 
 
 def one_line(error: Exception) -> str:
-    """What went wrong; of an error that was not made for people also its kind."""
+    """The error as one line, with its type unless it is a HeadwindError."""
     kind = "" if isinstance(error, HeadwindError) else f"{type(error).__name__}: "
     return " ".join(f"{kind}{error}".split())
 
 
 def main(folder: Path) -> None:
-    """Draw the report of a run folder until standard input ends."""
+    """Generate the report of a run folder until standard input ends."""
     os.nice(NICENESS)
     threading.Thread(target=_end_with_the_lab, args=(folder,), daemon=True).start()
     try:
@@ -151,7 +151,7 @@ def main(folder: Path) -> None:
                 return is_new
 
             keep_drawing(draw, _say)
-    except Exception as error:  # noqa: BLE001 - before the first drawing
+    except Exception as error:  # noqa: BLE001 - before the first report
         _say(one_line(error))
         sys.exit(1)
 
@@ -162,7 +162,7 @@ def _say(text: str) -> None:
 
 
 def _end_with_the_lab(folder: Path) -> None:
-    """Wait for the end of standard input, and end the process wherever it is; only its half of a file is removed."""
+    """Wait for the end of standard input, then end the process at any point; only its draft files are removed."""
     with suppress(OSError):
         sys.stdin.buffer.read()
     remove_drafts(folder)

@@ -1,4 +1,4 @@
-"""How to resume a run that is not finished, or in which more blocks can settle more: why, the effect, the command."""
+"""How to resume a run that is not finished, or in which more blocks can settle more: reason, effect and command."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from pathlib import Path
 from headwind.cli.doctor import lanes_here
 from headwind.format import about, budget_text, counted, listed
 from headwind.model import Matrix
+from headwind.plan.forecast import START_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed
 from headwind.plan.scheduler import Scheduler
-from headwind.report.verdicts import LEAST_FOR_FORECAST
+from headwind.report.certainty import Certainty, certainty_of
+from headwind.report.verdicts import LEAST_FOR_FORECAST, more_text
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.journal import Run
@@ -27,9 +29,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def how_to_resume(run: Run, data: RunData, cluster: str | None = None, budget_s: float | None = None) -> list[str]:
-    """Two lines, a sentence and a command; none if the run is in progress, or finished with nothing left to run.
+    """A sentence, its details and a command, a line each; empty if the run is in progress.
 
-    `budget_s` is the last one that was given, if it is not that of the matrix.
+    If nothing is left to run, only a sentence on that, or nothing for a fixed number of blocks and for a search.
+
+    `budget_s` is the last budget given, if it is not that of the matrix.
     """
     matrix, state = run.matrix, data.status.state
     if budget_s is not None:
@@ -38,35 +42,45 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None, budget_s:
         return []
     lanes = lanes_here(matrix.lanes)
     scheduler = Scheduler(matrix, data.results, lambda: math.inf, lanes, os.cpu_count() or 1, judge=data.judge)
+    scheduler.worth(1, lanes, START_S, matrix.repeat.budget_s)
     is_done = scheduler.next() is None
     if is_done and state is State.FINISHED:
-        return []
+        return _why_done(data)
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
     more = More.of(scheduler, data.judgement.open)
     effect = "" if is_done else f"; {_effect(scheduler, more)}"
-    return [f"{why}{effect}. Resume with:", f"  {_command(run, more.budget_s, cluster)}"]
+    details = [] if is_done else _details(matrix, more)
+    return [f"{why}{effect}.", *details, "Resume with:", f"  {_command(run, more.budget_s, cluster)}"]
 
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """What can still be settled, and for how long to go on: the last budget, or one that is long enough.
+    """Comparisons that can still be settled, and the budget to resume with: the last one, or one that is long enough.
 
-    `costs` are in seconds by condition id, `short` the ids of those for which the last budget is too short, and
-    `beyond` of those that need more blocks than the matrix allows.
+    `costs` are in seconds by condition id. `short` has the ids of those for which the last budget is too short.
+    `beyond` has those that had all blocks of the matrix or cannot settle anything within them. `later` has the other
+    open ones for which the budget is probably too short as well. `soonest` has the least forecast.
     """
 
     budget_s: float | None
     costs: Mapping[str, float]
     short: Sequence[str] = ()
     beyond: Sequence[str] = ()
+    later: Sequence[str] = ()
+    soonest: Open | None = None
 
     @classmethod
     def of(cls, scheduler: Scheduler, still_open: Sequence[Open]) -> More:
-        """A longer budget completes the minimum of every condition, or settles something in one at least."""
+        """Derive it from a scheduler.
+
+        A longer budget completes the minimum of every condition, or settles something in at least one.
+        """
         repeat = scheduler.matrix.repeat
         if not repeat.is_adaptive or repeat.budget_s is None or scheduler.matrix.find:
             return cls(repeat.budget_s if repeat.is_adaptive else None, {})
         costs = _costs(scheduler, still_open)
+        forecast = [each for each in still_open if each.condition.id in costs and each.n >= LEAST_FOR_FORECAST]
+        soonest = min(forecast, key=lambda each: costs[each.condition.id], default=None)
         minimum = at_most(scheduler.minimum_s(), guessed(scheduler.matrix, scheduler.forecast))
         least = {name: cost_s for name, cost_s in minimum.items() if cost_s}
         first = dict(sorted(costs.items(), key=lambda item: item[1])[:1])
@@ -75,7 +89,9 @@ class More:
         wanted_s = max(sum(least.values()), *first.values(), 0.0)
         budget_s = enough_s(wanted_s) if short else repeat.budget_s
         beyond = [each.condition.id for each in still_open if _is_beyond(each, repeat.confidence)]
-        return cls(budget_s, costs, short, beyond)
+        named = {*affordable(costs, budget_s), *short, *beyond}
+        later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
+        return cls(budget_s, costs, short, beyond, later, soonest)
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
@@ -89,22 +105,43 @@ def _from_here(path: Path) -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
+def _why_done(data: RunData) -> list[str]:
+    """The reason why no block is left to run, also with time left."""
+    matrix, rule = data.matrix, data.judgement.rule
+    if not matrix.repeat.is_adaptive or data.searched or not data.judgement.compared:
+        return []
+    left = [pair for item in data.judgement.open for pair in item.pairs]
+    if left:
+        are = "is" if len(left) == 1 else "are"
+        open_ = f"{counted(len(left), 'comparison')} {are} not settled within `max` ({matrix.repeat.most})"
+        return [f"No blocks are left to run: {open_}; raise it in a new run."]
+    primaries = {
+        line.primary.metric: None
+        for line in data.judgement.compared
+        if certainty_of(line.primary, rule) is not Certainty.SURE
+    }
+    by_others = [f"for {each.label}, start a new run with `judge: [{each.key}]`" for each in primaries]
+    return [f"No blocks are left to run: every comparison is settled by a judged metric{'; '.join(['', *by_others])}."]
+
+
 def _why(matrix: Matrix, data: RunData) -> str:
-    """What is open after a run that ended by itself."""
+    """The reason to resume a run that ended by itself."""
     left = [pair for item in data.judgement.open for pair in item.pairs if not pair.is_check]
     if left:
-        return f"{len(left)} of {counted(len(data.judgement.compared), 'comparison')} are not settled"
+        verb = "is" if len(left) == 1 else "are"
+        return f"{len(left)} of {counted(len(data.judgement.compared), 'comparison')} {verb} not settled"
     if matrix.find:
         return "The search is not finished"
     short = [each for each in matrix.conditions if complete(data.rows.get(each.id, {})) < matrix.repeat.least]
     if short:
         of = counted(len(matrix.conditions), matrix.place)
-        return f"{len(short)} of {of} have fewer than the {matrix.repeat.least} blocks requested"
+        verb = "has" if len(short) == 1 else "have"
+        return f"{len(short)} of {of} {verb} fewer than the {matrix.repeat.least} blocks requested"
     return "Self-checks are not settled"
 
 
 def _effect(scheduler: Scheduler, more: More) -> str:
-    """What the budget may settle; of a fixed number of blocks, what is left."""
+    """The effect of resuming: what the budget may settle, or what is left of a fixed number of blocks."""
     matrix = scheduler.matrix
     if not matrix.repeat.is_adaptive:
         done, total = scheduler.counts
@@ -115,32 +152,52 @@ def _effect(scheduler: Scheduler, more: More) -> str:
         return f"{about(more.budget_s)} more may narrow it"
     names = {condition.id: matrix.name_of(condition) for condition in matrix.conditions}
     fitting = affordable(more.costs, more.budget_s)
-    where = listed([names[each] for each in fitting])
+    if not fitting:
+        return f"{about(more.budget_s)} more will probably settle nothing"
+    which = "" if len(fitting) == len(names) else f" ({listed([names[each] for each in fitting])})"
     of = counted(len(names), matrix.place)
-    settles = f"may settle something in {len(fitting)} of {of} ({where})" if fitting else "will probably settle nothing"
-    too_short = f", {about(matrix.repeat.budget_s)} is too short for {listed([names[each] for each in more.short])}"
-    beyond = f"; for {listed([names[each] for each in more.beyond])} raise `max` ({matrix.repeat.most}) in a new run"
-    return f"{about(more.budget_s)} more {settles}{too_short if more.short else ''}{beyond if more.beyond else ''}"
+    return f"{about(more.budget_s)} more may settle something in {len(fitting)} of {of}{which}"
+
+
+def _details(matrix: Matrix, more: More) -> list[str]:
+    """The forecast for the condition that is settled soonest, and the limits of the last budget and of `max`."""
+
+    def names(ids: Sequence[str]) -> str:
+        return listed([matrix.name_of(each) for each in matrix.conditions if each.id in ids])
+
+    found = []
+    if more.soonest:
+        found.append(f"Soonest in {names([more.soonest.condition.id])}: {more_text(more.soonest)}.")
+    if more.short and matrix.repeat.budget_s is not None:
+        found.append(f"The last budget, {about(matrix.repeat.budget_s)}, is too short for {names(more.short)}.")
+    if more.later:
+        found.append(f"Probably open for longer: {names(more.later)}.")
+    if more.beyond:
+        found.append(f"For {names(more.beyond)} raise `max` ({matrix.repeat.most}) in a new run.")
+    return [f"  {each}" for each in found]
 
 
 def _costs(scheduler: Scheduler, still_open: Sequence[Open]) -> dict[str, float]:
-    """By condition id, the seconds after which something more is probably settled; absent if it cannot be.
+    """By condition id, the seconds after which something more is probably settled; absent if it cannot be settled.
 
     The forecast is that of the report (headwind/report/verdicts.py, more_text).
     """
-    least, repeat = scheduler.minimum_s(), scheduler.matrix.repeat
+    least, confidence = scheduler.minimum_s(), scheduler.matrix.repeat.confidence
     costs: dict[str, float] = {}
-    for item in still_open:
-        name, share = item.condition.id, scheduler.needs.share(item.condition, scheduler.lanes)
-        blocks = item.soonest.blocks if item.n >= LEAST_FOR_FORECAST else 0
-        if blocks is not None and not _is_beyond(item, repeat.confidence):
-            costs[name] = max(least[name], blocks * item.block_s * share)
+    for item in _wanted(still_open):
+        is_known = item.n >= LEAST_FOR_FORECAST
+        if not _is_beyond(item, confidence) and (item.allows(item.soonest) or not is_known):
+            blocks = item.soonest.blocks if is_known else 0
+            costs[item.condition.id] = max(least[item.condition.id], (blocks or 0) * item.block_s)
     return costs
 
 
+def _wanted(still_open: Sequence[Open]) -> Sequence[Open]:
+    """The open conditions with comparisons of protocols; if there are none, those with self-checks."""
+    return [each for each in still_open if not each.is_of_checks] or still_open
+
+
 def _is_beyond(item: Open, confidence: float) -> bool:
-    """Whether the maximum of the matrix is what keeps its comparisons from being settled."""
-    if item.most < fewest_blocks(confidence, anytime=True):
-        return True
-    blocks = item.soonest.blocks
-    return item.n >= LEAST_FOR_FORECAST and blocks is not None and not item.allows(item.soonest)
+    """True if the matrix's maximum keeps its comparisons from being settled, whatever the forecast."""
+    is_used_up = item.n >= item.most and item.soonest.low is not None
+    return is_used_up or item.most < fewest_blocks(confidence, anytime=True)

@@ -1,1 +1,1 @@
-"""Lanes on other machines: workers that a scheduler of dask knows, each with its own Docker."""
+"""Lanes on other machines: workers known to a scheduler of dask, each with its own Docker."""

@@ -1,8 +1,7 @@
-"""Which machines may take part in one run. Pure.
+"""Selects the machines that can take part in a run. Pure.
 
-A block never spans machines, so they may be unequally fast. But what is measured must be the same everywhere: the same
-lab, images, kernel and engine. The largest group of machines that are alike takes part; a run that goes on takes those
-that are as it began.
+A block never spans machines, so they may be unequally fast. But all must measure the same: the same lab, images, kernel
+and engine. The largest group of identical machines takes part; when resuming, those that match the run's environment.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ ALIKE = ("kernel", "machine", "rmem_max_bytes")  # of a host's facts
 def admitted(
     hosts: Sequence[Host], code: str, environment: Mapping[str, Any] | None
 ) -> tuple[list[Host], dict[str, str]]:
-    """Those that take part, and by name why others do not.
+    """The machines that take part, and the reasons against the others, by name.
 
-    `code` is the digest of the lab that leads the run, `environment` that of a run that goes on.
+    `code` is the digest of the controller's code, `environment` that of a resumed run.
     """
     refused = {
-        host.name: f"its lab is another version ({host.code}, not {code}): `git pull` there"
+        host.name: f"different Headwind version ({host.code}, not {code}): update it with `git pull`"
         for host in hosts
         if host.code != code
     }
@@ -40,7 +39,7 @@ def admitted(
 
 
 def _unlike(images: Mapping[str, str], facts: Mapping[str, Any], host: Host) -> Iterator[str]:
-    """One text for each difference."""
+    """A text for each difference."""
     for name in sorted({*images, *host.images}):
         wanted, found = images.get(name, "none"), host.images.get(name, "none")
         if wanted != found:

@@ -1,22 +1,23 @@
-"""The questions of a run and the answers of stations on other machines, as data classes and as JSON.
+"""The questions of a run and the answers of workers on other machines, as data classes and as JSON.
 
-Nothing is pickled: whoever reads a pickle runs what its writer wants.
+Nothing is pickled: reading a pickle runs code of its writer's choice.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
-from headwind.arm import Congestion
 from headwind.model import Result, Trial
 from headwind.run.codec import result_from_json, result_to_json, trial_from_json, trial_to_json
-from headwind.settings import Settings
+from headwind.server import SERVERS
+from headwind.settings import TrialRules
+from headwind.testbed.bed_spec import BedSpec
 from impair.profile import Profile
 
 T = TypeVar("T")
@@ -30,38 +31,58 @@ def _result_from_json(data: Mapping[str, Any]) -> Result:
     return result_from_json(data["record"], data["samples"])
 
 
-SentProfile = Annotated[Profile, PlainValidator(Profile.from_json), PlainSerializer(Profile.to_json)]
+def _bed_to_json(bed: BedSpec) -> dict[str, Any]:
+    """All but the images of the user's own servers, which runs on other machines do not have."""
+    bare = asdict(replace(bed, profiles=(), servers=(), own_images={}))
+    profiles, servers = [profile.to_json() for profile in bed.profiles], [server.name for server in bed.servers]
+    return {**bare, "profiles": profiles, "servers": servers}
+
+
+def _bed_from_json(data: Mapping[str, Any]) -> BedSpec:
+    profiles = tuple(map(Profile.from_json, data["profiles"]))
+    servers = tuple(SERVERS[name] for name in data["servers"])
+    bare = _BARE_BED.validate_python({**data, "profiles": (), "servers": ()})
+    return replace(bare, profiles=profiles, servers=servers)
+
+
+_BARE_BED = TypeAdapter(BedSpec)
+SentBedSpec = Annotated[BedSpec, PlainValidator(_bed_from_json), PlainSerializer(_bed_to_json)]
 SentTrial = Annotated[Trial, PlainValidator(trial_from_json), PlainSerializer(trial_to_json)]
 SentResult = Annotated[Result, PlainValidator(_result_from_json), PlainSerializer(_result_to_json)]
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine that offers itself: what must be alike on all machines of a run, and what it can carry."""
+    """A machine offered as a worker: its properties, which must match those of the run, and its number of lanes."""
 
     name: str
     code: str  # of the lab, as a digest
-    images: Mapping[str, str]  # ids
-    facts: Mapping[str, Any]  # as a run's environment has them
+    images: Mapping[str, str]  # as in a run's environment
+    facts: Mapping[str, Any]  # the same
     lanes: int  # at most
+
+    def using(self, names: Collection[str]) -> Host:
+        """The same machine with the named images only: others make no difference to a run."""
+        return replace(self, images={name: image for name, image in self.images.items() if name in names})
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What a lane is to be like, with every call: a station that began anew can make it again."""
+class LaneSpec:
+    """The specification of a lane, sent with every call: a restarted worker can build the lane again."""
 
-    run: str  # drawn anew by each lab that runs
+    run: str  # random, new for each lab process
     number: int  # the lane's
-    engine: str
-    timeout_s: float
-    settings: Settings
-    congestion: Congestion
-    profiles: tuple[SentProfile, ...]
+    bed: SentBedSpec  # each worker uses the tags of its own images
+    rules: TrialRules
     tcp: tuple[str, ...]  # further congestion controls of TCP that the run needs
+
+    def on(self, engine: str) -> LaneSpec:
+        """The same lane on another engine."""
+        return replace(self, bed=replace(self.bed, engine=engine))
 
 
 class Asked(StrEnum):
-    """What a station can be asked to do with a lane."""
+    """The operations on a worker's lane."""
 
     OPEN = "open"  # gives Opened
     ATTEMPT = "attempt"  # gives a Result
@@ -71,11 +92,11 @@ class Asked(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One question. Asked again under the same id, it is not done again: its answer was kept."""
+    """A call. Asked again under the same id, it is not repeated: its answer was kept."""
 
     id: str
     asked: Asked
-    order: Order
+    spec: LaneSpec
     trial: SentTrial | None = None
     attempt: int = 0
     why: str = ""
@@ -83,7 +104,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a station is asked: a call; or, without one, what machine it is, given the lanes that a run asks for."""
+    """A question to a worker: a call; or, without one, its properties for the requested number of lanes."""
 
     call: Call | None = None
     lanes: int = 0
@@ -91,44 +112,44 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A lane's testbed, which is up, and all before it."""
+    """The testbed of a lane, now up, and all before it."""
 
     engine: str
     testbed: str
     facts: dict[str, Any]
     lives: list[dict[str, Any]]
-    refused: dict[str, str]  # why a congestion control cannot be had there, by its name
+    refused: dict[str, str]  # why a congestion control is not available there, by its name
 
 
 class Kind(StrEnum):
-    """How a call ended."""
+    """The result type of a call."""
 
     NOT_YET = "not yet"
-    BUSY = "busy"  # another run has the station
+    BUSY = "busy"  # another run has the worker
     DONE = "done"
-    LAB_TROUBLE = "lab trouble"  # a new testbed may do better
+    LAB_TROUBLE = "lab trouble"  # a new testbed may help
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a call, so far."""
+    """The state of a call so far."""
 
     kind: Kind
     opened: Opened | None = None
     result: SentResult | None = None
-    text: str = ""  # of an error, for people
+    text: str = ""  # an error message
 
 
 _ADAPTERS: dict[Any, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (Question, Answer, Host)}
 
 
 def to_text(message: Question | Answer | Host) -> str:
-    """A message as JSON text. What is infinite stays so, which pydantic's own text would make null."""
+    """A message as JSON text. Infinity stays infinite, which pydantic's own text would turn into null."""
     return json.dumps(_ADAPTERS[type(message)].dump_python(message))
 
 
 def from_text(kind: type[T], text: str) -> T:
-    """What `to_text` was given. Raises KeyError, TypeError or ValueError for anything else."""
+    """The inverse of `to_text`. Raises KeyError, TypeError or ValueError for anything else."""
     message: T = _ADAPTERS[kind].validate_python(json.loads(text))
     return message

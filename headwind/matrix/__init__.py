@@ -1,1 +1,1 @@
-"""What a user writes in matrix.yaml: values with units, keys, what fits together, and what to say when it does not."""
+"""The matrix file: values with units, keys, checks that they fit together, and errors with hints."""

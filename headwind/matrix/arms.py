@@ -1,20 +1,24 @@
-"""The keys under `arms` and `compare` in matrix.yaml: protocols with settings of their own, and who meets whom."""
+"""The keys under `arms` and `compare` in matrix.yaml: protocols with overrides, and the pairs to compare."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, create_model, model_validator
 
 from headwind.arm import ARM_NAME, NO_OVERRIDES, TWINS, Arm, Overrides, Protocol
+from headwind.format import enumerated
 from headwind.matrix import values
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import Misspelt, Slip, Slips
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, Written
 from headwind.matrix.workload import WorkloadKeys
+from headwind.server import CADDY, NGINX, SERVERS, Offer, Program, Server
+from headwind.settings import Windows
 from headwind.workloads import KEYS
 
 MOST_ARMS = 8  # in a block
@@ -23,7 +27,7 @@ LONGEST_NAME = 32  # characters
 
 
 def arm_name(value: Any) -> str:
-    """`h2-bbr`: the protocol, then words of letters and digits. Raises Mistake."""
+    """Check the name of an arm, `h2-bbr`: its protocol, then words of letters and digits. Raises Mistake."""
     text = scalar(value, "`h2-bbr`")
     found = ARM_NAME.fullmatch(text)
     if not found or len(text) > LONGEST_NAME:
@@ -45,15 +49,20 @@ ArmName = Annotated[
 ]
 
 
-class ArmSettingsKeys(Keys):
-    """Windows and buffers of the programs at both ends, for one arm; what is left out is as for the others."""
+ServerUsed = Annotated[
+    str, Written(lambda value: scalar(value, f"`{CADDY.name}`"), {"type": "string", "examples": list(SERVERS)})
+]
 
-    server: values.Windows | None = key("nginx's", None)
+
+class ArmSettingsKeys(Keys):
+    """Windows and buffers of the programs at both ends, for one arm; an omitted one follows the matrix."""
+
+    server: values.Windows | None = key("the server's", None)
     client: values.Windows | None = key("h2load's, and whether it pads QUIC packets", None)
 
 
 def _each_optional(kinds: Sequence[type[WorkloadKeys]]) -> type[Keys]:
-    """A mapping with all keys of all kinds that an arm can set, of which each may be left out.
+    """The type of a mapping with all keys, each optional, of all kinds that an arm can set.
 
     A key that several kinds have is read as the first of them reads it.
     """
@@ -74,47 +83,51 @@ else:
 
 
 class ArmKeys(WorkloadOverrides):
-    """A protocol, and what it sets for itself: keys of its workload, congestion control, windows and buffers."""
+    """A protocol with its overrides: server, keys of the workload, congestion control, windows."""
 
-    protocol: values.Protocol = key("which is spoken; the arm's name begins with it")
+    protocol: values.Protocol = key("HTTP version; the arm's name begins with it")
+    server: ServerUsed = key(
+        "which serves the arm: nginx, caddy, haproxy, or a name from `servers` of this file", NGINX.name, NGINX.name
+    )
     congestion: (
         Annotated[str, Written(lambda value: scalar(value, "`bbr`"), {"enum": values.TCP_CONGESTION})] | None
-    ) = key("the kernel's for h1 and h2, nginx's for h3, in place of what `congestion` says for all", None)
+    ) = key("the kernel's for h1 and h2, the server's for h3, in place of what `congestion` says for all", None)
     settings: Annotated[ArmSettingsKeys, Short(("server", "client"))] | None = key(
         "windows and buffers, in place of what `settings` says for all", None
     )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.congestion is not None:
+        server = SERVERS.get(self.server)  # `server_slips` refuses it for one of the user's own
+        if self.congestion is not None and (self.protocol is not Protocol.H3 or server):
             try:
                 if self.protocol is not Protocol.H3:
                     values.tcp_congestion(self.congestion)
                 else:
-                    values.quic_congestion(self.congestion)
+                    values.quic_congestion(self.congestion, server or NGINX)
             except Mistake as mistake:
                 is_other = self.protocol is Protocol.H3 and not isinstance(mistake, Misspelt)
-                hint = "leave it out here: other congestion controls are for arms of h1 and h2"
+                hint = "remove it here: other congestion controls are for arms of h1 and h2"
                 own = Mistake(str(mistake), hint) if is_other else mistake
                 raise Slips([Slip(("congestion",), own)]) from None
         return self
 
     @property
     def overrides(self) -> Overrides:
-        """What it sets for itself."""
+        """The settings that differ from those of the matrix."""
         settings = self.settings or ArmSettingsKeys()
         own = ((name, getattr(self, name)) for name in WorkloadOverrides.model_fields if name in self.model_fields_set)
         return Overrides(tuple(own), self.congestion, settings.server, settings.client)
 
-    def to_model(self, name: str) -> Arm:
-        """The arm of this name."""
-        return Arm(name, self.protocol, overrides=self.overrides)
+    def to_model(self, name: str, servers: Mapping[str, Server]) -> Arm:
+        """The arm of this name; `servers` are those that it can have, by name."""
+        return Arm(name, self.protocol, overrides=self.overrides, server=servers[self.server])
 
 
 def arm_slips(
     protocols: Sequence[Protocol], arms: Mapping[str, ArmKeys], workloads: Mapping[str, WorkloadKeys]
 ) -> Iterator[Slip]:
-    """What is wrong with arms among each other, and with the workloads that they override."""
+    """Mistakes of arms among each other, and with the workloads that they override."""
     for name, arm in arms.items():
         place = ("arms", name)
         spoken, dash, _ = name.partition("-")
@@ -123,7 +136,7 @@ def arm_slips(
                 f"{quoted(name)} speaks {arm.protocol}", f"begin its name with {quoted(arm.protocol + '-')}"
             )
             yield Slip((*place, "protocol"), mistake)
-        elif not dash and arm.overrides != NO_OVERRIDES:
+        elif not dash and (arm.overrides != NO_OVERRIDES or arm.server != NGINX.name):
             hint = f"such as `{name}-{_word(arm)}`: {quoted(name)} is the one that sets nothing for itself"
             yield Slip(
                 place,
@@ -131,30 +144,81 @@ def arm_slips(
                 at_key=True,
             )
         elif name in protocols:
-            yield Slip(place, Mistake(f"{quoted(name)} is there twice", "it is in `protocols`, too"), at_key=True)
+            yield Slip(place, Mistake(f"{quoted(name)} appears twice", "it is in `protocols`, too"), at_key=True)
         yield from _workload_slips(name, arm, workloads)
     if (count := len(protocols) + len(arms)) > MOST_ARMS:
         yield Slip(("arms",), Mistake(f"{count} arms are too many", f"a block runs at most {MOST_ARMS}"))
 
 
 def _word(arm: ArmKeys) -> str:
-    return arm.congestion or next((str(value) for _, value in arm.overrides.workload), "other")
+    server = "" if arm.server == NGINX.name else arm.server
+    return server or arm.congestion or next((str(value) for _, value in arm.overrides.workload), "other")
+
+
+def server_slips(
+    arms: Mapping[str, ArmKeys], servers: Mapping[str, Server], workloads: Mapping[str, WorkloadKeys], windows: Windows
+) -> Iterator[Slip]:
+    """Mistakes of arms with their servers; `windows` are those of servers for arms without windows."""
+    for name, arm in arms.items():
+        place = ("arms", name, "server")
+        try:
+            server = servers[choose(arm.server, list(servers), "a server of the lab or of this file")]
+        except Mistake as mistake:
+            yield Slip(place, mistake)
+            continue
+        if Offer.WINDOWS not in server.offers and (arm.overrides.server_windows or windows) is Windows.AS_SHIPPED:
+            yield Slip(
+                place, Mistake(f"{server.name} has no windows `as-shipped`", "set `settings: {server: unlimited}`")
+            )
+        yield from _unoffered(name, arm, server, workloads)
+        if server.program:
+            yield from _own_slips(name, arm, server, server.program)
+
+
+def _unoffered(name: str, arm: ArmKeys, server: Server, workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
+    """Features that a workload of the arm needs and its server lacks."""
+    for load, written in workloads.items():
+        workload = written.workload(load)
+        own: dict[str, Any] = {field: value for field, value in arm.overrides.workload if hasattr(workload, field)}
+        for lacking in sorted(replace(workload, **own).needs - server.offers):
+            having = enumerated(each.name for each in SERVERS.values() if lacking in each.offers)
+            message = f"{server.name} cannot serve the workload {quoted(load)}: it has no {lacking.words}"
+            hint = f"{having} can; or put {quoted(load)} into a file of its own"
+            yield Slip(("arms", name, "server"), Mistake(message, hint))
+
+
+def _own_slips(name: str, arm: ArmKeys, server: Server, program: Program) -> Iterator[Slip]:
+    """Settings of an arm that a server of the user's own cannot have."""
+    if not server.speaks(arm.protocol):
+        message = f"{server.name} does not speak {arm.protocol}: its `protocols` are {', '.join(program.protocols)}"
+        hint = f"add {arm.protocol} to `protocols` of {quoted(server.name)} if it does, or remove the arm"
+        yield Slip(("arms", name, "server"), Mistake(message, hint))
+    if arm.protocol is Protocol.H3 and arm.congestion is not None:
+        message = f"the lab cannot set the congestion control of {server.name}'s QUIC"
+        yield Slip(
+            ("arms", name, "congestion"), Mistake(message, "remove it; `command` or `env` of the server may set it")
+        )
 
 
 def _workload_slips(name: str, arm: ArmKeys, workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
-    """Workloads that cannot be carried out as an arm would have them; each mistake once."""
+    """Mistakes of workloads with the overrides of an arm; each mistake once."""
     own = dict(arm.overrides.workload)
-    told: set[str] = set()
+    reported: set[str] = set()
     for load, written in workloads.items():
         for field in own.keys() - type(written).model_fields.keys():
             message = f"the workload {quoted(load)}, which is of kind {written.model.kind}, has no {quoted(field)}"
-            yield Slip(("arms", name, field), Mistake(message, "an arm sets keys that every workload of the file has"))
+            having = next((each for each, keys in workloads.items() if field in type(keys).model_fields), "")
+            elsewhere = (
+                f"`{field}: {own[field]}` in the workload {quoted(having)} is for all arms; or " if having else ""
+            )
+            hint = f"an arm sets keys that every workload has: {elsewhere}leave {quoted(load)} to a file of its own"
+            yield Slip(("arms", name, field), Mistake(message, hint))
         try:
             written.model_copy(update=own).check()
         except Slips as slips:
             for slip in slips.slips:
-                if str(slip.mistake) not in told:
-                    told.add(str(slip.mistake))
+                if str(slip.mistake) not in reported:
+                    reported.add(str(slip.mistake))
                     field = next((each for each in (*slip.path, *own) if each in own), "")
                     yield Slip(
                         ("arms", name, str(field)),
@@ -163,7 +227,7 @@ def _workload_slips(name: str, arm: ArmKeys, workloads: Mapping[str, WorkloadKey
 
 
 def pair_slips(compare: Sequence[Sequence[str]] | None, names: Sequence[str], place: str) -> Iterator[Slip]:
-    """What is wrong with the pairs to compare, or with comparing all; `place` is the key that lists the arms."""
+    """Mistakes in the pairs to compare, or in comparing all; `place` is the key that lists the arms."""
     if compare is None:
         count = len(list(combinations(names, 2)))
         if count > MOST_PAIRS:
@@ -185,9 +249,12 @@ def pair_slips(compare: Sequence[Sequence[str]] | None, names: Sequence[str], pl
             continue
         if len(set(pair)) != 2:
             hint = "two arms: [candidate, baseline], such as [h2-bbr, h2]"
+            if len(set(pair)) > 2:
+                pairs = [f"[{one}, {two}]" for one, two in combinations(pair, 2)]
+                hint = f"each pair is a list: {', '.join(pairs)}"
             yield Slip(("compare", index), Mistake("a comparison is of two different arms", hint))
         elif set(pair) in seen:
-            mistake = Mistake(f"{quoted(' against '.join(pair))} is there twice", "each two arms are compared once")
+            mistake = Mistake(f"{quoted(' against '.join(pair))} appears twice", "each two arms are compared once")
             yield Slip(("compare", index), mistake)
         seen.append(set(pair))
 

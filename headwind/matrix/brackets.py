@@ -1,4 +1,4 @@
-"""What is wrong within brackets that YAML cannot read: one that is not closed, a comma or a colon that is missing."""
+"""Faults within brackets that YAML cannot read: an unclosed bracket, a missing comma or colon."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEXT = re.compile(r"( *)(?:- |(?:- +)*(?:[^\s\[\]{},:#'\"][^\[\]{},:#]*|\"[^\"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a text is not YAML: the place (line and column from 0), what is wrong there, and what to write."""
+    """Reason why a text is not YAML: its place (line and column from 0), the message, and a hint."""
 
     place: Place
     message: str
@@ -42,20 +42,20 @@ class _Token:
 
 @dataclass(slots=True)
 class _Open:
-    """A bracket that is not closed yet, and what stands after its last comma; a closed bracket in it is its opener."""
+    """Unclosed bracket, and the tokens after its last comma; a closed bracket in it is represented by its opener."""
 
     token: _Token
     entry: list[_Token] = field(default_factory=list)
 
 
 def fault_in_brackets(lines: Sequence[str], broken: Place) -> Fault | None:
-    """The fault of the brackets in which reading ended; None if they are in order, or it ended outside of any."""
+    """Fault of the brackets in which reading ended; None if they are in order, or it ended outside of any."""
     starts = [start for start in _starts(lines) if start <= broken]
     return _Region(lines, starts[-1]).fault() if starts else None
 
 
 def _starts(lines: Sequence[str]) -> Iterator[Place]:
-    """The outermost brackets that are open where a line ends, or that are closed in it, in the order of the file."""
+    """Outermost brackets that are open at the end of a line, or closed in it, in the order of the file."""
     line, text_in = 0, None
     while line < len(lines):
         content = lines[line].strip()
@@ -73,7 +73,7 @@ def _starts(lines: Sequence[str]) -> Iterator[Place]:
 
 
 class _Region:
-    """The text from an outermost bracket to where it is closed, or to the line that cannot belong to it any more."""
+    """Text from an outermost bracket to its end, or to the first line that cannot belong to it."""
 
     def __init__(self, lines: Sequence[str], start: Place) -> None:
         self._lines, self._start = lines, start
@@ -100,7 +100,7 @@ class _Region:
                 return
 
     def fault(self) -> Fault | None:
-        """The first one; None if there is none."""
+        """First fault; None if there is none."""
         stack: list[_Open] = []
         for index, token in enumerate(self._tokens):
             if token.text in CLOSER.values():
@@ -127,7 +127,7 @@ class _Region:
         return Fault(openers[-1].place, f"{what} not closed: `{missing}` is missing", hint)
 
     def _missing_before(self, index: int, around: _Open) -> Fault | None:
-        """The comma or the colon that is missing between an entry as far as it is read and a token."""
+        """Comma or colon that is missing between the current entry and a token."""
         token, entry = self._tokens[index], around.entry
         if not entry or token.text == ",":
             return None
@@ -135,7 +135,7 @@ class _Region:
         if token.text == ":":
             return self._second_colon(index, entry)
         if token.is_text and not re.search(r"\w", token.text):
-            return Fault(token.place, f"`{harmless(token.text)}` is no part of a value or a list", "remove it")
+            return Fault(token.place, f"`{harmless(token.text)}` is not part of a value or a list", "remove it")
         if last.text in CLOSER or last.text[0] in "'\"":
             return _comma(_shown(entry), self._entry(index), token.place)
         if token.text in CLOSER and len(entry) == 1 and around.token.text == "{" and last.is_text:
@@ -143,11 +143,11 @@ class _Region:
             return Fault(token.place, f"a colon is missing after `{key}`", f"did you mean `{key}: {token.text}...`?")
         if token.text in CLOSER and last.is_text:
             hint = "is a comma missing before it, or is it one too many? a text with brackets needs quotes"
-            return Fault(token.place, f"this `{token.text}` stands within a text", hint)
+            return Fault(token.place, f"this `{token.text}` is inside a text", hint)
         return None
 
     def _second_colon(self, index: int, entry: Sequence[_Token]) -> Fault | None:
-        """`delay: 10ms rate: 30mbit`, where the entry ends with `10ms rate`; and `both: delay: 10ms`."""
+        """Fault of a second colon: `delay: 10ms rate: 30mbit`, with the entry `10ms rate`; and `both: delay: 10ms`."""
         colons = [place for place, each in enumerate(entry) if each.text == ":"]
         last = entry[-1]
         if not colons or not last.is_text:
@@ -160,15 +160,15 @@ class _Region:
         if len(entry) - colons[0] > 2:  # the words of two lines
             return _comma(_shown(entry[:-1]), other, last.place)
         hint = harmless(f"did you mean `{_shown(entry[:-1])}{{{other}}}`?")
-        return Fault(last.place, "a second key follows without brackets of its own", hint)
+        return Fault(last.place, "a second key follows without its own brackets", hint)
 
     def _entry(self, index: int) -> str:
-        """What begins with a token: its key and its value, if they are short."""
+        """Text of the entry that begins with a token: its key and its value, if they are short."""
         token = self._tokens[index]
         return f"{token.text}..." if token.text in CLOSER else token.text + self._value(index + 1)
 
     def _value(self, index: int) -> str:
-        """The colon at this place and the value behind it; empty without a colon."""
+        """Colon at this place and the value after it; empty without a colon."""
         colon, value = [*self._tokens[index : index + 2], None, None][:2]
         if colon is None or colon.text != ":":
             return ""
@@ -185,7 +185,7 @@ def _crossed(openers: Sequence[_Token], closer: _Token) -> Fault:
 
 
 def closes_nothing(place: Place, bracket: str) -> Fault:
-    """The fault of a closing bracket that none belongs to."""
+    """Fault of a closing bracket without an opening one."""
     return Fault(place, f"this `{bracket}` closes nothing", "remove it, or add the bracket that it closes")
 
 

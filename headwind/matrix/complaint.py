@@ -1,4 +1,4 @@
-"""Formats mistakes in a matrix: file:line:column, what is wrong, the line with a caret, what to write instead."""
+"""Formats mistakes in a matrix: file:line:column, the message, the line with a caret, and a hint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXCERPT = 96  # characters of a source line
 
 @dataclass(frozen=True, slots=True, order=True)
 class Complaint:
-    """One mistake: its place (line and column from 1), what it is, what to do, the file and the line it is in."""
+    """Mistake: its place (line and column from 1), message, hint, file and line."""
 
     line: int
     column: int
@@ -33,7 +33,7 @@ class Complaint:
 
 
 class MatrixError(UsageError):
-    """All that is wrong with a matrix file. `str()` is the text for the terminal."""
+    """All mistakes in a matrix file. `str()` is the text for the terminal."""
 
     def __init__(self, summary: str, complaints: tuple[Complaint, ...] = ()) -> None:
         self.complaints = complaints
@@ -44,7 +44,7 @@ class MatrixError(UsageError):
 
 
 def excerpt(source: str, column: int) -> tuple[str, str]:
-    """The part of a line around a column (from 0), made printable, and a line with a caret below that column."""
+    """Part of a line around a column (from 0), made printable, and a line with a caret below that column."""
     start = max(0, column - EXCERPT * 3 // 4) if len(source) > EXCERPT else 0
     shown = source[start : start + EXCERPT]
     text = "".join(
@@ -56,7 +56,7 @@ def excerpt(source: str, column: int) -> tuple[str, str]:
 
 
 def _blank(letter: str) -> str:
-    """White space as wide as the letter on a terminal."""
+    """White space of the letter's width on a terminal."""
     if letter == "\t":
         return "\t"
     if unicodedata.combining(letter):

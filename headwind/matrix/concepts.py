@@ -1,34 +1,42 @@
-"""Hints for words that other tools have for a network: a round trip is two delays, bursts are a model of loss."""
+"""Hints for other tools' terms for a network: a round trip is two delays, bursts are a loss model."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from headwind.matrix.direction import DirectionKeys
-from headwind.matrix.library import NETWORKS, with_keys
-from headwind.matrix.mistakes import CORRELATION_HINT
+from headwind.format import as_written
+from headwind.matrix.direction import DirectionKeys, StateKeys
+from headwind.matrix.mistakes import CORRELATION_HINT, NO_CORRELATION, Slip
+from headwind.matrix.presets import NETWORKS, with_keys
+from headwind.matrix.profile import another_unit
 from headwind.matrix.shapes import shown
 from headwind.matrix.spelling import form, nearest
-from headwind.matrix.units import RATIO, TIME, Mistake, quoted
+from headwind.matrix.sweep import SWEPT
+from headwind.matrix.units import RATE, RATIO, TIME, Mistake, quoted
 from headwind.matrix.wording import NUMBER
+from impair.profile import FRAME_BYTES
 
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
 BURSTS = {"burst", "bursty", "burstiness", "burst loss", "burst length", "burst size", "burst mean"}
 DIRECTIONS = ("uplink", "downlink", "both")
 IN_PROFILE = 3  # steps: `profiles`, the name, the key
 _TWO = re.compile(rf"({NUMBER}[a-z%]+)\s*(?:\s|\u00b1|\+/?-)\s*({NUMBER}[a-z%]+)")
+_RANGE = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?(ns|us|ms|s)")
+_SPAN = re.compile(rf"({NUMBER}) ?([a-z%]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?([a-z%]+)")
+_BURSTY = re.compile(rf"(?:ge|ge?model|gilbert\S*|bursty?|bursts)(?: +({NUMBER}%)[ ,]+({NUMBER}%).*)?")
 USUAL_P, USUAL_R = Decimal("0.01"), Decimal("0.25")  # of a hint's example: bursts of four packets
 
 
 def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, Any]) -> str:
-    """What to write for a key in a profile, in a direction or in a loss; `path` leads there."""
+    """Hint for a key in a profile, in a direction or in a loss; `path` leads to it."""
     if path[0] != "profiles" or len(path) < IN_PROFILE:
         return ""
     key, inside = str(path[-1]), path[IN_PROFILE - 1 : -1]
-    if not inside and "library" in beside and (found := beside_a_library(beside)):
+    if not inside and "preset" in beside and (found := beside_a_preset(beside)):
         return found
     if form(key) in ROUND_TRIPS:
         delay = f"delay: {_half(value)}"
@@ -41,15 +49,15 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     return "" if inside else _by_direction(key, value)
 
 
-def beside_a_library(beside: Mapping[str, Any]) -> str:
-    """How to write a network of the library with other keys; empty without such a network."""
-    library = str(beside["library"])
-    name = library if library in NETWORKS else nearest(library, list(NETWORKS))
+def beside_a_preset(beside: Mapping[str, Any]) -> str:
+    """Way to write a preset with other keys; empty without such a network."""
+    preset = str(beside["preset"])
+    name = preset if preset in NETWORKS else nearest(preset, list(NETWORKS))
     if not name:
         return ""
-    meant = {_key(key): value for key, value in beside.items() if key != "library"}
+    meant = {_key(key): value for key, value in beside.items() if key != "preset"}
     keys = {key: value for key, value in meant.items() if key in (*DirectionKeys.model_fields, *DIRECTIONS)}
-    return f"a profile has `library` or keys of its own; {name} with other values is {shown(with_keys(name, keys))}"
+    return f"a profile has `preset` or its own keys; {name} with other values is {shown(with_keys(name, keys))}"
 
 
 def _key(key: str) -> str:
@@ -58,7 +66,7 @@ def _key(key: str) -> str:
 
 
 def _by_direction(key: str, value: Any) -> str:
-    """`rate: {down: 30mbit, up: 10mbit}` has the directions inside, and here they are around."""
+    """Hint for `rate: {down: 30mbit, up: 10mbit}`, with the directions inside instead of outside."""
     if not isinstance(value, dict) or (own := nearest(key, list(DirectionKeys.model_fields))) == "":
         return ""
     sides = {nearest(side, DIRECTIONS): each for side, each in value.items()}
@@ -68,11 +76,81 @@ def _by_direction(key: str, value: Any) -> str:
 
 
 def of_two_values(path: Sequence[str | int], value: Any) -> str:
-    """`delay: 60ms 10ms` and `loss: 2% 25%`, where tc has a second number for jitter and for correlation."""
-    found = _TWO.fullmatch(value) if path[0] == "profiles" and isinstance(value, str) else None
-    if found and path[-1] == "delay":
-        return f"did you mean `delay: {found[1]}, jitter: {found[2]}`?"
-    return CORRELATION_HINT if found and path[-1] in ("loss", "duplicate", "corrupt", "reorder") else ""
+    """Hint for `delay: 60ms 10ms` and `loss: 2% 25%`: tc has a second number for jitter and for correlation."""
+    if path[0] != "profiles":
+        return ""
+    if path[-1] == "delay" and isinstance(value, dict):
+        return _beside_a_delay(value)
+    if not isinstance(value, str):
+        return ""
+    if "loss" in path[-2:] and (model := _BURSTY.fullmatch(value)):
+        p, r = (model[1], model[2]) if model[1] else (_percent(USUAL_P), _percent(USUAL_R))
+        return f"did you mean {{gemodel: {{p: {p}, r: {r}}}}}?"
+    if path[-1] == "delay" and (ends := _RANGE.fullmatch(value)) and ends[2] in ("", ends[4]):
+        low, high = sorted((Decimal(ends[1]), Decimal(ends[3])))
+        middle, half = ((each / 2).normalize() for each in (low + high, high - low))
+        return f"did you mean `delay: {middle:f}{ends[4]}, jitter: {half:f}{ends[4]}`?"
+    if spelt := _in_tc(path, value):
+        return f"did you mean {spelt}?"
+    swept = next((each for each in path[:1:-1] if each in SWEPT), "")
+    if swept and (span := _SPAN.fullmatch(value)):
+        return f"for a network of each value write `{swept}: [{span[1]}{span[2] or span[4]}, {span[3]}{span[4]}]`"
+    found = _TWO.fullmatch(value)
+    key = next((each for each in ("loss", "duplicate", "corrupt", "reorder") if each in path[-2:]), "")
+    if not found or not key:
+        return ""
+    return CORRELATION_HINT if key == "loss" else f"did you mean `{key}: {found[1]}`? {NO_CORRELATION}"
+
+
+def _in_tc(path: Sequence[str | int], value: str) -> str:
+    """Keys for several numbers in tc's syntax: a delay and its jitter, a loss model, a gap of reordering."""
+    if path[-1] == "delay" and (found := _TWO.match(value)):
+        rest = re.fullmatch(r"(?: distribution ([a-z]+))?", value[found.end() :])
+        more = f", distribution: {rest[1]}" if rest and rest[1] else ""
+        return f"`delay: {found[1]}, jitter: {found[2]}{more}`" if rest else ""
+    if "reorder" in path[-2:] and (found := re.fullmatch(rf"({NUMBER}%) gap ([0-9]+)", value)):
+        return f"`reorder: {{ratio: {found[1]}, gap: {found[2]}}}`"
+    if "loss" in path[-2:] and re.fullmatch(rf"state(?: {NUMBER}%){{2,5}}", value):
+        return shown({"state": dict(zip(StateKeys.model_fields, value.split()[1:], strict=False))})
+    return ""
+
+
+def _of_share_or_time(slip: Slip, value: Any, beside: Mapping[str, Any]) -> str:
+    """Jitter given as a share of its delay, or queue given as a time at its rate, in the units of their keys."""
+    key, rate = str(slip.path[-1]), beside.get("rate")
+    rate = rate.get("rate") if isinstance(rate, dict) else rate
+    try:
+        if key == "jitter" and "delay" in beside:
+            jitter_s = RATIO.parse(value) * TIME.parse(beside["delay"])
+            return f"did you mean `{as_written('delay_s', float(jitter_s))}`, {value} of the delay?"
+        if key == "queue" and rate:
+            packets = math.ceil(TIME.parse(value) * RATE.parse(rate) / 8 / FRAME_BYTES)
+            return f"did you mean `{packets}` packets, which take {value} at {rate}?"
+    except Mistake:
+        pass
+    return ""
+
+
+def _beside_a_delay(written: Mapping[str, Any]) -> str:
+    """Hint for `{mean: 10ms, jitter: 2ms}` in place of a delay: its keys are those of the direction."""
+    own = [value for key, value in written.items() if key == "delay" or key not in DirectionKeys.model_fields]
+    rest = {key: value for key, value in written.items() if key != "delay" and key in DirectionKeys.model_fields}
+    text = shown({"delay": own[0], **rest}) if len(own) == 1 and isinstance(own[0], str) else ""
+    return f"did you mean `{text[1:-1]}`?" if text else ""
+
+
+def of_unit(slip: Slip, value: Any, beside: Any) -> str:
+    """Hint for a jitter or a rate that netem rejects and is probably in the wrong unit, or for another unit."""
+    if slip.path[0] == "profiles" and isinstance(beside, dict) and (found := _of_share_or_time(slip, value, beside)):
+        return found
+    units, key = {"jitter": TIME, "rate": RATE}, str(slip.path[-1])
+    if key not in units or not isinstance(value, str):
+        return ""
+    try:
+        found = another_unit(key, float(units[key].parse(value)))
+    except Mistake:
+        return ""
+    return f"{found}{slip.mistake.hint}".strip() if found and found not in slip.mistake.hint else ""
 
 
 def _half(value: Any) -> str:
@@ -85,7 +163,7 @@ def _half(value: Any) -> str:
 
 
 def _gemodel(packets: Any, loss: Any) -> str:
-    """The model with bursts of so many packets and that share of lost ones, as far as both are numbers."""
+    """Loss model with bursts of `packets` packets and a share `loss` of lost ones, if both are numbers."""
     is_count = isinstance(packets, str) and packets.isdecimal() and 1 <= int(packets) <= 1000
     r = 1 / Decimal(packets) if is_count else USUAL_R
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -16,13 +17,13 @@ from impair.profile import LARGEST_COUNT, ImpossibleImpairment, Link
 
 
 def key(description: str, default: Any = ..., shown: Any = None, **schema: Any) -> Any:
-    """A key of the file; `shown` is its default as a user would write it, `schema` more to say in the JSON schema."""
+    """Define a key of the file; `shown` is its default in YAML, `schema` has further entries of the JSON schema."""
     more = schema if shown is None else {"default": shown, **schema}
     return Field(default, description=description, json_schema_extra=more)
 
 
 class Keys(BaseModel):
-    """A mapping that takes the keys of its fields and no other."""
+    """Mapping that accepts only the keys of its fields."""
 
     model_config = ConfigDict(
         strict=True,
@@ -32,21 +33,27 @@ class Keys(BaseModel):
     )
 
 
+@cache
+def every_key(model: type[Keys] = Keys) -> frozenset[str]:
+    """All keys of a model and of its subclasses; of `Keys`: all keys of a matrix at any level."""
+    return frozenset(model.model_fields).union(*map(every_key, model.__subclasses__()))
+
+
 class GemodelKeys(Keys):
     """Bursty loss by the Gilbert-Elliott model; shares per packet."""
 
     p: Ratio = key("share of packets at which a good path turns bad")
-    r: Ratio = key("share of packets at which a bad path turns good; 1/r packets is the mean length of a bad spell")
+    r: Ratio = key("share of packets at which a bad path turns good; 1/r packets is the mean length of a burst")
     bad: Ratio = key("loss while the path is bad (tc's 1-h)", 1.0, "100%")
     good: Ratio = key("loss while the path is good (tc's 1-k)", 0.0, "0%")
 
     def to_model(self) -> netem.GilbertElliott:
-        """Raises ImpossibleImpairment."""
+        """Convert to netem's model. Raises ImpossibleImpairment."""
         return netem.GilbertElliott(self.p, self.r, self.bad, self.good)
 
 
 class StateKeys(Keys):
-    """Loss by tc's model of four states; chances of a change per packet."""
+    """Loss by tc's model of four states; probabilities per packet."""
 
     p13: Ratio = key("from good to burst loss")
     p31: Ratio = key("from burst loss to good")
@@ -55,7 +62,7 @@ class StateKeys(Keys):
     p14: Ratio = key("from good to a single loss", 0.0, "0%")
 
     def to_model(self) -> netem.FourState:
-        """Raises ImpossibleImpairment."""
+        """Convert to netem's model. Raises ImpossibleImpairment."""
         return netem.FourState(self.p13, self.p31, self.p32, self.p23, self.p14)
 
 
@@ -64,7 +71,7 @@ class LossKeys(Keys):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
-    random: Ratio | None = key("share of packets that are dropped, each on its own", None)
+    random: Ratio | None = key("share of packets that are dropped independently", None)
     gemodel: GemodelKeys | None = key("bursts by the Gilbert-Elliott model", None)
     state: StateKeys | None = key("bursts by tc's model of four states", None)
 
@@ -78,24 +85,24 @@ class LossKeys(Keys):
         return self
 
     def to_model(self) -> netem.LossModel:
-        """Raises ImpossibleImpairment."""
+        """Convert to netem's model. Raises ImpossibleImpairment."""
         model = self.gemodel or self.state
         return model.to_model() if model else netem.Loss(self.random or 0.0)
 
 
 class ReorderKeys(Keys):
-    """Packets that overtake delayed ones."""
+    """Reordering: packets that skip the delay."""
 
     ratio: Ratio = key("share of packets that skip the delay")
     gap: Annotated[int, whole(1, LARGEST_COUNT)] = key("only every gap-th packet may skip it", 1)
 
     def to_model(self) -> netem.Reorder:
-        """Raises ImpossibleImpairment."""
+        """Convert to netem's model. Raises ImpossibleImpairment."""
         return netem.Reorder(self.ratio, self.gap)
 
 
 class RateKeys(Keys):
-    """A slow link."""
+    """Rate limit, with the overheads of a link layer."""
 
     rate: BitsPerSecond = key("bits per second")
     packet_overhead: Annotated[int, whole(-LARGEST_COUNT, LARGEST_COUNT)] = key("bytes added to each packet", 0)
@@ -103,42 +110,42 @@ class RateKeys(Keys):
     cell_overhead: Annotated[int, whole(-LARGEST_COUNT, LARGEST_COUNT)] = key("bytes added to each cell", 0)
 
     def to_model(self) -> netem.Rate:
-        """Raises ImpossibleImpairment."""
+        """Convert to netem's model. Raises ImpossibleImpairment."""
         return netem.Rate(self.rate, self.packet_overhead, self.cell_size, self.cell_overhead)
 
 
 class SlotKeys(Keys):
-    """A link that sends in bursts, such as radio or satellite."""
+    """Link that sends in bursts, such as radio or satellite."""
 
     min_delay: Seconds = key("shortest time between two slots")
-    max_delay: Seconds | None = key("longest time between two slots; without it as min_delay", None)
-    max_packets: Annotated[int, whole(0, LARGEST_COUNT)] = key("packets of a slot; 0 is no bound", 0)
-    max_bytes: Annotated[int, whole(0, LARGEST_COUNT)] = key("bytes of a slot; 0 is no bound", 0)
+    max_delay: Seconds | None = key("longest time between two slots; default: min_delay", None)
+    max_packets: Annotated[int, whole(0, LARGEST_COUNT)] = key("packets of a slot; 0: no limit", 0)
+    max_bytes: Annotated[int, whole(0, LARGEST_COUNT)] = key("bytes of a slot; 0: no limit", 0)
 
     def to_model(self) -> netem.Slot:
-        """Raises ImpossibleImpairment."""
+        """Convert to netem's model. Raises ImpossibleImpairment."""
         longest = self.min_delay if self.max_delay is None else self.max_delay
         return netem.Slot(self.min_delay, longest, self.max_packets, self.max_bytes)
 
 
 class DirectionKeys(Keys):
-    """What netem does to one direction; {} is a clean one."""
+    """Impairments of one direction by netem; {} is an unimpaired one."""
 
     delay: Seconds | None = key("one-way delay of every packet", None)
     jitter: Seconds | None = key("variation of the delay; without a rate it also reorders packets", None)
-    distribution: values.Distribution | None = key("of the jitter; without it uniform", None)
+    distribution: values.Distribution | None = key("distribution of the jitter; default: uniform", None)
     loss: Annotated[LossKeys, Short(("random",))] | None = key("dropped packets", None)
     duplicate: Ratio | None = key("share of packets that arrive twice", None)
     corrupt: Ratio | None = key("share of packets of which one bit is flipped", None)
-    reorder: Annotated[ReorderKeys, Short(("ratio",))] | None = key("packets that overtake; needs a delay", None)
+    reorder: Annotated[ReorderKeys, Short(("ratio",))] | None = key("reordered packets; needs a delay", None)
     rate: Annotated[RateKeys, Short(("rate",))] | None = key("bandwidth", None)
     slot: SlotKeys | None = key("packets are collected and leave in bursts", None)
-    ecn: values.Truth = key("mark packets that the loss would drop, where they allow it", False, False)
+    ecn: values.Truth = key("mark packets that the loss would drop, if they allow it", False, False)
     limit: Annotated[int, whole(1, LARGEST_COUNT)] | None = key("packets in delay line and queue together", None)
     queue: Annotated[int, whole(1, LARGEST_COUNT)] | None = key("packets that may wait for the rate", None)
 
     def link(self) -> Link:
-        """The direction as the model has it. Raises Slips for what netem cannot do."""
+        """Convert to the model. Raises Slips if netem does not support it."""
         slips: list[Slip] = []
         parts: dict[str, Any] = {}
         for name, part in _PARTS.items():
@@ -157,7 +164,7 @@ def _delay(written: DirectionKeys) -> netem.Delay | None:
     if written.delay is None:
         for name in ("jitter", "distribution"):
             if getattr(written, name) is not None:
-                raise ImpossibleImpairment(name, f"a {name} needs a delay that it varies")
+                raise ImpossibleImpairment(name, f"a {name} needs a delay that it varies", "add `delay`, or remove it")
         return None
     return netem.Delay(written.delay, written.jitter or 0.0, written.distribution or "uniform")
 
@@ -173,6 +180,16 @@ _PARTS: dict[str, Callable[[DirectionKeys], Any]] = {
 }
 
 
+_WAYS_OUT = {
+    "distribution": "add `jitter`, or remove it",
+    "reorder": "add `delay`, or remove it",
+    "ecn": "add `loss`, or remove it",
+}
+
+
 def _slip(error: ImpossibleImpairment) -> Slip:
     written_as = {"bad_loss": "bad", "good_loss": "good"}
-    return Slip(tuple(written_as.get(part, part) for part in error.where.split(".")), Mistake(str(error), error.hint))
+    return Slip(
+        tuple(written_as.get(part, part) for part in error.where.split(".")),
+        Mistake(str(error), error.hint or _WAYS_OUT.get(error.where, "")),
+    )

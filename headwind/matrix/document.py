@@ -1,7 +1,7 @@
 """The keys of matrix.yaml as pydantic models, and their conversion to the lab's data classes.
 
-The models know the keys and what fits together; where a value stands in the file is matrix.py's knowledge. A parsed
-field is in SI units. docs/matrix.schema.json is made from the same models.
+The models define the keys and how they fit together; headwind/matrix/reader.py knows the place of each value in the
+file. A parsed field is in SI units. docs/matrix.schema.json is generated from the same models.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import ConfigDict, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
-from headwind.arm import Protocol, arm_named
+from headwind.arm import Arm, Protocol, arm_named
 from headwind.matrix import sweep, values
-from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_slips
-from headwind.matrix.congestion import CongestionKeys, OneOrBoth
+from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_slips, server_slips
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.find import WantedKey, searched_slips
 from headwind.matrix.mistakes import Slip, Slips, raise_any
-from headwind.matrix.pairs import PairsKeys
-from headwind.matrix.profile import ProfileKeys
+from headwind.matrix.profile import ProfileKeys, window_slips
 from headwind.matrix.published import Conditions, SourceKeys, published_slips
-from headwind.matrix.repeat import OrCount, RepeatKeys, SelfCheckKeys
+from headwind.matrix.run_keys import CongestionKeys, OneOrBoth, OrCount, PairsKeys, RepeatKeys, SelfCheckKeys
+from headwind.matrix.servers import ServerKeys, ServerName
+from headwind.matrix.shortest import endless_slips, unprobed_slips
 from headwind.matrix.units import Mistake, choose, meant, quoted, scalar
 from headwind.matrix.values import Short, whole
 from headwind.matrix.workload import WorkloadKeys, of_its_kind
 from headwind.metric import Use, Workload
 from headwind.model import AUTO, Condition, Matrix
-from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
+from headwind.server import SERVERS, Server
+from headwind.settings import Settings, Windows
 from headwind.workloads import KEYS, KINDS, PLAIN
 from impair.profile import Direction
 
@@ -45,73 +46,75 @@ if TYPE_CHECKING:
     AnyWorkloadKeys = WorkloadKeys
 else:
     AnyWorkloadKeys = of_its_kind(KEYS)
-MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a slip of the pen
-LARGEST_SEED = 2**63 - 1  # what SQLite keeps as an integer
+MOST_TRIALS = 10_000  # at a second each nearly three hours; more is a typing error
+LARGEST_SEED = 2**63 - 1  # largest integer of SQLite
 
 
 class SettingsKeys(Keys):
-    """Windows and buffers of the programs at both ends: `unbound`, or `as-shipped`; docs/windows.md lists them."""
+    """Windows and buffers of the programs at both ends: `unlimited`, or `as-shipped`; docs/windows.md lists them."""
 
-    server: values.Windows = key("nginx's", Windows.UNBOUND, "unbound")
-    client: values.Windows = key("h2load's, and whether it pads QUIC packets", Windows.UNBOUND, "unbound")
+    server: values.Windows = key("windows of nginx", Windows.UNLIMITED, "unlimited")
+    client: values.Windows = key("windows of h2load, and whether it pads QUIC packets", Windows.UNLIMITED, "unlimited")
 
 
 class MatrixKeys(Keys):
-    """An experiment of the lab: protocols x profiles x workloads. It needs `protocols`, `arms` or both."""
+    """An experiment: protocols x profiles x workloads. It needs `protocols`, `arms` or both."""
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["protocols"]}, {"required": ["arms"]}]})
 
     title: values.Title = key("heading of the report", "")
     protocols: list[values.Protocol] = key(
-        "which are compared, as they are; needed where there are no `arms`", [], minItems=1, uniqueItems=True
+        "protocols to compare, without overrides; required without `arms`", [], minItems=1, uniqueItems=True
     )
     arms: dict[ArmName, ArmKeys] = key(
-        "further ones to compare: a protocol with settings of its own, by a name that begins with it, such as `h2-bbr`",
+        "protocols with overrides, by a name that begins with the protocol, such as `h2-bbr`",
         {}, minProperties=1, additionalProperties=False,
     )  # fmt: skip
+    servers: dict[ServerName, ServerKeys] = key(
+        "servers of your own, by name: images, which arms name under `server`", {}, minProperties=1,
+        additionalProperties=False,
+    )  # fmt: skip
     compare: list[list[values.NameUsed]] | None = key(
-        "who is compared with whom, as [candidate, baseline]; without it all with all", None, minItems=1
+        "comparisons as [candidate, baseline]; default: every pair", None, minItems=1
     )
     congestion: OneOrBoth = key("congestion control", CongestionKeys(), "cubic")
     settings: Annotated[SettingsKeys, Short(("server", "client"))] = key(
-        "windows and buffers of nginx and h2load: none that limits a transfer, or what they are shipped with",
-        SettingsKeys(), "unbound",
+        "windows and buffers of nginx and h2load: too large to limit a transfer, or their defaults",
+        SettingsKeys(), "unlimited",
     )  # fmt: skip
-    timeout: values.Timeout = key("after which a trial is stopped; it then counts as slower than this", 60.0, "60s")
+    timeout: values.Timeout = key("time limit of a trial; a stopped trial counts as slower than this", 60.0, "60s")
     repeat: Annotated[RepeatKeys, OrCount()] = key(
-        "blocks per condition, each runs every protocol once: a number, or bounds within which the data decide",
+        "blocks per condition (a block runs every protocol once): a number, or bounds within which the data decide",
         RepeatKeys(),
     )
     lanes: values.Lanes = key(
-        "testbeds that measure side by side, at most; `auto`: as many as the host has room for", AUTO, "auto"
+        "maximum number of parallel testbeds; `auto`: as many as the host has room for", AUTO, "auto"
     )
-    seed: Annotated[int, whole(0, LARGEST_SEED)] = key("decides the order of trials and netem's random numbers", 1)
+    seed: Annotated[int, whole(0, LARGEST_SEED)] = key("seed of the order of trials and of netem's random numbers", 1)
     profiles: dict[values.Name, ProfileKeys] = key("networks by name", minProperties=1, additionalProperties=False)
     workloads: dict[values.Name, AnyWorkloadKeys] = key(
         "workloads by name", minProperties=1, additionalProperties=False
     )
-    conditions: list[PairsKeys] | None = key(
-        "which profiles meet which workloads; without it all meet all", None, minItems=1
-    )
+    conditions: list[PairsKeys] | None = key("combinations of profiles and workloads; default: all", None, minItems=1)
     smoke: list[PairsKeys] | None = key(
-        "the conditions of which `--smoke` runs one block each, to see that the experiment works; without it all",
+        "conditions of which `--smoke` runs one block each, to check that the experiment works; default: all",
         None, minItems=1,
     )  # fmt: skip
     judge: list[Judged] | None = key(
-        "metrics that have a verdict, by their names in files; without it those usual for the workload's kind: "
+        "metrics with a verdict, by their names in files; default: those usual for the workload's kind, "
         f"for {PLAIN} {', '.join(USUALLY_JUDGED)}",
         None, minItems=1, uniqueItems=True,
     )  # fmt: skip
 
-    selfcheck: SelfCheckKeys | None = key("how the lab checks itself; without it, it does not", None)
-    find: WantedKey = key("a search for the value of a network's number at which the winner changes", None)
+    selfcheck: SelfCheckKeys | None = key("self-check of the lab; default: none", None)
+    find: WantedKey = key("search for the value of a network parameter at which the winner changes", None)
     published: dict[values.Name, SourceKeys] | None = key(
-        "what earlier articles found over these networks, by a short name; the report sets it beside what is measured",
+        "figures of earlier articles over these networks, by a short name; the report shows them next to its own",
         None, minProperties=1, additionalProperties=False,
     )  # fmt: skip
 
     @field_validator(
-        "protocols", "arms", "compare", "profiles", "workloads", "conditions", "smoke", "judge", "published"
+        "protocols", "arms", "servers", "compare", "profiles", "workloads", "conditions", "smoke", "judge", "published"
     )
     @classmethod
     def _some(cls, value: Any, info: ValidationInfo) -> Any:
@@ -123,7 +126,7 @@ class MatrixKeys(Keys):
     @classmethod
     def _each_once(cls, protocols: list[Protocol]) -> list[Protocol]:
         slips = [
-            Slip((index,), Mistake(f"`{protocol}` is there twice", "a block runs each protocol once"))
+            Slip((index,), Mistake(f"`{protocol}` appears twice", "a block runs each protocol once"))
             for index, protocol in enumerate(protocols)
             if protocol in protocols[:index]
         ]
@@ -140,7 +143,10 @@ class MatrixKeys(Keys):
 
     @model_validator(mode="after")
     def _sane(self, info: ValidationInfo) -> Self:
-        """What goes together. A check is left out while a key that it needs is wrong: the context says which are."""
+        """Check that the keys fit together.
+
+        A check is skipped if a key that it needs is wrong; the context lists those.
+        """
         wrong: set[str] = (info.context or {}).get("wrong", set())
         self._few_enough(wrong)
         arms_word = "arms" if self.arms else "protocols"
@@ -151,20 +157,27 @@ class MatrixKeys(Keys):
                 self.published or {}, Conditions(self._conditions())
             ),
             "protocols arms workloads": lambda: arm_slips(self.protocols, self.arms, self.workloads),
+            "arms servers workloads settings": lambda: server_slips(
+                self.arms, self._servers, self.workloads, self.settings.server
+            ),
             "protocols arms compare": lambda: pair_slips(self.compare, self._arm_names, arms_word),
             "protocols arms compare find": lambda: searched_slips(self.find, self._arm_names, self.compare),
             "protocols arms selfcheck": self._twin_slips,
             "profiles selfcheck": self._slower_slips,
-            "profiles settings": self._window_slips,
+            "profiles settings": lambda: [] if self.settings != SettingsKeys() else window_slips(self.profiles),
             "judge": self._judged_twice_slips,
             "workloads judge": self._unjudged_slips,
             "workloads timeout": self._delay_slips,
         }
         raise_any([slip for needs, check in checks.items() if wrong.isdisjoint(needs.split()) for slip in check()])
+        if wrong.isdisjoint(("protocols", "arms", "servers", "profiles", "workloads", "conditions", "timeout")):
+            raise_any([*endless_slips(self.profiles, self._conditions(), self._arms().values(), self.timeout)])
+        if wrong.isdisjoint(("profiles", "timeout")):
+            raise_any(list(unprobed_slips(self.profiles, self.timeout)))
         return self
 
     def _few_enough(self, wrong: set[str]) -> None:
-        """Counted, not listed: two long lists make very many pairs. Raises Slips."""
+        """Count the trials without listing them: two long lists make very many pairs. Raises Slips."""
         entries = self.conditions or [PairsKeys()]
         count = sum(len(pairs.profiles or self.profiles) * len(pairs.workloads or self.workloads) for pairs in entries)
         blocks = self.repeat.max if self.repeat.budget is None else self.repeat.min  # a budget bounds the others
@@ -181,13 +194,13 @@ class MatrixKeys(Keys):
         entries = self.conditions or []
         for index, (one, other) in enumerate(pairwise(entries), 1):
             if one.model_fields_set == {"profiles"} and other.model_fields_set == {"workloads"}:
-                message = "two entries, each with half of what makes a condition"
+                message = "two entries, each with half of a condition"
                 hint = "is the dash before `workloads` one too many? then it belongs to the entry above"
                 yield Slip(("conditions", index), Mistake(message, hint))
                 return
         for entry, *condition in self._pairs():
             if tuple(condition) in seen:
-                message = f"the condition {quoted('/'.join(condition))} is there twice"
+                message = f"the condition {quoted('/'.join(condition))} appears twice"
                 yield Slip(("conditions", entry), Mistake(message, "for more blocks of it raise `repeat`"))
             seen.add(tuple(condition))
 
@@ -202,10 +215,10 @@ class MatrixKeys(Keys):
         judged = self.judge or []
         for index, name in enumerate(judged):
             if name in judged[:index]:
-                yield Slip(("judge", index), Mistake(f"`{name}` is there twice", "it is judged once"))
+                yield Slip(("judge", index), Mistake(f"`{name}` appears twice", "it is judged once"))
 
     def _unjudged_slips(self) -> Iterator[Slip]:
-        """Workloads that are left without a metric."""
+        """Mistakes of workloads that are left without a metric."""
         for name, load in self._loads().items() if self.judge is not None else ():
             if not load.judged(self.judge):
                 yield Slip(("judge",), Mistake(f"no metric of the workload {quoted(name)} is judged", "each needs one"))
@@ -214,7 +227,7 @@ class MatrixKeys(Keys):
         return {name: written.workload(name) for name, written in self.workloads.items()}
 
     def _delay_slips(self) -> list[Slip]:
-        """Answers for which no trial would wait."""
+        """Mistakes of server delays that no trial would wait for."""
         hint = f"a trial is stopped after the `timeout`, {self.timeout:g}s"
         return [
             Slip(("workloads", name, "server_delay"), Mistake("the server would answer when the trial is over", hint))
@@ -222,31 +235,15 @@ class MatrixKeys(Keys):
             if load.server_delay_s >= self.timeout
         ]
 
-    def _window_slips(self) -> list[Slip]:
-        """Networks over which a window would be what is measured."""
-        if self.settings != SettingsKeys():
-            return []
-        slips = []
-        for name, profile in self.profiles.items():
-            under_way = largest_bdp_bytes(profile.to_model(name))
-            if under_way > LARGEST_BDP_BYTES:
-                message = f"the rate of {quoted(name)} times its round trip is {under_way / 1e6:.3g} MB"
-                hint = (
-                    f"above {LARGEST_BDP_BYTES / 1e6:g} MB the windows of client and server would be measured, "
-                    "not the protocols: lower `rate` or `delay`"
-                )
-                slips.append(Slip(("profiles", name), Mistake(message, hint)))
-        return slips
-
     def _twin_slips(self) -> Iterator[Slip]:
-        """A self-check of an arm that is not there."""
+        """Mistake of a self-check whose arm does not exist."""
         if self.selfcheck and self.selfcheck.protocol not in self._arm_names:
             message = f"`{self.selfcheck.protocol}` is not one of the {self._arms_word}s of this file"
             hint = f"a twin is compared with its {self._arms_word}; {meant(self.selfcheck.protocol, self._arm_names)}"
             yield Slip(("selfcheck", "protocol"), Mistake(message, hint))
 
     def _slower_slips(self) -> Iterator[Slip]:
-        """Self-checks over a slower network where nothing can be slower."""
+        """Mistakes of self-checks over a network that cannot be made slower."""
         for index, name in enumerate(self.selfcheck.slower if self.selfcheck else ()):
             links = [self.profiles[name].link(direction) for direction in Direction]
             if not any(link.rate or (link.delay and link.delay.delay_s > 0) for link in links):
@@ -266,12 +263,20 @@ class MatrixKeys(Keys):
         workloads = self._loads()
         return tuple(Condition(profiles[profile], workloads[load]) for _, profile, load in self._pairs())
 
+    def _arms(self) -> dict[str, Arm]:
+        return {name.value: arm_named(name) for name in self.protocols} | {
+            name: written.to_model(name, self._servers) for name, written in self.arms.items()
+        }
+
+    @property
+    def _servers(self) -> dict[str, Server]:
+        return SERVERS | {name: written.to_model(name) for name, written in self.servers.items()}
+
     def to_model(self, source: str, path: str) -> Matrix:
-        """The experiment that was written in `source`, the text of the file at `path`."""
+        """Convert to the experiment; `source` is the text of the file at `path`."""
         conditions = self._conditions()
         called = Conditions(conditions)
-        arms = {name.value: arm_named(name) for name in self.protocols}
-        arms |= {name: written.to_model(name) for name, written in self.arms.items()}
+        arms = self._arms()
         compare = compared(self.compare, tuple(arms.values()))
         pairs = [frozenset(map(str, pair)) for pair in compare or combinations(arms, 2)]
         return Matrix(
@@ -298,7 +303,7 @@ class MatrixKeys(Keys):
 
 
 class _Schema(GenerateJsonSchema):
-    """Without the titles and nulls that pydantic derives from Python: YAML leaves an absent key out."""
+    """JSON schema without the titles and nulls that pydantic derives from Python: YAML omits an absent key."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the signature is pydantic's
         return False

@@ -1,8 +1,8 @@
-"""The key `find` of matrix.yaml: a search along one number of the network for the value at which the winner changes.
+"""The key `find` of matrix.yaml: a search for the value of a network parameter at which the winner changes.
 
-A search is a sweep of which few values are ever measured: this writes its values into the one profile of the file, as
-headwind/matrix/sweep.py takes them. Steps are half as wide as what was asked for, so that a value too close to call may
-lie within the answer.
+A search is a sweep of which only a few values are measured: this module writes its values into the single profile of
+the file, in the format of headwind/matrix/sweep.py. Steps are half of the requested width, so that a value that is too
+close to call may lie within the answer.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _SCHEMA: dict[str, Any] = {
     "properties": {
         "crossover": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2, "uniqueItems": True,
                       "description": "candidate and baseline, by the names of their arms"},
-        "along": {"enum": ALONG, "description": "the number of the network that is varied"},
-        "from": {"type": "string", "description": "its lowest value"},
-        "to": {"type": "string", "description": "its highest value"},
-        "within": {"type": "string", "description": "how narrow the answer has to be; without it a tenth of the way"},
+        "along": {"enum": ALONG, "description": "network parameter that is varied"},
+        "from": {"type": "string", "description": "lowest value"},
+        "to": {"type": "string", "description": "highest value"},
+        "within": {"type": "string", "description": "maximum width of the answer; default: a tenth of the range"},
     },
     "required": list(NEEDED),
     "additionalProperties": False,
@@ -41,14 +41,14 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A search as it was written, in SI units."""
+    """A search with its values in SI units."""
 
     crossover: tuple[str, str]
     along: str
     values: tuple[float, ...]
 
     def to_model(self, arms: Mapping[str, Arm], conditions: tuple[Condition, ...]) -> Search:
-        """`conditions` are those of the values, in their order."""
+        """Convert to the model; `conditions` are those of the values, in their order."""
         new, base = (arms[name] for name in self.crossover)
         points = zip(self.values, (condition.id for condition in conditions), strict=True)
         return Search(new, base, self.along, tuple(points))
@@ -62,7 +62,7 @@ WantedKey = Annotated[Wanted | None, Written(_as_it_is, _SCHEMA)]
 
 
 def as_sweep(tree: Mapping[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
-    """The tree with the search's values in its profile and a Wanted under `find`; or without, and what is wrong."""
+    """The tree with the search's values in its profile and a Wanted under `find`, and the mistakes found."""
     if "find" not in tree:
         return dict(tree), []
     rest = {name: value for name, value in tree.items() if name != "find"}
@@ -82,7 +82,7 @@ def as_sweep(tree: Mapping[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
     for name, profile in profiles.items() if isinstance(profiles, dict) else ():
         direction, _, key = wanted.along.partition(".")
         if taken := _taken(profile, direction, key):
-            mistake = Mistake(f"the search gives {quoted(key)} its values", "leave it out here")
+            mistake = Mistake(f"the search sets {quoted(key)}", "remove it here")
             return rest, [Slip(("profiles", name, *taken), mistake, at_key=True)]
         swept = {"from": written["from"], "to": written["to"], "steps": str(len(wanted.values))}
         rest["profiles"] = {name: _with(profile, direction, key, swept)}
@@ -90,13 +90,13 @@ def as_sweep(tree: Mapping[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
 
 
 def _with(profile: Any, direction: str, key: str, swept: Mapping[str, str]) -> Any:
-    """The profile with these values under a key; as it is if it, or its direction, is no mapping: that is refused."""
+    """Profile with these values under a key; unchanged if it or its direction is no mapping: that is rejected later."""
     own = profile.get(direction, {}) if isinstance(profile, dict) else None
     return {**profile, direction: {**own, key: swept}} if isinstance(own, dict) else profile
 
 
 def expand(tree: Mapping[str, Any]) -> Expanded:
-    """The matrix in which every profile is one network, whether a search or a sweep asks for it."""
+    """Expand searches and sweeps: in the result every profile is one network."""
     searched, slips = as_sweep(tree)
     expanded = sweeps(searched)
     expanded.slips += slips
@@ -104,7 +104,7 @@ def expand(tree: Mapping[str, Any]) -> Expanded:
 
 
 class _Wrong(Exception):
-    """What is wrong with the values of a search."""
+    """Mistakes in the values of a search."""
 
     def __init__(self, slips: list[Slip]) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ def _wrong_pair(written: Mapping[str, Any]) -> Iterator[Slip]:
 
 
 def _wrong_surroundings(tree: Mapping[str, Any]) -> Iterator[Slip]:
-    """A search has the file for itself: one network, one workload, and as many blocks as it takes."""
+    """Mistakes in other keys: a search allows one network, one workload and any number of blocks."""
     for name, what in (("profiles", "profile"), ("workloads", "workload")):
         if isinstance(tree.get(name), dict) and len(tree[name]) > 1:
             yield Slip((name,), Mistake(f"a search has one {what}", f"this file has {len(tree[name])}"), at_key=True)
@@ -139,14 +139,14 @@ def _wrong_surroundings(tree: Mapping[str, Any]) -> Iterator[Slip]:
         if name in tree:
             yield Slip((name,), Mistake(f"a search has no `{name}`", "its values are its conditions"), at_key=True)
     if isinstance(tree.get("repeat"), str):
-        mistake = Mistake("a search decides for itself how often", "write the most for a value, such as {max: 60}")
+        mistake = Mistake("a search determines the number of blocks", "set the maximum per value, such as {max: 60}")
         yield Slip(("repeat",), mistake)
 
 
 def _wanted(written: Mapping[str, Any]) -> Wanted:
-    """Raises _Wrong for values that cannot be searched, or cannot be read."""
+    """Parse a search. Raises _Wrong if its values are unreadable or cannot be searched."""
     try:
-        along = choose(scalar(written.get("along"), "`downlink.loss`"), ALONG, "a number of the network")
+        along = choose(scalar(written.get("along"), "`downlink.loss`"), ALONG, "a network parameter")
     except Mistake as mistake:
         raise _Wrong([Slip(("find", "along"), mistake)] if "along" in written else []) from None
     unit, slips, found = SWEPT[along.partition(".")[2]], list[Slip](), dict[str, Any]()
@@ -164,14 +164,14 @@ def _wanted(written: Mapping[str, Any]) -> Wanted:
         raise _Wrong([Slip(("find", "to"), Mistake(message))])
     within = found.get("within", span / 10)
     if not 0 < within < span:
-        message = f"{quoted(written['within'])} is not between nothing and the whole way"
+        message = f"{quoted(written['within'])} is not between 0 and the whole range"
         raise _Wrong(
             [Slip(("find", "within"), Mistake(message, f"at least a {(MOST_STEPS - 1) // STEPS_WITHIN}th of it"))]
         )
     steps = ceil(span * STEPS_WITHIN / within) + 1
     if steps > MOST_STEPS:
-        message = f"{quoted(written['within'])} would take {steps} values, and {MOST_STEPS} are the most"
-        hint = f"at least a {(MOST_STEPS - 1) // STEPS_WITHIN}th of the way; a second search may look closer"
+        message = f"{quoted(written['within'])} would take {steps} values; at most {MOST_STEPS} are allowed"
+        hint = f"at least a {(MOST_STEPS - 1) // STEPS_WITHIN}th of the range; a second search can look closer"
         raise _Wrong([Slip(("find", "within"), Mistake(message, hint))])
     pair = written.get("crossover")
     names = (pair[0], pair[1]) if isinstance(pair, list) and len(pair) == 2 else ("", "")
@@ -185,7 +185,7 @@ def _wanted(written: Mapping[str, Any]) -> Wanted:
 def searched_slips(
     wanted: Wanted | None, arms: Sequence[str], compare: Sequence[Sequence[str]] | None
 ) -> Iterator[Slip]:
-    """Arms of a search that the file does not have, or does not compare."""
+    """Mistakes of searched arms that the file does not have, or does not compare."""
     if wanted is None:
         return
     wrong = False
@@ -201,10 +201,10 @@ def searched_slips(
 
 
 def _taken(profile: Any, direction: str, key: str) -> tuple[str, ...] | None:
-    """Where the profile says the number itself, if it does: there, in `both`, or in one of both."""
+    """Path of a value that the profile already has for the searched parameter; None without one."""
     if not isinstance(profile, dict):
         return None
-    if "library" in profile:
-        return ("library",)
+    if "preset" in profile:
+        return ("preset",)
     meeting = DIRECTIONS if direction == "both" else (direction, "both")
     return next(((each, key) for each in meeting if isinstance(profile.get(each), dict) and key in profile[each]), None)

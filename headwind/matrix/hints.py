@@ -1,4 +1,4 @@
-"""What to write instead, for mistakes that only the whole file explains: a key at the wrong level, above all."""
+"""Hints that need the whole file, mainly for keys at the wrong level."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from headwind.matrix.arm_hints import of_arm
-from headwind.matrix.concepts import beside_a_library, of_other_tools, of_two_values
+from headwind.matrix.concepts import beside_a_preset, of_other_tools, of_two_values, of_unit
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
-from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Unindented, UnknownKey
+from headwind.matrix.mistakes import NO_CORRELATION, MissingKey, NoContainer, Slip, Unindented, UnknownKey
 from headwind.matrix.shapes import (
     as_objects,
     is_objects,
@@ -30,13 +30,13 @@ from headwind.matrix.spelling import nearest, respelt, synonym
 from headwind.matrix.units import Mistake, NotOneValue, harmless, quoted
 
 DIRECTIONS = ("uplink", "downlink", "both")
-LIKELIEST = ("downlink", "workloads")  # of several homes of a key
+LIKELIEST = ("downlink", "workloads")  # preferred among several homes of a key
 PROFILE_KEY = 3  # steps to a key of a profile: `profiles`, the name, the key
 TOO_FAR = "is this indented too far?"
 
 
 def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Slip]:
-    """The slips with the best hint that the whole file allows; without those that another one explains."""
+    """The slips with the best hints that the whole file allows, without slips that another one explains."""
     explained = {each for slip in slips if isinstance(slip.mistake, UnknownKey) for each in _meant(slip, root, tree)}
     swallowed = {slip.path: place for slip in slips if isinstance(slip.mistake, MissingKey)
                  for place in _further_down(slip.path, tree)}  # fmt: skip
@@ -48,7 +48,7 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
         elif {path[0] for path in nameless} & set(slip.path[2:]):
             continue  # it names an entry of a group without names
         elif place := swallowed.get(slip.path):
-            hint = f"it belongs {_beside(place, 0)}: {TOO_FAR}"
+            hint = f"it belongs {_next_to(place, 0)}: {TOO_FAR}"
             message = f"{quoted(place[-1])} is read as the name of one of the {quoted(place[0])}"
             found[Slip(place, Mistake(message, hint), at_key=True)] = None
         elif not (isinstance(slip.mistake, MissingKey) and slip.path in explained) and not any(
@@ -59,7 +59,7 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
 
 
 def _pair(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
-    """The list itself as the mistake, if one pair is written where a list of pairs is needed: once, not twice."""
+    """Slip at the list itself if one pair is written in place of a list of pairs: reported once, not twice."""
     *above, last = slip.path
     level = levels(root, tree, above)[-1]
     if isinstance(slip.mistake, NoContainer) and isinstance(last, int) and level.is_of_lists:
@@ -88,13 +88,14 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
 
 
 def _of_wrong_value(slip: Slip, above: Sequence[Level]) -> str:
-    """The hint for a value that its key refuses, if the whole file tells more than the value; `above` ends with it."""
+    """Hint for a value that its key rejects, if the whole file has a better one; `above` ends with it."""
     path, level = slip.path, above[-1]
     written = level.written
-    is_direction = slip.at_key and len(path) == PROFILE_KEY and path[-1] in DIRECTIONS
-    if is_direction and path[0] == "profiles" and "library" in above[-2].written:
-        return beside_a_library(above[-2].written)
-    if found := _of_mapping(path, written) or of_two_values(path, written):
+    if path[0] == "profiles" and written is None and isinstance(above[-2].written, str):  # `loss: 2`
+        return of_two_values(path, above[-2].written)
+    if found := _of_key(slip, above[-2].written) if slip.at_key and len(above) > 1 else "":
+        return found
+    if found := _of_mapping(path, written) or of_two_values(path, written) or of_unit(slip, written, above[-2].written):
         return found
     if slip.at_key or not written or isinstance(written, dict):
         return ""
@@ -102,13 +103,24 @@ def _of_wrong_value(slip: Slip, above: Sequence[Level]) -> str:
     is_refused = level.model and outer and not takes(outer, str(path[-1]), written)
     if is_refused and (found := of_value(path, level, above[0].written)):
         return found
+    if path[-1] == "preset" and isinstance(written, str) and written in above[1].written:
+        return f"{quoted(written)} is a profile of this file: write its keys out here; {slip.mistake.hint}"
     if isinstance(slip.mistake, NotOneValue):
         return of_several(path, written)
     return _purpose(path, slip, above[-2])
 
 
+def _of_key(slip: Slip, beside: Any) -> str:
+    """Hint for a key that is not allowed at its place: a correlation, or a direction next to a preset."""
+    path, keys = slip.path, beside if isinstance(beside, dict) else {}
+    if "correlation" in str(path[-1]) and "loss" not in {*path, *keys}:
+        return f"remove it: {NO_CORRELATION}"
+    is_direction = path[0] == "profiles" and len(path) == PROFILE_KEY and path[-1] in DIRECTIONS
+    return beside_a_preset(keys) if is_direction and "preset" in keys else ""
+
+
 def _purpose(path: Path, slip: Slip, level: Level) -> str:
-    """What a number counts, if it is written with a unit that is none of it."""
+    """Purpose of a number that is written with a unit although it has none."""
     field = level.model.model_fields.get(str(path[-1])) if level.model else None
     written = level.written[path[-1]] if isinstance(level.written, dict) else None
     has_unit = isinstance(written, str) and re.fullmatch(r"[0-9.]+ *(?!e[0-9])[A-Za-z%]{1,8}", written)
@@ -118,7 +130,7 @@ def _purpose(path: Path, slip: Slip, level: Level) -> str:
 
 
 def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
-    """The missing keys beside an unknown one that it explains: its right spelling, or those of another kind."""
+    """Missing keys that an unknown key next to them explains: its right spelling, or the keys of another kind."""
     level = levels(root, tree, slip.path[:-1])[-1]
     if _kinds(str(slip.path[-1]), level):
         yield from ((*slip.path[:-1], key) for key in level.keys)
@@ -127,7 +139,7 @@ def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
 
 
 def _of_unknown(path: Path, above: Sequence[Level]) -> str:
-    """`above` are the levels from the file to the mapping that has the key."""
+    """Hint for an unknown key; `above` are the levels from the file to the mapping that has the key."""
     key, level = str(path[-1]), above[-1]
     if respelt(key, level.keys):
         return ""
@@ -135,19 +147,22 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     value = beside.get(key)
     if found := of_other_tools(path, value, beside):
         return found
-    found = _kinds(key, level) or _swallowed(path, above) or _entry(path, above, value)
+    others = [name for each in level.others for name in each.model_fields]
+    found = _kinds(key, level) or _kinds(synonym(key, others), level)
+    found = found or _swallowed(path, above) or _entry(path, above, value)
     found = found or ("" if nearest(key, level.keys) else _by_value(value, level)) or _elsewhere(path, above)
     if found or respelt(key, level.keys) or synonym(key, level.keys):
         return found
     for each in dict.fromkeys([level, above[0]]):
         homes = list(dict.fromkeys(name for _, inner in each.further() for name in inner.keys))
-        if meant := ("" if nearest(key, level.keys) else respelt(key, homes)) or synonym(key, homes):
-            return f"did you mean `{meant}`? {_written(_likeliest(each.homes(meant)), {meant: value}, each)}"
+        meant = ("" if nearest(key, level.keys) else respelt(key, homes)) or synonym(key, homes)
+        if meant and _takes(reduce(Level.below, way := _likeliest(each.homes(meant)), each), meant, value):
+            return f"did you mean `{meant}`? {_written(way, {meant: value}, each)}"
     return ""
 
 
 def _by_value(value: Any, level: Level) -> str:
-    """The keys that could have the mapping which is written under an unknown one, such as a direction of a network."""
+    """Keys that accept the mapping written under an unknown key, such as a direction of a network."""
     beside = level.written if isinstance(level.written, dict) else {}
     fitting = [
         name for name in level.keys
@@ -162,7 +177,7 @@ def _by_value(value: Any, level: Level) -> str:
 
 
 def _kinds(key: str, level: Level) -> str:
-    """Where a workload of another kind has the key."""
+    """Hint for a key of another kind of workload."""
     written = level.written if isinstance(level.written, dict) else {}
     if is_objects(key) and level.others and "kind" not in written:
         return f"for objects of one size write {shown(as_objects(written.get(key), written))}"
@@ -171,7 +186,8 @@ def _kinds(key: str, level: Level) -> str:
         return ""
     strange = [len(written.keys() - model.model_fields.keys()) for model in having]
     best = [f"`kind: {kind_of(model)}`" for model, count in zip(having, strange, strict=True) if count == strange[0]]
-    if level.model and "kind" in written and strange[0]:
+    is_only_one = level.model and written.keys() - {key} <= level.model.model_fields.keys()
+    if level.model and "kind" in written and (strange[0] or is_only_one):
         own = f"`kind: {kind_of(level.model)}`"
         return f"{quoted(key)} is a key of {' and '.join(best)}; {own} has none: remove it"
     verb = "change it to" if "kind" in written else "add"
@@ -179,7 +195,7 @@ def _kinds(key: str, level: Level) -> str:
 
 
 def _swallowed(path: Path, above: Sequence[Level]) -> str:
-    """Where the mapping's own name is a key of a level above, or of the entry that it is taken for."""
+    """Hint for a mapping whose name is a key of a level above, or of the entry that it was read as."""
     if len(above) < 3 or not above[-2].is_of_names:
         return ""
     name, group = str(path[-2]), quoted(path[-3])
@@ -187,13 +203,13 @@ def _swallowed(path: Path, above: Sequence[Level]) -> str:
         return f"{quoted(name)} is read as the name of one of the {group}: is it indented too little?"
     for index, level in enumerate(above[:-2]):
         if name in level.keys:
-            home = _beside(path, index)
+            home = _next_to(path, index)
             return f"{quoted(name)} is read as the name of one of the {group}, and belongs {home}: {TOO_FAR}"
     return ""
 
 
 def _entry(path: Path, above: Sequence[Level], value: Any) -> str:
-    """Where the key looks like the name of an entry: below a key that is missing, or beside the entry it stands in."""
+    """Hint for a key that is the name of an entry: below a missing key, or next to the entry that contains it."""
     level = above[-1]
     if group := _group(path, level):
         return _below(group)
@@ -202,12 +218,12 @@ def _entry(path: Path, above: Sequence[Level], value: Any) -> str:
     if len(above) < 3 or not above[-2].is_of_names:
         return ""
     if level.model and value.keys() <= set(level.keys):
-        return f"as one more of the {quoted(path[-3])} it belongs beside {quoted(path[-2])}: {TOO_FAR}"
+        return f"as one more of the {quoted(path[-3])} it belongs next to {quoted(path[-2])}: {TOO_FAR}"
     return ""
 
 
 def _group(path: Path, level: Level) -> str:
-    """The key of this level below which another one belongs as an entry; empty without any."""
+    """Key of this level under which another one belongs as an entry; empty without any."""
     value = level.written.get(path[-1]) if isinstance(level.written, dict) else None
     fitting = (group for group in level.names_expected() if (value or level.needs(group)))
     return next((group for group in fitting if isinstance(value, dict) and level.below(group).takes_entry(value)), "")
@@ -218,13 +234,15 @@ def _below(group: str) -> str:
 
 
 def _elsewhere(path: Path, above: Sequence[Level]) -> str:
-    """Where the key is one of a level below, above or further away."""
+    """Hint for a key of a level below, above or further away."""
     key = str(path[-1])
     if ways := above[-1].homes(key):
         return _belongs(key, above[-1], ways, above[-1])
     for index in reversed(range(len(above) - 1)):
         if key in above[index].keys:
-            return f"{quoted(key)} belongs {_beside(path, index)}: {TOO_FAR}"
+            return f"{quoted(key)} belongs {_next_to(path, index)}: {TOO_FAR}"
+    if len(above) > 1 and not above[-1].has(key) and (meant := respelt(key, above[0].keys)):
+        return f"did you mean `{meant}`? it belongs {_next_to(path, 0)}"
     for level in reversed(above[:-1]):
         if ways := level.homes(key):
             return _belongs(key, above[-1], ways, level)
@@ -232,7 +250,7 @@ def _elsewhere(path: Path, above: Sequence[Level]) -> str:
 
 
 def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Level) -> str:
-    """Where a key belongs by ways from `start`, with those beside it that do; not where one is already."""
+    """Hint with the homes of a key on ways from `start`, and other misplaced keys of the same home."""
     beside = level.written if isinstance(level.written, dict) else {}
     homes = [way[-1] for way in ways if way[-1] != NAME]
     places = " or ".join([", ".join(map(quoted, homes[:-1])), quoted(homes[-1])] if homes[1:] else map(quoted, homes))
@@ -251,13 +269,19 @@ def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Lev
 
 
 def _fitting(value: Any, home: Level, key: str) -> Any:
-    """The value, if a key at home takes it; a number has at most the wrong unit. Else the key's default, if a word."""
-    if home.model is None or (isinstance(value, str) and value[:1].isdecimal()) or takes(home.model, key, value):
+    """Value if a key at home accepts it, at most with another unit; else the key's default if it is a word."""
+    if home.model is None or _takes(home, key, value):
         return value
     field = home.model.model_fields.get(key)
     more = field.json_schema_extra if field else None
     default = more.get("default") if isinstance(more, dict) else None
     return default if isinstance(default, str) and default.isalpha() else None
+
+
+def _takes(home: Level, key: str, value: Any) -> bool:
+    """True if a key at home accepts the value, or would with another unit."""
+    is_quantity = isinstance(value, str) and re.fullmatch(r"[0-9.,]+ *[^0-9.,-]*", value) is not None
+    return home.model is None or is_quantity or takes(home.model, key, value)
 
 
 def _likeliest(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -267,43 +291,43 @@ def _likeliest(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def _written(
     way: Sequence[str], entries: Mapping[str, Any], start: Level, around: Mapping[str, Any] = MappingProxyType({})
 ) -> str:
-    """`repeat: {budget: 15min}`, the way being one from `start`; with dots for what must or does stand beside it."""
+    """YAML for entries on a way from `start`: `repeat: {budget: 15min}`; dots stand for other keys there."""
     home = reduce(Level.below, way, start)
     needed = {} if NAME in way else {name: None for name in home.keys if home.needs(name)}
-    every = dict(entries) | needed | dict(entries)
-    text = ", ".join(f"{harmless(key)}: {shown(value)}" for key, value in every.items())
     inside = around.get(way[0]) if len(way) == 1 else None
+    own = _key_of(inside, home, entries) if isinstance(inside, str) else ""
+    known = ({own: inside} if own else {}) | dict(entries)
+    every = known | needed | known
+    text = ", ".join(f"{harmless(key)}: {shown(value)}" for key, value in every.items())
     if isinstance(inside, dict) and inside:
         text += ", ..."
-    elif isinstance(inside, str) and (own := _key_of(inside, home, every)):
-        text = f"{own}: {shown(inside)}, {text}"
     for name in reversed(way):
         text = f"{name}: {{{text}}}"
     return text
 
 
 def _key_of(value: str, home: Level, others: Mapping[str, Any]) -> str:
-    """The key for which a value stands that is written in place of a mapping: `repeat: 9` has `min`."""
+    """Key that accepts the value written in place of a mapping: `min` for `repeat: 9`."""
     fitting = (name for name in home.keys if name not in others and home.model and takes(home.model, name, value))
     return next(fitting, "")
 
 
-def _beside(path: Path, index: int) -> str:
-    """Where a key belongs: at the level of one that leads to it."""
-    return f"{'at the top of the file, ' if index == 0 else ''}beside {quoted(path[index])}"
+def _next_to(path: Path, index: int) -> str:
+    """Description of a key's home: the level of a key on the path."""
+    return f"{'at the top of the file, ' if index == 0 else ''}next to {quoted(path[index])}"
 
 
 def _further_down(path: Path, tree: Any) -> Iterator[Path]:
-    """Where a key that is missing at the top of the file is taken for the name of an entry."""
+    """Places where a key that is missing at the top of the file was read as the name of an entry."""
     for group, entries in tree.items() if len(path) == 1 and isinstance(tree, dict) else ():
         if isinstance(entries, dict) and path[0] in entries:
             yield group, path[0]
 
 
 def _of_mapping(path: Path, written: Any) -> str:
-    """Where a mapping belongs that is written in the place of a protocol."""
+    """Hint for a mapping that is written in place of a protocol."""
     if path[:1] != ("protocols",) or not isinstance(written, dict) or "protocol" not in written:
         return ""
     if len(written) == 1:
         return f"did you mean `{harmless(written['protocol'])}`?"
-    return f"a protocol with settings of its own is an arm: {of_entries('arms', [written]).partition(': ')[2]}"
+    return f"a protocol with overrides is an arm: {of_entries('arms', [written]).partition(': ')[2]}"

@@ -1,13 +1,17 @@
-"""Which line of a text that is not YAML is indented by a space too many or too few, or lacks one after a colon."""
+"""Finds a wrongly indented line in a text that is not YAML, or a missing space after a colon."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from headwind.matrix.units import harmless
 
 LONGEST_SHOWN = 80  # characters of a line that a hint repeats
+NEAR = 20  # lines around the one where reading ended that are searched
+FAR_OFF = 3  # spaces
 _CONTENT = re.compile(r"( *)([^\s#].*)")
 _JOINED = re.compile(
     r"""(\ *(?:-\ +)*(?: [\w.-]+\ *: | [^\s\[\]{},:#'"-][^\[\]{},:#'"]*:(?=[\[{]) ))([\[{].*|[^\s:/\[{][^:]*)""",
@@ -17,13 +21,39 @@ _QUOTED = re.compile(r""" "[^"]*" | '[^']*' | (?:^|\s)\#.* """, re.VERBOSE)
 
 
 def uneven_line(lines: Sequence[str], broken: int) -> tuple[int, int, str] | None:
-    """Line and column from 0, and the hint: the line nearest to the one where reading ended; None if all are even."""
+    """Line and column from 0, and hint, of the wrongly indented line nearest to the end of reading; None if none is."""
     found = list(_uneven(lines[: broken + 2]))
-    return min(found, key=lambda each: abs(each[0] - broken), default=None)
+    odd = _odd_one(lines[: broken + NEAR], broken) if found else None
+    return odd or min(found, key=lambda each: abs(each[0] - broken), default=None)
+
+
+def _odd_one(lines: Sequence[str], broken: int) -> tuple[int, int, str] | None:
+    """Single line whose correction makes all lines even: preferably to the most common indentation, not the top's."""
+    block = list(block_lines(lines))
+    common = Counter(indent for _, indent, _ in block)
+    found = []
+    for number, indent, text in block:
+        for other in common if abs(number - broken) < NEAR else ():
+            moved = [*lines[:number], f"{' ' * other}{text}", *lines[number + 1 :]]
+            if 0 < abs(other - indent) <= FAR_OFF and _is_even(moved):
+                far = abs(number - broken)
+                found.append(((other == 0, abs(other - indent), -common[other], other % 2, far), number, indent, other))
+    if not found:
+        return None
+    _, number, indent, other = min(found)
+    alike = min((line for line, begun, _ in block if begun == other), key=lambda line: (abs(line - number), line))
+    return number, indent, _hint(indent, (other, alike))
+
+
+def _is_even(lines: Sequence[str]) -> bool:
+    """True if all lines are even, and each key without a value has lines below it."""
+    block = list(block_lines(lines))
+    belongs = all(one[1] < other[1] or other[2].startswith("-") for one, other in pairwise(block) if one[2][-1] == ":")
+    return belongs and not any(_uneven(lines))
 
 
 def joined_key(line: str) -> tuple[int, str, str] | None:
-    """Column from 0, mistake and hint for a line such as `far:{both: {}}`; None if its key has a space behind it."""
+    """Column from 0, mistake and hint for a line such as `far:{both: {}}`; None if a space follows its key."""
     found = _JOINED.fullmatch(line.partition(" #")[0].rstrip())
     if not found or not found[2]:
         return None
@@ -33,9 +63,9 @@ def joined_key(line: str) -> tuple[int, str, str] | None:
 
 
 def block_lines(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Number from 0, indentation and text, without its comment, of each line that begins outside of brackets."""
-    closed_in = 0  # brackets that are open
-    text_in: int | None = None  # indentation of the key whose block of text goes on
+    """Number from 0, indentation and text, without comment, of each line that begins outside of brackets."""
+    closed_in = 0  # open brackets
+    text_in: int | None = None  # indentation of the key whose block of text continues
     for number, line in enumerate(lines):
         content = _CONTENT.fullmatch(line)
         if not content:
@@ -51,12 +81,12 @@ def block_lines(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 def _uneven(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     levels: list[tuple[int, int]] = []  # indentation, and the line that began it
-    opens = True  # whether the line before may have further ones below it
+    opens = True  # true if the line before may have further ones below it
     for number, indent, text in block_lines(lines):
         above = levels[-1] if levels else None
         while levels and levels[-1][0] > indent:
             levels.pop()
-        if above and not levels:  # left of the first line: that one is too far right
+        if above and not levels:  # left of the first line, which is therefore too far right
             yield above[1], above[0], _hint(above[0], (indent, number))
         elif above and ((above[0] < indent and not opens) or (above[0] > indent > levels[-1][0])):
             yield number, indent, _hint(indent, above)

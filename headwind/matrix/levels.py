@@ -1,4 +1,4 @@
-"""Which keys a matrix takes at which level: where a key would belong that stands at the wrong one."""
+"""Keys that a matrix allows at each level, and the levels at which a misplaced key belongs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headwind.matrix.find import KEYS as FIND_KEYS
 from headwind.matrix.find import Wanted
 from headwind.matrix.spelling import nearest
 
-NAME = "NAME"  # in a path: whatever an entry is called
-DEEPEST = 3  # levels below which no home is looked for: what is further away is not what was meant
+NAME = "NAME"  # in a path: any name of an entry
+DEEPEST = 3  # levels that are searched for a home: a key further away was not meant
 
 Path = tuple[str | int, ...]
 
 
 class Level:
-    """What the keys of a matrix allow at one place: the type there, and the value that was written."""
+    """Place in a matrix: the type that is allowed there, and the value that was written."""
 
     def __init__(self, kind: Any, written: Any) -> None:
         self.kind, self.written = kind, written
@@ -26,18 +26,18 @@ class Level:
 
     @property
     def is_of_names(self) -> bool:
-        """Whether its keys are names that the user chooses."""
+        """True if its keys are names that the user chooses."""
         return not self.models and any(get_origin(each) is dict for each in _parts(self.kind))
 
     @property
     def words(self) -> list[str]:
-        """Those of which it is a list; none if it is no such list."""
+        """Words that are allowed in a list; empty if it is not a list of words."""
         entries = [get_args(each)[0] for each in _parts(self.kind) if get_origin(each) is list]
         return [word for each in entries for word in _words(each)]
 
     @property
     def is_of_lists(self) -> bool:
-        """Whether it is a list of which each entry is a list."""
+        """True if it is a list of lists."""
         return any(
             get_origin(each) is list and any(get_origin(inner) is list for inner in get_args(each))
             for each in _parts(self.kind)
@@ -45,7 +45,7 @@ class Level:
 
     @property
     def model(self) -> type[BaseModel] | None:
-        """The one whose keys are allowed here: of several, as workloads have, the one of the `kind` that is written."""
+        """Model of the keys allowed here; of several, as for workloads, that of the written `kind`."""
         if len(self.models) > 1 and isinstance(self.written, dict):
             kinds = {kind_of(model): model for model in self.models}
             return kinds.get(nearest(str(self.written.get("kind", "")), list(kinds)), self.models[0])
@@ -53,7 +53,7 @@ class Level:
 
     @property
     def others(self) -> list[type[BaseModel]]:
-        """The models of other kinds, those first that take most of what is written."""
+        """Models of other kinds, best fit to the written keys first."""
         keys = self.written.keys() if isinstance(self.written, dict) else set[str]()
 
         def fits(model: type[BaseModel]) -> tuple[int, int]:
@@ -64,13 +64,13 @@ class Level:
 
     @property
     def keys(self) -> list[str]:
-        """Those that are allowed; none where names are, or where a value is expected."""
+        """Keys that are allowed; empty for names and for values."""
         if Wanted in _parts(self.kind):
             return list(FIND_KEYS)
         return list(self.model.model_fields) if self.model else []
 
     def below(self, name: str | int) -> Level:
-        """The level under a key, a name or an index."""
+        """Level under a key, a name or an index."""
         value = self.written
         if isinstance(value, dict) and name in value:
             value = value[str(name)]
@@ -83,39 +83,39 @@ class Level:
         return Level(next((get_args(each)[-1] for each in _parts(self.kind) if get_args(each)), None), value)
 
     def homes(self, key: str) -> list[tuple[str, ...]]:
-        """The shortest ways down to where the key is allowed, as far as they are equally long."""
+        """Shortest ways down to the levels that allow the key."""
         found = [way for way, level in self.further() if key in level.keys or level.has(key)]
         return [way for way in found if len(way) == len(found[0])]
 
     def names_expected(self) -> list[str]:
-        """The keys under which names are or would be: first those that must be there and are not, then the written."""
+        """Keys under which names belong: first those that are required and missing, then those that are written."""
         found = [name for name in self.ways() if self.below(name).is_of_names]
         return sorted(found, key=lambda name: 1 if name in self.written else 0 if self.needs(name) else 2)
 
     def takes_entry(self, entry: Mapping[str, Any]) -> bool:
-        """Whether a mapping could be one of the entries here: it has no key that they lack, and all that they need."""
+        """True if a mapping could be one of the entries here: no unknown key, and all required ones."""
         model = Level(self.below(NAME).kind, entry).model
         return model is not None and entry.keys() <= model.model_fields.keys() and (
             not entry or {name for name, field in model.model_fields.items() if field.is_required()} <= entry.keys()
         )  # fmt: skip
 
     def needs(self, key: str) -> bool:
-        """Whether the key must be written."""
+        """True if the key is required."""
         return self.model is not None and key in self.model.model_fields and self.model.model_fields[key].is_required()
 
     def has(self, key: str) -> bool:
-        """Whether one of the kinds that may be here has the key."""
+        """True if one of the kinds that are possible here has the key."""
         return any(key in model.model_fields for model in self.models)
 
     def further(self) -> Iterator[tuple[tuple[str, ...], Level]]:
-        """Every level below, the nearest first, with the way to it."""
+        """Every level below with the way to it, the nearest first."""
         found: list[tuple[tuple[str, ...], Level]] = [((), self)]
         for _ in range(DEEPEST):
             found = [((*way, name), level.below(name)) for way, level in found for name in level.ways()]
             yield from found
 
     def ways(self) -> Iterator[str]:
-        """The keys under which there are further ones."""
+        """Keys under which there are further ones."""
         if self.is_of_names:
             yield NAME
         elif self.model:
@@ -123,7 +123,7 @@ class Level:
 
 
 def levels(root: type[BaseModel], tree: Any, path: Sequence[str | int]) -> list[Level]:
-    """The level of the whole file, and of each step on the way to a place."""
+    """Level of the whole file, and of each step on the way to a place."""
     found = [Level(root, tree)]
     for step in path:
         found.append(found[-1].below(step))
@@ -138,7 +138,7 @@ def _parts(kind: Any) -> list[Any]:
 
 
 def _words(kind: Any) -> list[str]:
-    """The words that a type allows, as its JSON schema has them."""
+    """Words that a type allows, from its JSON schema."""
     return next((each.schema["enum"] for each in get_args(kind) if "enum" in getattr(each, "schema", {})), [])
 
 
@@ -154,5 +154,5 @@ def _leads_on(kind: Any) -> bool:
 
 
 def kind_of(model: type[BaseModel]) -> str:
-    """What a workload with these keys is called under `kind`."""
+    """Name under `kind` of workloads with these keys."""
     return str(model.model.kind)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Mistakes in a matrix and their places, in one list, whether our validators or pydantic found them."""
+"""Mistakes in a matrix and their places, from this package's validators and from pydantic."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pydantic import BaseModel, ValidationError
 
 from headwind.matrix.units import Mistake, meant, quoted
 
-CORRELATION_HINT = (
-    "netem's correlation does not keep the share that was asked for (measured: a loss of 1 % with 25 % correlation "
-    "dropped 0 of 20,000 packets); for bursts write loss: {gemodel: {p: 1%, r: 25%}}"
+NO_CORRELATION = (
+    "netem's correlation does not keep the requested share (measured: a loss of 1 % with 25 % correlation "
+    "dropped 0 of 20,000 packets)"
 )
+CORRELATION_HINT = f"{NO_CORRELATION}; for bursts write loss: {{gemodel: {{p: 1%, r: 25%}}}}"
 _CONTAINERS = {
     "model_type": "a mapping of keys, such as {key: value}",
     "dict_type": "a mapping of names, such as {name: {...}}",
@@ -22,11 +23,11 @@ _CONTAINERS = {
 
 
 class UnknownKey(Mistake):
-    """A key that is none of those that are allowed at its level."""
+    """A key that is not allowed at its level."""
 
 
 class Unindented(UnknownKey):
-    """A key that is the name of an entry and belongs below `group`, which has no value for that reason."""
+    """A key that is the name of an entry and belongs below `group`, which therefore has no value."""
 
     def __init__(self, message: str, hint: str, group: str) -> None:
         super().__init__(message, hint)
@@ -34,20 +35,20 @@ class Unindented(UnknownKey):
 
 
 class Misspelt(Mistake):
-    """A word that is nearly one that is allowed, and that its hint names."""
+    """A word that is close to an allowed one, which its hint names."""
 
 
 class MissingKey(Mistake):
-    """A key that must be there and is not."""
+    """A required key that is missing."""
 
 
 class NoContainer(Mistake):
-    """A value in the place of a mapping or of a list."""
+    """A value in place of a mapping or of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A Mistake and its place: `path` leads there from the value that was being checked."""
+    """A Mistake and its place: `path` leads there from the checked value."""
 
     path: tuple[str | int, ...]
     mistake: Mistake
@@ -55,7 +56,7 @@ class Slip:
 
 
 class Slips(ValueError):
-    """All mistakes that one check found."""
+    """All mistakes of one check."""
 
     def __init__(self, slips: list[Slip]) -> None:
         super().__init__("; ".join(str(slip.mistake) for slip in slips))
@@ -63,13 +64,13 @@ class Slips(ValueError):
 
 
 def raise_any(slips: list[Slip]) -> None:
-    """Raises Slips if there are some."""
+    """Raise Slips if there are any."""
     if slips:
         raise Slips(slips)
 
 
 def from_pydantic(error: ValidationError, root: type[BaseModel]) -> list[Slip]:
-    """The slips that pydantic met when it validated a `root`."""
+    """Slips for the errors of pydantic's validation of a `root`."""
     slips: list[Slip] = []
     for found in error.errors(include_url=False, include_input=False):
         path = found["loc"]
@@ -95,14 +96,21 @@ def from_pydantic(error: ValidationError, root: type[BaseModel]) -> list[Slip]:
 
 
 def unknown(key: str, allowed: list[str]) -> Mistake:
-    """The mistake of a key that is none of those that are allowed."""
+    """Mistake for a key that is not allowed."""
     if "correlation" in key:
         return Mistake(f"{quoted(key)} is refused", CORRELATION_HINT)
     return UnknownKey(f"unknown key {quoted(key)}", meant(key, allowed))
 
 
+def why_empty(key: str, *, in_braces: bool) -> str:
+    """Hint for a key without a value."""
+    if in_braces:
+        return f"its value follows it: {quoted(f'{key}: ...')}; or remove the key"
+    return "write {} for an empty mapping, or remove the key; lines that belong to it are indented further than it is"
+
+
 def _keys_of(root: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """The keys that are allowed in the mapping at a path."""
+    """Keys that are allowed in the mapping at a path."""
     return list(_model_at(root, path).model_fields)
 
 
@@ -120,7 +128,7 @@ def _model_at(root: type[BaseModel], path: tuple[str | int, ...]) -> type[BaseMo
 
 
 def _model_in(kind: Any, steps: Iterator[str | int]) -> type[BaseModel] | None:
-    """The model inside X | None, Annotated[X, ...], list[X] or dict[name, X]; takes an index or a name from `steps`."""
+    """Model inside X | None, Annotated[X, ...], list[X] or dict[name, X]; takes an index or a name from `steps`."""
     if get_origin(kind) in {dict, list}:
         next(steps, None)
     elif isinstance(kind, type) and issubclass(kind, BaseModel):

@@ -1,4 +1,4 @@
-"""The tree of a matrix's text -> MatrixKeys, or everything that is wrong with it, at its place in the file."""
+"""Converts the tree of a matrix's text to MatrixKeys, or reports all mistakes with their places."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from headwind.matrix.repair import Repair
 
 
 def parse(tree: dict[str, Any]) -> MatrixKeys:
-    """Mappings, lists and texts of a file -> the experiment. Raises Slips with everything that is wrong.
+    """Parse the mappings, lists and texts of a file. Raises Slips with all mistakes.
 
-    That is: keys that have another name here, and what is wrong with the file once they have it.
+    These include keys under another name, and the mistakes that appear once such keys are renamed.
     """
     try:
         return _advised(tree)
@@ -35,7 +35,7 @@ def parse(tree: dict[str, Any]) -> MatrixKeys:
 
 
 def _advised(tree: dict[str, Any]) -> MatrixKeys:
-    """Raises Slips with their places in the file and the best hints."""
+    """Parse, with sweeps expanded. Raises Slips with their places in the file and the best hints."""
     expanded = expand(tree)
     try:
         found = _parse(expanded.tree)
@@ -47,11 +47,12 @@ def _advised(tree: dict[str, Any]) -> MatrixKeys:
 
 
 def _parse(tree: dict[str, Any]) -> MatrixKeys:
-    names = {
-        field: list(tree[field]) if isinstance(tree.get(field), dict) else [] for field in ("profiles", "workloads")
+    names: dict[str, list[str] | None] = {
+        field: list(tree[field]) if isinstance(tree.get(field), dict) else None if field in tree else []
+        for field in ("profiles", "workloads")
     }
     names["metrics"] = JUDGEABLE
-    hint = "protocols: which are compared; or `arms`, each with settings of its own"
+    hint = "protocols: the protocols to compare; or `arms`, protocols with overrides"
     missing = (
         []
         if tree.keys() & {"protocols", "arms"}
@@ -66,8 +67,8 @@ def _parse(tree: dict[str, Any]) -> MatrixKeys:
     return found
 
 
-def _beside(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, list[str]]) -> list[Slip]:
-    """What does not go together among the keys in which nothing is wrong, beside those in which something is."""
+def _beside(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, list[str] | None]) -> list[Slip]:
+    """Mistakes in how the valid keys fit together, in addition to those of the wrong keys."""
     wrong = {str(slip.path[0]) for slip in slips if slip.path}
     usual = {
         "protocols": [protocol.value for protocol in Protocol],

@@ -1,15 +1,17 @@
-"""The keys under `published` in matrix.yaml: figures from earlier articles, each with the network it was found over.
+"""The keys under `published` in matrix.yaml: figures of earlier articles, each with its network.
 
-A row is bound to that network: where the profile of its name is another one, by an edit or from the start, the row has
-a gap in the place of a counterpart. Otherwise the report would set the article beside something that it never saw. A
-gap is no mistake: whoever edits the experiment need not look after the article.
+A row is bound to its network: if the profile of its name is a different network, from the start or by an edit, the row
+gets a gap in place of a counterpart. Otherwise the report would compare the article with a network that it did not
+measure. A gap is not a mistake: an edited experiment does not require an edited article.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     ConfigDict,
@@ -21,47 +23,104 @@ from pydantic import (
 )
 
 from headwind.arm import ARM_NAME
-from headwind.matrix import values
+from headwind.matrix import units, values
 from headwind.matrix.direction import Keys, key
-from headwind.matrix.figure import Figure, PublishedFigures
 from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any, unknown
 from headwind.matrix.profile import ProfileKeys
 from headwind.matrix.units import Mistake, choose, quoted
+from headwind.matrix.values import Written, between
 from headwind.metric import Use
 from headwind.model import Condition, Published, PublishedRow
 from impair.profile import Profile
 
+UNFINISHED = "unfinished"  # in place of a figure
+STATISTICS = ("mean", "median", "p90", "p99")
+SECONDS, BPS = (1e-6, 7 * 86_400.0), (1.0, 1e12)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A published value in `s` or in `bps`; None: no result, in any unit."""
+
+    unit: str
+    value: float | None
+
+
+def _figure(value: Any) -> Figure:
+    """Parse a time, a rate, or `unfinished`. Raises Mistake."""
+    if value == UNFINISHED:
+        return Figure("", None)
+    otherwise = f"(`{UNFINISHED}` if there was no result)"
+    is_rate = isinstance(value, str) and re.fullmatch(units.RATE.pattern, value) is not None
+    try:
+        number = units.bits_per_second(value) if is_rate else units.seconds(value)
+    except Mistake as mistake:
+        raise Mistake(str(mistake), f"{mistake.hint} {otherwise}") from None
+    bounds, hint = (BPS, "rate is from 1bit to 1tbit") if is_rate else (SECONDS, "time is from 1us to 604800s")
+    return Figure("bps" if is_rate else "s", between(number, bounds, value, f"a published {hint} {otherwise}"))
+
+
+def _figures(value: Any) -> dict[str, Figure]:
+    """Parse figures by statistic; a single figure is under "". Raises Mistake or Slips."""
+    if not isinstance(value, dict):
+        return {"": _figure(value)}
+    found, slips = {}, []
+    for name, written in value.items():
+        try:
+            found[choose(name, list(STATISTICS), "a statistic of an article's runs")] = _figure(written)
+        except Mistake as mistake:
+            slips.append(Slip((name,), mistake, at_key=name not in STATISTICS))
+    if not value:
+        slips.append(Slip((), Mistake("there is no figure here", "such as {mean: 862ms, p90: 1.766s}")))
+    raise_any(slips)
+    return found
+
+
+_FIGURE = {
+    "type": "string", "pattern": f"{units.TIME.pattern}|{units.RATE.pattern}|^{UNFINISHED}$",
+    "examples": ["406ms", UNFINISHED],
+}  # fmt: skip
+PublishedFigures = Annotated[
+    dict[str, Figure],
+    Written(
+        _figures,
+        {"anyOf": [_FIGURE, {"type": "object", "properties": dict.fromkeys(STATISTICS, _FIGURE),
+                             "additionalProperties": False, "minProperties": 1}]},
+    ),
+]  # fmt: skip
+
+
 NO_CONDITION = "there is no such condition"
-SEVERAL = "several workloads; profile/workload says which"
-NO_NETWORK = "no network written, so a clean one, which the profile is not"
-OTHER_NETWORK = "another network than the profile now is"
-NOT_COMPARED = "the matrix compares no two of its arms"
+SEVERAL = "several workloads; write profile/workload"
+NO_NETWORK = "no network given, which means a clean one; the profile is not clean"
+OTHER_NETWORK = "the profile is a different network now"
+NOT_COMPARED = "the matrix does not compare these arms"
 
 Pairs = Collection[frozenset[str]]  # names of arms that are compared
 
 
 def _arms_alone(schema: dict[str, Any]) -> None:
-    """Say to editors that a key which is none of the model's is the name of an arm."""
+    """Declare in the JSON schema that keys other than the model's are names of arms."""
     schema["patternProperties"] = {f"^{ARM_NAME.pattern}$": schema.pop("additionalProperties")}
     schema["additionalProperties"] = False
     schema["anyOf"] = [{"required": ["unmeasured"]}, {"minProperties": 2}]
 
 
 class RowKeys(ProfileKeys):
-    """What an article found in one condition: a figure for each arm, over the network that `downlink` and so on say.
+    """Figures of an article for one condition: one for each arm, over the network of `downlink` and so on.
 
-    Without them it was a clean one. Every further key is the name of an arm.
+    Without these it was an unimpaired one. Every further key is the name of an arm.
     """
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_arms_alone)
     __pydantic_extra__: dict[str, PublishedFigures]
 
-    unmeasured: values.Note | None = key("why this experiment does not measure it; figures may be left out then", None)
+    unmeasured: values.Note | None = key("why this experiment does not measure it; figures are then optional", None)
 
     @model_validator(mode="wrap")
     @classmethod
     def _only_arms(cls, written: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """Name every key that is neither a field nor the name of an arm, beside whatever else is wrong."""
+        """Report every key that is neither a field nor the name of an arm, together with other mistakes."""
         slips: list[Slip] = []
         if isinstance(written, dict):
             strange = [name for name in written if name not in cls.model_fields and not ARM_NAME.fullmatch(name)]
@@ -83,25 +142,24 @@ class RowKeys(ProfileKeys):
         for one, other in combinations(figures, 2):
             if figures[one].keys() != figures[other].keys():
                 raise Slips(
-                    [Slip((other,), Mistake(f"`{one}` and `{other}` have other statistics", "give both the same"))]
+                    [Slip((other,), Mistake(f"`{one}` and `{other}` have different statistics", "give both the same"))]
                 )
-        units = {figure.unit for each in figures.values() for figure in each.values()} - {""}
-        if len(units) > 1:
+        if len({figure.unit for each in figures.values() for figure in each.values()} - {""}) > 1:
             raise Mistake("times and rates are mixed in this row", "a row is about one metric")
         return self
 
     @property
     def figures(self) -> dict[str, dict[str, Figure]]:
-        """What was written about each arm, by statistic."""
+        """Figures of each arm, by statistic."""
         return dict(self.__pydantic_extra__ or {})
 
     @property
     def unit(self) -> str:
-        """Of its figures: "s" or "bps"; empty where nothing says."""
+        """Unit of the figures: "s" or "bps"; empty without any result."""
         return next((each.unit for arm in self.figures.values() for each in arm.values() if each.unit), "")
 
     def rows(self, condition_id: str, metric: str, gap: str) -> Iterator[PublishedRow]:
-        """One for each statistic."""
+        """Rows for the report, one for each statistic."""
         statistics: Collection[str] = next(iter(self.figures.values()), {"": None})
         for statistic in statistics:
             figures = {arm: each[statistic].value for arm, each in self.figures.items()}
@@ -111,11 +169,11 @@ class RowKeys(ProfileKeys):
 class SourceKeys(Keys):
     """An article that compared the same protocols over the same networks."""
 
-    title: values.Heading = key("of the article, and who wrote it")
-    source: values.Note | None = key("where it can be read", None)
-    note: values.Note | None = key("what differs from this experiment, and what was found, in some sentences", None)
+    title: values.Heading = key("title and author of the article")
+    source: values.Note | None = key("where to read it", None)
+    note: values.Note | None = key("differences from this experiment, and results, in a few sentences", None)
     times: dict[values.RowName, RowKeys] = key(
-        "by profile/workload, or by profile where that has one workload; with /METRIC if not the total time is meant",
+        "rows by profile/workload, or by profile if it has one workload; with /METRIC if it is not the first one",
         minProperties=1, additionalProperties=False,
     )  # fmt: skip
 
@@ -140,7 +198,7 @@ class SourceKeys(Keys):
         return times
 
     def to_model(self, name: str, conditions: Conditions, arms: Collection[str], pairs: Pairs) -> Published:
-        """The article as it stands beside these conditions, arms and comparisons, by name. Cannot fail."""
+        """Convert to the article's rows for these conditions, arms and comparisons, by name. Cannot fail."""
         rows = (
             each for row, written in self.times.items()
             for each in _rows(row, written, conditions, arms, pairs)
@@ -149,19 +207,19 @@ class SourceKeys(Keys):
 
 
 def metric_of(name: str) -> str:
-    """The key of the metric that a row's name ends in; empty where it names none."""
+    """Key of the metric at the end of a row's name; empty without one."""
     return "".join(name.split("/", 2)[2:])
 
 
 def condition_of(name: str) -> str:
-    """What a row's name calls its condition."""
+    """Condition in a row's name."""
     return "/".join(name.split("/", 2)[:2])
 
 
 class Conditions:
-    """The conditions of a matrix by what a row may call them: `profile/workload`, or the profile alone.
+    """Conditions of a matrix by their names in rows: `profile/workload`, or the profile alone.
 
-    The profile alone says which condition is meant as long as the profile has only one.
+    The profile alone is unambiguous if it has only one condition.
     """
 
     def __init__(self, conditions: Iterable[Condition]) -> None:
@@ -171,7 +229,7 @@ class Conditions:
                 self._called.setdefault(name, {})[condition.id] = condition
 
     def called(self, name: str) -> list[Condition]:
-        """Every condition that may be meant."""
+        """Every condition that the name may mean."""
         return list(self._called.get(name, {}).values())
 
 
@@ -186,7 +244,7 @@ def _rows(
 
 
 def _gap(written: RowKeys, metric: str, condition: Condition, arms: Collection[str], pairs: Pairs) -> str:
-    """Why a row cannot be set beside its condition; empty where it can."""
+    """Reason why a row cannot be compared with its condition; empty if it can."""
     if not same_network(written, condition.profile):
         return NO_NETWORK if written.model_fields_set.isdisjoint(ProfileKeys.model_fields) else OTHER_NETWORK
     if metric and metric not in {each.key for each in condition.workload.with_use(Use.JUDGED, Use.COMPARED)}:
@@ -199,12 +257,12 @@ def _gap(written: RowKeys, metric: str, condition: Condition, arms: Collection[s
 
 
 def same_network(written: ProfileKeys, profile: Profile) -> bool:
-    """Whether the keys say what the profile is, in whatever words."""
+    """True if the keys define the same network as the profile."""
     return written.to_model(profile.name) == profile
 
 
 def published_slips(published: Mapping[str, SourceKeys], conditions: Conditions) -> Iterator[Slip]:
-    """Rows of the same source that mean the same metric of the same condition."""
+    """Mistakes of rows of one source about the same metric of the same condition."""
     for source, written in published.items():
         seen: set[tuple[str, str]] = set()
         for name in written.times:
@@ -213,6 +271,6 @@ def published_slips(published: Mapping[str, SourceKeys], conditions: Conditions)
                 continue
             row = (meant[0].id, metric_of(name) or meant[0].workload.primary().key)
             if row in seen:
-                mistake = Mistake(f"the condition {quoted(meant[0].id)} is there twice", "keep one of the two rows")
+                mistake = Mistake(f"the condition {quoted(meant[0].id)} appears twice", "keep one of the two rows")
                 yield Slip(("published", source, "times", name), mistake, at_key=True)
             seen.add(row)

@@ -1,7 +1,7 @@
-"""matrix.yaml -> Matrix. The only file that reads YAML.
+"""Reads matrix.yaml into a Matrix. The only file that reads YAML.
 
-Every complaint carries file:line:column, and a broken file gives all of them at once. Values are taken as written:
-`no`, `1:30` and `010` are text, whatever YAML makes of them. Anchors, aliases and tags are refused: they hide what is
+Every message has file:line:column, and a file with several mistakes gives all of them at once. Values are taken as
+written: `no`, `1:30` and `010` are text, unlike in YAML. Anchors, aliases and tags are rejected: they hide what is
 measured, and aliases can grow without bound. `python -m headwind.matrix.reader` prints the JSON schema for editors.
 """
 
@@ -11,60 +11,51 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from headwind.matrix.complaint import Complaint, MatrixError
+from headwind.matrix.direction import every_key
 from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
 from headwind.matrix.indentation import joined_key
-from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Slips, Unindented
+from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Slips, Unindented, why_empty
 from headwind.matrix.parse import parse
+from headwind.matrix.servers import ServerKeys
+from headwind.matrix.shapes import in_parentheses
+from headwind.matrix.spelling import nearest
 from headwind.matrix.syntax import Broken, colon_missing_in, why_unreadable
 from headwind.matrix.text import Place, lines_of, place_behind, read_text
-from headwind.matrix.units import harmless, quoted
+from headwind.matrix.units import NotOneValue, harmless, quoted
 from headwind.model import Matrix
 
 __all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
 
 _GLUED = re.compile(r"([A-Za-z_][\w.-]*)(:| *= *)(?!//)(.+)")  # a key and its value, with nothing between
 _COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
+NAMED = ("profiles", "workloads", "arms", "servers")  # keys with entries that have names
 DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
 
 Keys = tuple[str | int, ...]  # keys and indices from the top of the file to a value
 
 
 def load_matrix(path: Path) -> Matrix:
-    """The experiment in a file. Raises MatrixError, and nothing else, whatever is there."""
+    """Read the experiment in a file. Raises MatrixError, and nothing else, for any content."""
     file = harmless(path)
     text = read_text(path, file)
     return _Document(file, text).written().to_model(text, str(path))
 
 
-def profiles_refused(matrix: Matrix, reasons: Mapping[str, str], hint: str) -> MatrixError:
-    """The error about profiles, by name, that are sound but cannot be had; each is shown where it was written."""
-    return _refused(matrix, "profile", {("profiles", name): reason for name, reason in reasons.items()}, hint)
-
-
-def congestion_refused(matrix: Matrix, reasons: Mapping[tuple[str, str], str], hint: str) -> MatrixError:
-    """The error about arms and workloads, by group and name, without their congestion control, at their places."""
-    places: dict[Keys, str] = {(*place, "congestion"): reason for place, reason in reasons.items()}
-    return _refused(matrix, "congestion control", places, hint)
-
-
-def _refused(matrix: Matrix, what: str, reasons: Mapping[Keys, str], hint: str) -> MatrixError:
-    file = harmless(Path(matrix.path))
-    complaints = _Document(file, matrix.source).about(
-        {path: f"{quoted(path[1])} {reason}" for path, reason in reasons.items()}, hint
-    )
-    count = f"1 {what}" if len(reasons) == 1 else f"{len(reasons)} {what}s"
-    return MatrixError(f"{file}: {count} beyond this host, nothing was measured", complaints)
+def located(matrix: Matrix, messages: Mapping[Keys, tuple[str, str]]) -> tuple[Complaint, ...]:
+    """Complaints for messages and hints about keys of a valid matrix, with their places in the file."""
+    return _Document(harmless(Path(matrix.path)), matrix.source).about(messages)
 
 
 class _Unreadable(Exception):
-    """YAML after which reading cannot go on."""
+    """YAML after which reading cannot continue."""
 
     def __init__(self, place: Place, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -73,7 +64,7 @@ class _Unreadable(Exception):
 
 
 class _Document:
-    """The text of a matrix, the place of every key and value in it, and what there is to complain about."""
+    """The text of a matrix, the place of every key and value in it, and the complaints."""
 
     def __init__(self, file: str, text: str) -> None:
         self._file = file
@@ -82,11 +73,12 @@ class _Document:
         self._complaints: list[Complaint] = []
         self._keys: dict[Keys, Place] = {}
         self._values: dict[Keys, Place] = {}
-        self._empty: set[Keys] = set()  # keys without a value: already complained about
-        self._words: dict[Keys, tuple[Place, list[str]]] = {}  # braces around nothing else; the first one's place
+        self._empty: set[Keys] = set()  # keys without a value, which is already reported
+        self._too_far = dict[Keys, tuple[str, int]]()  # by entry: the name of another entry in it, and its line
+        self._words: dict[Keys, tuple[Place, list[str]]] = {}  # braces around words only; the first word's place
 
     def written(self) -> MatrixKeys:
-        """What the text says. Raises MatrixError with every complaint."""
+        """Parse the text. Raises MatrixError with every complaint."""
         try:
             found = parse(self._tree())
             if not self._complaints:
@@ -101,40 +93,68 @@ class _Document:
         raise MatrixError(f"{self._file}: {count}, nothing was started; docs/matrix.md explains every key", complaints)
 
     def _complain_of(self, slips: Sequence[Slip]) -> None:
-        """All but those that follow from a key without a value; and not of the key, if one of them tells why."""
+        """Report slips, except those caused by a key without a value; and not that key if a slip explains it."""
         groups = {self._keys[slip.mistake.group,] for slip in slips if isinstance(slip.mistake, Unindented)
                   and (slip.mistake.group,) in self._empty}  # fmt: skip
         self._complaints = [each for each in self._complaints if (each.line - 1, each.column - 1) not in groups]
-        slips = [self._as_list(slip) for slip in slips]
+        slips = [self._as_meant(slip) for slip in slips]
         empty = {path[-1:] for path in self._empty if len(path) <= 2} | self._empty
         for slip in slips:
-            if slip.path not in (empty if isinstance(slip.mistake, MissingKey) else self._empty):
+            known = empty if isinstance(slip.mistake, MissingKey) else self._empty
+            if slip.path not in known and not self._follows(slip):
                 self._complain(self._at(slip.path, at_key=slip.at_key), str(slip.mistake), slip.mistake.hint)
 
-    def _as_list(self, slip: Slip) -> Slip:
-        """With `[h1, h3]` as the hint for `{h1, h3}` where a list is needed; its words are no keys without a value."""
-        if slip.path not in self._words or not isinstance(slip.mistake, NoContainer):
-            return slip
-        place, words = self._words[slip.path]
-        self._complaints = [each for each in self._complaints if (each.line - 1, each.column - 1) != place]
-        listed = f"[{', '.join(map(harmless, words))}]"
-        hint = f"did you mean {f'[{listed}]' if slip.path == ('compare',) else listed}?"
-        return Slip(slip.path, NoContainer(str(slip.mistake), hint), slip.at_key)
+    def _follows(self, slip: Slip) -> bool:
+        """True if a slip follows from an entry that is indented too far: about its lines, or at its name."""
+        name, line = self._too_far.get(slip.path[:2], ("", 0))
+        if name:
+            return self._at(slip.path, at_key=slip.at_key)[0] > line
+        names = tuple(name for name, _ in self._too_far.values())
+        return slip.path in self._values and self._from(slip.path).startswith(names)
 
-    def about(self, messages: Mapping[Keys, str], hint: str) -> tuple[Complaint, ...]:
-        """Complaints about keys of a matrix that is valid."""
+    def _as_meant(self, slip: Slip) -> Slip:
+        """Slip with the hint `[h1, h3]` for `{h1, h3}` and `(h1, h3)` in place of a list, and `4` for `{4}`.
+
+        Words that were read as keys without a value are then not reported.
+        """
+        is_list = isinstance(slip.mistake, NoContainer) and "a list" in str(slip.mistake)
+        entries = [path for path in self._words if path == slip.path or (is_list and path[:-1] == slip.path)]
+        if not isinstance(slip.mistake, NoContainer | NotOneValue) or slip.path not in self._values:
+            return slip
+        if is_list and not entries and (words := in_parentheses(self._from(slip.path))):
+            entries, self._words[slip.path] = [slip.path], (self._values[slip.path], words)
+        if not entries or (not is_list and len(self._words[entries[0]][1]) > 1):
+            return slip
+        listed = [f"[{', '.join(map(harmless, self._words[path][1]))}]" for path in entries]
+        for place, words in (self._words[path] for path in entries):
+            span = range(place[1], place[1] + len(", ".join(words)) + len(words))
+            self._complaints = [each for each in self._complaints if (each.line - 1 != place[0]) or
+                                each.column - 1 not in span]  # fmt: skip
+        meant = (
+            f"[{', '.join(listed)}]" if slip.path == ("compare",) else listed[0] if is_list else f"`{listed[0][1:-1]}`"
+        )
+        return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), f"did you mean {meant}?"))
+
+    def _from(self, path: Keys) -> str:
+        line, column = self._values[path]
+        return self._lines[line][column:]
+
+    def about(self, messages: Mapping[Keys, tuple[str, str]]) -> tuple[Complaint, ...]:
+        """Complaints about keys of a valid matrix; a key that a direction lacks is in `both`."""
         expanded = expand(self._tree())
-        for path, message in messages.items():
-            self._complain(self._at(expanded.home(path), at_key=True), message, hint)
+        for path, (message, hint) in messages.items():
+            home = expanded.home(path)
+            both = (*home[:2], "both", *home[3:]) if len(home) > 3 else home
+            self._complain(self._at(both if both in self._keys else home, at_key=True), message, hint)
         return tuple(sorted(self._complaints))
 
     def _complain(self, place: Place, message: str, hint: str = "") -> None:
         line, column = place
         source = self._lines[line] if line < len(self._lines) else ""
-        self._complaints.append(Complaint(line + 1, column + 1, message, hint, self._file, source))
+        self._complaints.append(Complaint(line + 1, column + 1, harmless(message), harmless(hint), self._file, source))
 
     def _at(self, path: Keys, *, at_key: bool) -> Place:
-        """Where a value (or its key) is; for what is not in the file, the nearest thing around it."""
+        """Place of a value (or its key); for a path that is not in the file, that of the nearest parent."""
         places = self._keys if at_key else self._values
         while path and path not in places:
             path = path[:-1]
@@ -148,7 +168,7 @@ class _Document:
             raise _Unreadable((0, 0), "the file is empty", "the matrix.yaml of this repository is a complete example")
         if not isinstance(top, yaml.MappingStartEvent):
             if isinstance(top, yaml.ScalarEvent):
-                for _ in events:  # a text that goes on with a colon: what is at fault there says more
+                for _ in events:  # a text that continues with a colon: its fault is more specific
                     pass
             raise _Unreadable(_start(top), "a matrix is a mapping of keys such as `protocols:` and `profiles:`")
         tree: dict[str, Any] = self._value(top, events, ())
@@ -177,10 +197,10 @@ class _Document:
             inner = (*path, event.value)
             if inner in self._keys:
                 first = self._keys[inner][0] + 1
-                self._complain(_start(event), f"{quoted(event.value)} is there twice", f"the first is in line {first}")
+                self._complain(_start(event), f"{quoted(event.value)} appears twice", f"the first is in line {first}")
                 self._value(
                     next(events), events, (*path, -len(self._complaints))
-                )  # read under a name of its own, for its complaints
+                )  # read under an unused name, for its complaints
                 continue
             self._keys[inner] = _start(event)
             value = self._value(next(events), events, inner)
@@ -193,7 +213,7 @@ class _Document:
         return found
 
     def _refuse_joined(self, key: yaml.ScalarEvent) -> None:
-        """`far:{both: ...}` is the key `far:{both` to YAML, with one value; so is `far {both: ...}`."""
+        """Reject `far:{both: ...}`, which YAML reads as the key `far:{both` with one value; and `far {both: ...}`."""
         place = _start(key)
         if not key.style and (joined := joined_key(self._lines[place[0]])) and ":" in key.value:
             raise _Unreadable((place[0], joined[0]), *joined[1:])
@@ -201,11 +221,11 @@ class _Document:
             raise _Unreadable(fault.place, fault.message, fault.hint)
 
     def _is_read(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
-        """Whether a key without a value in braces is a value, or has one, that only a sign or a space hides."""
+        """True if a key without a value in braces is a value, or has one, which only a sign or a space hides."""
         return self._is_fraction(key, path, found) or self._is_glued(key, path, found)
 
     def _is_fraction(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
-        """Whether a key is what follows the comma of `{loss: 0,5%}`; then the value is read with a point."""
+        """True if a key is the part after the comma of `{loss: 0,5%}`; the value is then read with a point."""
         if not found:
             return False
         name, whole = list(found.items())[-1]
@@ -222,7 +242,7 @@ class _Document:
         return True
 
     def _is_glued(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
-        """Whether a key is all of `{requests:40}`; then it is read as with a space."""
+        """True if a key is all of `{requests:40}`; it is then read as with a space."""
         written = None if key.style else _GLUED.fullmatch(key.value)
         if not written or (name := written[1]) in found:
             return False
@@ -238,17 +258,25 @@ class _Document:
         self, start: yaml.MappingStartEvent, keys: list[yaml.ScalarEvent], path: Keys, others: int
     ) -> None:
         names = [key.value for key in keys]
-        if start.flow_style and keys and not others:
+        if keys and not others and (start.flow_style or len(keys) == 1):
             self._words[path] = _start(keys[0]), names
         if start.flow_style and len(keys) > 1 and not others:
             listed = f"{', '.join(map(quoted, names[:-1]))} and {quoted(names[-1])}"
-            hint = f"a value follows each key: {{{', '.join(f'{harmless(name)}: ...' for name in names)}}}"
+            hint = f"a value follows each key: {{{', '.join(map(_with_value, names))}}}"
             self._complain(_start(keys[0]), f"{listed} have no values", hint)
             return
         for key in keys:
-            hint = _why_empty(key.value, in_braces=bool(start.flow_style))
+            hint = why_empty(key.value, in_braces=bool(start.flow_style))
+            if not (meant := _with_value(key.value)).endswith("..."):
+                hint = f"did you mean {quoted(meant)}?"
             if len(path) == 1 and key.value in MatrixKeys.model_fields:
-                hint = f"it belongs at the top of the file, beside {quoted(path[0])}: is this indented too far?"
+                hint = f"it belongs at the top of the file, next to {quoted(path[0])}: is this indented too far?"
+            is_in_entry = len(path) == 2 and path[0] in NAMED
+            own = frozenset() if path[:1] == ("servers",) else every_key(ServerKeys)  # too common: `port`, `image`
+            if is_in_entry and not start.flow_style and not nearest(key.value, list(every_key() - own)):
+                group, entry = map(quoted, path)
+                hint = f"as one more of the {group} it belongs next to {entry}: is it indented too far?"
+                self._too_far[path] = key.value, _start(key)[0]
             self._complain(_start(key), f"{quoted(key.value)} has no value", hint)
 
     def _list(self, events: Iterator[yaml.Event], path: Keys) -> list[Any]:
@@ -262,14 +290,17 @@ class _Document:
         return found
 
 
-def _why_empty(key: str, *, in_braces: bool) -> str:
-    if in_braces:
-        return f"its value follows it: {quoted(f'{key}: ...')}; or remove the key"
-    return "write {} for an empty mapping, or remove the key; lines that belong to it are indented further than it is"
+def _with_value(text: str) -> str:
+    """`rate: 5mbit` for `rate 5mbit`, which lacks a colon; `wifi: ...` for any other text."""
+    key, _, value = text.partition(" ")
+    return harmless(f"{key}: {value.strip()}") if value and key in every_key() else f"{harmless(text)}: ..."
 
 
 def _events(text: str) -> Iterator[yaml.Event]:
-    """What the text is made of. Raises _Unreadable for text that is not YAML, and for YAML that is not wanted here."""
+    """YAML events of the text.
+
+    Raises _Unreadable for text that is not YAML, and for YAML features that are rejected.
+    """
     try:
         loader = yaml.SafeLoader(text)
     except yaml.reader.ReaderError as error:
@@ -303,17 +334,15 @@ def _next_event(loader: yaml.SafeLoader, text: str) -> yaml.Event | None:
 
 def _refuse_indirection(event: yaml.NodeEvent) -> None:
     if isinstance(event, yaml.AliasEvent):
-        raise _Unreadable(
-            _start(event), "aliases are not taken here", "write the value out, so that the report shows it"
-        )
+        raise _Unreadable(_start(event), "aliases are not accepted", "write the value out, so that the report shows it")
     if event.anchor is not None:
-        raise _Unreadable(_start(event), "anchors are not taken here", "write the value out where it is needed")
+        raise _Unreadable(_start(event), "anchors are not accepted", "write the value out where it is needed")
     if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
-        raise _Unreadable(_start(event), f"the tag {quoted(event.tag)} is not taken here", "values need no tags")
+        raise _Unreadable(_start(event), f"the tag {quoted(event.tag)} is not accepted", "values need no tags")
 
 
 def _is_empty(event: yaml.Event) -> bool:
-    """True where nothing was written; '' with quotes is something."""
+    """True if nothing was written; '' with quotes is a value."""
     return isinstance(event, yaml.ScalarEvent) and event.value == "" and bool(event.implicit[0])
 
 

@@ -1,4 +1,4 @@
-"""A matrix as it was probably meant: with it, what is wrong below a misspelt key is found as well."""
+"""Repairs misspelt keys of a matrix, so that mistakes below them are found as well."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headwind.matrix.spelling import respelt, synonym
 
 @dataclass(slots=True)
 class Repair:
-    """The repaired tree, where in the file each repaired key is, and what is wrong with it there."""
+    """The repaired tree, the place of each repaired key in the file, and the mistake there."""
 
     tree: dict[str, Any]
     places: dict[Path, Path] = field(default_factory=dict)
@@ -25,29 +25,31 @@ class Repair:
 
     @classmethod
     def of(cls, slips: Sequence[Slip], root: type[BaseModel], tree: dict[str, Any]) -> Repair:
-        """Keys that are misspelt, or known by another word, get their names; workloads the kind that has their key."""
+        """Rename keys that are misspelt or synonyms, and give workloads the kind that has their key."""
         found = cls(copy.deepcopy(tree))
         for slip in sorted(slips, key=lambda slip: len(slip.path)):
-            if isinstance(slip.mistake, UnknownKey) and found._mend(slip.path, root):
+            if isinstance(slip.mistake, UnknownKey) and found._repair(slip.path, root):
                 found.repaired.append(slip)
         return found
 
-    def _mend(self, path: Path, root: type[BaseModel]) -> bool:
+    def _repair(self, path: Path, root: type[BaseModel]) -> bool:
         *above, key = path
         level = levels(root, self.tree, above)[-1]
         if not isinstance(level.written, dict) or key not in level.written:
             return False
         right = respelt(str(key), level.keys)
-        if not right and level.others and "kind" not in level.written and self._mend_kind(path, level):
+        if not right and level.others and "kind" not in level.written and self._repair_kind(path, level):
             return True
         right = right or synonym(str(key), level.keys)
         if not right or right in level.written:
             return False
+        if isinstance(level.written[str(key)], str) and level.below(right).is_of_names:
+            return False  # `server: caddy` is no misspelt `servers`, which has entries
         level.written[right] = level.written.pop(str(key))
         self.places[*above, right] = path
         return True
 
-    def _mend_kind(self, path: Path, level: Level) -> bool:
+    def _repair_kind(self, path: Path, level: Level) -> bool:
         """Give a workload the kind that has the key."""
         *above, key = path
         meant: dict[str, Any] = {}
@@ -60,11 +62,11 @@ class Repair:
         return bool(meant)
 
     def found(self, slips: Sequence[Slip]) -> list[Slip]:
-        """What is wrong with the repaired tree, at its places in the file."""
+        """Mistakes of the repaired tree, at their places in the file."""
         return [replace(slip, path=self._home(slip.path)) for slip in slips]
 
     def _home(self, path: Path) -> Path:
-        """The path in the file: with each key as it is written there."""
+        """Path in the file: with each key as it is written there."""
         for length in range(len(path), 0, -1):
             if home := self.places.get(path[:length]):
                 return (*home, *path[length:])

@@ -1,4 +1,4 @@
-"""What a value of another shape was meant as: a list of single keys, words in a row, a name in place of a list."""
+"""Hints for values of the wrong shape: a list of single keys, words in a row, a name in place of a list."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from pydantic import BaseModel, ValidationError
 
 from headwind.arm import Protocol
 from headwind.matrix.indentation import joined_key
-from headwind.matrix.levels import NAME, Level, Path, levels
-from headwind.matrix.library import NETWORKS
+from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.mistakes import NoContainer, Slip
+from headwind.matrix.presets import NETWORKS
 from headwind.matrix.spelling import form, nearest
 from headwind.matrix.units import Mistake, harmless, listed, quoted
 
 LONGEST_VALUE, LONGEST_MAPPING = 40, 160  # characters of a value that a hint repeats
 PROTOCOLS = [protocol.value for protocol in Protocol]
 YES_OR_NO = {"true", "false", "yes", "no", "on", "off"}
+NOTHING = {"null", "~", "none", "nothing", "empty", "off", "no", "false"}
 _PAIR = re.compile(r"([A-Za-z_][\w-]*)\s*[:= ]\s*(\S+)")
 _RANGE = re.compile(r"([0-9]+)\s*(?:-|to|\.\.+)\s*([0-9]+)")
 _COUNT_AND_SIZE = re.compile(r"\D*?([0-9]+)\D.*?([0-9.]+\s*[kKMm]?i?B)\b.*")
 
 
 def shown(value: Any) -> str:
-    """A value as it is written, if it is short."""
+    """A value as it is written, if it is short; `...` otherwise."""
     if isinstance(value, dict):
         text = f"{{{', '.join(f'{harmless(key)}: {shown(each)}' for key, each in value.items())}}}"
     elif isinstance(value, list):
@@ -36,7 +37,7 @@ def shown(value: Any) -> str:
 
 
 def of_value(path: Path, level: Level, tree: Any) -> str:
-    """What a value may have been meant as where a mapping or a list is needed; empty if it could be anything."""
+    """Hint for a value in place of a mapping or a list; empty if its meaning is unclear."""
     if path[:1] in (("conditions",), ("smoke",)) and len(path) <= 2 and (found := _of_condition(path, level, tree)):
         return found
     if level.is_of_names and isinstance(level.written, list):
@@ -46,15 +47,15 @@ def of_value(path: Path, level: Level, tree: Any) -> str:
     if isinstance(level.written, list) and level.model:
         if keys := merged(level.written):
             key = "-" if isinstance(path[-1], int) else f"{path[-1]}:"
-            return f"keys stand in braces, not in a list: {key} {_with_homes(keys, level)}"
-        return one_key(level)
+            return f"write keys in braces, not in a list: {key} {_with_homes(keys, level)}"
+        return one_key(level) or _in_order(level)
     return _of_text(path, level)
 
 
 def _of_selfcheck(word: str, tree: Any) -> str:
-    """The smallest self-check of this file, of the arm that is named, of h2 or of the first, in the first profile."""
+    """Hint with the smallest self-check of this file: of the named arm, of h2 or of the first, in the first profile."""
     if word in ("false", "no", "off"):
-        return "leave `selfcheck` out: without it there is no self-check"
+        return "leave `selfcheck` out for no self-check"
     groups = [tree.get(group) for group in ("protocols", "arms", "profiles")]
     protocols, arms, profiles = (list(each) if isinstance(each, dict | list) else [] for each in groups)
     arm = next((name for name in (word, "h2", *protocols, *arms) if name in (*protocols, *arms)), "h2")
@@ -64,17 +65,23 @@ def _of_selfcheck(word: str, tree: Any) -> str:
 
 
 def of_pairs(path: Path, level: Level) -> str:
-    """The pairs that were written, or words for them, as a list of pairs."""
+    """Hint with the written pairs, or with words for them, as a list of pairs."""
+    if level.written in ("all", "*", *YES_OR_NO):
+        return f"leave {quoted(path[-1])} out: by default every pair is compared"
     pairs = list(_pairs(level.written)) or [["CANDIDATE", "BASELINE"]]
     listed_ = ", ".join(f"[{', '.join(map(harmless, pair))}]" for pair in pairs)
-    return f"each pair is a list of its own: {path[-1]}: [{listed_}]"
+    return f"each pair is a list: {path[-1]}: [{listed_}]"
 
 
 def _pairs(written: Any) -> Iterator[list[str]]:
-    """`h3, h2`, `[h3, h2]`, `[h3 vs h2, h3 vs h1]` and `{h3: h2}` as pairs."""
+    """Pairs from `h3, h2`, `[h3, h2]`, `[h3 vs h2, h3 vs h1]`, `{h3: h2}` and `{candidate: h3, baseline: h2}`."""
     if isinstance(written, dict):
-        yield from ([key, value] for key, value in written.items() if isinstance(value, str))
+        is_spelt_out = len(written) == 2 and {form(key) for key in written} & {"candidate", "baseline", "base"}
+        found = [list(written.values())] if is_spelt_out else [[key, value] for key, value in written.items()]
+        yield from (pair for pair in found if all(isinstance(each, str) for each in pair))
         return
+    if isinstance(written, list):
+        yield from (pair for each in written if isinstance(each, dict) for pair in _pairs(each))
     words = [_words(each) for each in ([written] if isinstance(written, str) else written) if isinstance(each, str)]
     if len(words) == 2 and all(len(each) == 1 for each in words):
         words = [[word for each in words for word in each]]
@@ -82,11 +89,12 @@ def _pairs(written: Any) -> Iterator[list[str]]:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in re.split(r"[\s,/<>]+", text) if word and word.casefold() not in {"vs", "vs.", "against"}]
+    joints = {"", "-", "vs", "vs.", "against", "and", "to"}
+    return [word for word in re.split(r"[\s,/<>()]+", text) if word.casefold() not in joints]
 
 
 def of_entries(group: str, entries: Sequence[Any]) -> str:
-    """The first entry of a list as it is written where each has a name."""
+    """Hint for a list in place of named entries, with its first entry as an example."""
     first = entries[0] if entries and isinstance(entries[0], dict) else {}
     if len(first) == 1 and isinstance(entry := next(iter(first.values())), dict):
         return f"names in place of the dashes: {group}: {{{harmless(next(iter(first)))}: {shown(entry)}}}"
@@ -96,19 +104,25 @@ def of_entries(group: str, entries: Sequence[Any]) -> str:
 
 
 def merged(entries: Sequence[Any]) -> dict[str, Any]:
-    """The keys of a list of mappings, or of texts such as `min:9`, as one mapping; empty if it is no such list."""
+    """Keys of a list of mappings, or of texts such as `min:9`, as one mapping; empty for other lists."""
     found: dict[str, Any] = {}
     for entry in entries:
         if isinstance(entry, str) and (pair := re.fullmatch(r"([A-Za-z_]\w*)\s*[:=]\s*(.+)", entry)):
-            entry = {pair[1]: pair[2]}  # noqa: PLW2901 - the same, in the other shape
+            entry = {pair[1]: pair[2]}  # noqa: PLW2901 - the same in the other shape
         if not isinstance(entry, dict) or found.keys() & entry.keys():
             return {}
         found |= entry
     return found
 
 
+def in_parentheses(text: str) -> list[str]:
+    """Words of `(h1, h3)` at the beginning of a text; empty without them."""
+    found = re.match(r"\(([\w., -]+)\)", text)
+    return [word.strip() for word in found[1].split(",")] if found else []
+
+
 def in_words(text: str) -> dict[str, Any]:
-    """`delay 10ms, rate 30mbit` as a mapping; empty if it is something else."""
+    """Mapping for `delay 10ms, rate 30mbit`; empty for other texts."""
     parts = re.split(r"[,;]", text)
     if len(parts) == 1 and re.fullmatch(rf"(?:{_PAIR.pattern}\s*)+", text):
         parts = [found[0] for found in _PAIR.finditer(text)]
@@ -117,25 +131,25 @@ def in_words(text: str) -> dict[str, Any]:
 
 
 def is_objects(key: str) -> bool:
-    """Whether a workload's key stands for objects, of which the file has a kind."""
+    """True if a workload's key stands for objects, for which there is a kind."""
     return form(key) == "object"
 
 
 def as_objects(text: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a workload of objects, from `40`, `40 x 15kB` or `40 objects of 15kB` and from what is beside it."""
+    """Keys of a workload of objects, from `40`, `40 x 15kB` or `40 objects of 15kB` and from the keys next to it."""
     found = _COUNT_AND_SIZE.fullmatch(text) if isinstance(text, str) else None
     requests, size = (found[1], found[2].replace(" ", "")) if found else (text, beside.get("size", "15kB"))
     return {"kind": "objects", "requests": requests, "size": size}
 
 
 def _of_text(path: Path, level: Level) -> str:
-    """What a text may have been meant as, where a mapping or a list is needed."""
+    """Hint for a text in place of a mapping or a list."""
     text = level.written
     if isinstance(text, dict) and text and text.keys() <= set(level.words):
         return f"did you mean [{', '.join(text)}]?"
     if isinstance(text, str) and level.is_of_names and (joined := joined_key(text)):
         return f"a space is missing after the colon: {joined[-1]}"
-    if not isinstance(text, str) or len(text) > LONGEST_VALUE:
+    if not isinstance(text, str) or len(text) > (LONGEST_MAPPING if text[:1] == "{" else LONGEST_VALUE):
         return ""
     if level.model is None:
         return "" if level.is_of_names else _of_list(path, text, level.words)
@@ -143,22 +157,53 @@ def _of_text(path: Path, level: Level) -> str:
         return f"did you mean {{min: {bounds[1]}, max: {bounds[2]}}}?"
     if level.others and _COUNT_AND_SIZE.fullmatch(text):
         return f"did you mean {shown(as_objects(text, {}))}?"
-    if keys := in_words(text):
-        return f"did you mean {_with_homes(keys, level)}?"
-    return one_key(level) or (listed(level.keys) if path != ("repeat",) else "")
+    for part in (text, text.partition(" ")[2]):  # without the name of a tool in front
+        if (keys := in_words(part)) and all(key in level.keys or level.homes(key) for key in keys):
+            return f"did you mean {_with_homes(keys, level)}?"
+    in_a_row = _in_order(Level(level.kind, text.split()))
+    return in_a_row or one_key(level) or _of_word(path, level) or (listed(level.keys) if path != ("repeat",) else "")
+
+
+def _of_word(path: Path, level: Level) -> str:
+    """Hint for a mapping in quotes, a word for nothing, or a kind of workload, in place of a mapping."""
+    text = level.written
+    if text[:1] == "{" and text[-1:] == "}":
+        return f"remove the quotes: {harmless(text)}"
+    if path[0] == "profiles" and text.casefold() in NOTHING:
+        return "did you mean {}? it is a clean network"
+    for model in level.others:
+        if text == kind_of(model):
+            needed = (name for name, field in model.model_fields.items() if field.is_required() and name != "kind")
+            return f"did you mean {{{', '.join([f'kind: {text}', *(f'{name}: ...' for name in needed)])}}}?"
+    return ""
+
+
+def _in_order(level: Level) -> str:
+    """Hint for the values of a list, each for the first key that accepts it: `[1%, 25%]` for p and r."""
+    for model in level.models if len(level.written) > 1 else ():
+        found: dict[str, Any] = {}
+        for value in level.written:
+            names = (name for name in model.model_fields if name not in found and takes(model, name, value))
+            if (name := next(names, None)) is None:
+                break
+            found[name] = value
+        else:
+            return f"did you mean {shown(found)}?"
+    return ""
 
 
 def _of_list(path: Path, text: str, allowed: list[str]) -> str:
-    """What a text may have been meant as, where a list is needed, of these words if there are any."""
+    """Hint for a text in place of a list, with the allowed words if there are any."""
     if text in ("all", "*"):
         every = f"did you mean [{', '.join(allowed)}]?"
-        return every if allowed else f"leave {quoted(path[-1])} out, which means all of them"
-    words = [word if word in allowed else nearest(word, allowed) for word in re.split(r"[\s/+&,;]+", text)]
+        return every if allowed else f"leave {quoted(path[-1])} out to mean all of them"
+    parts = [word for word in re.split(r"[\s/+&,;|]+", text) if word != "and"]
+    words = [word if word in allowed else nearest(word, allowed) for word in parts]
     return f"did you mean [{', '.join(words) if all(words) else harmless(text)}]?"
 
 
 def one_key(level: Level) -> str:
-    """The key of a mapping that takes the text, or the list, which was written in place of the mapping."""
+    """Hint with the key of a mapping that accepts the text, or the list, written in place of the mapping."""
     written = level.written
     if isinstance(written, str) and written not in YES_OR_NO:
         tried: list[Any] = [written, written.casefold(), nearest(written, list(NETWORKS))]
@@ -174,7 +219,7 @@ def one_key(level: Level) -> str:
 
 
 def takes(model: type[BaseModel], name: str, value: Any) -> bool:
-    """Whether a mapping could have the key with that value, if its words are names of the file."""
+    """True if a mapping could have the key with that value, if its words are names of the file."""
     names = value if isinstance(value, list) else [value]
     try:
         model.model_validate({name: value}, context={"profiles": names, "workloads": names, "metrics": names})
@@ -184,7 +229,7 @@ def takes(model: type[BaseModel], name: str, value: Any) -> bool:
 
 
 def _with_homes(keys: Mapping[str, Any], level: Level) -> str:
-    """A mapping of these keys; those that belong one level further down stand there, for a network in `both`."""
+    """Mapping of these keys; keys of the next level are put there, for a network in `both`."""
     way = next((level.homes(key) for key in keys if key not in level.keys), [])
     if not way:
         return shown(dict(keys))
@@ -196,7 +241,7 @@ def _with_homes(keys: Mapping[str, Any], level: Level) -> str:
 
 
 def _of_condition(path: Path, level: Level, tree: Any) -> str:
-    """`[wifi/page]`, `[[wifi, page]]`, `{wifi: [page]}` and a mapping without its dash, as an entry of the list."""
+    """Hint with an entry of the list for `[wifi/page]`, `[[wifi, page]]`, `{wifi: [page]}`, or a missing dash."""
     written = level.written
     if isinstance(written, dict) and written.keys() <= {"profiles", "workloads"}:
         return f"each entry of the list begins with a dash: `- {shown(written)}`"
@@ -225,15 +270,17 @@ def _names(written: Any) -> Iterator[str]:
 
 
 def of_several(path: Path, values: Sequence[Any]) -> str:
-    """What to write for several values, where a list is and one value is expected."""
+    """Hint for several values in place of one."""
     if len(values) == 1:
         return f"did you mean `{shown(values[0])}`?"
-    entry = {"workloads": "a workload", "profiles": "a profile", "arms": "an arm"}.get(str(path[0]))
+    entry = {"workloads": "a workload", "profiles": "a profile", "arms": "an arm", "servers": "a server"}.get(
+        str(path[0])
+    )
     return f"one value stands here: for several write {quoted(path[0])} with {entry} for each" if entry else ""
 
 
 def without_names(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> dict[Path, Slip]:
-    """For each key of an entry that stands where names are, beside others of its kind, one mistake for all of them."""
+    """A single mistake for all keys of an entry that are written in place of names."""
     found: dict[Path, Slip] = {}
     for group in dict.fromkeys(slip.path[0] for slip in slips if len(slip.path) == 2):
         level = levels(root, tree, (group,))[-1]

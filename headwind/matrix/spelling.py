@@ -1,4 +1,4 @@
-"""Which of some words a text most likely stands for: case, order, plural, one slip of a finger, a synonym."""
+"""Finds the allowed word that a text most likely stands for: case, order, plural, one typing error, a synonym."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 
-LONGEST_WORD = 64  # above it no misspelling is looked for: a comparison costs the product of the lengths
-MOST_COMPARED = 100  # words, letter by letter; slips of one finger are found among any number
-SHORTEST_START = 3  # letters that may stand for the word that begins with them
-SYNONYMS = {  # what others call a key or a kind, by form; a round trip is twice a delay and none of them
+LONGEST_WORD = 64  # longer words are not compared: a comparison costs the product of the lengths
+MOST_COMPARED = 100  # words, letter by letter; single typing errors are found among any number
+SHORTEST_START = 3  # letters that may stand for a word that begins with them
+SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a delay and therefore missing
     "latency": "delay ttfb", "bandwidth": "rate", "throughput": "rate transfer", "speed": "rate", "drop": "loss",
     "plr": "loss", "corruption": "corrupt", "duplication": "duplicate", "reordering": "reorder", "cc": "congestion",
     "think": "server_delay", "think time": "server_delay", "thinktime": "server_delay", "conn": "connections",
@@ -20,23 +20,25 @@ SYNONYMS = {  # what others call a key or a kind, by form; a round trip is twice
     "object": "requests", "page": "objects", "webpage": "objects", "website": "objects", "web": "objects",
     "browser": "objects", "download": "downlink transfer", "bulk": "transfer", "file": "transfer",
     "downstream": "downlink", "upload": "uplink", "upstream": "uplink", "buffer": "queue", "drop packet": "loss",
-    "los packet": "loss", "los rate": "loss", "base": "library", "preset": "library", "template": "library",
-    "extend": "library", "type": "kind", "count": "requests", "number": "requests", "url": "path", "uri": "path",
+    "los packet": "loss", "los rate": "loss", "base": "preset", "template": "preset",
+    "extend": "preset", "type": "kind", "count": "requests", "number": "requests", "url": "path", "uri": "path",
     "parallel": "connections", "concurrency": "connections", "client": "connections", "block": "min repeat",
     "run": "repeat", "iteration": "repeat", "round": "repeat", "time": "budget", "limit time": "budget",
-    "max time": "budget",
-}  # fmt: skip
+    "max time": "budget", "bad los": "bad", "good los": "good", "1 h": "bad", "1 k": "good",
+    "overhead": "packet_overhead", "include": "conditions", "combination": "conditions", "heading": "title",
+    "description": "title",
+} | {written.format(version): f"h{version}" for version in "123" for written in ("http{}", "{} http")}  # fmt: skip
 _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a key further right than the one above
 
 
 def form(text: str) -> str:
-    """What is left of a text without case, separators, plural and the order of its words."""
+    """Text without case, separators, plural and order of its words."""
     words = re.findall(r"[^\W_]+", text.casefold())
     return " ".join(sorted(word.removesuffix("s") if len(word) > 2 else word for word in words))
 
 
 def nearest(text: str, allowed: Sequence[str]) -> str:
-    """The allowed word that the text is most likely a misspelling of; empty when none is near."""
+    """Allowed word that the text is most likely a misspelling of; empty if none is close."""
     if not text or len(text) > LONGEST_WORD:
         return ""
     if same := respelt(text, allowed):
@@ -51,24 +53,24 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
 
 
 def synonym(text: str, allowed: Sequence[str]) -> str:
-    """The allowed word for what others call so; empty without one."""
+    """Allowed word for a synonym; empty without one."""
     return next((word for word in SYNONYMS.get(form(text), "").split() if word in allowed), "")
 
 
 def containing(text: str, allowed: Sequence[str]) -> list[str]:
-    """The allowed words of which the text is a part, such as `wpt-3g` for `3g`."""
+    """Allowed words that contain the text as a part, such as `wpt-3g` for `3g`."""
     parts = set(form(text).split())
     return [word for word in allowed if parts and parts <= set(form(word).split())]
 
 
 def respelt(text: str, allowed: Sequence[str]) -> str:
-    """The allowed word that the text is but for its form or for one slip of a finger; empty without one."""
+    """Allowed word that differs from the text only in form or by one typing error; empty without one."""
     words = _Words.of(tuple(allowed))
     return words.by_form.get(form(text)) or words.one_slip_away(text.casefold())
 
 
 class _Words:
-    """Words by their form, and by what is left of them when one letter is missing."""
+    """Words by their form, and by the word with one letter left out."""
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self.by_form = {form(word): word for word in reversed(allowed) if form(word)}
@@ -80,11 +82,11 @@ class _Words:
     @staticmethod
     @lru_cache(maxsize=64)
     def of(allowed: tuple[str, ...]) -> _Words:
-        """Made once: a file with many mistakes asks for each of them."""
+        """Return a cached object: a file with many mistakes asks for each of them."""
         return _Words(allowed)
 
     def one_slip_away(self, text: str) -> str:
-        """The word that differs by one letter too many, one missing, one other or two that changed places."""
+        """Word that differs by one additional, missing or different letter, or by two that are swapped."""
         found = dict.fromkeys(word for left in _without_a_letter(text) for word in self._short.get(left, ()))
         near = [word for word in list(found)[:MOST_COMPARED] if _is_one_slip(text, word.casefold())]
         return min(near, key=lambda word: _unlikeness(text, word.casefold()), default="")
@@ -107,7 +109,7 @@ def _is_one_slip(text: str, word: str) -> bool:
 
 
 def _unlikeness(text: str, word: str) -> float:
-    """Among words that are one slip away: less for a key that lies beside the right one."""
+    """Distance of words that are one typing error apart: less for a key next to the right one."""
     other = [(one, two) for one, two in zip(text, word, strict=False) if one != two]
     is_other_key = len(text) == len(word) and len(other) == 1
     far = (0.0 if _beside(*other[0]) else 2.0) if is_other_key else 1.0
@@ -115,7 +117,7 @@ def _unlikeness(text: str, word: str) -> float:
 
 
 def _beside(one: str, other: str) -> bool:
-    """Whether two keys of a QWERTY keyboard touch."""
+    """True if two keys of a QWERTY keyboard touch."""
     places = [
         (index + row / 2, row) for letter in (one, other) for row, keys in enumerate(_ROWS)
         if (index := keys.find(letter)) >= 0

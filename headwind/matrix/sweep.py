@@ -1,8 +1,8 @@
-"""Sweeps in a matrix: a profile of which one key has several values becomes a profile for each of them.
+"""Expands a sweep in a matrix, a profile with several values of one key, into a profile for each value.
 
-`loss: [0%, 1%, 5%]` names the values, `delay: {from: 0ms, to: 200ms, steps: 5}` spaces them evenly. This works on the
-text as it was read, so that the keys of a profile know nothing of it; what is found wrong later is led back to its
-place by `Expanded.home`.
+`loss: [0%, 1%, 5%]` lists the values, `delay: {from: 0ms, to: 200ms, steps: 5}` spaces them evenly. This module works
+on the text as read, so that the keys of a profile need no knowledge of it; `Expanded.home` gives the place in the file
+for later mistakes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+from headwind.format import counted
 from headwind.matrix.mistakes import Slip, Slips
 from headwind.matrix.units import RATE, RATIO, TIME, Mistake, Unit, quoted, whole
 
@@ -34,13 +35,13 @@ class Expanded:
     """A matrix in which every profile is one network."""
 
     tree: dict[str, Any]
-    slips: list[Slip] = field(default_factory=list)  # what is wrong with the sweeps themselves
-    names: dict[str, list[str]] = field(default_factory=dict)  # by the name of a sweep: those of its profiles
+    slips: list[Slip] = field(default_factory=list)  # mistakes in the sweeps themselves
+    names: dict[str, list[str]] = field(default_factory=dict)  # by sweep: the names of its profiles
     places: dict[str, tuple[str, Path, Path]] = field(default_factory=dict)  # by profile: sweep, its key, its value
-    origins: dict[Path, list[int]] = field(default_factory=dict)  # by list of names: where each stood in the file
+    origins: dict[Path, list[int]] = field(default_factory=dict)  # by list of names: the index of each in the file
 
     def home(self, path: Path) -> Path:
-        """Where in the file that is which lies here in the tree."""
+        """Path in the file for a path in the tree."""
         if path[:1] == ("profiles",) and len(path) > 1 and path[1] in self.places:
             sweep, at, value = self.places[str(path[1])]
             rest = path[2:]
@@ -52,7 +53,7 @@ class Expanded:
 
 
 def expand(tree: Mapping[str, Any]) -> Expanded:
-    """The matrix with a profile for each value of each sweep, and their names where a sweep is named."""
+    """The matrix with a profile for each value of each sweep, and their names in place of a sweep's name."""
     found = Expanded(dict(tree))
     if isinstance(profiles := tree.get("profiles"), dict):
         found.tree["profiles"] = dict(_profiles(profiles, found))
@@ -69,8 +70,10 @@ def _profiles(profiles: Mapping[str, Any], found: Expanded) -> Iterator[tuple[st
             continue
         if len(swept) > 1:
             message = f"{quoted(name)} has several values in {' and in '.join(quoted('.'.join(at)) for at in swept)}"
-            found.slips.append(Slip(("profiles", name, *swept[1]), Mistake(message, "one key of a profile may")))
-        (direction, key), *_ = swept
+            found.slips.append(Slip(("profiles", name, *swept[1]), Mistake(message, "only one key of a profile may")))
+        (direction, key), *others = swept
+        for other, name_ in others:
+            profile = {**profile, other: _without(profile[other], name_)}  # noqa: PLW2901 - reported above
         try:
             values = _values(key, profile[direction][key])
         except Slips as error:
@@ -83,7 +86,7 @@ def _profiles(profiles: Mapping[str, Any], found: Expanded) -> Iterator[tuple[st
         for index, text in values:
             one = f"{name} {text}"
             if one in profiles:
-                taken = Mistake(f"the sweep makes a profile {quoted(one)}, which is there already", "rename one")
+                taken = Mistake(f"the sweep makes a profile {quoted(one)}, which already exists", "rename one")
                 found.slips.append(Slip(("profiles", name), taken, at_key=True))
             found.names[name].append(one)
             value: Path = (direction, key) if index is None else (direction, key, index)
@@ -107,12 +110,12 @@ def _without(keys: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
-    """The texts of a sweep's values, and the place of each in its list. Raises Slips."""
+    """Texts of a sweep's values, and the index of each in its list. Raises Slips."""
     if isinstance(written, dict):
         return [(None, text) for text in _range(SWEPT[key], written)]
     if not 2 <= len(written) <= MOST_STEPS:
-        hint = "a single one needs no list" if len(written) == 1 else f"a sweep has 2 to {MOST_STEPS}"
-        raise Slips([Slip((), Mistake(f"this list has {len(written)} values", hint))])
+        hint = f"a single one needs no list: {written[0]}" if len(written) == 1 else f"a sweep has 2 to {MOST_STEPS}"
+        raise Slips([Slip((), Mistake(f"this list has {counted(len(written), 'value')}", hint))])
     slips, seen = [], set[Decimal]()
     for index, text in enumerate(written):
         try:
@@ -121,7 +124,7 @@ def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
             slips.append(Slip((index,), mistake))
             continue
         if value in seen:
-            slips.append(Slip((index,), Mistake(f"{quoted(text)} is there twice", "each value is one network")))
+            slips.append(Slip((index,), Mistake(f"{quoted(text)} appears twice", "each value is one network")))
         seen.add(value)
     if slips:
         raise Slips(slips)
@@ -151,9 +154,9 @@ def _range(unit: Unit, written: Mapping[str, Any]) -> list[str]:
 
 
 def spaced(unit: Unit, first: str, last: str, steps: int) -> list[str]:
-    """The ends as they are written and evenly spaced values between them, which netem takes. Raises Mistake.
+    """The ends as written and evenly spaced values between them that netem takes exactly. Raises Mistake.
 
-    They are in the unit of the last, or in bits, since fractions of a `mibit` are long.
+    They are in the unit of the last one, or in bits, since fractions of a `mibit` are long.
     """
     low, high, grid = unit.parse(first), unit.parse(last), _GRID[unit.what]
     suffix = last.lstrip("0123456789.")
@@ -161,13 +164,13 @@ def spaced(unit: Unit, first: str, last: str, steps: int) -> list[str]:
     inner = [round((low + (high - low) * step / (steps - 1)) / grid) * grid for step in range(1, steps - 1)]
     values = [low, *inner, high]
     if any(one >= other for one, other in pairwise(values)):
-        message = f"{steps} values from {quoted(first)} to {quoted(last)} are closer together than netem tells apart"
-        raise Mistake(message, "fewer values, or ends that are further apart")
+        message = f"{steps} values from {quoted(first)} to {quoted(last)} are closer together than netem's resolution"
+        raise Mistake(message, "use fewer values, or ends that are further apart")
     return [first, *(f"{(value / unit.factors[suffix]).normalize():f}{suffix}" for value in inner), last]
 
 
 def _name(found: Expanded) -> None:
-    """Put the names of its profiles where a sweep is named: in `conditions`, in `smoke` and in `selfcheck`."""
+    """Put the names of its profiles in place of a sweep's name: in `conditions`, `smoke` and `selfcheck`."""
     for key in ("conditions", "smoke"):
         if isinstance(entries := found.tree.get(key), list):
             found.tree[key] = [_named(entry, ("profiles",), (key, index), found) for index, entry in enumerate(entries)]
@@ -189,7 +192,7 @@ def _named(entry: Any, lists: Sequence[str], place: Path, found: Expanded) -> An
 
 
 def as_written(properties: dict[str, Any]) -> None:
-    """Let the JSON schema of a direction take the values of a sweep, too."""
+    """Let the JSON schema of a direction accept the values of a sweep."""
     for name, unit in SWEPT.items():
         value = {"type": "string", "pattern": unit.pattern}
         several = {"type": "array", "items": value, "minItems": 2, "maxItems": MOST_STEPS, "uniqueItems": True}
@@ -197,5 +200,5 @@ def as_written(properties: dict[str, Any]) -> None:
         spaced = {"type": "object", "properties": {"from": value, "to": value, "steps": steps},
                   "required": sorted(RANGE), "additionalProperties": False}  # fmt: skip
         own = properties[name]
-        said = {"description": own.pop("description")}
-        properties[name] = said | {"anyOf": [*own.pop("anyOf", [own] if own else []), several, spaced]}
+        description = {"description": own.pop("description")}
+        properties[name] = description | {"anyOf": [*own.pop("anyOf", [own] if own else []), several, spaced]}

@@ -1,4 +1,4 @@
-"""Why a text is not YAML, in a user's words: the bracket, comma, colon, quote, dash or space that is at fault."""
+"""Explains why a text is not YAML: the bracket, comma, colon, quote, dash or space at fault."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from headwind.matrix.indentation import block_lines, joined_key, uneven_line
 from headwind.matrix.text import Place, lines_of
 from headwind.matrix.units import harmless, quoted
 
-FREE_TEXT = {"title", "note", "source"}  # keys of which the value is text, in which a colon is no mistake
-LISTS = {"protocols", "compare", "conditions", "smoke", "judge", "again", "slower"}  # keys of which the value is one
+FREE_TEXT = {"title", "note", "source"}  # keys of which the value is text, in which a colon is allowed
+LISTS = {"protocols", "compare", "conditions", "smoke", "judge", "again", "slower"}  # keys of which the value is a list
 LONGEST_SHOWN = 80  # characters of a line that a hint repeats
 _BLANKS = "\N{NO-BREAK SPACE}\N{EM SPACE}\N{EN SPACE}\N{NARROW NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}"
 _KEY = re.compile(r"[^\s\[\]{},:#'\"&*!|>%@`-][^\[\]{},:#]*")
-_SIGN = r"\s*(?:[-=]>|:?=|-(?=\s))?\s*"  # what others write in place of a colon
+_SIGN = r"\s*(?:[-=]>|:?=|-(?=\s))?\s*"  # signs that others write in place of a colon
 _DASHES = re.compile(r"( *)(?:-(?=[\[{\w])|[\u2010-\u2015\u2022*] *)(?=\S)(.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Where a parser of YAML gave up, in what, and where that began; places are line and column from 0."""
+    """Place where the YAML parser stopped, its context, and where that began; places are line and column from 0."""
 
     problem: str
     place: Place
@@ -31,7 +31,7 @@ class Broken:
 
 
 def why_unreadable(broken: Broken, text: str) -> Fault:
-    """The fault that the parser met, or the nearest one that may be the reason."""
+    """Fault that the parser met, or the nearest one that may be its cause."""
     lines, place = lines_of(text), broken.place
     begun = broken.begun or place
     if _at(lines, place) == "\t" and "cannot start any token" in broken.problem:
@@ -39,11 +39,13 @@ def why_unreadable(broken: Broken, text: str) -> Fault:
     for number in dict.fromkeys([place[0], begun[0]]):
         if number < len(lines) and (joined := joined_key(lines[number])):
             return Fault((number, joined[0]), *joined[1:])
-    if broken.context == "while scanning a quoted scalar" and "end of stream" in broken.problem:
-        quote = _at(lines, begun)
-        return Fault(begun, "this quote is not closed", f"add {quoted(quote)} at the end of the text")
     is_flow = broken.context.startswith("while parsing a flow")
-    if found := _odd_blank(lines, place[0]) or fault_in_brackets(lines, begun if is_flow else place):
+    if (
+        found := _scanned(lines, broken, begun)
+        or _sign_in_front(lines, place)
+        or _odd_blank(lines, place[0])
+        or fault_in_brackets(lines, begun if is_flow else place)
+    ):
         return found
     if found := _comment(lines, place) or _dash(lines, place) or _dashes(lines, broken, begun):
         return found
@@ -56,14 +58,33 @@ def why_unreadable(broken: Broken, text: str) -> Fault:
     return Fault(place, *_words(broken, _at(lines, place)))
 
 
+def _scanned(lines: Sequence[str], broken: Broken, begun: Place) -> Fault | None:
+    """Fault of `*` for all, of an unclosed quote, or of `"wifi: {...}"`: quotes around a key and its value."""
+    if broken.context == "while scanning an alias":
+        return Fault(begun, "`*` begins an alias, and aliases are not accepted", "to mean all, leave the key out")
+    if broken.context == "while scanning a quoted scalar" and "end of stream" in broken.problem:
+        return Fault(begun, "this quote is not closed", f"add {quoted(_at(lines, begun))} at the end of the text")
+    number = begun[0]
+    found = re.fullmatch(rf"( *)(['\"])({_KEY.pattern}: .+)\2", lines[number]) if number < len(lines) else None
+    return Fault((number, len(found[1])), "quotes around a key and its value", _meant(found[3])) if found else None
+
+
+def _sign_in_front(lines: Sequence[str], place: Place) -> Fault | None:
+    """Fault of `%1` for `1%`."""
+    line, (number, column) = lines[place[0]] if place[0] < len(lines) else "", place
+    if not re.match(r"%[0-9]", line[column:]):
+        return None
+    return Fault((number, column), "a share ends with its sign", _meant(re.sub(r"%([0-9.]+)", r"\1%", line.strip())))
+
+
 def _at(lines: Sequence[str], place: Place) -> str:
-    """The character at a place; empty at the end of a line."""
+    """Character at a place; empty at the end of a line."""
     line, column = place
     return lines[line][column : column + 1] if line < len(lines) else ""
 
 
 def _words(broken: Broken, character: str) -> tuple[str, str]:
-    """The parser's complaint in words, and what may be the reason."""
+    """The parser's message in words, and its possible cause."""
     if "mapping values are not allowed" in broken.problem:
         return "a colon is not expected here", "is a line break, a comma or a quote missing, or the indentation wrong?"
     since = f", which begins in line {broken.begun[0] + 1}" if broken.begun else ""
@@ -74,18 +95,18 @@ def _words(broken: Broken, character: str) -> tuple[str, str]:
 
 
 def _odd_blank(lines: Sequence[str], broken: int) -> Fault | None:
-    """A blank that looks like a space and is none, as it is copied from a page of the web."""
+    """Fault of a blank that looks like a space but is not one, as copied from a web page."""
     for number in range(max(0, broken - 1), min(broken + 1, len(lines))):
         found = re.search(rf"^ *([{_BLANKS}])|:([{_BLANKS}])", lines[number])
         if found:
             column = found.start(found.lastindex or 0)
             code = f"U+{ord(lines[number][column]):04X}"
-            return Fault((number, column), f"this is no plain space but {code}", "type a plain one in its place")
+            return Fault((number, column), f"this is not a plain space but {code}", "type a plain one in its place")
     return None
 
 
 def _dash(lines: Sequence[str], broken: Place) -> Fault | None:
-    """`-{profiles: ...}` and `\N{EN DASH} {profiles: ...}`."""
+    """Fault of `-{profiles: ...}` and `\N{EN DASH} {profiles: ...}`."""
     for number in (broken[0], broken[0] - 1):
         found = _DASHES.fullmatch(lines[number]) if 0 <= number < len(lines) else None
         if found:
@@ -96,7 +117,7 @@ def _dash(lines: Sequence[str], broken: Place) -> Fault | None:
 
 
 def _comment(lines: Sequence[str], broken: Place) -> Fault | None:
-    """`// text`, as the line where reading ended or one of the two above it."""
+    """Fault of `// text` on the line where reading ended or one of the two above it."""
     for number, indent, text in list(block_lines(lines[: broken[0] + 1]))[-3:]:
         if found := re.match(r"(?://|/\*|--(?!-))\s*(.*)", text):
             return Fault((number, indent), "a comment begins with `#`", _meant(f"# {found[1]}"))
@@ -104,13 +125,13 @@ def _comment(lines: Sequence[str], broken: Place) -> Fault | None:
 
 
 def _missing_colon(lines: Sequence[str], broken: Place) -> Fault | None:
-    """`wifi` above lines that belong to it, `wifi {both: ...}`, `wifi = {both: ...}` and `timeout 60s`."""
+    """Fault of `wifi` above lines that belong to it, `wifi {both: ...}`, `wifi = {both: ...}` and `timeout 60s`."""
     block = list(block_lines(lines[: broken[0] + 3]))
     read = [index for index, each in enumerate(block) if each[0] <= broken[0]]
     for index in reversed(read[-2:]):
         number, indent, text = block[index]
         if index and block[index - 1][1] < indent and not block[index - 1][2].endswith((":", "-")):
-            continue  # it goes on with a text
+            continue  # the text continues
         if found := re.match(rf"({_KEY.pattern}?){_SIGN}(?=[\[{{])", text):
             key, value = found[1], text[found.end() :]
         elif found := re.fullmatch(rf"({_KEY.pattern}?)\s*=\s*([^=]+)", text):
@@ -127,7 +148,7 @@ def _missing_colon(lines: Sequence[str], broken: Place) -> Fault | None:
 
 
 def colon_missing_in(key: str, line: str, place: Place) -> Fault | None:
-    """`wifi {rate: 3mbit}` on a line, which YAML reads as the key `wifi {rate` at a place, with the value `3mbit}`."""
+    """Fault of `wifi {rate: 3mbit}`, which YAML reads as the key `wifi {rate` at a place, with the value `3mbit}`."""
     written = line[place[1] :].partition(" #")[0].rstrip()
     found = re.match(rf"(\w[^\[\]{{}}=]*?){_SIGN}(?=[\[{{])", key)
     if not found or not written.startswith(key) or not written.endswith(tuple(CLOSER.values())):
@@ -139,7 +160,7 @@ def colon_missing_in(key: str, line: str, place: Place) -> Fault | None:
 
 
 def _key_in_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
-    """`repeat: min: 9, budget: 3min`, `wifi: (both: {...})` and `title: Networks: home and away`."""
+    """Fault of `repeat: min: 9, budget: 3min`, `wifi: (both: {...})` and `title: Networks: home and away`."""
     line = lines[broken[0]] if broken[0] < len(lines) else ""
     found = re.fullmatch(rf"( *(?:- +)*)({_KEY.pattern}):\s+([^\s\[{{].*:.*)", line.partition(" #")[0].rstrip())
     if not found:
@@ -156,16 +177,16 @@ def _key_in_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
 
 
 def _behind_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
-    """What follows a value that is complete: a comma, a closing bracket, or the rest of a text in quotes."""
+    """Fault of text after a complete value: a comma, a closing bracket, or the rest of a text in quotes."""
     number, column = broken
     line = lines[number] if number < len(lines) else ""
     begun, letter, rest = line[:column], line[column : column + 1], line[column + 1 :].partition(" #")[0].strip()
     if letter == "," and rest:
         is_entry = begun.lstrip().startswith("- ")
         hint = _meant(f"- {{{line.strip(' -()')}}}") if is_entry else "begin a new line after it"
-        return Fault(broken, "outside of brackets no comma separates keys", hint)
+        return Fault(broken, "outside of brackets, commas do not separate keys", hint)
     if letter == ",":
-        return Fault(broken, "a comma ends no line", "remove it: outside of brackets each line is an entry of its own")
+        return Fault(broken, "a line does not end with a comma", "remove it: outside of brackets each line is an entry")
     if letter in CLOSER.values():
         return closes_nothing(broken, letter)
     if begun.rstrip().endswith(tuple(CLOSER.values())):
@@ -188,7 +209,7 @@ def _dashes(lines: Sequence[str], broken: Broken, begun: Place) -> Fault | None:
 
 
 def _one_dash(lines: Sequence[str], broken: Place, begun: Place) -> Fault | None:
-    """The dash that only some entries have: one too many before a name, one missing in a list."""
+    """Fault of a dash that only some entries have: one too many before a name, one missing in a list."""
     if broken[0] >= len(lines):
         return None
     text, first = lines[broken[0]][broken[1] :], lines[begun[0]][begun[1] :]
@@ -205,7 +226,7 @@ def _one_dash(lines: Sequence[str], broken: Place, begun: Place) -> Fault | None
 
 
 def _no_dash(lines: Sequence[str], begun: Place) -> Fault | None:
-    """A line that begins as the entries of a list do, which have a dash."""
+    """Fault of a line without a dash among entries of a list."""
     line = lines[begun[0]]
     above = [text for _, indent, text in block_lines(lines[: begun[0]]) if indent == begun[1]]
     if not above or not above[-1].startswith("- ") or line[: begun[1]].strip():
@@ -224,7 +245,7 @@ def _dash_among_keys(lines: Sequence[str], broken: Place) -> Fault | None:
 
 
 def _dash_too_many(place: Place, line: str) -> Fault:
-    """At `- wifi: {...}` and `- name: wifi`, where names are keys."""
+    """Fault of `- wifi: {...}` and `- name: wifi` among keys."""
     text = re.sub(r"^name: *(.+)", r"\1:", line.strip(" -"))
     return Fault(place, "a dash among keys that have none", _meant(text))
 

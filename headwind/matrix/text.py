@@ -1,4 +1,4 @@
-"""The text of a matrix file, its lines and places; or why it cannot be a matrix at all."""
+"""Reads a matrix file as text, and converts positions in it to lines and columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = tuple[int, int]  # line and column, from 0
 
 
 def read_text(path: Path, file: str) -> str:
-    """The text of a file. Raises MatrixError for what cannot be a matrix; `file` is its name as printed."""
+    """Text of a file. Raises MatrixError if it cannot be a matrix; `file` is its name as printed."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -46,10 +46,16 @@ def read_text(path: Path, file: str) -> str:
 
 def _neighbour(path: Path) -> str:
     try:
-        near = nearest(path.name, [each.name for each in path.parent.glob("*.y*ml")])
+        matrices = {each.stem: each for each in path.parent.glob("*.y*ml") if each.is_file() and _is_matrix(each)}
     except (OSError, ValueError):
         return ""
-    return f"; did you mean {harmless(path.parent / near)}?" if near else ""
+    near = nearest(path.stem, list(matrices))
+    return f"; did you mean {harmless(matrices[near])}?" if near else ""
+
+
+def _is_matrix(path: Path) -> bool:
+    with path.open("rb") as file:
+        return re.search(rb"^profiles:", file.read(LARGEST_BYTES), re.MULTILINE) is not None
 
 
 def lines_of(text: str) -> list[str]:
@@ -58,6 +64,6 @@ def lines_of(text: str) -> list[str]:
 
 
 def place_behind(before: str) -> Place:
-    """Line and column behind a text."""
+    """Line and column of the end of a text."""
     lines = lines_of(before)
     return len(lines) - 1, len(lines[-1])

@@ -1,7 +1,7 @@
-"""Human units, as matrix.yaml has them, to SI: `100ms`, `30%`, `10mbit`, `1000`. Exact decimals, nothing guessed.
+"""Converts human units of matrix.yaml to SI: `100ms`, `30%`, `10mbit`, `1000`. Exact decimals, without guesses.
 
-The spellings are tc's (tc(8), "PARAMETERS") where they can mean only one thing. tc's `bps`, `kbps` and so on count
-bytes, which few people expect, so they are refused with both readings; a number without its unit is refused, too.
+The spellings are tc's (tc(8), "PARAMETERS") if they are unambiguous. tc's `bps`, `kbps` and so on count bytes, which
+few people expect, so they are rejected with both readings; so is a number without its unit.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from headwind.matrix.spelling import LONGEST_WORD, containing, nearest
 from headwind.matrix.wording import NUMBER
 
 LONGEST_NUMBER = 30  # characters; more than any value needs, and few enough to print
-MOST_PROPOSED = 8  # words that a text may stand for
+MOST_PROPOSED = 8  # proposals for a text
 MOST_LISTED = 30  # words
 _PARTS = re.compile(rf"({NUMBER})(.*)", re.DOTALL)
+_TRUTHS = {"yes": "true", "on": "true", "1": "true", "true": "true", "no": "false", "off": "false", "0": "false",
+           "false": "false"}  # fmt: skip
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)")
 
 _SECONDS = {"ns": "1e-9", "us": "1e-6", "ms": "1e-3", "s": "1"}
@@ -40,7 +42,7 @@ _TC_BYTES = re.compile(r"([kmgt]i?)?bps", re.IGNORECASE)
 
 
 class Mistake(ValueError):
-    """A written value that cannot be used: what is wrong with it, and in `hint` what to write instead."""
+    """A written value that cannot be used: the message, and in `hint` its replacement."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -48,18 +50,18 @@ class Mistake(ValueError):
 
 
 def harmless(text: object) -> str:
-    """The text with its unprintable characters escaped."""
+    """Text with its unprintable characters escaped."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(text))
 
 
 def quoted(text: object) -> str:
-    """The text between backticks, harmless and not longer than a word may be."""
+    """Text between backticks, escaped and not longer than a word may be."""
     shown = str(text)
     return f"`{harmless(shown[:LONGEST_WORD])}{'...' if len(shown) > LONGEST_WORD else ''}`"
 
 
 def listed(allowed: list[str]) -> str:
-    """The words that are allowed, as a hint."""
+    """Hint with the allowed words."""
     if not allowed:
         return "there are none"
     more = f" and {len(allowed) - MOST_LISTED} more" if len(allowed) > MOST_LISTED else ""
@@ -67,7 +69,7 @@ def listed(allowed: list[str]) -> str:
 
 
 def meant(text: str, allowed: list[str]) -> str:
-    """The hint for a word that is none of those that are allowed: the nearest of them, and what there is."""
+    """Hint for a word that is not allowed: the nearest allowed ones, and all of them."""
     if words := _joined_words(text, allowed):
         return f"is a comma missing? {', '.join(words)}"
     near = nearest(text, allowed)
@@ -82,24 +84,24 @@ def meant(text: str, allowed: list[str]) -> str:
 
 
 def _joined_words(text: str, allowed: list[str]) -> list[str]:
-    """`h2` and `h3` of `h2 h3`; empty if the parts are not words that are allowed."""
-    words = [word for word in re.split(r"[\s;+&|]+", text[: 2 * LONGEST_WORD]) if word != "and"]
+    """Words `h2` and `h3` of `h2 h3`; empty if the parts are not allowed words."""
+    words = [word for word in re.split(r"[\s;+&|,.]+", text[: 2 * LONGEST_WORD]) if word != "and"]
     return words if len(words) > 1 and set(words) <= set(allowed) else []
 
 
 def choose(text: str, allowed: list[str], what: str) -> str:
-    """The text, which must be one of `allowed`. Raises Mistake with the nearest of them."""
+    """Return the text, which must be one of `allowed`. Raises Mistake with the nearest of them."""
     if text in allowed:
         return text
     raise Mistake(f"{quoted(text)} is not {what}", meant(text, allowed))
 
 
 class NotOneValue(Mistake):
-    """A mapping or a list in the place of one value."""
+    """A mapping or a list in place of one value."""
 
 
 def scalar(value: Any, example: str) -> str:
-    """The text of a value that must be a scalar. Raises NotOneValue for a mapping or a list."""
+    """Return the text of a value that must be a scalar. Raises NotOneValue for a mapping or a list."""
     if isinstance(value, str):
         return value
     found = "a mapping" if isinstance(value, dict) else "a list"
@@ -108,7 +110,7 @@ def scalar(value: Any, example: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A kind of quantity: its name, an example, its units and what people write for them, each as factor to SI.
+    """A kind of quantity: its name, an example, its units and other common names for them, each as factor to SI.
 
     `named` are the units that a hint lists, `likely` those that it offers for a bare number.
     """
@@ -122,14 +124,14 @@ class Unit:
 
     @property
     def pattern(self) -> str:
-        """A regular expression (ECMA 262, for the JSON schema) of everything that `parse` can read."""
+        """Regular expression (ECMA 262, for the JSON schema) of everything that `parse` accepts."""
         return f"^{NUMBER}(?:{'|'.join(self.factors)})$"
 
     def parse(self, value: Any) -> Decimal:
-        """The value in SI units. Raises Mistake, with what to write instead, for anything but number and unit."""
+        """Parse a number and its unit to SI units. Raises Mistake with a hint for anything else."""
         text = scalar(value, f"`{self.example}`")
         if len(text) > LONGEST_NUMBER:
-            raise Mistake(f"{quoted(text)} is not {self.what}", f"such as `{self.example}`")
+            raise Mistake(f"{quoted(text)} is not {self.what}", f"{self._among(text)}such as `{self.example}`")
         parts = _PARTS.fullmatch(text)
         if parts is None:
             raise self._not_a_number(text)
@@ -142,9 +144,17 @@ class Unit:
         parts = _PARTS.fullmatch(text)
         return parts is not None and parts[2] in self.factors
 
+    def _among(self, text: str) -> str:
+        """Question with the quantity that a text begins with, or the only one in it; empty without any."""
+        found = [word for word in text[: 2 * LONGEST_WORD].split() if self._reads(word)]
+        is_clear = len(found) == 1 or (found and text.startswith(found[0]))
+        return f"did you mean `{found[0]}`? " if is_clear else ""
+
     def _meant(self, number: str, unit: str) -> str:
-        """The value with the unit of this quantity that was most likely meant; empty if there is no telling."""
+        """Value with the most likely unit of this quantity; empty if it is unclear."""
         usual = self._usual
+        if unit == "m" and "ms" in self.factors and "min" not in self.factors:
+            return f"{number}ms"
         total = wording.understood(number + unit, self.words)
         if total is None:
             only = next(iter(self.factors)) if len(self.factors) == 1 and len(unit) == 1 else ""
@@ -155,11 +165,11 @@ class Unit:
 
     @property
     def _usual(self) -> dict[Decimal, str]:
-        """Of several spellings of a unit the first."""
+        """First spelling of each unit."""
         return {self.factors[name]: name for name in reversed([*self.factors])}
 
     def _spelt(self, total: Decimal) -> str:
-        """A quantity in SI units in the largest unit of which it is a whole number: `5400` is `90min`."""
+        """Quantity in SI units, written in the largest unit that makes it a whole number: `5400` is `90min`."""
         decimal = sorted((factor, name) for factor, name in self._usual.items() if not _OF_1024.match(name))
         factor, name = next((each for each in reversed(decimal) if not total % each[0]), decimal[0])
         return f"{(total / factor).normalize():f}{name}"
@@ -167,7 +177,9 @@ class Unit:
     def _not_a_number(self, text: str) -> Mistake:
         if re.fullmatch(rf"-{NUMBER}.*", text):
             return Mistake(f"{quoted(text)} is negative", f"{self.what} begins at zero, such as `{self.example}`")
-        near = f"did you mean {quoted('0' + text)}? " if self._reads("0" + text) else ""
+        near = f"did you mean {quoted('0' + text)}? " if self._reads("0" + text) else self._among(text)
+        if not near and (total := wording.clock(text)) is not None and self.words is wording.TIMES:
+            near = f"did you mean `{self._spelt(total)}`? "
         return Mistake(f"{quoted(text)} is not {self.what}", f"{near}a number and its unit, such as `{self.example}`")
 
     def _not_a_unit(self, number: str, unit: str) -> Mistake:
@@ -186,8 +198,11 @@ class Unit:
         near = self._meant(number, unit.strip())
         if re.search(r"\s\S", unit.strip()) and not near and unit[0] != ",":
             return Mistake(
-                f"{quoted(text)} is more than one value", "what tc takes as a second number has its own key here"
+                f"{quoted(text)} is more than one value",
+                f"{self._among(text)}tc's second number has its own key here",
             )
+        if (total := wording.clock(text)) is not None and self.words is wording.TIMES:
+            return Mistake(f"{quoted(text)} is not {self.what}", f"did you mean `{self._spelt(total)}`? {allowed}")
         if unit[0] in "eE.,_0123456789":
             hint = f"{self._without_comma(text)}plain digits and a unit, such as `{self.example}`"
             return Mistake(f"{quoted(text)} is not {self.what}", hint)
@@ -195,7 +210,7 @@ class Unit:
         return Mistake(f"{quoted(text)} is not {self.what}: {quoted(unit)} is not a unit of it", hint)
 
     def _without_comma(self, text: str) -> str:
-        """What `0,5 %` was most likely meant as, with a point."""
+        """Question with the likely meaning of `0,5 %`, with a point."""
         parts = _PARTS.fullmatch(text.replace(",", ".", 1))
         if parts is None or not parts[2]:
             return ""
@@ -223,17 +238,17 @@ RATE = Unit("a rate", "10mbit", RATE_UNITS, wording.RATES, "bit, kbit, mbit, gbi
 
 
 def seconds(value: Any) -> float:
-    """`100ms` -> 0.1."""
+    """Convert `100ms` to 0.1. Raises Mistake."""
     return float(TIME.parse(value))
 
 
 def duration_s(value: Any) -> float:
-    """`15min` -> 900.0; for what people wait for, so in longer units than `seconds`."""
+    """Convert `15min` to 900.0; for waiting times, so in longer units than `seconds`. Raises Mistake."""
     return float(DURATION.parse(value))
 
 
 def ratio(value: Any) -> float:
-    """`30%` -> 0.3. Raises Mistake above 100 %."""
+    """Convert `30%` to 0.3. Raises Mistake above 100 %."""
     parsed = RATIO.parse(value)
     if parsed > 1:
         raise Mistake(f"{quoted(value)} is above 100%", "a share from 0% to 100%")
@@ -241,7 +256,7 @@ def ratio(value: Any) -> float:
 
 
 def bits_per_second(value: Any) -> int:
-    """`10mbit` -> 10000000. Raises Mistake for fractions of a bit."""
+    """Convert `10mbit` to 10000000. Raises Mistake for fractions of a bit."""
     parsed = RATE.parse(value)
     if parsed != parsed.to_integral_value():
         raise Mistake(f"{quoted(value)} is not a whole number of bits per second", "such as `10mbit` or `2500kbit`")
@@ -249,7 +264,7 @@ def bits_per_second(value: Any) -> int:
 
 
 def size_bytes(value: Any) -> int:
-    """`15kB` -> 15000. Raises Mistake for fractions of a byte."""
+    """Convert `15kB` to 15000. Raises Mistake for fractions of a byte."""
     parsed = SIZE.parse(value)
     if parsed != parsed.to_integral_value():
         raise Mistake(f"{quoted(value)} is not a whole number of bytes", "such as `15kB` or `1500B`")
@@ -257,12 +272,13 @@ def size_bytes(value: Any) -> int:
 
 
 def whole(value: Any, low: int, high: int) -> int:
-    """`1000` -> 1000. Decimal digits only: `010`, `0x10`, `1_000` and `1e3` mean something else to each reader."""
+    """Convert `1000` to 1000. Decimal digits only: `010`, `0x10`, `1_000` and `1e3` are ambiguous."""
     text = scalar(value, f"`{low}`")
     bounds = f"a whole number from {low} to {high}"
     if len(text) > LONGEST_NUMBER or not _WHOLE.fullmatch(text):
         plain = re.sub(r"[_, ]", "", text)
         counted = re.fullmatch(r"([1-9][0-9]{0,19})\s*(?:x|times|[a-z]{3,}s)", text)
+        counted = counted or re.fullmatch(r"([1-9][0-9]{0,19})\.0+", text)
         near = counted[1] if counted else plain.lstrip("0") if re.fullmatch(r"[0-9]{1,20}", plain) else ""
         raise Mistake(f"{quoted(text)} is not a plain number", f"did you mean `{near}`? {bounds}" if near else bounds)
     if not low <= int(text) <= high:
@@ -271,5 +287,8 @@ def whole(value: Any, low: int, high: int) -> int:
 
 
 def truth(value: Any) -> bool:
-    """`true` or `false`; YAML's old `yes`, `on` and `no` are refused."""
-    return choose(scalar(value, "`true`"), ["true", "false"], "true or false") == "true"
+    """Convert `true` or `false` to a bool; YAML's old `yes`, `on` and `no` are rejected."""
+    text = scalar(value, "`true`")
+    if (meant_ := _TRUTHS.get(text.casefold())) and text != meant_:
+        raise Mistake(f"{quoted(text)} is not true or false", f"did you mean `{meant_}`?")
+    return choose(text, ["true", "false"], "true or false") == "true"

@@ -1,4 +1,4 @@
-"""The single values of matrix.yaml as pydantic types: each knows how it is read and what the JSON schema says of it."""
+"""The single values of matrix.yaml as pydantic types, each with its parser and its JSON schema."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from headwind.matrix.mistakes import Misspelt
 from headwind.matrix.spelling import respelt
 from headwind.matrix.units import Mistake, choose, listed, quoted, scalar
 from headwind.model import AUTO
+from headwind.server import NGINX, Server
 from headwind.settings import Windows as Size
 from impair.distribution import DISTRIBUTION_REACH
-from nginx.objects import LARGEST_BYTES
+from servers.objects import LARGEST_BYTES
 
 LONGEST_NAME = 64  # characters
 LONGEST_TITLE = 200
@@ -30,10 +31,11 @@ BUDGET_S = (1.0, 7 * 86_400.0)
 LONGEST_NOTE = 2_000
 MOST_LANES = 64
 SERVER_DELAY_S = (0.001, 5.0)
+OWN_SERVER = "the lab fetches from its own server: a path such as `/`, `/100k` or `/bytes/15000`"
 _METRIC = re.compile(r"[a-z0-9_]+_(s|bps)")
 MARGIN = (0.001, 0.5)
 CONFIDENCE = (0.5, 0.9999)
-QUIC_CONGESTION = ["cubic"]  # all that nginx's QUIC has since 1.27.5; there is no directive to choose
+QUIC_CONGESTION = list(NGINX.quic_congestion)
 # Mainline's net/ipv4/tcp_*.c, and the later BBR versions that some kernels carry.
 TCP_CONGESTION = [
     "cubic", "bbr", "reno", "bbr2", "bbr3", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv",
@@ -43,7 +45,7 @@ TCP_CONGESTION = [
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Annotates a type with how its text is read (raising Mistake) and with its JSON schema."""
+    """Annotates a type with its parser (which raises Mistake) and with its JSON schema."""
 
     read: Callable[[Any], Any]
     schema: dict[str, Any] = field(hash=False)
@@ -74,12 +76,12 @@ class Short:
 
 
 def whole(low: int, high: int) -> Written:
-    """A whole number of a range."""
+    """Type of whole numbers in a range."""
     return Written(partial(units.whole, low=low, high=high), {"type": "integer", "minimum": low, "maximum": high})
 
 
 def choice(allowed: list[str], what: str) -> Written:
-    """One word of a list."""
+    """Type of one word of a list."""
     return Written(lambda value: choose(scalar(value, f"`{allowed[0]}`"), allowed, what), {"enum": allowed})
 
 
@@ -88,7 +90,7 @@ def _quantity(read: Callable[[Any], Any], unit: units.Unit) -> Written:
 
 
 def _visible(value: Any, what: str, longest: int) -> str:
-    """A text that can be printed, compared and found again."""
+    """Text that can be printed, compared and found again."""
     text = scalar(value, "`a b`")
     if not text or text != text.strip():
         raise Mistake(f"{quoted(text)} begins or ends with a space, or is empty", f"{what} is visible text")
@@ -119,7 +121,7 @@ def _row_name(value: Any) -> str:
     for part in parts:
         _name(part)
     if parts[2:] and not _METRIC.fullmatch(parts[2]):
-        raise Mistake(f"{quoted(parts[2])} is no metric", "profile/workload/metric, such as `clean/page/ttfb_s`")
+        raise Mistake(f"{quoted(parts[2])} is not a metric", "profile/workload/metric, such as `clean/page/ttfb_s`")
     return text
 
 
@@ -129,6 +131,8 @@ def _title(value: Any) -> str:
 
 def _url_path(value: Any) -> str:
     text = scalar(value, "`/`")
+    if "://" in text:
+        raise Mistake(f"{quoted(text)} is not a path on the server", OWN_SERVER)
     if not text.startswith("/"):
         raise Mistake(f"{quoted(text)} is not a path on the server", "it begins with a slash, such as `/`")
     if len(text) > LONGEST_PATH or not all("!" <= letter <= "~" and letter != "#" for letter in text):
@@ -147,17 +151,17 @@ def _timeout(value: Any) -> float:
 
 
 def lanes(value: Any) -> int:
-    """So many, or `auto`: AUTO."""
+    """Number of lanes, or AUTO for `auto`."""
     if value == "auto":
         return AUTO
     try:
         return units.whole(value, 1, MOST_LANES)
     except Mistake as mistake:
-        raise Mistake(str(mistake), f"{mistake.hint}; or `auto`, for as many as the host has room for") from None
+        raise type(mistake)(str(mistake), f"{mistake.hint}; or `auto`, for as many as the host has room for") from None
 
 
 def budget_s(value: Any) -> float:
-    """`15min` -> 900.0. Raises Mistake."""
+    """Convert `15min` to 900.0. Raises Mistake."""
     return between(units.duration_s(value), BUDGET_S, value, "a budget is from 1s to 168h")
 
 
@@ -169,12 +173,12 @@ def _object_bytes(value: Any) -> int:
 def _server_delay(value: Any) -> float:
     seconds = between(units.seconds(value), SERVER_DELAY_S, value, "a server's delay is from 1ms to 5s")
     if units.TIME.parse(value) * 1000 % 1:
-        raise Mistake(f"{quoted(value)} is not a whole number of milliseconds", "nginx's timers have no others")
+        raise Mistake(f"{quoted(value)} is not a whole number of milliseconds", "nginx's timers count milliseconds")
     return seconds
 
 
 def between(number: float, bounds: tuple[float, float], value: Any, hint: str) -> float:
-    """The number, if it lies within the bounds. Raises Mistake about `value`, which it was written as."""
+    """Return the number if it lies within the bounds. Raises Mistake about `value`, its text."""
     if not bounds[0] <= number <= bounds[1]:
         raise Mistake(f"{quoted(value)} is out of range", hint)
     return number
@@ -189,23 +193,23 @@ def _confidence(value: Any) -> float:
 
 
 def tcp_congestion(value: Any) -> str:
-    """The word, if some Linux has it. Raises Mistake."""
+    """Return the word if some Linux has it. Raises Mistake."""
     return choose(_right_cubic(value), TCP_CONGESTION, "a congestion control that Linux has")
 
 
-def quic_congestion(value: Any) -> str:
-    """The word, if nginx's QUIC can do it. Raises Mistake."""
+def quic_congestion(value: Any, server: Server = NGINX) -> str:
+    """Return the word if the server's QUIC has it. Raises Mistake."""
     text = _right_cubic(value)
-    if text not in QUIC_CONGESTION:
+    if text not in server.quic_congestion:
         raise Mistake(
-            f"nginx's QUIC cannot do {quoted(text)}: cubic is all it has (since 1.27.5)",
-            "to change TCP's alone write {tcp: bbr, quic: cubic}",
+            f"{server.name}'s QUIC does not support {quoted(text)}, only {server.quic_congestion[0]}",
+            "to change only TCP's, write {tcp: bbr, quic: cubic}",
         )
     return text
 
 
 def _right_cubic(value: Any) -> str:
-    """The word. Raises Misspelt, the same for TCP and QUIC, for a misspelling of what both of them have."""
+    """Return the word. Raises Misspelt, the same for TCP and QUIC, for a misspelling of a word that both have."""
     text = scalar(value, "`cubic`")
     if text not in TCP_CONGESTION and (near := respelt(text, TCP_CONGESTION)) in QUIC_CONGESTION:
         raise Misspelt(f"{quoted(text)} is not a congestion control", f"did you mean {quoted(near)}?")
@@ -213,14 +217,14 @@ def _right_cubic(value: Any) -> str:
 
 
 def _size(value: Any) -> Size:
-    return Size(choose(scalar(value, "`unbound`"), [size.value for size in Size], "`unbound` or `as-shipped`"))
+    return Size(choose(scalar(value, "`unlimited`"), [size.value for size in Size], "`unlimited` or `as-shipped`"))
 
 
 def _version(value: Any) -> Version:
     text, allowed = scalar(value, "`h1`"), [version.value for version in Version]
     if (spelt_out := re.fullmatch(r"http\W?([123])(\.[01])?", text, re.IGNORECASE)) and text not in allowed:
         raise Mistake(f"{quoted(text)} is not a protocol", f"did you mean `h{spelt_out[1]}`? {listed(allowed)}")
-    if text not in allowed and (more := re.match(r"(h[123])\W+(?!h[123])", text, re.IGNORECASE)):
+    if text not in allowed and (more := re.match(r"(h[123])\W+(?!\W*h[123])", text, re.IGNORECASE)):
         raise Mistake(f"{quoted(text)} is not a protocol", f"did you mean `{more[1].casefold()}`? {listed(allowed)}")
     return Version(choose(text, allowed, "a protocol"))
 

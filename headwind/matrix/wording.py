@@ -41,7 +41,7 @@ SIZES = _with_steps("", "byte", "b")
 
 
 def understood(text: str, words: Mapping[str, Decimal]) -> Decimal | None:
-    """The quantity in SI units, in one piece or as `1h30min`; None for what is not one quantity."""
+    """Quantity in SI units, in one piece or as `1h30min`; None for anything else."""
     if not _PIECES.fullmatch(text):
         return None
     pieces = [(Decimal(number), _factor(word, words)) for number, word in _PIECE.findall(text)]
@@ -50,6 +50,16 @@ def understood(text: str, words: Mapping[str, Decimal]) -> Decimal | None:
     if len(factors) < len(pieces) or not falling or (len(pieces) > 1 and factors[0] < LEAST_IN_PIECES):
         return None
     return sum((number * factor for number, factor in pieces if factor is not None), Decimal(0))
+
+
+def clock(text: str) -> Decimal | None:
+    """Seconds of `1:30` and `0:03:00`; None for other texts."""
+    if not re.fullmatch(r"[0-9]{1,2}(?::[0-5][0-9]){1,2}", text):
+        return None
+    total = 0
+    for part in text.split(":"):
+        total = 60 * total + int(part)
+    return Decimal(total)
 
 
 def _factor(word: str, words: Mapping[str, Decimal]) -> Decimal | None:

@@ -1,4 +1,4 @@
-"""The keys of a workload in matrix.yaml: those of its kind."""
+"""The keys of a workload in matrix.yaml, by its kind."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ValidationError, WrapValidator
 
 from headwind.matrix import values
-from headwind.matrix.congestion import OneOrBoth
 from headwind.matrix.direction import Keys, key
 from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic
+from headwind.matrix.run_keys import OneOrBoth
 from headwind.matrix.spelling import nearest, respelt
 from headwind.matrix.units import Mistake, listed, quoted, scalar
 from headwind.matrix.values import whole
@@ -24,23 +24,23 @@ MOST_WORKERS = 16
 
 
 class WorkloadKeys(Keys):
-    """What every kind of workload has: its name under `kind`, `model`, the class that it becomes, and its server."""
+    """Keys of every kind of workload: `kind`, `model` (the class that it becomes), and its server."""
 
     model: ClassVar[type[Workload]]
-    same_for_all: ClassVar[frozenset[str]] = frozenset({"kind", "server_delay", "congestion"})  # no arm sets these here
+    same_for_all: ClassVar[frozenset[str]] = frozenset({"kind", "server_delay", "congestion"})  # no arm overrides these
 
     workers: Annotated[int, whole(1, MOST_WORKERS)] = key("processes of nginx that share the connections", 1)
-    congestion: OneOrBoth | None = key("congestion control of both ends, in place of what the file says for all", None)
+    congestion: OneOrBoth | None = key("congestion control of both ends; default: that of the file", None)
 
     def check(self) -> None:
-        """Raises Slips for values that do not go together, also where an arm brings them together."""
+        """Check how the values fit together, also if an arm overrides some. Raises Slips."""
 
     @abstractmethod
     def to_model(self, name: str) -> Workload:
-        """The workload of this name; `workload` adds what is every kind's."""
+        """Workload of this name without the keys of every kind, which `workload` adds."""
 
     def workload(self, name: str) -> Workload:
-        """The workload of this name, with all that was written."""
+        """Workload of this name, with all of its keys."""
         own = self.congestion.written if self.congestion else {}
         return replace(
             self.to_model(name), workers=self.workers, tcp_congestion=own.get("tcp", ""),
@@ -49,19 +49,19 @@ class WorkloadKeys(Keys):
 
 
 class DelayedKeys(WorkloadKeys):
-    """... of kinds whose answers the server can hold back."""
+    """Keys of kinds whose answers the server can delay."""
 
     server_delay: values.ServerDelay | None = key(
-        "how long nginx waits with each answer, from its request's arrival on; without it not at all", None
+        "nginx's delay of each answer, from the arrival of its request; default: none", None
     )
 
     def workload(self, name: str) -> Workload:
-        """The workload of this name, with all that was written."""
+        """Workload of this name, with all of its keys."""
         return replace(super().workload(name), server_delay_s=self.server_delay or 0.0)
 
 
 def of_its_kind(kinds: Sequence[type[WorkloadKeys]]) -> Any:
-    """The type of a workload in a matrix, where `kind` names one of these; without it, it is of the first."""
+    """Type of a workload in a matrix: its `kind` is one of these, the first by default."""
     by_name = {keys.model.kind: keys for keys in kinds}
     plain = kinds[0].model.kind
 
@@ -94,7 +94,7 @@ def _wrong_kind(name: Any, near: str, kinds: list[str]) -> Mistake:
 
 
 def _kind_meant(name: str, written: Mapping[str, Any], by_name: Mapping[str, type[WorkloadKeys]]) -> str:
-    """The kind that was most likely meant: by its spelling, by the keys beside it, or by what others call it."""
+    """Kind that was most likely meant: by its spelling, by the keys next to it, or by a synonym."""
     keys = written.keys() - {"kind"}
     fitting = [kind for kind, model in by_name.items() if keys <= model.model_fields.keys() and _needed(model) <= keys]
     near = nearest(name, list(by_name))
@@ -108,9 +108,9 @@ def _needed(model: type[WorkloadKeys]) -> set[str]:
 
 
 def _beside_its_kind(written: Mapping[str, Any], near: str, by_name: Mapping[str, type[WorkloadKeys]]) -> list[Slip]:
-    """What else is wrong with a workload whose kind does not exist, as one of the kind that was most likely meant.
+    """Further mistakes of a workload with an unknown kind, as one of the most likely kind.
 
-    Without any likely one: what is wrong by every kind, and nothing is missing.
+    Without a likely one: the mistakes that every kind reports, without missing keys.
     """
     found = []
     for name in [near] if near else by_name:

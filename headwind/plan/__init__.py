@@ -1,1 +1,1 @@
-"""Which block runs next, and how long it will take."""
+"""The choice of the next block, and forecasts of durations."""

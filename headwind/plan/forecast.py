@@ -1,37 +1,39 @@
-"""How long trials will take: learnt from trials that ran, guessed from the profile until then."""
+"""Forecast of the duration of trials: learnt from trials that ran, guessed from the profile until then."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from headwind.arm import Arm
+from headwind.matrix.shortest import probing
 from headwind.metric import Unfinished
 from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.observed import observed
 from headwind.proof.expectation import Expectation
 from impair.profile import Direction
-from nginx.objects import INDEX_BYTES, size_of
+from servers.objects import INDEX_BYTES, size_of
 
 OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)
 SEGMENT_BYTES = 1448
 PATH_BPS = 300e6  # of a clean path through the user-mode kernel
-START_S = 8.0  # from nothing running to the first trial, images built
+PAYS = 1.1  # minimum advantage (factor) of further lanes: forecasts err, and no trial runs while testbeds start
+START_S = 8.0  # from no testbed to the first trial, with images built
 
 
 class Forecast:
-    """Expected seconds of a trial, the better the more trials were learnt."""
+    """Expected seconds of a trial; the forecast improves with every trial learnt."""
 
     def __init__(self, timeout_s: float, results: Iterable[Result] = ()) -> None:
         self._timeout_s = timeout_s
-        self._seen: dict[tuple[str, Arm], tuple[int, float]] = {}  # how many trials, and how long they took together
-        self._guesses: dict[tuple[str, Arm], float] = {}  # of a trial, while none is known
+        self._seen: dict[tuple[str, Arm], tuple[int, float]] = {}  # number of trials, and their total time
+        self._guesses: dict[tuple[str, Arm], float] = {}  # of a trial, before any is known
         for result in results:
             self.learn(result)
 
     def learn(self, result: Result) -> None:
-        """Remember how long a trial took, whatever came of it; what the lab itself broke teaches nothing."""
+        """Record the duration of a trial with any outcome except a lab error."""
         if result.outcome is Outcome.LAB_ERROR:
             return
         wall_s = sum(result.phases_s.values()) or _client_s(result)
@@ -41,41 +43,59 @@ class Forecast:
             self._seen[key] = trials + 1, took_s + wall_s
 
     def trial_s(self, trial: Trial) -> float:
-        """Expected wall time of one trial, overhead included."""
+        """Expected wall time of one trial in seconds, overhead included."""
         key = trial.block.condition.id, trial.arm
         if seen := self._seen.get(key):
             trials, took_s = seen
             return took_s / trials
         if key not in self._guesses:
             guessed_s = guess_s(replace(trial.block.condition, workload=trial.workload))
-            self._guesses[key] = OVERHEAD_S + min(self._timeout_s, guessed_s)
+            self._guesses[key] = OVERHEAD_S + probing(trial.profile).seconds + min(self._timeout_s, guessed_s)
         return self._guesses[key]
 
     def trials_s(self, trials: Iterable[Trial]) -> float:
-        """Expected wall time of many trials, one after another."""
+        """Expected wall time of several trials in seconds, one after another."""
         return sum(self.trial_s(trial) for trial in trials)
 
     def block_s(self, block: Block) -> float:
-        """Expected wall time of a whole block."""
+        """Expected wall time of a whole block in seconds."""
         return self.trials_s(block.trials())
 
     @property
     def learnt(self) -> Mapping[tuple[str, Arm], int]:
-        """How many trials are known of each condition and arm."""
+        """Number of known trials of each condition and arm."""
         return {key: trials for key, (trials, _) in self._seen.items()}
 
 
+def lanes_that_pay(work_s: Callable[[int], float], up: int, most: int, up_s: float, left_s: float) -> int:
+    """The smallest number of lanes that gets most done, if `up` are up and each further one takes `up_s` to start.
+
+    `work_s` returns the seconds that all work takes on a number of lanes. If it does not fit into `left_s`, the share
+    that does decides, else the end of the work. Further lanes must be better by a factor of PAYS.
+    """
+
+    def gain(lanes: int) -> tuple[float, float]:
+        start_s, took_s = up_s * (lanes - up), work_s(lanes)
+        done = min(1.0, (left_s - start_s) / took_s) if took_s else 1.0
+        return done, -(start_s + took_s) if done == 1 else 0.0
+
+    best = max(range(up, most + 1), key=lambda lanes: (gain(lanes), -lanes))
+    (done, when), (now_done, now_when) = gain(best), gain(up)
+    is_better = done >= PAYS * now_done if now_done < 1 else now_when <= PAYS * when
+    return best if is_better else up
+
+
 def _client_s(result: Result) -> float:
-    """The wall time of a trial that noted no phases, from a metric that runs from its start to its end; or 0."""
+    """Wall time of a trial without recorded phases, from a metric that runs from its start to its end; or 0."""
     metric = result.trial.block.condition.workload.primary()
     value = observed(result, metric) if metric.unfinished is Unfinished.ABOVE_TIMEOUT else None
     return value.low + OVERHEAD_S if value and value.low else 0.0
 
 
 def guess_s(condition: Condition) -> float:
-    """A rough first guess, to be replaced by measurement: round trips, retransmission timeouts, the transfer itself.
+    """A rough first guess in seconds, until there are measurements: round trips, retransmission timeouts, the transfer.
 
-    Fitted by eye to the eight default profiles on a two-core machine; it decides nothing but the time shown.
+    Fitted by eye to the eight default profiles on a two-core machine; only the displayed time depends on it.
     """
     links = [condition.profile.link(direction) for direction in Direction]
     delay_s = sum(link.delay.delay_s for link in links if link.delay)
@@ -86,7 +106,7 @@ def guess_s(condition: Condition) -> float:
 
 
 def _transfer_s(condition: Condition, delay_s: float) -> float:
-    """All bodies at the slowest of the path, its rate, and what TCP may send over a path with loss.
+    """Seconds for all bodies at the slowest of the path, its rate, and TCP's throughput over a path with loss.
 
     The last: 1.22 segments a round trip and connection, over the root of the loss (Mathis et al., "The macroscopic
     behavior of the TCP congestion avoidance algorithm", 1997).

@@ -1,7 +1,8 @@
-"""Which conditions get the minimum of the matrix within the time: as many as fit, the shortest first. Pure.
+"""Chooses the conditions that get the matrix's minimum within the time: as many as fit, the shortest first. Pure.
 
-A budget that is too short for all, spread over all, ends one block short everywhere, and nothing is settled. So the
-minimum goes to those for which it can be completed; blocks of the others are chosen like any beyond the minimum.
+If a budget that is too short for all were spread over all, each would end one block short, and nothing would be
+settled. So the minimum goes to conditions for which it can be completed; blocks of the others are chosen like any
+beyond the minimum.
 """
 
 from __future__ import annotations
@@ -11,38 +12,38 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, takewhile
 
 from headwind.format import about, budget_text, counted, listed
-from headwind.model import Block, Matrix
+from headwind.model import Block, Matrix, Repetition
+from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.forecast import START_S, Forecast
-from headwind.plan.needs import Needs
 from headwind.verdicts.stats import fewest_blocks
 
-GUESSED = 1.5  # times a guess, at most: of the networks of matrix.yaml the slowest took 1.4 and 1.6 times as long
-ROUND_S, LONG_S, LONG_ROUND_S = 60, 1_800, 300  # budgets are proposed in these steps, the longer ones in the last
+GUESSED = 1.5  # maximum factor of a guess: of the networks of matrix.yaml the slowest took 1.4 and 1.6 times as long
+ROUND_S, LONG_S, LONG_ROUND_S = 60, 1_800, 300  # steps of suggested budgets; longer ones use the last
 LONGEST_S = 7 * 86_400.0  # of a budget
 
 
 def affordable(costs: Mapping[str, float], left_s: float) -> list[str]:
-    """The keys of as many costs, in seconds, as fit into what is left together, the smallest first."""
+    """The keys of as many costs, in seconds, as fit into left_s together, the smallest first."""
     names = sorted(costs, key=lambda name: costs[name])
     spent = accumulate(costs[name] for name in names)
     return [name for name, _ in takewhile(lambda item: item[1] <= left_s, zip(names, spent, strict=True))]
 
 
 def enough_s(seconds: float) -> float:
-    """A round budget within which work of so many seconds can be done, the start included."""
+    """A round budget in seconds that suffices for work of this duration, including the start."""
     step_s = ROUND_S if seconds < LONG_S else LONG_ROUND_S
     return min(step_s * math.ceil((seconds + START_S) / step_s), LONGEST_S)
 
 
 def blocks_needed(matrix: Matrix) -> int:
-    """The blocks of a condition after which something in it can be settled, if the matrix allows so many."""
+    """Blocks of a condition after which a comparison can be settled, if the matrix allows that many."""
     return max(matrix.repeat.least, min(fewest_blocks(matrix.repeat.confidence, anytime=True), matrix.repeat.most))
 
 
 def minimum_s(
-    matrix: Matrix, forecast: Forecast, needs: Needs, lanes: int, done: Mapping[str, int] | None = None
+    matrix: Matrix, forecast: Forecast, needs: CpuDemand, lanes: int, done: Mapping[str, int] | None = None
 ) -> dict[str, float]:
-    """For how long each condition, by its id, keeps this host until something in it can be settled.
+    """Seconds for which each condition, by id, occupies this host until a comparison in it can be settled.
 
     `done` are the blocks that it has already.
     """
@@ -55,30 +56,41 @@ def minimum_s(
 
 
 def guessed(matrix: Matrix, forecast: Forecast) -> frozenset[str]:
-    """The ids of the conditions of which no trial is known."""
+    """The ids of the conditions without known trials."""
     known = {name for name, _ in forecast.learnt}
     return frozenset(condition.id for condition in matrix.conditions if condition.id not in known)
 
 
 def at_most(costs: Mapping[str, float], guesses: Collection[str]) -> dict[str, float]:
-    """Costs with room for guesses that are too short; `guesses` are the ids of those."""
+    """Costs with a margin for guesses that are too short; `guesses` are the ids of guessed costs."""
     return {name: cost_s * (GUESSED if name in guesses else 1) for name, cost_s in costs.items()}
+
+
+def too_few_blocks(matrix: Matrix) -> str:
+    """A warning that the matrix has fewer blocks than any verdict needs, with a sufficient setting; else empty."""
+    repeat = matrix.repeat
+    fewest = fewest_blocks(repeat.confidence, anytime=repeat.is_adaptive)
+    if repeat.most >= fewest or len(matrix.arms) < 2:
+        return ""
+    return (
+        f"Nothing can be settled: a verdict needs {fewest} blocks, and the matrix allows {repeat.most}; "
+        f"`repeat: {{min: {Repetition().least}, max: {Repetition().most}}}` runs until everything is settled."
+    )
 
 
 def what_a_budget_settles(
     matrix: Matrix, costs: Mapping[str, float], lanes: int = 1, guesses: Collection[str] = ()
 ) -> str:
-    """A warning that names the conditions whose minimum may not fit into the budget, and a budget that is enough.
+    """A warning that names the conditions whose minimum may not fit into the budget, and a sufficient budget.
 
-    Also if the number of blocks allows no verdict; else empty. `costs` are those of minimum_s on so many lanes,
-    `guesses` the ids of those that are guessed and may be too short.
+    It also warns if the number of blocks allows no verdict; else it is empty. `costs` are those of minimum_s on this
+    number of lanes, `guesses` the ids of those that are guessed and may be too short.
     """
     repeat, budget_s = matrix.repeat, matrix.repeat.budget_s
     if budget_s is None or matrix.find or not repeat.is_adaptive:
         return ""
-    fewest = fewest_blocks(repeat.confidence, anytime=True)
-    if repeat.most < fewest:
-        return f"Nothing can be settled: a verdict needs {fewest} blocks, and the matrix allows {repeat.most}."
+    if warning := too_few_blocks(matrix):
+        return warning
     longest = at_most(costs, guesses)
     fitting, names = affordable(longest, budget_s), {each.id: matrix.name_of(each) for each in matrix.conditions}
     short = [name for name in costs if name not in fitting]
@@ -88,18 +100,19 @@ def what_a_budget_settles(
     short_s = sum((costs if is_sure else longest)[name] for name in short)
     its, it, needs = ("its", "it", "needs") if len(short) == 1 else ("their", "together they", "need")
     will, need = ("will probably", f"{needs} about") if is_sure else ("may", "may need")
-    where = f" on up to {lanes} lanes" if lanes > 1 else ""
+    on = f" on up to {lanes} lanes" if lanes > 1 else ""
     after = ", after the others" if fitting and short_s <= budget_s else ""
     blocks, which = counted(blocks_needed(matrix), "block"), listed([names[name] for name in short])
     every, enough = " for all" if len(costs) > 1 else "", budget_text(enough_s(sum(longest.values())))
+    every += f", even if what is a guess takes {GUESSED:g} times as long" if {*guesses} & {*costs} else ""
     return (
-        f"{which} {will} not reach {its} {blocks} in {about(budget_s)}: {it} {need} {about(short_s)}{where}{after}. "
+        f"{which} {will} not reach {its} {blocks} in {about(budget_s)}: {it} {need} {about(short_s)}{on}{after}. "
         f"{_what_fits(matrix, costs, fitting, names)}; a budget of {enough} is enough{every}."
     )
 
 
 def _what_fits(matrix: Matrix, costs: Mapping[str, float], fitting: Sequence[str], names: Mapping[str, str]) -> str:
-    """The conditions in which something can be settled; without any, how long the shortest takes."""
+    """The conditions in which a comparison can be settled; if there are none, the duration of the shortest."""
     if fitting:
         of = counted(len(costs), matrix.place)
         return f"Something can be settled in {len(fitting)} of {of} ({listed([names[name] for name in fitting])})"

@@ -1,1 +1,1 @@
-"""Proof: was the network of a trial the requested one?"""
+"""The proof that the network of a trial was the requested one."""

@@ -1,27 +1,28 @@
-"""Warnings about bursts of loss, which netem counts in packets and not in time: which profiles have them.
+"""Warnings about bursts of loss, which netem counts in packets and not in time.
 
-netem's Gilbert-Elliott and 4-state chains take one step with each packet and none while nobody sends (loss_gilb_ell and
-loss_4state in net/sched/sch_netem.c). On a radio link or behind a full buffer, a burst lasts for a time instead.
+netem's Gilbert-Elliott and 4-state chains take one step with each packet and none while the link is idle (loss_gilb_ell
+and loss_4state in net/sched/sch_netem.c). On a radio link or behind a full buffer, a burst lasts for a time instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from headwind.format import significant
+from headwind.format import measured, significant
+from headwind.proof.expectation import Expectation
 from impair.profile import Direction, FourState, GilbertElliott, Link, Profile
 
 STALL_S = 1.0  # QUIC's and TCP's first timeout before a round trip is known (RFC 9002, 6.2.2; RFC 6298, 2.1)
 WHAT_FOLLOWS = (
-    "Bursts are counted in packets, not in time: a link on which nobody sends does not heal. A protocol that waits and "
+    "Bursts are counted in packets, not in time: an idle link does not recover. A protocol that waits and "
     "then tries a single packet meets the rest of the same burst, and doubles its wait after each loss: TCP may end at "
     "one packet in two minutes"
 )
-ALTERNATIVES = "Losses that do not last through a silence: a plain share (`loss: 2%`), or a `rate` with a short `queue`"
+ALTERNATIVES = "Losses that do not outlast an idle time: a plain share (`loss: 2%`), or a `rate` with a short `queue`"
 
 
 def burst_packets(link: Link) -> float | None:
-    """How many packets a burst has on average, from entering it until it is over; None where losses are independent."""
+    """Average number of packets of a burst, from its start to its end; None if losses are independent."""
     loss = link.loss
     if isinstance(loss, GilbertElliott):
         return 1 / loss.r
@@ -31,24 +32,25 @@ def burst_packets(link: Link) -> float | None:
 
 
 def bursty(profiles: Iterable[Profile]) -> Iterator[str]:
-    """`train (downlink: about 5 packets)` for each profile and direction with bursts; each profile once."""
+    """Text for each profile and direction with bursts: `train (downlink: about 5 packets, 6 % lost on average)`."""
     for profile in {each.name: each for each in profiles}.values():
         for direction in Direction:
-            packets = burst_packets(profile.link(direction))
-            if packets is not None:
-                yield f"{profile.name} ({direction.value}: about {significant(packets, 2)} packets)"
+            link = profile.link(direction)
+            if (packets := burst_packets(link)) is not None:
+                lost = f"{measured('loss_ratio', Expectation.of(link).loss)} lost on average"
+                yield f"{profile.name} ({direction.value}: about {significant(packets, 2)} packets, {lost})"
 
 
 def describe(profiles: Iterable[Profile]) -> Iterator[str]:
-    """One sentence or two about the profiles with bursts; nothing where there are none."""
+    """Warning about the profiles with bursts; empty if there are none."""
     if places := ", ".join(bursty(profiles)):
-        yield f"{WHAT_FOLLOWS}. So it is in: {places}. {ALTERNATIVES}."
+        yield f"{WHAT_FOLLOWS}. This applies to: {places}. {ALTERNATIVES}."
 
 
-def stalls(profile: Profile, silence_s: float) -> Iterator[str]:
-    """A warning where a trial was silent for longer than a first timeout, over a link with bursts."""
-    if silence_s > STALL_S and (places := ", ".join(bursty([profile]))):
+def stalls(profile: Profile, packet_gap_max_s: float) -> Iterator[str]:
+    """Warn if no frame arrived for longer than a first retransmission timeout, over a link with bursts."""
+    if packet_gap_max_s > STALL_S and (places := ", ".join(bursty([profile]))):
         yield (
-            f"no frame for {silence_s:.1f} s: a silence over bursts that are counted in packets, {places}, and do not "
-            "heal with time; a link whose bursts last for a time may have been back by then"
+            f"no frame for {packet_gap_max_s:.1f} s over a link with bursts of loss ({places}). netem advances bursts "
+            "per packet: they do not end while the link is idle, but a real link might recover"
         )

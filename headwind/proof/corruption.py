@@ -1,14 +1,13 @@
-"""Corruption proven by the receiver's counters, for kernels whose netem does not count it (before 7.2). Pure.
+"""Corruption from the receiver's counters, for kernels whose netem does not count it (before 7.2). Pure.
 
-netem then flips one random bit in the linear part of a packet: all of a datagram, at least the headers of a TCP
-segment. What becomes of the frame depends on which bit it is (net/bridge/br_netfilter_hooks.c, net/ipv4/ip_input.c,
-tcp_ipv4.c, udp.c):
+netem flips one random bit in the linear part of a packet: all of a datagram, at least the headers of a TCP segment. The
+bit determines the fate of the frame (net/bridge/br_netfilter_hooks.c, net/ipv4/ip_input.c, tcp_ipv4.c, udp.c):
 
-- Ethernet source, 48 bits: it arrives as if nothing were wrong, but for the group bit, for which a bridge drops it.
-- Ethernet destination and type, 64 bits: the interface counts the frame, IP never sees it. For a destination that is
-  made a group, 1 bit, IP does; UDP delivers it, TCP drops it without a word.
+- Ethernet source, 48 bits: it arrives unchanged in effect, except for the group bit, for which a bridge drops it.
+- Ethernet destination and type, 64 bits: the interface counts the frame, IP never sees it. If the destination becomes a
+  group, 1 bit, IP does; UDP delivers it, TCP drops it silently.
 - IP header, 160 bits: the checksum is wrong; a bridge with netfilter drops it, or IP counts it in InHdrErrors.
-- TCP and UDP: InCsumErrors, up to 16 bits of lengths apart that are noticed before the checksum.
+- TCP and UDP: InCsumErrors, except up to 16 bits of lengths that are noticed before the checksum.
 """
 
 from __future__ import annotations
@@ -20,27 +19,28 @@ from impair.messages import EndpointCounters
 from impair.profile import FRAME_BYTES
 
 SHORTEST_LINEAR_BYTES = 14 + 20 + 20  # Ethernet, IPv4 and TCP without options: no packet of the protocols has less
-HIDDEN_BITS = (47, 64)  # of each frame, whose flip no counter shows: at least, and at most
-BRIDGE_BITS = 160 + 1  # whose flip a bridge drops the frame for
-# The share of flips that the counters show, from short headers with all that may hide to full frames with the least.
+HIDDEN_BITS = (47, 64)  # of each frame, whose flip no counter shows: minimum and maximum
+BRIDGE_BITS = 160 + 1  # bits whose flip makes a bridge drop the frame
+# The share of flips that the counters show, from short headers with the most hidden bits to full frames with the
+# fewest.
 SHARES = (1 - HIDDEN_BITS[1] / (8 * SHORTEST_LINEAR_BYTES), 1 - HIDDEN_BITS[0] / (8 * FRAME_BYTES))
 SHOWN_SHARE = sum(SHARES) / 2
-SHARE_ALLOWANCE = (SHARES[1] - SHARES[0]) / 2 / SHOWN_SHARE  # of the ratio: how far the true share may be from that
+SHARE_ALLOWANCE = (SHARES[1] - SHARES[0]) / 2 / SHOWN_SHARE  # of the ratio: possible deviation of the true share
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What the receiving end's counters gained while the client ran, and how many frames the router sent towards it."""
+    """Growth of the receiving end's counters during the client's run, and the frames that the router sent to it."""
 
     left: int  # frames out of the router
-    vanished: int  # of them, between the router and the receiver's interface
+    vanished: int  # between the router and the receiver's interface
     unread: int  # frames on the interface that IP never saw
     bad_headers: int  # IP header errors
     bad_checksums: int  # of TCP and of UDP
 
     @classmethod
     def of(cls, left: int, grown: EndpointCounters) -> Sighting:
-        """`grown`: how much the receiver's counters grew."""
+        """Derive it from `grown`, the growth of the receiver's counters."""
         return cls(
             left,
             max(0, left - grown.rx_frames),
@@ -56,7 +56,7 @@ class Sighting:
 
     @property
     def shown(self) -> int:
-        """Frames that were corrupted, or lost as corrupted ones are: each is counted in one place only."""
+        """Frames that were corrupted, or lost like corrupted ones: each is counted in one place only."""
         return self.vanished + self.unread + self.certain
 
 

@@ -1,4 +1,4 @@
-"""What was seen of one trial's network, as it is kept with the proof. Pure data.
+"""Measurements of one trial's network, as stored with the proof. Pure data.
 
 Stored as JSON with every trial: a field without a default needs a new SCHEMA_VERSION of the journal.
 """
@@ -22,14 +22,14 @@ from impair.messages import (
 )
 from impair.profile import Direction
 
-OUTSIDE = "router's container"  # around a router that is a kernel of its own
+OUTSIDE = "router's container"  # the container around a router that runs its own kernel
 Fingerprint = dict[str, str]  # topic -> text (impair/fingerprint.py)
-WindowSizes = dict[str, int | None]  # what limits a program had, in bytes
+WindowSizes = dict[str, int | None]  # limits of a program, in bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Train(TrainSeen):
-    """What arrived of a train, and how many datagrams it had. Of a bulk train also the rates of all that were sent."""
+    """Arrivals of a train, and the number of datagrams sent; for a bulk train also the rates of every train sent."""
 
     sent: int = 0
     rates_bps: list[float | None] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Train(TrainSeen):
 
 @dataclass(frozen=True, slots=True)
 class Trains:
-    """What the receiving end of a direction saw before the client started: probes and, where there is a rate, bulk."""
+    """Trains that a direction's receiver saw before the client started: probes and, if there is a rate, bulk."""
 
     probe: Train
     bulk: Train | None = None
@@ -45,7 +45,7 @@ class Trains:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Probes that were sent again, because they missed what was asked for."""
+    """Probes that were repeated because they did not match the request."""
 
     why: list[str]
     trains: dict[Direction, Trains]
@@ -53,7 +53,7 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Counters of all hosts: what was sent was read first, then the router's, then what was received."""
+    """Counters of all hosts, read in this order: sent frames, the router's, received frames."""
 
     client: EndpointCounters
     server: EndpointCounters
@@ -62,7 +62,7 @@ class Moment:
     fingerprints: dict[str, Fingerprint] = field(default_factory=dict)  # of the hosts; only after the client's run
 
     def endpoint(self, side: str) -> EndpointCounters:
-        """Of "client" or "server"."""
+        """Counters of "client" or "server"."""
         return self.client if side == "client" else self.server
 
     def gaps_s(self) -> dict[str, float]:
@@ -73,7 +73,7 @@ class Moment:
         }  # fmt: skip
 
     def with_gaps_of(self, earlier: Moment) -> Moment:
-        """The same, with the longer gap of both moments for each host."""
+        """Copy with the longer gap of both moments for each host."""
         gaps = {host: max(gap_s, earlier.gaps_s()[host]) for host, gap_s in self.gaps_s().items()}
         return replace(
             self,
@@ -83,27 +83,27 @@ class Moment:
         )
 
     def processors(self) -> dict[str, Processors]:
-        """By host."""
+        """CPU times by host."""
         found = {"client": self.client.processors, "server": self.server.processors, "router": self.router.processors}
         return {**found, **({OUTSIDE: self.outside.processors} if self.outside else {})}
 
 
 @dataclass(frozen=True, slots=True)
 class TcpSockets:
-    """The congestion control that was asked for TCP, and what sockets of both ends had while the client ran."""
+    """The congestion control requested for TCP, and that of both ends' sockets while the client ran."""
 
     asked: str
     client: list[str]
     server: list[str]
 
     def seen(self) -> dict[str, list[str]]:
-        """Each once, by side; a side of which no connection was seen is absent."""
+        """Congestion controls by side, each once; a side without sampled connections is absent."""
         return {side: sorted({*names}) for side, names in (("client", self.client), ("server", self.server)) if names}
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything that the proof is made of: what netem read back, counters around the client's run, and the trains.
+    """All data behind a proof: netem's read-back, counters before and after the client's run, and the trains.
 
     `joined` are the hosts' fingerprints at the start, `windows` those that "server" and "client" had.
     """
@@ -119,11 +119,11 @@ class Evidence:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Evidence:
-        """What `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
+        """Inverse of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
         return _EVIDENCE.validate_python(data)
 
     def to_json(self) -> dict[str, Any]:
-        """As it is kept with the proof; what is None is left out."""
+        """JSON data to store with the proof; None is left out."""
         written: dict[str, Any] = _EVIDENCE.dump_python(self, mode="json", by_alias=True, exclude_none=True)
         return written
 
@@ -133,21 +133,21 @@ class Evidence:
         return after.tx_frames - before.tx_frames
 
     def entered(self, direction: Direction) -> int:
-        """... that came into the router."""
+        """Frames that entered the router while the client ran."""
         before, after = (moment.router.ports[direction.sender] for moment in (self.before, self.after))
         return after.rx_frames - before.rx_frames
 
     def left(self, direction: Direction) -> int:
-        """... that left the router."""
+        """Frames that left the router while the client ran."""
         before, after = (moment.router.ports[direction.receiver] for moment in (self.before, self.after))
         return after.tx_frames - before.tx_frames
 
     def arrived(self, direction: Direction) -> EndpointCounters:
-        """How much the counters of the receiving end grew."""
+        """Growth of the receiving end's counters while the client ran."""
         return self.grown(direction.receiver)
 
     def grown(self, side: str) -> EndpointCounters:
-        """How much the counters of "client" or "server" grew while the client ran."""
+        """Growth of the counters of "client" or "server" while the client ran."""
         return gained(self.before.endpoint(side), self.after.endpoint(side))
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from headwind.settings import PROBE_BYTES
 from impair.distribution import DISTRIBUTION_HEIGHT
-from impair.profile import FRAME_BYTES, HEADER_BYTES, FourState, GilbertElliott, Link, Loss
+from impair.profile import FRAME_BYTES, Delay, FourState, GilbertElliott, Link, Loss
 
-DECISIONS = ("loss", "duplicate", "corrupt", "reorder")  # that netem takes about a packet
-PROBE_BYTES = 64 + HEADER_BYTES  # a payload of 64
+DECISIONS = ("loss", "duplicate", "corrupt", "reorder")  # netem's decisions about a packet
 
 
 def stationary_loss(model: Loss | GilbertElliott | FourState | None) -> tuple[float, float]:
-    """(expected loss ratio, variance inflation by bursts) of a loss model.
+    """Expected loss ratio of a loss model, and the variance inflation by bursts.
 
     Gilbert-Elliott: stationary weights p/(p+r) and r/(p+r); successive states correlate with 1-p-r, so the variance of
     a mean over many packets grows by at most (1+rho)/(1-rho) (Hohlfeld et al., "Characterising and modelling VoIP
@@ -32,7 +34,7 @@ def stationary_loss(model: Loss | GilbertElliott | FourState | None) -> tuple[fl
 
 
 def _four_state(model: FourState) -> tuple[float, float]:
-    """The chain of loss_4state in sch_netem.c: 1 good, 2 good within a burst, 3 burst loss, 4 isolated loss.
+    """Expected loss and inflation of loss_4state (sch_netem.c): 1 good, 2 good in a burst, 3 burst loss, 4 single loss.
 
     The flows between its states balance, which gives their weights. The variance is that of the central limit theorem
     for Markov chains: 2*E[f*g] - E[f^2], where f is loss minus its mean and g solves g - Pg = f, with g = 0 in state 1.
@@ -50,15 +52,15 @@ def _four_state(model: FourState) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a requested link does to packets, on average; `of` computes it once for each link."""
+    """Average effect of a requested link on packets; `of` computes it once for each link."""
 
     link: Link
     loss: float  # share of packets
     inflation: float  # of the variance of the loss, by bursts
     overtaking: float  # share of packets that skip the delay
-    vanishing: float  # share of datagrams that do not arrive: lost, or corrupted and so dropped by their checksum
-    probe_s: float  # how long a probe takes at the link's rate
-    waiting_s: float  # the longest that a probe waits for a slot, and for a copy before it to be sent
+    vanishing: float  # share of datagrams that do not arrive: lost, or dropped because of a wrong checksum
+    probe_s: float  # time of a probe at the link's rate
+    waiting_s: float  # longest wait of a probe for a slot, and for a copy sent before it
 
     @classmethod
     @lru_cache(maxsize=1024)
@@ -74,7 +76,7 @@ class Expectation:
         )  # fmt: skip
 
     def ratio(self, decision: str) -> float:
-        """How often netem decides for "loss", "duplicate", "corrupt" or "reorder" as asked; 0 where nothing was."""
+        """Requested share of "loss", "duplicate", "corrupt" or "reorder" decisions; 0 if not requested."""
         if decision == "loss":
             return self.loss
         impairment = getattr(self.link, decision)
@@ -82,38 +84,38 @@ class Expectation:
 
     @property
     def full_frame_rate_bps(self) -> float:
-        """The bit/s of full frames that a link with a rate lets through: less than the rate by what it adds to each."""
+        """Bit/s of full frames through a link with a rate: less than the rate because of the overhead of each frame."""
         assert self.link.rate
         return self.link.rate.rate_bps * FRAME_BYTES / wire_bytes(self.link, FRAME_BYTES)
 
     def longest_s(self, frames: int = 0, frame_bytes: int = FRAME_BYTES) -> float:
-        """The longest that a packet can be under way in netem, behind so many frames of others."""
+        """Longest time in seconds that netem can hold a packet that has `frames` others ahead of it."""
         delay, rate = self.link.delay, self.link.rate
         delay_s = delay.delay_s + DISTRIBUTION_HEIGHT[delay.distribution] * delay.jitter_s if delay else 0.0
         queue_s = frames * wire_bytes(self.link, frame_bytes) * 8 / rate.rate_bps if rate else 0.0
         return delay_s + queue_s + (self.link.slot.max_delay_s if self.link.slot else 0.0)
 
     def chance_of_none(self, sent: int) -> float:
-        """How often nothing arrives of a train of `sent` datagrams."""
+        """Probability that nothing arrives of a train of `sent` datagrams."""
         return float(self.vanishing ** (sent / self.inflation))
 
     def chance_of_no_pair(self, sent: int) -> float:
-        """How often no two neighbours of a train arrive, which show a rate. Losses come singly or at once."""
-        after_gap, after_arrival = 1.0, 0.0  # the chances of no pair so far, by what became of the last datagram
+        """Probability that no two neighbours of a train arrive, as a rate needs. Losses come singly or at once."""
+        after_gap, after_arrival = 1.0, 0.0  # chances of no pair, after a lost and an arrived datagram
         for _ in range(sent):
             after_gap, after_arrival = (after_gap + after_arrival) * self.vanishing, after_gap * (1 - self.vanishing)
         return max(after_gap + after_arrival, self.chance_of_none(sent))
 
 
 def _overtaking(link: Link) -> float:
-    """After each g - 1 packets are delayed, and then of 1/r tries one succeeds."""
+    """Share of packets that skip the delay: g - 1 packets are delayed, and then one of 1/r tries succeeds."""
     if link.reorder is None or link.reorder.ratio == 0:
         return 0.0
     return 1 / (link.reorder.gap - 1 + 1 / link.reorder.ratio)
 
 
 def wire_bytes(link: Link, frame_bytes: int) -> int:
-    """What netem's link model counts for a frame: packet overhead, then whole cells (packet_time_ns, sch_netem.c)."""
+    """Bytes that netem counts for a frame: packet overhead, then whole cells (packet_time_ns, sch_netem.c)."""
     rate = link.rate
     if rate is None:
         return frame_bytes
@@ -122,3 +124,34 @@ def wire_bytes(link: Link, frame_bytes: int) -> int:
         return size
     cells = math.ceil(size / rate.cell_size)
     return cells * (rate.cell_size + rate.cell_overhead)
+
+
+@dataclass(frozen=True, slots=True)
+class DelaySeen:
+    """The middle of one-way delays, and its value as predicted from the request."""
+
+    middle: str  # "median" or "mean"
+    measured_s: float
+    expected_s: float
+    spread_s: float  # standard deviation of the middle
+    slack_s: float  # possible error of the prediction on the side of the measured value, without the machine's share
+
+
+def delay_seen(link: Link, delays: Sequence[float]) -> DelaySeen:
+    """Compare the middle of one-way delays over a link with its prediction."""
+    delay, expected, count = link.delay or Delay(0.0), Expectation.of(link), len(delays)
+    held_s, skipping = delay.delay_s + expected.probe_s, expected.overtaking
+    expected_s = held_s * (1 - skipping)
+    robust = skipping == 0 and delay.distribution in ("uniform", "normal")
+    measured_s = statistics.median(delays) if robust else statistics.fmean(delays)
+    late = measured_s > expected_s
+    # The median of n uniform values over +-j has a standard deviation of j/sqrt(n), that of n normal ones of
+    # sqrt(pi/2)*j/sqrt(n); a mean spreads less than the first.
+    spread_s = delay.jitter_s * (math.sqrt(math.pi / 2) if delay.distribution == "normal" else 1.0)
+    spread_s += held_s * math.sqrt(skipping * (1 - skipping))
+    slack_s = expected.waiting_s
+    if skipping and not late:  # of few that skip the delay, two more are likelier than the normal law predicts
+        slack_s += 2 * held_s / count
+    if link.rate and late:  # a rate keeps the order: packets with little jitter wait for those with much
+        slack_s += delay.jitter_s * DISTRIBUTION_HEIGHT[delay.distribution]
+    return DelaySeen("median" if robust else "mean", measured_s, expected_s, spread_s / math.sqrt(count), slack_s)

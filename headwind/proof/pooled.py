@@ -1,14 +1,14 @@
-"""Checks the network of a whole run: all trials of a condition together show what one trial is too short to show.
+"""Checks the network of a whole run: all trials of a condition together show deviations that one trial cannot show.
 
 Pure: results in, one `Pooled` for each question out. The rules are written here, before any run. A question is one
-quantity in one direction of a condition: of each arm, of all arms together (what is wrong for everybody), and of each
-arm against the others (what is wrong for one). Quantities are those that were asked for: loss, duplication, corruption
-and reordering by netem's decisions, delay by all probes, rate by the trains of all trials.
+quantity in one direction of a condition: of each arm, of all arms together (errors that all arms share), and of each
+arm against the others (errors of one arm). Quantities are those requested: loss, duplication, corruption and reordering
+by netem's decisions, delay by all probes, rate by the trains of all trials.
 
-The more is asked, the more comes out wrong by chance. So the questions of a run share FALSE_ALARM_PER_RUN (S. Holm, A
-simple sequentially rejective multiple test procedure, Scand. J. Statist. 6, 1979): where the network was as requested,
-one run in twenty has a finding. Arms of a block share netem's seeds, and with them many of its decisions: k arms of n
-packets each are taken for n packets and not for k*n, which is true at worst. Trials that are no data are left out.
+More questions give more false alarms. So the questions of a run share FALSE_ALARM_PER_RUN (S. Holm, A simple
+sequentially rejective multiple test procedure, Scand. J. Statist. 6, 1979): if the network was as requested, one run in
+twenty has a finding. Arms of a block share netem's seeds, and with them many of its decisions: k arms of n packets each
+count as n packets and not as k*n, which is the worst case. Trials that are no data are left out.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from scipy.special import betainc, ndtr, ndtri
 from headwind.arm import Arm, Role
 from headwind.format import measured, quantity_name, setting
 from headwind.model import DATA_OUTCOMES, Condition, Matrix
-from headwind.proof.delay import delay_seen
-from headwind.proof.expectation import DECISIONS, Expectation
+from headwind.proof.expectation import DECISIONS, Expectation, delay_seen
 from headwind.proof.tally import (
     Seen,
     Tally,
@@ -46,7 +45,7 @@ RATE_ALLOWANCE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """One question about the network of a run, and the answer; figures in the quantity's SI unit."""
+    """Question about the network of a run, and the answer; figures in the quantity's SI unit."""
 
     condition: Condition
     direction: Direction
@@ -57,51 +56,53 @@ class Pooled:
     measured: float  # between arms: the largest difference of two
     count: int
     of: str  # what was counted: "packets", "probes", "trials"
-    p_value: float  # how often chance alone does as much
-    spread: float  # standard deviation of `measured` where the network is as requested
-    allowance: float  # what is never a finding, for the machine and the model
-    least_p_value: float = 0.0  # that so few could have
-    resolution: float = math.inf  # a deviation of this size would be a finding; infinite: none would
+    p_value: float  # two-sided
+    spread: float  # standard deviation of `measured` if the network is as requested
+    allowance: float  # deviation that is never a finding, for the machine and the model
+    least_p_value: float = 0.0  # smallest attainable with this sample size
+    resolution: float = math.inf  # minimum detectable deviation; infinite: none is detectable
     passed: bool = True
 
     @property
     def text(self) -> str:
-        """As in `downlink loss 2.2 % instead of 2 % (h3: 40,000 packets can tell +- 0.17 %)`."""
+        """A finding: `downlink loss 2.2 % instead of 2 % (h3: 40,000 packets, detection limit ± 0.17 %)`."""
         arms = ", ".join(arm.name for arm in self.arms)
         figure = measured(self.quantity, self.measured)
-        can_tell = f"{self.count:,} {self.of} can tell \N{PLUS-MINUS SIGN} {measured(self.quantity, self.resolution)}"
+        limit = (
+            f"{self.count:,} {self.of}, detection limit \N{PLUS-MINUS SIGN} {measured(self.quantity, self.resolution)}"
+        )
         what = f"{self.direction.value} {quantity_name(self.quantity)}"
         if self.between:
-            return f"{what} differs by {figure} between {arms} ({can_tell})"
-        return f"{what} {figure} instead of {setting(self.quantity, self.requested)} ({arms}: {can_tell})"
+            return f"{what} differs by {figure} between {arms} ({limit})"
+        return f"{what} {figure} instead of {setting(self.quantity, self.requested)} ({arms}: {limit})"
 
 
 def pooled(matrix: Matrix, trials: Iterable[Seen]) -> tuple[Pooled, ...]:
-    """Every question that can be asked of a run's latest results, in the matrix's order, answered together."""
+    """All questions about a run's latest results, in the matrix's order, answered together."""
     found: dict[str, dict[Arm, list[Seen]]] = {}
     for seen in trials:
         result, arm = seen.result, seen.result.trial.arm
-        slower = arm.role is Role.SLOWER  # its network is another one
+        slower = arm.role is Role.SLOWER  # its network differs
         if result.outcome in DATA_OUTCOMES and result.proof.counters and not slower:
             found.setdefault(result.trial.block.condition.id, {}).setdefault(arm, []).append(seen)
-    asked = [
+    questions = [
         question
         for condition in matrix.conditions
         for direction in Direction
         for question in _questions(condition, direction, found.get(condition.id, {}))
     ]
-    return _answered(asked)
+    return _answered(questions)
 
 
-def _answered(asked: Sequence[Pooled]) -> tuple[Pooled, ...]:
-    """Holm's procedure: the smallest of m probabilities must be below alpha/m, the next one below alpha/(m - 1), ..."""
-    order = sorted(range(len(asked)), key=lambda index: asked[index].p_value)
+def _answered(questions: Sequence[Pooled]) -> tuple[Pooled, ...]:
+    """Apply Holm's procedure: the smallest of m p-values must be below alpha/m, the next below alpha/(m - 1), ..."""
+    order = sorted(range(len(questions)), key=lambda index: questions[index].p_value)
     failed: set[int] = set()
     for rank, index in enumerate(order):
-        if asked[index].p_value > FALSE_ALARM_PER_RUN / (len(asked) - rank):
+        if questions[index].p_value > FALSE_ALARM_PER_RUN / (len(questions) - rank):
             break
         failed.add(index)
-    level = FALSE_ALARM_PER_RUN / max(1, len(asked))
+    level = FALSE_ALARM_PER_RUN / max(1, len(questions))
     sigmas = -float(ndtri(level / 2))
 
     def resolution(question: Pooled) -> float:
@@ -109,7 +110,7 @@ def _answered(asked: Sequence[Pooled]) -> tuple[Pooled, ...]:
 
     return tuple(
         replace(question, passed=index not in failed, resolution=resolution(question))
-        for index, question in enumerate(asked)
+        for index, question in enumerate(questions)
     )
 
 
@@ -133,7 +134,7 @@ def _questions(condition: Condition, direction: Direction, arms: Mapping[Arm, Se
 
 
 def _each_and_all(arms: Iterable[Arm]) -> list[tuple[Arm, ...]]:
-    """Every arm by itself, then all together where there are several."""
+    """Every arm alone, then all together if there are several."""
     names = tuple(arms)
     return [*((arm,) for arm in names), *([names] if len(names) > 1 else [])]
 
@@ -148,7 +149,7 @@ def _of_ratio(
     ratio, inflation = expected.ratio(name), expected.inflation if name == "loss" else 1.0
 
     def off_by(tally: Tally, arms: int) -> tuple[float, float]:
-        """(standard deviation, allowance) of a measured share."""
+        """Standard deviation and allowance of a measured share."""
         squared = tally.decisions * variance(ratio * tally.share) * inflation * arms
         return math.sqrt(squared) / tally.effective, unmodelled(tally, ratio, inflation) / tally.effective
 
@@ -165,7 +166,7 @@ def _of_ratio(
     if len(tallies) > 1:
         every = sorted(tallies.values(), key=lambda tally: tally.effective)
         shares = [tally.events / tally.effective for tally in every]
-        (one, its_slack), (other, other_slack) = (off_by(tally, 1) for tally in every[:2])  # who can tell least
+        (one, its_slack), (other, other_slack) = (off_by(tally, 1) for tally in every[:2])  # fewest decisions
         p_value = same_ratio_p_value(every, inflation)
         yield question(tuple(tallies), max(shares) - min(shares), p_value, math.hypot(one, other),
                        its_slack + other_slack, between=True)  # fmt: skip
@@ -174,11 +175,11 @@ def _of_ratio(
 # Delay
 
 
-Probes = Mapping[int, Sequence[float]]  # one-way delays by the block whose trial saw them
+Probes = Mapping[int, Sequence[float]]  # one-way delays in seconds, by block
 
 
 def _of_delay(condition: Condition, direction: Direction, link: Link, probes: Mapping[Arm, Probes]) -> Iterator[Pooled]:
-    """By the middle of all probes, and by how many trials are off on its side: a busy moment makes one trial late."""
+    """Judge by the middle of all probes, and by the trials off on its side: a busy moment makes one trial late."""
     assert link.delay
     requested = link.delay.delay_s
 
@@ -212,16 +213,16 @@ def _of_delay(condition: Condition, direction: Direction, link: Link, probes: Ma
 
 
 def sign_p_value(hits: Sequence[bool], alike: int = 1) -> float:
-    """How often so many of the trials or more are hits, if at most half of them should be; of either side.
+    """Two-sided sign test: p-value of the number of hits, if at most half of the trials should be hits.
 
-    Where `alike` arms share seeds, n trials are worth n/alike.
+    If `alike` arms share seeds, n trials are worth n/alike.
     """
     count, n = sum(hits) / alike, len(hits) / alike
     return min(1.0, 2 * float(betainc(count, n - count + 1, 0.5))) if count else 1.0
 
 
 def normal_p_value(off: float, spread: float) -> float:
-    """How often chance is `off` or more to either side, with this standard deviation; 1 where nothing is off."""
+    """Two-sided p-value of a deviation `off` with this standard deviation; 1 if there is none."""
     if off <= 0:
         return 1.0
     return 2 * float(ndtr(-off / spread)) if spread > 0 else 0.0
@@ -240,7 +241,7 @@ def _rates(direction: Direction, trials: Iterable[Seen]) -> Iterator[float]:
 def _of_rate(
     condition: Condition, direction: Direction, link: Link, rates: Mapping[Arm, Sequence[float]]
 ) -> Iterator[Pooled]:
-    """By how many trials are beyond the allowance on one side: the sign test knows nothing of how trains scatter."""
+    """Judge by how many trials are beyond the allowance on one side: the sign test ignores how trains scatter."""
     assert link.rate
     requested = float(link.rate.rate_bps)
     expected = Expectation.of(link).full_frame_rate_bps
@@ -250,7 +251,7 @@ def _of_rate(
         n = len(values)
         side = math.copysign(1.0, statistics.median(values) - expected)
         p_value = sign_p_value([side * (value - expected) > allowance for value in values])
-        # of the median, where values scatter normally
+        # of the median, if values scatter normally
         spread = statistics.stdev(values) * math.sqrt(math.pi / 2 / n) if n > 1 else math.inf
         yield Pooled(condition, direction, "rate_bps", arms, False, requested, statistics.median(values), n, "trials",
                      p_value, spread, allowance, 2 * 0.5**n)  # fmt: skip

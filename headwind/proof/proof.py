@@ -1,8 +1,8 @@
-"""Proves that a trial's network was the requested one. Pure: requests, read-backs, counters and probes in, a Proof out.
+"""Verifies that a trial had the requested network. Pure: requests, read-backs, counters and probes in, a Proof out.
 
-The rules are written here, before any run, and are the same for every protocol. A quantity passes when it lies within
-`SIGMAS` standard deviations of what the request predicts for the packets that were really sent, plus a stated allowance
-for the machine. Nothing is judged by what the client made of it.
+The rules are written here, before any run, and are the same for every protocol. A quantity passes if it lies within
+`SIGMAS` standard deviations of the request's prediction for the packets that were really sent, plus a stated allowance
+for the machine. The client's results are never part of it.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from headwind.model import Check, Proof
-from headwind.proof.congestion import check_congestion
-from headwind.proof.delay import delay_seen
+from headwind.proof.ends import check_congestion
 from headwind.proof.evidence import Evidence, Train
-from headwind.proof.expectation import DECISIONS, Expectation
-from headwind.proof.passage import SIGMAS, UNEXPLAINED_FRAMES, Events, Passage, passage_of
+from headwind.proof.expectation import DECISIONS, Expectation, delay_seen
+from headwind.proof.netem_counts import SIGMAS, UNEXPLAINED_FRAMES, Events, NetemCounts, passage_of
+from headwind.proof.probe_checks import check_contents, check_probes_known
 from headwind.proof.stability import check_hosts, check_settings
-from headwind.proof.uncounted import check_contents, check_probes_known
 from impair.messages import DecisionCounters
 from impair.profile import Direction, Link, Profile
 
-FALSE_ALARM = 1e-6  # ... and that chance, where it can be computed
+FALSE_ALARM = 1e-6  # ... and that probability, if it can be computed
 DELAY_ALLOWANCE_S = 0.003  # what a busy two-core machine adds to a one-way probe
 RATE_ALLOWANCE = 0.03  # steady trains were right within 1.5 %, however busy the machine (impair/endpoint/dispersion.py)
 UNEXPLAINED_ALLOWANCE = 0.001  # frames that vanish outside netem
-# Bursts make far counts likelier than the normal law says: by so many frames for each unit of variance inflation. By
-# simulation of 3 million trials for each of eight Gilbert-Elliott links; without it up to 0.6 % of them were accused.
+# Bursts make extreme counts likelier than the normal law predicts: by this number of frames per unit of variance
+# inflation. From a simulation of 3 million trials for each of eight Gilbert-Elliott links; without it up to 0.6 % of
+# them failed.
 BURST_FRAMES = 6
 # Standard deviation in units of jitter: of a uniform +-j, and of iproute2's tables (/usr/lib/tc/*.dist).
 SPREAD_PER_JITTER = {"uniform": 1 / math.sqrt(3), "normal": 1.0, "pareto": 0.8197, "paretonormal": 0.8339}
@@ -40,14 +40,14 @@ def prove(profile: Profile, evidence: Evidence) -> Proof:
     checks += check_congestion(evidence.congestion)
     routers = evidence.before.router, evidence.after.router
     if not all(router.netem(direction) for router in routers for direction in Direction):
-        return Proof(tuple(checks), evidence.to_json())  # somebody took netem away: there is nothing to count
+        return Proof(tuple(checks), evidence.to_json())  # netem was removed: there is nothing to count
     passages = {direction: passage_of(direction, profile.link(direction), evidence) for direction in Direction}
     for direction, passage in passages.items():
         checks += _check_direction(direction, profile.link(direction), passage, evidence)
     return Proof(tuple(checks), evidence.to_json(), tuple(_warnings(evidence)))
 
 
-def _check_direction(direction: Direction, link: Link, passage: Passage, evidence: Evidence) -> Iterator[Check]:
+def _check_direction(direction: Direction, link: Link, passage: NetemCounts, evidence: Evidence) -> Iterator[Check]:
     read, trains = evidence.configured[direction], evidence.trains.get(direction)
     yield from check_delay(direction, link, read.link, trains.probe if trains else None)
     if trains:
@@ -61,12 +61,12 @@ def _check_direction(direction: Direction, link: Link, passage: Passage, evidenc
 
 
 def check_delay(direction: Direction, link: Link, read: Link, train: Train | None) -> Iterator[Check]:
-    """One-way delay, its spread, and how many probes arrived: what the probe train of a direction shows."""
+    """Check one-way delay, its spread and the number of arrived probes, by the probe train of a direction."""
     wanted = link.delay.delay_s if link.delay else 0.0
     configured = read.delay.delay_s if read.delay else 0.0
     if not train or not train.delays_s:
         expected_so = train is not None and Expectation.of(link).chance_of_none(train.sent) > FALSE_ALARM
-        note = "no probe arrived" + (", which so much loss explains" if expected_so else "")
+        note = "no probe arrived" + (", explained by the loss" if expected_so else "")
         yield Check(direction, "delay_s", wanted, configured, None, None, expected_so, note)
         return
     seen = delay_seen(link, train.delays_s)
@@ -82,18 +82,18 @@ def check_delay(direction: Direction, link: Link, read: Link, train: Train | Non
 
 
 def _check_probes(direction: Direction, link: Link, train: Train) -> Check:
-    """No more probes are missing than netem takes: what vanishes inside a host is in no counter of frames."""
+    """Check that no more probes are missing than netem takes: frame counters miss losses inside a host."""
     expecting = Expectation.of(link)
     expected, inflation = expecting.vanishing, expecting.inflation
     sent, unique = train.sent, train.unique
     measured = (sent - unique) / sent
-    # Of few probes, and in bursts, more are missing at times than the normal law says (Bernstein's inequality adds a
-    # term of that form). Where nothing may be missing, one may be the machine's.
+    # With few probes, and in bursts, more may be missing than the normal law predicts (Bernstein's inequality adds a
+    # term of that form). If none may be missing, one may be the machine's.
     strays = 1 + SIGMAS**2 / 4 * inflation if expected else 1.0
     tolerance = SIGMAS * math.sqrt(expected * (1 - expected) * inflation / sent) + strays / sent
     return Check(
         direction, "probe_loss_ratio", expected, None, measured, tolerance, measured <= expected + tolerance,
-        f"{unique} of {sent} probes arrived; fewer are missing where packets are doubled",
+        f"{unique} of {sent} probes arrived; fewer are missing if packets are duplicated",
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence
     if shape.startswith("pareto"):
         relative *= 2  # a few far outliers carry most of the spread
     if link.rate:
-        relative *= 2  # a rate keeps the order, which makes neighbours alike
+        relative *= 2  # a rate keeps the order, which correlates neighbours
     tolerance = jitter * relative
     expecting = Expectation.of(link)
     skipped_s = link.delay.delay_s + expecting.probe_s if expecting.overtaking else 0.0
@@ -118,14 +118,14 @@ def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence
     )  # fmt: skip
 
 
-def _check_decisions(direction: Direction, link: Link, read: Link, passage: Passage) -> Iterator[Check]:
-    """Loss, duplication, corruption and reordering: what netem counted against what the request predicts."""
-    asked, kept = Expectation.of(link), Expectation.of(read)
+def _check_decisions(direction: Direction, link: Link, read: Link, passage: NetemCounts) -> Iterator[Check]:
+    """Check netem's counts of loss, duplication, corruption and reordering against the request's prediction."""
+    requested, kept = Expectation.of(link), Expectation.of(read)
     for name in DECISIONS:
         events: Events = getattr(passage, name)
         if getattr(link, name) is not None or events.count:
-            spread = asked.inflation if name == "loss" else 1.0
-            yield _check_ratio(direction, f"{name}_ratio", asked.ratio(name), kept.ratio(name), events, spread)
+            spread = requested.inflation if name == "loss" else 1.0
+            yield _check_ratio(direction, f"{name}_ratio", requested.ratio(name), kept.ratio(name), events, spread)
 
 
 def _check_ratio(
@@ -134,12 +134,13 @@ def _check_ratio(
     effective = events.decisions * events.share
     note = f"{events.count} of {events.decisions} packets"
     if events.doubt:  # not netem's own count
-        note += f", by the receiver's counters, which show {events.share:.0%} +- {events.share * events.doubt:.0%}"
-    if effective == 0:  # nothing came, such as answers to requests that were all lost; or nothing can show
+        doubt = f"{events.share:.0%} \N{PLUS-MINUS SIGN} {events.share * events.doubt:.0%}"
+        note += f", by the receiver's counters, which show {doubt}"
+    if effective == 0:  # no packets, such as answers to requests that were all lost; or nothing visible
         nothing_to_do = events.decisions == 0 or ratio == 0
         return Check(direction, quantity, ratio, configured, None, None, nothing_to_do, note)
     measured = events.count / effective
-    # A frame or two that netem saw is not the endpoints' (the bridges' own): they cannot fail a ratio of 100 %.
+    # One or two frames that netem counted are the bridges' own: they cannot fail a ratio of 100 %.
     tolerance = SIGMAS * math.sqrt(ratio * (1 - ratio * events.share) * inflation / effective)
     tolerance += ((UNEXPLAINED_FRAMES if ratio else 0) + events.slack) / effective + events.doubt * ratio
     tolerance += BURST_FRAMES * (inflation - 1) / effective
@@ -153,7 +154,7 @@ def _check_rate(direction: Direction, link: Link, read: Link, train: Train | Non
     measured = train.rate.rate_bps if train else None
     if train is None or measured is None:
         expected_so = train is not None and Expectation.of(link).chance_of_no_pair(train.sent) > FALSE_ALARM
-        note = "too few of the train arrived" + (", which so much loss explains" if expected_so else "")
+        note = "too few of the train arrived" + (", explained by the loss" if expected_so else "")
         return Check(direction, "rate_bps", wanted, configured, None, None, expected_so, note)
     trains, note = len(train.rates_bps), f"dispersion of {train.received} back-to-back frames"
     if train.rate.agreeing:
@@ -168,19 +169,19 @@ def _check_rate(direction: Direction, link: Link, read: Link, train: Train | Non
 
 
 def shows_rate(link: Link, measured_bps: float | None) -> bool:
-    """A train through a link with a rate shows that rate, within the allowance."""
+    """True if a measured rate is that of the link, within the allowance."""
     expected = Expectation.of(link).full_frame_rate_bps
     return measured_bps is not None and abs(measured_bps - expected) <= RATE_ALLOWANCE * expected
 
 
-def _check_unexplained(direction: Direction, link: Link, passage: Passage, evidence: Evidence) -> Check:
-    """Frames that vanished before or after netem: sender to router, and router to receiver."""
+def _check_unexplained(direction: Direction, link: Link, passage: NetemCounts, evidence: Evidence) -> Check:
+    """Check frames that vanished before or after netem: sender to router, and router to receiver."""
     sent, entered = evidence.sent(direction), evidence.entered(direction)
     left, arrived = evidence.left(direction), evidence.arrived(direction).rx_frames
     vanished = max(0, sent - entered) + max(0, left - arrived)
     corrupted = passage.corrupted  # a frame with a broken address or IP header is dropped by the host's bridge
     limit = UNEXPLAINED_ALLOWANCE * max(sent, left) + UNEXPLAINED_FRAMES
-    may_overflow = link.rate is not None or link.limit_packets is not None  # as asked: a read-back has every limit
+    may_overflow = link.rate is not None or link.limit_packets is not None  # as requested: a read-back has every limit
     share = vanished / sent if sent else 0.0
     return Check(
         direction, "unexplained_loss_ratio", 0.0, None, share, (limit + corrupted) / sent if sent else None,

@@ -1,4 +1,4 @@
-"""Sums up netem's decisions over many trials, and computes how likely so many or so few are by chance. Pure."""
+"""Sums up netem's decisions over many trials, and computes the p-values of the sums. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scipy.special import betainc, chdtrc
 
 from headwind.model import Result
 from headwind.proof.evidence import Evidence
-from headwind.proof.passage import UNEXPLAINED_FRAMES, Events, Passage, passage_of
+from headwind.proof.netem_counts import UNEXPLAINED_FRAMES, Events, NetemCounts, passage_of
 from impair.profile import Direction
 
-RATIO_ALLOWANCE = 0.002  # of what was asked: nobody's comparison depends on so little
+RATIO_ALLOWANCE = 0.002  # of the request: too small to matter to any comparison
 NEEDED = ("before", "after", "trains")  # of the evidence: reading all of it takes twice as long, for each trial
 FEWEST_EXPECTED = 5.0  # events of each arm, below which the chi-square law does not hold (W. G. Cochran, 1954)
 
@@ -25,32 +25,32 @@ class Tally:
 
     events: int
     decisions: int
-    share: float  # of the decisions that can show
+    share: float  # of the decisions that are visible
     trials: int
-    doubt: float = 0.0  # by how much of itself the share may be another
-    slack: int = 0  # packets that may be in one of the two and not in the other
+    doubt: float = 0.0  # relative uncertainty of the share
+    slack: int = 0  # packets that may be in only one of events and decisions
 
     @property
     def effective(self) -> float:
-        """The decisions that can show."""
+        """Number of decisions that are visible."""
         return self.decisions * self.share
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the stored evidence of one trial tells, read once: by direction what netem did, and the probes' delays."""
+    """Data from the stored evidence of one trial, read once: by direction netem's counts, and the probes' delays."""
 
     result: Result
-    passages: Mapping[Direction, Passage]  # none of a direction whose netem was gone
+    passages: Mapping[Direction, NetemCounts]  # without directions whose netem was gone
     delays_s: Mapping[Direction, Sequence[float]]
 
     @classmethod
     def of(cls, result: Result) -> Seen:
-        """Of a trial whose network was the condition's; nothing where no counters are on record."""
+        """Read a trial whose network was the condition's; empty if no counters are on record."""
         if not result.proof.counters:
             return cls(result, {}, {})
-        told = {key: value for key, value in result.proof.counters.items() if key in NEEDED}
-        evidence, profile = Evidence.from_json({"configured": {}, **told}), result.trial.block.condition.profile
+        counters = {key: value for key, value in result.proof.counters.items() if key in NEEDED}
+        evidence, profile = Evidence.from_json({"configured": {}, **counters}), result.trial.block.condition.profile
         routers = evidence.before.router, evidence.after.router
         whole = [direction for direction in Direction if all(router.netem(direction) for router in routers)]
         return cls(
@@ -61,7 +61,7 @@ class Seen:
 
 
 def tally_of(direction: Direction, name: str, trials: Iterable[Seen]) -> Tally:
-    """All that netem decided about one thing in one direction of these trials, each of which has its counters."""
+    """Sum of one kind of netem's decisions in one direction of these trials, each of which has its counters."""
     found: list[Events] = [getattr(seen.passages[direction], name) for seen in trials]
     share, doubt = (found[0].share, found[0].doubt) if found else (1.0, 0.0)
     return Tally(sum(one.count for one in found), sum(one.decisions for one in found), share, len(found), doubt,
@@ -69,7 +69,7 @@ def tally_of(direction: Direction, name: str, trials: Iterable[Seen]) -> Tally:
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
-    """One or more tallies of the same thing together."""
+    """Sum of one or more tallies of the same kind."""
     every = list(tallies)
     return replace(
         every[0], events=sum(tally.events for tally in every), decisions=sum(tally.decisions for tally in every),
@@ -78,15 +78,15 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 
 def variance(ratio: float) -> float:
-    """Of a single decision."""
+    """Variance of a single decision."""
     return ratio * (1 - ratio)
 
 
 def unmodelled(tally: Tally, ratio: float, inflation: float) -> float:
-    """Events that the model does not know of: strays, what kernels without counters leave in doubt, young chains.
+    """Events outside the model: strays, the uncertainty of kernels without counters, young chains.
 
-    A Gilbert-Elliott chain that begins good has lost ratio/(1 - rho) packets less than one that is well under way; with
-    the inflation (1 + rho)/(1 - rho) that is ratio * (inflation + 1)/2 in each trial.
+    A Gilbert-Elliott chain that begins good has lost ratio/(1 - rho) packets less than a stationary one; with the
+    inflation (1 + rho)/(1 - rho) that is ratio * (inflation + 1)/2 in each trial.
     """
     beginning = ratio * (inflation + 1) / 2 * tally.trials if inflation > 1 else 0.0
     strays = ratio * UNEXPLAINED_FRAMES * tally.trials + tally.slack
@@ -94,7 +94,7 @@ def unmodelled(tally: Tally, ratio: float, inflation: float) -> float:
 
 
 def ratio_p_value(tally: Tally, ratio: float, inflation: float, arms: int) -> float:
-    """How often so many events or more extreme ones come of independent decisions: the binomial tails, twice.
+    """Two-sided p-value of the number of events, if decisions are independent: the binomial tails, twice.
 
     Bursts, and arms that share seeds, make n decisions worth n/(inflation * arms): the tails of the binomial law hold
     for such fractions as well, as the incomplete beta function (Abramowitz and Stegun, 26.5.24).
@@ -117,7 +117,7 @@ def ratio_p_value(tally: Tally, ratio: float, inflation: float, arms: int) -> fl
 
 
 def same_ratio_p_value(tallies: Sequence[Tally], inflation: float) -> float:
-    """Whether the arms had the same ratio, whatever that is: chi-square of a table of two columns (Pearson, 1900)."""
+    """P-value of arms having the same ratio, whatever it is: chi-square of a table of two columns (Pearson, 1900)."""
     whole = total(tallies)
     common = whole.events / whole.decisions
     if min(tally.decisions * variance(common) for tally in tallies) < FEWEST_EXPECTED * inflation:

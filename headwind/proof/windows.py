@@ -1,7 +1,7 @@
-"""WindowSizes and buffers of a trial, and whether one of them limited it. Pure; see docs/windows.md.
+"""Windows and buffers of a trial, and whether one of them limited it. Pure; see docs/windows.md.
 
-A window of W bytes allows W bytes in a round trip. Nobody sees the window bind, but a transfer that moves just that
-much in a round trip has met it, where nothing else of the network stops it there.
+A window of W bytes allows W bytes in a round trip. A binding window cannot be observed directly, but a transfer that
+moves that amount in a round trip has met it, if nothing else in the network limits it there.
 """
 
 from __future__ import annotations
@@ -13,28 +13,31 @@ from statistics import median
 from headwind.arm import Protocol
 from headwind.model import Trial
 from headwind.proof.evidence import Evidence, Trains, WindowSizes
+from headwind.server import NGINX, Server
 from impair.messages import EndpointCounters
 from impair.profile import Direction, Profile
 
 FRAME_OVERHEAD_BYTES = 70  # Ethernet, IPv4 and TCP with timestamps, or UDP and QUIC; what TLS adds is less than 1 %
-TCP_SHARE = 0.5  # of a socket's buffer that is payload: the kernel counts its own structures, too (tcp_adv_win_scale)
+TCP_SHARE = 0.5  # of a socket's buffer that is payload: the kernel counts its own structures too (tcp_adv_win_scale)
+LIMITED = "limited by a window of"  # beginning of such a warning
 FILLED = (0.75, 1.25)  # a round trip that carries this share of a window has met it: slow start is below, jitter above
-RATE_FILLED = 0.9  # of the profile's rate: above it the rate is what limits
+RATE_FILLED = 0.9  # of the profile's rate: above it the rate is the limit
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What may be under way at once, by one program's wish."""
+    """The bytes that one program allows in flight."""
 
-    name: str  # for people: whose it is, and the setting's name
+    name: str  # for people: the program and the setting
     bytes: int
     per_stream: bool  # else per connection
 
 
-def windows(protocol: Protocol, server: WindowSizes, client: WindowSizes) -> Iterator[Window]:
-    """Every window on the way of an answer, out of what both agents read back; what is not known is left out."""
+def windows(protocol: Protocol, server: WindowSizes, client: WindowSizes, kind: Server = NGINX) -> Iterator[Window]:
+    """Every window on the way of an answer, from the read-backs of both agents; unknown ones are left out."""
     if protocol is Protocol.H3:
-        known = [("nginx's http3_stream_buffer_size", server.get("http3_stream_buffer_bytes"), True)]
+        name = f"{kind.name}'s {kind.quic_window}"
+        known = [(name, server.get("http3_stream_buffer_bytes"), kind.is_window_per_stream)]
     else:
         known = [
             (f"{who} TCP buffer ({name})", int(size * TCP_SHARE), False)
@@ -49,19 +52,19 @@ def windows(protocol: Protocol, server: WindowSizes, client: WindowSizes) -> Ite
 def limiting(
     payload_bps: float, rtt_s: float, found: Iterator[Window], connections: int, streams: int
 ) -> Window | None:
-    """The window that a transfer over `connections`, with `streams` on each, has met; None where it met none."""
-    under_way = payload_bps * rtt_s / 8
+    """The window that a transfer over `connections`, with `streams` on each, has met; None if it met none."""
+    in_flight = payload_bps * rtt_s / 8
     allowed = {window: window.bytes * connections * (streams if window.per_stream else 1) for window in found}
     tightest = min(allowed, key=lambda window: allowed[window], default=None)
-    if tightest is None or not FILLED[0] <= under_way / allowed[tightest] <= FILLED[1]:
+    if tightest is None or not FILLED[0] <= in_flight / allowed[tightest] <= FILLED[1]:
         return None
     return tightest
 
 
 def window_warnings(trial: Trial, evidence: Evidence, wall_s: float) -> Iterator[str]:
-    """What a trial says of its windows: the one that limited it, if any.
+    """Warnings about the windows of a trial: the one that limited it, if any.
 
-    `wall_s` is how long the client ran; `evidence.windows` holds what "server" and "client" read back.
+    `wall_s` is the client's run time in seconds; `evidence.windows` holds the read-backs of "server" and "client".
     """
     if wall_s <= 0:
         return
@@ -70,23 +73,23 @@ def window_warnings(trial: Trial, evidence: Evidence, wall_s: float) -> Iterator
     if rate and payload_bps > RATE_FILLED * rate.rate_bps:
         return
     connections, streams = trial.workload.at_once()
-    found = windows(trial.protocol, evidence.windows["server"], evidence.windows["client"])
+    found = windows(trial.protocol, evidence.windows["server"], evidence.windows["client"], trial.arm.server)
     rtt_s = _rtt_s(trial.profile, evidence.trains)
     window = limiting(payload_bps, rtt_s, found, connections, streams)
     if window:
         yield (
-            f"limited by a window of {window.bytes / 1024:.0f} KB ({window.name}): "
+            f"{LIMITED} {window.bytes / 1024:.0f} KB ({window.name}): "
             f"{payload_bps / 1e6:.3g} Mbit/s over a round trip of {rtt_s * 1000:.3g} ms"
         )
 
 
 def _payload_bps(grown: EndpointCounters, wall_s: float) -> float:
-    """What the client received, less headers; counted by its interface, so that it is known of a killed client, too."""
+    """Bit/s that the client received, without headers; counted by its interface, so also known of a killed client."""
     return max(0.0, (grown.rx_bytes - grown.rx_frames * FRAME_OVERHEAD_BYTES) * 8 / wall_s)
 
 
 def _rtt_s(profile: Profile, trains: Mapping[Direction, Trains]) -> float:
-    """The round trip as the probes measured it on an idle path; what was asked for where none of them arrived."""
+    """The round trip as the probes measured it on an idle path, in seconds; the request if none of them arrived."""
     rtt_s = 0.0
     for direction in Direction:
         delays = trains[direction].probe.delays_s if direction in trains else []

@@ -1,4 +1,4 @@
-"""The answer of a run: what the page, the terminal and summary.md begin with. Pure."""
+"""The answer of a run: the beginning of the page, of the terminal's output and of summary.md. Pure."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from dataclasses import dataclass, replace
 from headwind.format import enumerated, served_text
 from headwind.metric import Workload
 from headwind.report.headline import Card, cards_of, headline
+from headwind.report.ranking import Standing, standings
 from headwind.report.search import search_text
-from headwind.report.standing import Standing, standings
 from headwind.report.trust import trust_line
 from headwind.run.data import RunData
+from headwind.verdicts.congestion import confounded
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reader must know first, in sentences, and the networks in the order in which they are shown."""
+    """The essential result in sentences, and the networks in the order in which they are shown."""
 
-    headline: str  # in how many networks something is sure; of a search, where the winner changes
-    by_others: tuple[str, ...]  # the same by other metrics, where they say more or otherwise
-    cards: tuple[Card, ...]  # each comparison over all networks
+    headline: str  # in how many networks a result is sure; for a search, where the winner changes
+    by_others: tuple[str, ...]  # the same by other metrics, if they add to it or differ; what arms differ in besides
+    cards: tuple[Card, ...]  # one for each comparison over all networks
     measured: str  # what was fetched, in plain words
     trust: str
     standings: Sequence[Standing]
 
 
 def answer_of(data: RunData) -> Answer:
-    """The answer of a run as far as it went."""
+    """The answer of a run so far."""
     found = standings(data)
     cards = cards_of(data, found)
     first, *others = headline(data, found, cards)
     return Answer(
         search_text(data) or first,
-        tuple(others),
+        (*others, *(f"{sentence}." for sentence in confounded(data.matrix))),
         tuple(cards),
         " ".join(workloads(data)),
         trust_line(data),
@@ -42,12 +43,12 @@ def answer_of(data: RunData) -> Answer:
 
 
 def workloads(data: RunData) -> list[str]:
-    """What was measured, in plain words: a sentence for all workloads that go by the same metric.
+    """The workloads in plain words: a sentence for all that share a primary metric.
 
-    Workloads with the same description are named together; if the server waits differently, from what to what.
+    Workloads with the same description are named together; if their server delays differ, with the range.
     """
     protocols = {arm.protocol.value for arm in data.matrix.arms}
-    alike: dict[tuple[str, str, str], list[Workload]] = {}  # by what they go by, what they are, and the server
+    alike: dict[tuple[str, str, str], list[Workload]] = {}  # by primary metric, description, and server delay
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
         metrics = [
             result.metrics
@@ -56,13 +57,13 @@ def workloads(data: RunData) -> list[str]:
         ]
         asked = served_text(replace(workload, server_delay_s=0.0))
         alike.setdefault((workload.primary().label, workload.in_short(metrics, protocols), asked), []).append(workload)
-    parts: dict[tuple[str, str, str], list[str]] = {}  # by what they go by, what they are not, and the server
-    for (metric, short, _), mine in alike.items():
-        what, _, limit = short.partition("; ")
-        names = [workload.name for workload in mine]
-        text = f"{names[0]}, {what}" if len(mine) == 1 else f"{what} ({enumerated(names)})"
-        parts.setdefault((metric, limit, served_text(*mine)), []).append(
-            what if data.matrix.place == "network" else text
+    parts: dict[tuple[str, str, str], list[str]] = {}  # by primary metric, limitation, and server delay
+    for (metric, short, _), same in alike.items():
+        content, _, limit = short.partition("; ")
+        names = [workload.name for workload in same]
+        text = f"{names[0]}, {content}" if len(same) == 1 else f"{content} ({enumerated(names)})"
+        parts.setdefault((metric, limit, served_text(*same)), []).append(
+            content if data.matrix.place == "network" else text
         )
     return [
         f"Compared by {metric}: {'; '.join(texts)}{f'; {limit}' if limit else ''}.{served}"

@@ -1,6 +1,6 @@
-"""What articles published and what runs found, row by row: for a document and for a page. Pure.
+"""Published figures and the findings of runs, row by row: for a document and for a page. Pure.
 
-Rows without a measurement stay, with the reason: nobody should have to count what is missing.
+Rows without a measurement stay, with the reason, so that no reader has to count missing rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Key = tuple[str, str, str]  # condition, metric and statistic of a row
 
 @dataclass(slots=True)
 class Entry:
-    """A row of an article: the condition that it is about, where there is one, and what a run found."""
+    """A row of an article, with its condition, if there is one, and the findings of a run."""
 
     published: PublishedRow
     condition: Condition | None
@@ -34,7 +34,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Article:
-    """What is known of an article from all matrices and runs."""
+    """An article, with its rows from all matrices and runs."""
 
     title: str
     sources: dict[str, None] = field(default_factory=dict)
@@ -43,22 +43,22 @@ class Article:
 
     @property
     def runs(self) -> list[str]:
-        """The ids of the runs that fill it."""
+        """The ids of the runs that fill its rows."""
         return list(dict.fromkeys(entry.run for entry in self.entries.values() if entry.run))
 
     @property
     def words(self) -> Counter[str]:
-        """How many rows have each outcome; UNMEASURED for those of which nothing was measured."""
+        """Number of rows by outcome; UNMEASURED for rows without a measurement."""
         found = Counter[str](each.word for entry in self.entries.values() for each in entry.found)
         found[UNMEASURED] = sum(not entry.found for entry in self.entries.values())
         return found
 
 
 def articles_of(matrices: Iterable[Matrix], runs: Iterable[RunData]) -> dict[str, Article]:
-    """By name: the articles of the matrices, then those that only runs have.
+    """Articles by name: those of the matrices, then those that only runs have.
 
-    A run fills a row of a matrix where network and workload are the same in both; of several the last one that was
-    given, so that nobody can choose by what was found.
+    A run fills a row of a matrix if network and workload are the same in both. If several runs do, the last one given
+    counts, so that a row cannot be chosen by its result.
     """
     articles: dict[str, Article] = {}
     for matrix in matrices:
@@ -72,12 +72,12 @@ def articles_of(matrices: Iterable[Matrix], runs: Iterable[RunData]) -> dict[str
 
 
 def totals(articles: Iterable[Article]) -> str:
-    """How many rows of all articles were measured, and what came of them."""
+    """Sentence with the number of measured rows of all articles, by outcome."""
     return sum_text(sum((article.words for article in articles), Counter[str]()))
 
 
 def _take(articles: dict[str, Article], source: Published, matrix: Matrix) -> None:
-    """Add what is new in a matrix; what is known already stays."""
+    """Add the new rows of a matrix; known rows stay."""
     article = articles.setdefault(source.name, Article(source.title))
     article.sources |= dict.fromkeys(filter(None, [source.source]))
     conditions = {condition.id: condition for condition in matrix.conditions}
@@ -106,10 +106,10 @@ def _key(published: PublishedRow) -> Key:
 
 
 def sum_text(words: Counter[str]) -> str:
-    """How many rows were measured, and what came of them: `42 of 59 rows measured: 20 reproduced, 9 contradicted`."""
+    """Number of measured rows, by outcome: `42 of 59 rows measured: 20 reproduced, 9 contradicted`."""
     every = words.total()
-    told = ", ".join(f"{words[word]} {word}" for word in ("reproduced", "contradicted", "no verdict") if words[word])
-    return f"{every - words[UNMEASURED]} of {counted(every, 'row')} measured{f': {told}' if told else ''}."
+    figures = ", ".join(f"{words[word]} {word}" for word in ("reproduced", "contradicted", "no verdict") if words[word])
+    return f"{every - words[UNMEASURED]} of {counted(every, 'row')} measured{f': {figures}' if figures else ''}."
 
 
 def lines(entry: Entry) -> Iterator[tuple[str, ...]]:
@@ -117,10 +117,10 @@ def lines(entry: Entry) -> Iterator[tuple[str, ...]]:
     published = entry.published
     if not entry.found or entry.rule is None:
         unit = "published_bps" if published.metric.endswith("_bps") else "published_s"
-        told = ", ".join(f"{arm} {figure_text(unit, value)}" for arm, value in published.values.items())
-        what = " ".join(filter(None, (published.statistic, published.metric)))
+        figures = ", ".join(f"{arm} {figure_text(unit, value)}" for arm, value in published.values.items())
+        label = " ".join(filter(None, (published.statistic, published.metric)))
         reason = published.gap or UNMEASURED
-        yield published.condition_id, what or NOTHING, told or NOTHING, NOTHING, NOTHING, reason, "0"
+        yield published.condition_id, label or NOTHING, figures or NOTHING, NOTHING, NOTHING, reason, "0"
         return
     for each in entry.found:
         outcome = f"{each.word}, {each.side}" if each.side else each.word

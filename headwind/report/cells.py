@@ -1,4 +1,4 @@
-"""One comparison in one network as a cell: who is ahead, how far, how sure, and what else a reader must know. Pure."""
+"""A comparison in one network as a cell: leader, size, certainty and notes. Pure."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ from headwind.report.verdicts import (
     two,
 )
 from headwind.verdicts.findings import Finding
-from headwind.verdicts.stats import fewest_blocks
 from headwind.verdicts.verdict import Rule
 
-NEAR = 1.25  # a difference of at most so much is small enough to name the metric that bounds it
+NEAR = 1.25  # up to this difference, the cell names the metric that bounds it
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is known of a comparison by one metric, in texts."""
+    """A comparison by one metric, as texts."""
 
     certainty: Certainty
-    winner: Arm | None  # None for a tie, and for what is unclear
+    winner: Arm | None  # None for a tie, and if unclear
     text: str  # "HTTP/3 2.27x", "tie", "HTTP/2 up to 1.09x, HTTP/3 up to 1.19x", "3 of 8 blocks"
-    interval: str  # "[1.46, 2.53]"; empty for what is unclear
+    interval: str  # "[1.46, 2.53]"; empty if unclear
     metric: str = ""  # "by mean completion time"; empty for the primary one
     notes: tuple[str, ...] = ()
-    others: tuple[Cell, ...] = ()  # what other metrics surely say where the primary one is not sure, or otherwise
+    others: tuple[Cell, ...] = ()  # sure results of other metrics, if the primary one is not sure or differs
 
     @property
     def mark(self) -> str:
-        """The certainty before the text."""
+        """The mark of the certainty, before the text."""
         return MARKS[self.certainty]
 
     def __str__(self) -> str:
-        """`unclear: HTTP/2 up to 1.09x, HTTP/3 up to 1.19x; ✓ HTTP/3 1.10x [1.06, 1.14], by mean completion time`."""
+        """The cell as text.
+
+        Such as `unclear: HTTP/2 up to 1.09x, HTTP/3 up to 1.19x; ✓ HTTP/3 1.10x [1.06, 1.14], by mean completion time`.
+        """
         first = " ".join(filter(None, (self.mark, self.text, self.interval)))
         own = ", ".join(filter(None, (first, self.metric, *self.notes)))
         return "; ".join((own, *map(str, self.others)))
@@ -55,14 +57,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What cells need of the whole run."""
+    """Facts of the whole run that cells need."""
 
     rule: Rule
-    floors: Mapping[str, float]  # noise floors by condition id, where they are known
+    floors: Mapping[str, float]  # noise floors by condition id, if known
 
 
 def cell_of(known: Known, context: Context) -> Cell:
-    """What is known of one comparison: by the primary metric first, which the charts show."""
+    """The cell of a comparison: first by the primary metric, which the charts show."""
     primary = known.line.primary
     notes = (
         *_reason(primary, context.rule),
@@ -73,9 +75,13 @@ def cell_of(known: Known, context: Context) -> Cell:
     return _cell(primary, context.rule, notes, tuple(_by_other(each, context.rule) for each in known.others))
 
 
+def cell_by(finding: Finding, rule: Rule) -> Cell:
+    """The cell of a comparison by one metric."""
+    return _cell(finding, rule, tuple(_stalls(finding, rule)))
+
+
 def _by_other(finding: Finding, rule: Rule) -> Cell:
-    cell = _cell(finding, rule, tuple(_stalls(finding, rule)))
-    return replace(cell, metric=f"by {finding.metric.label}")
+    return replace(cell_by(finding, rule), metric=f"by {finding.metric.label}")
 
 
 def _cell(finding: Finding, rule: Rule, notes: tuple[str, ...], others: tuple[Cell, ...] = ()) -> Cell:
@@ -85,12 +91,13 @@ def _cell(finding: Finding, rule: Rule, notes: tuple[str, ...], others: tuple[Ce
 
 
 def _unclear(finding: Finding, rule: Rule) -> tuple[str, str]:
-    n, needs = finding.comparison.interval.n, fewest_blocks(rule.confidence, rule.anytime)
+    n = finding.comparison.interval.n
+    needs = rule.blocks_needed(n)
     return (f"{n} of {counted(needs, 'block')}" if n < needs else reach_text(finding) or apart_text(finding)), ""
 
 
 def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
-    """The lead, and behind it its interval, which is all that there is if unfinished trials leave the size open."""
+    """The lead and its interval; only the interval if unfinished trials leave the size open."""
     winner, interval = arm_name(sides(finding)[0]), finding.comparison.interval
     if finding.verdict.is_completion:
         return f"{winner} finishes more", ahead_text(finding).removeprefix("finished ")
@@ -103,7 +110,7 @@ def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
 
 
 def _narrowest(known: Known) -> Iterator[str]:
-    """Which other metric bounds a difference better, where none is known to be sure."""
+    """Another metric that bounds the difference better, if no metric is sure."""
     if known.is_by_primary and known.certainty is Certainty.UNCLEAR:
         apart = most_apart(known.narrowest.comparison.interval)
         if apart <= NEAR < known.most_apart:
@@ -111,17 +118,17 @@ def _narrowest(known: Known) -> Iterator[str]:
 
 
 def _reason(finding: Finding, rule: Rule) -> Iterator[str]:
-    """Why something likely is not sure."""
+    """Why a likely result is not sure."""
     if certainty_of(finding, rule) is not Certainty.LIKELY:
         return
     if not finding.network_held:
         yield "not the requested network"
-    elif finding.is_processor_bound:
-        yield "limited by this machine's processors"
+    elif finding.is_cpu_bound:
+        yield "CPU-bound"
     elif verdict_of(finding, rule).is_slight:
         yield f"may be under {setting('margin_ratio', rule.margin_ratio)}"
     else:
-        yield "may be chance among so many comparisons"
+        yield "not significant after correction for all comparisons"
 
 
 def _stalls(finding: Finding, rule: Rule) -> Iterator[str]:
@@ -130,7 +137,7 @@ def _stalls(finding: Finding, rule: Rule) -> Iterator[str]:
 
 
 def _noise(known: Known, context: Context) -> Iterator[str]:
-    """A lead by the primary metric that is smaller than what the lab saw between a protocol and itself."""
+    """A note if the lead by the primary metric is smaller than the noise floor."""
     floor, verdict = context.floors.get(known.line.condition.id, 0.0), verdict_of(known.line.primary, context.rule)
     if verdict.favours and not verdict.is_completion and lead_size(known.line.primary) < math.log1p(floor):
         yield f"may be noise (below {two(1 + floor)}x)"

@@ -13,7 +13,7 @@ from headwind.format import link_settings, measured, moment, observed_text
 from headwind.metric import Better, Metric, Use
 from headwind.model import Block, Condition, Outcome, Result
 from headwind.observed import figure, from_best, mean, median
-from headwind.report.words import ARROWS
+from headwind.report.row_text import ARROWS
 from headwind.run.data import RunData, is_data, latest_of, outcome_text
 from headwind.verdicts.ended import complete, ended
 from headwind.verdicts.findings import Bounds, Pair, Rows, columns_of, rows_of
@@ -23,18 +23,18 @@ from impair.profile import Direction
 
 TOTALS = ("median", "mean", "p90", "min", "max")  # of the primary metric, over trials
 FEWEST_FOR_TAIL = fewest_samples(0.9)  # trials
-RUNNING_ROWS = 5  # of the text under a running interval
+RUNNING_ROWS = 5  # in the text under a running interval
 
 
 @dataclass(frozen=True, slots=True)
 class BlockRow:
-    """One block as a row: its order, its seeds, when it began, and what the latest attempt of each arm gave."""
+    """A block as a row: its order, its seeds, its start, and the latest attempt of each arm."""
 
     anchor: str
     block: Block
-    began: str  # time of day (UTC), with the date where that of the block before was another
+    began: str  # time of day (UTC), with the date if it differs from the block before
     results: Mapping[Arm, Result]
-    seeded: bool = True  # whether netem took the seeds
+    seeded: bool = True  # True if netem took the seeds
 
     @property
     def order(self) -> str:
@@ -43,7 +43,7 @@ class BlockRow:
 
     @property
     def seeds(self) -> str:
-        """netem's seeds in the directions that are impaired, downlink first; others draw no random number."""
+        """netem's seeds in the impaired directions, downlink first; other directions draw no random numbers."""
         profile = self.block.condition.profile
         if not self.seeded:
             return "the kernel's own"
@@ -53,7 +53,7 @@ class BlockRow:
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """Attempts that did not simply go well, alike in outcome and reason."""
+    """Failures and warnings with the same outcome and reason."""
 
     outcome: str
     reason: str
@@ -62,35 +62,35 @@ class Otherwise:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One arm over all its trials. Texts, because a bound is no number."""
+    """An arm over all its trials, as texts, because a bound is not a number."""
 
     arm: Arm
     trials: int  # in the figures
     finished: int
     primary: Mapping[str, str]  # each of TOTALS, of the primary metric
-    inside: tuple[str, ...]  # the median over trials of each of the other metrics that are shown
-    phases: str  # where the time of a trial went, medians
+    inside: tuple[str, ...]  # the median over trials of each other metric that is shown
+    phases: str  # medians of the phases of a trial
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How the interval of one comparison closed, block by block."""
+    """The interval of one comparison after each block."""
 
     pair: Pair
     steps: tuple[Interval, ...]  # after 1, 2, ... blocks
 
     @property
     def is_closed(self) -> bool:
-        """Whether there is an interval at all: below the fewest blocks there is nothing to show."""
+        """True if there is an interval; below the fewest blocks there is none."""
         return bool(self.steps) and _is_closed(self.steps[-1])
 
     @property
     def shown(self) -> list[Interval]:
-        """Some of the steps, evenly spaced, the last among them; none that is open on both sides."""
+        """Some of the steps, evenly spaced, including the last; none that is open on both sides."""
         return [step for step in self.thinned(RUNNING_ROWS)[1] if _is_closed(step)]
 
     def thinned(self, most: int) -> tuple[int, Sequence[Interval]]:
-        """Every so many blocks (the first value), at most `most` steps, the last among them."""
+        """The stride, and every stride-th step, at most `most` of them, including the last."""
         stride = max(1, -(-len(self.steps) // most))
         return stride, self.steps[::-1][::stride][::-1]
 
@@ -101,11 +101,11 @@ def _is_closed(interval: Interval) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConditionView:
-    """Everything on the page about one condition."""
+    """The page's content about one condition."""
 
     anchor: str
     condition: Condition
-    name: str  # of the condition, for people
+    name: str  # of the condition, for readers
     arms: tuple[Arm, ...]
     rows: tuple[BlockRow, ...]
     complete: int  # blocks in which every arm gave data
@@ -113,13 +113,13 @@ class ConditionView:
     inside: tuple[Metric, ...]  # of the figures
     otherwise: tuple[Otherwise, ...]
     running: tuple[Running, ...]
-    commands: Mapping[str, int]  # how many attempts ran each
+    commands: Mapping[str, int]  # command -> number of attempts that ran it
 
 
 def condition_view(
     data: RunData, condition: Condition, anchor: str, pairs: Sequence[Pair], rule: Rule
 ) -> ConditionView:
-    """What there is to show of a condition; `anchor` is its name inside the page."""
+    """The view of a condition; `anchor` is its name inside the page."""
     arms = data.matrix.arms_in(condition)
     attempts = [result for arm in arms for result in data.attempts(condition, arm)]
     latest = rows_of(latest_of(attempts)).get(condition.id, {})
@@ -152,19 +152,19 @@ def _block_rows(anchor: str, rows: Rows, *, seeded: bool) -> Iterator[BlockRow]:
 
 
 def inside_of(condition: Condition) -> tuple[Metric, ...]:
-    """What the table of figures shows of a trial besides its primary metric."""
+    """The metrics of a trial in the table of figures, besides the primary one."""
     metrics = condition.workload.with_use(Use.JUDGED, Use.COMPARED, Use.SHOWN)
     return tuple(metric for metric in metrics if metric != condition.workload.primary())
 
 
 def running_intervals(bounds: Bounds, rule: Rule) -> tuple[Interval, ...]:
-    """The interval after each block, of the kind that may be looked at on the way; the last by the verdict's rule."""
+    """The interval after each block, of the anytime-valid kind; the last by the verdict's rule."""
     steps = interval_steps(*bounds, rule.confidence)
     return tuple(steps if rule.anytime or not steps else [*steps[:-1], interval_of(*bounds, rule)])
 
 
 def trial_text(result: Result) -> str:
-    """A trial in the table of blocks: its time, its bound, or in a word what became of it."""
+    """A trial in the table of blocks: its time, its bound, or its outcome."""
     if result.outcome in (Outcome.OK, Outcome.TIMEOUT):
         metric = result.trial.block.condition.workload.primary()
         return observed_text(metric.key, figure(result, metric))
@@ -185,7 +185,10 @@ def _figures(condition: Condition, arm: Arm, attempts: Sequence[Result], inside:
 
 
 def _primary(analysed: Sequence[Result], metric: Metric) -> dict[str, str]:
-    """Over trials. One that did not finish is worse than all that did, so with one among them the mean is a bound."""
+    """The primary metric's TOTALS over trials.
+
+    An unfinished trial is worse than all finished ones, so with one among them the mean is a bound.
+    """
     values = from_best((figure(result, metric) for result in analysed), metric.better)
     if not values:
         return {name: observed_text(metric.key, None) for name in TOTALS}
@@ -198,7 +201,7 @@ def _primary(analysed: Sequence[Result], metric: Metric) -> dict[str, str]:
 def _inside(analysed: Sequence[Result], metric: Metric) -> str:
     """The median over trials of one figure of each; a trial that did not finish has none, and counts as the worst.
 
-    Nothing where no trial that finished has it on record.
+    Empty if no finished trial recorded it.
     """
     finished = [result for result in analysed if result.outcome is Outcome.OK]
     if finished and not any(metric.key in result.metrics for result in finished):
@@ -217,7 +220,7 @@ def _phases(results: Sequence[Result]) -> dict[str, float]:
 
 
 def _otherwise(attempts: Sequence[Result], anchors: Mapping[int, str]) -> Iterator[Otherwise]:
-    """Attempts that are not plainly ok, or that the proof warns of, those alike together."""
+    """Attempts that are not ok or have a warning, grouped by outcome and reason."""
     latest = {id(result) for result in latest_of(attempts)}
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for result in attempts:

@@ -1,4 +1,4 @@
-"""Whether the machine drifted: each trial's time beside the usual one of its condition and arm, along the run. Pure."""
+"""Drift of the machine: each trial's time relative to the usual one of its condition and arm, along the run. Pure."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from headwind.model import Result
 from headwind.observed import observed
 from headwind.run.data import RunData
 
-SLICES = 10  # of a run
-DRIFT_RATIO = 0.1  # a smaller drift is not told
-FEWEST_TYPICAL = 3  # trials of which the middle one is typical
+SLICES = 10  # number of slices of a run
+DRIFT_RATIO = 0.1  # a smaller drift is not reported
+FEWEST_TYPICAL = 3  # trials needed for a typical (median) time
 
 Key = tuple[str, str]  # condition id, arm
 
 
 def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
-    """Whether times drifted over the run, in words: by slices of equal length, each trial beside its like."""
-    told = [(result.started_at, result.trial.arm, relative) for result in data.latest
+    """Sentence on the drift of times over the run, by slices of equal length."""
+    times = [(result.started_at, result.trial.arm, relative) for result in data.latest
             if result.started_at and (relative := relative_time(result, usual))]  # fmt: skip
-    if len(told) < SLICES * FEWEST_TYPICAL:
+    if len(times) < SLICES * FEWEST_TYPICAL:
         return "Too few trials to see a drift."
-    start = min(at for at, _, _ in told)
-    width = (max(at for at, _, _ in told) - start) / SLICES or 1.0
+    start = min(at for at, _, _ in times)
+    width = (max(at for at, _, _ in times) - start) / SLICES or 1.0
     slices: dict[int, list[tuple[Arm, float]]] = {}
-    for at, arm, relative in told:
+    for at, arm, relative in times:
         slices.setdefault(min(SLICES - 1, int((at - start) / width)), []).append((arm, relative))
     middles = {at: statistics.median(relative for _, relative in part) for at, part in slices.items()
                if len(part) >= FEWEST_TYPICAL}  # fmt: skip
@@ -48,7 +48,7 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
 
 
 def usual_times(data: RunData) -> dict[Key, float]:
-    """The median of the trials that finished, of each condition and arm that has enough of them."""
+    """Median time of the finished trials, for each condition and arm with enough of them."""
     times: dict[Key, list[float]] = {}
     for result in data.latest:
         value = _value(result)
@@ -58,7 +58,7 @@ def usual_times(data: RunData) -> dict[Key, float]:
 
 
 def relative_time(result: Result, usual: Mapping[Key, float]) -> float | None:
-    """How many times the usual it took; None without a time, or without a usual one."""
+    """A trial's time over the usual one; None without a time, or without a usual one."""
     value, of_its_like = _value(result), usual.get(_key(result))
     return value / of_its_like if value is not None and of_its_like else None
 
@@ -68,6 +68,6 @@ def _key(result: Result) -> Key:
 
 
 def _value(result: Result) -> float | None:
-    """Of the primary metric, where the trial finished."""
+    """The primary metric of a finished trial, else None."""
     value = observed(result, result.trial.block.condition.workload.primary())
     return value.known if value and value.is_finished else None

@@ -1,6 +1,6 @@
-"""Every file that is drawn from a run's journal, and where a page goes that somebody wants elsewhere.
+"""All files that are generated from a run's journal, and pages written to other places.
 
-Drawing them again changes nothing but the time in the page. docs/report.md describes each of them.
+Generating them again changes only the time in the page. docs/report.md describes each of them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 TRIALS, REQUESTS, VERDICTS = "trials.csv", "requests.parquet", "verdicts.json"
 SUMMARY, JUNIT = "summary.md", "junit.xml"
-LONGEST_NAME = 120  # characters of a file that is named after several runs
+LONGEST_NAME = 120  # characters of a file name made of several run ids
 
 
 def write_files(run: Run, *, junit: bool = False) -> RunData:
-    """Write all of them, the page last, and return what was read of the run. Raises JournalError.
+    """Write all files, the page last, and return the data of the run. Raises JournalError.
 
-    junit.xml is written if `junit` asks for it or an earlier one would be out of date. The samples pass through memory
+    junit.xml is written if `junit` is set or an earlier one would be out of date. The samples pass through memory
     before the results of the whole run fill it.
     """
     _write_requests(run)
@@ -58,16 +58,16 @@ def _write_requests(run: Run) -> None:
 
 
 def write_page(path: Path, page: str) -> Path:
-    """Put a page where somebody wants it, whole or not at all. Returns `path`.
+    """Write a page to the given path, whole or not at all. Returns `path`.
 
-    Raises UsageError where it cannot be meant, HeadwindError where the disk refuses.
+    Raises UsageError if the path is not a place for a page, HeadwindError if it cannot be written.
     """
     try:
         target = path.resolve()
         if target.exists() and not target.is_file():
-            raise UsageError(f"{path}: this is no file that can be written; name one, such as comparison.html")
+            raise UsageError(f"{path}: not a writable file; give a file name, such as comparison.html")
         if (target.parent / JOURNAL).exists():
-            raise UsageError(f"{path}: a run folder keeps its own files only; choose another folder")
+            raise UsageError(f"{path}: a run folder has only its own files; choose another folder")
         disk.write_whole(target, page)
     except OSError as error:
         raise HeadwindError(f"{path}: cannot write the page here: {error.strerror or error}") from error
@@ -75,7 +75,7 @@ def write_page(path: Path, page: str) -> Path:
 
 
 def several_path(runs: Sequence[Run]) -> Path:
-    """Where a page of several runs goes by itself: beside the first run's folder, named after all of them."""
+    """Default path of a page of several runs: next to the first run's folder, named after all of them."""
     ids = [run.id for run in runs]
     name = "+".join(ids)
     if len(name) > LONGEST_NAME:

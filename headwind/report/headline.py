@@ -1,14 +1,14 @@
-"""The answer in few words: each comparison over all networks, the newest protocol first. Pure.
+"""The answer in few words: each comparison over all networks, those of the newest protocol first. Pure.
 
-The headline counts in how many networks a protocol is surely faster or slower than each rival. A card for each
-comparison names them, with the size of each lead, and of what is unclear the largest difference that is still possible.
+The headline counts the networks in which a protocol is surely faster or slower than each rival. A card for each
+comparison names them, with the size of each lead, and for unclear ones the largest difference that is still possible.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, setting
@@ -16,12 +16,11 @@ from headwind.metric import Metric
 from headwind.model import Matrix
 from headwind.report.certainty import Certainty, certainty_of, most_apart
 from headwind.report.networks import Network, placed
-from headwind.report.standing import Standing, columns_of, in_order, pair_label
+from headwind.report.ranking import Standing, columns_of, pair_label
 from headwind.report.verdicts import (
     ahead,
     ahead_text,
     apart_text,
-    first_judged,
     lead_size,
     leader,
     range_text,
@@ -30,53 +29,57 @@ from headwind.report.verdicts import (
 )
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Finding, Pair
-from headwind.verdicts.stats import Interval, fewest_blocks
+from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule
 
-MOST_LISTED = 8  # networks by name
-FIRST_LISTED = 4  # of more
-MOST_RIVALS = 3  # in the headline
+MOST_LISTED = 8  # networks that are listed by name
+FIRST_LISTED = 4  # networks that are listed if there are more
+MOST_RIVALS = 3  # rivals in the headline
 FASTER, SLOWER, TIE, UNCLEAR, TOO_FEW = WORDS = "faster", "slower", "tie", "unclear", "too few blocks"
 LEADS = {FASTER: "faster than", SLOWER: "slower than", TIE: "tied with"}
+OPPOSITE = {FASTER: SLOWER, SLOWER: FASTER}
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The networks in which a metric says the same of one comparison."""
+    """The networks in which a metric gives the same result for one comparison."""
 
-    arm: Arm  # that is faster, slower or tied
+    arm: Arm  # the arm that is faster, slower or tied
     metric: Metric | None  # None for the primary one
     certainty: Certainty
     word: str  # of WORDS
     networks: tuple[tuple[Network, Finding], ...]  # the largest lead first
+    rule: Rule
 
     @property
     def label(self) -> str:
-        """`faster` if it is sure, `likely faster`, `unclear`; `faster by mean completion time`."""
+        """Label of the result: `faster` if sure, `likely faster`, `unclear`, `faster by mean completion time`."""
         certainty = f"{self.certainty} " if self.certainty is Certainty.LIKELY else ""
         return f"{certainty}{self.word}{f' by {self.metric.label}' if self.metric else ''}"
 
     @property
     def parts(self) -> list[str]:
-        """`30 % loss (2.16x)` and so on; of many the first ones, and the range of the others."""
+        """The networks with a note, such as `30 % loss (2.16x)`; the first ones if there are many, then a range."""
         most = MOST_LISTED if len(self.networks) <= MOST_LISTED else FIRST_LISTED
         notes = [f"{network.text} ({self._note(finding)})" for network, finding in self.networks[:most]]
         left = [finding for _, finding in self.networks[most:]]
         return [*notes, *([f"and {len(left)} more{self._rest(left)}"] if left else [])]
 
     def _note(self, finding: Finding) -> str:
-        """`2.16x`, `1.18x slower to 1.03x faster`, `3 blocks`."""
+        """The note of a network: `2.16x`, `1.18x slower to 1.03x faster`, `3 blocks`."""
         interval, verdict = finding.comparison.interval, finding.verdict
         if self.word == TOO_FEW:
             return counted(interval.n, "block") if interval.n else "not run"
         if self.word == TIE:
             return apart_text(finding)
         if self.word == UNCLEAR or (self.certainty is Certainty.LIKELY and not verdict.is_completion):
-            return open_text(toward(interval, 1 if finding.pair.new == self.arm else -1)).removesuffix(f" {self.word}")
+            lead = open_text(toward(interval, 1 if finding.pair.new == self.arm else -1)).removesuffix(f" {self.word}")
+            is_small = self.word != UNCLEAR and abs(interval.estimate or math.inf) < self.rule.margin
+            return lead + (f", may be under {setting('margin_ratio', self.rule.margin_ratio)}" if is_small else "")
         return "finishes more" if verdict.is_completion else ahead_text(finding).partition(" [")[0]
 
     def _rest(self, left: Sequence[Finding]) -> str:
-        """` (1.05x to 1.30x)`, ` (at most 1.19x)`; empty where there is nothing to say."""
+        """Range of the networks that are not listed: ` (1.05x to 1.30x)`, ` (at most 1.19x)`; empty if none."""
         if self.word in (TOO_FEW, UNCLEAR, TIE):
             return f" ({apart_text(max(left, key=_apart))})" if self.word != TOO_FEW else ""
         leads = (ahead(each.comparison.interval) for each in left if not each.verdict.is_completion)
@@ -86,21 +89,27 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One comparison over all networks: `arm` is faster, slower or tied."""
+    """A comparison over all networks: `arm` is faster, slower or tied."""
 
     arm: Arm
     rival: Arm
     label: str  # "HTTP/3 against HTTP/2"
     points: tuple[Point, ...]  # those by the primary metric first
+    sure: Mapping[str, Mapping[str, Sequence[str]]]  # metric key -> word of LEADS -> ids of networks
 
-    def sure(self, metric: Metric | None) -> Mapping[str, Sequence[str]]:
-        """By those of LEADS that are sure by a metric somewhere: the ids of the networks."""
-        found = {each.word: each for each in self.points if (each.metric, each.certainty) == (metric, Certainty.SURE)}
-        return {word: [finding.condition.id for _, finding in found[word].networks] for word in LEADS if word in found}
+    def seen_from(self, arm: Arm) -> Card:
+        """The card with one of its two arms as `arm`, for a sentence."""
+        if arm == self.arm:
+            return self
+        turned = {
+            key: {word: ids for word in LEADS if (ids := by_word.get(OPPOSITE.get(word, word)))}
+            for key, by_word in self.sure.items()
+        }
+        return replace(self, arm=self.rival, rival=self.arm, sure=turned)
 
 
 def open_text(lead: Interval) -> str:
-    """How far the interval of a lead reaches: `1.18x slower to 1.03x faster`, `1.01x to 1.04x faster`."""
+    """The range of a lead's interval: `1.18x slower to 1.03x faster`, `1.01x to 1.04x faster`."""
     low, high = lead.low, lead.high
     if low > 0 or high < 0:
         least, most = sorted((abs(low), abs(high)))
@@ -125,12 +134,12 @@ def cards_of(data: RunData, found: Sequence[Standing]) -> list[Card]:
     if not any(known.has_interval for each in found for known in each.known):
         return []
     rule = data.judgement.rule
-    return [card_of(data.matrix, pair, found, rule) for pair in columns_of(data.matrix, data.judgement)[0]]
+    return [card_of(pair, found, rule) for pair in columns_of(data.matrix, data.judgement)[0]]
 
 
-def card_of(matrix: Matrix, pair: Pair, found: Sequence[Standing], rule: Rule) -> Card:
-    """One comparison over all networks."""
-    arm, rival = in_order(matrix, pair)
+def card_of(pair: Pair, found: Sequence[Standing], rule: Rule) -> Card:
+    """The card of one comparison over all networks."""
+    arm, rival = pair.new, pair.base
     groups: dict[tuple[Metric | None, Certainty, str], list[tuple[Network, Finding]]] = {}
     for standing, known in ((each, known) for each in found for known in each.known if known.line.pair == pair):
         for finding in (known.line.primary, *known.others):
@@ -141,15 +150,27 @@ def card_of(matrix: Matrix, pair: Pair, found: Sequence[Standing], rule: Rule) -
     metrics = [None, *judged]
     ranks = {word: number for number, word in enumerate((*Certainty, *WORDS))}
     points = (
-        Point(arm, *key, tuple(_ranked(groups[key], key[1], key[2])))
+        Point(arm, *key, tuple(_ranked(groups[key], key[1], key[2])), rule)
         for key in sorted(groups, key=lambda key: (metrics.index(key[0]), ranks[key[1]], ranks[key[2]]))
     )
-    return Card(arm, rival, pair_label(matrix, pair), tuple(points))
+    return Card(arm, rival, pair_label(pair), tuple(points), _sure(pair, found, rule))
+
+
+def _sure(pair: Pair, found: Sequence[Standing], rule: Rule) -> dict[str, dict[str, list[str]]]:
+    """Networks in which the candidate is surely faster, slower or tied, for each metric separately."""
+    lines = [known.line for each in found for known in each.known if known.line.pair == pair]
+    sure: dict[str, dict[str, list[str]]] = {}
+    for line in lines:
+        for metric, finding in line.findings.items():
+            if certainty_of(finding, rule) is Certainty.SURE:
+                word = _word(finding, pair.new, 0, rule)
+                sure.setdefault(metric.key, {}).setdefault(word, []).append(line.condition.id)
+    return {key: {word: ids[word] for word in LEADS if word in ids} for key, ids in sure.items()}
 
 
 def _ranked(group: Sequence[tuple[Network, Finding]], certainty: Certainty, word: str) -> list[tuple[Network, Finding]]:
     size = _apart if certainty is Certainty.UNCLEAR or word == TIE else lead_size
-    return sorted(group, key=lambda told: size(told[1]), reverse=True)
+    return sorted(group, key=lambda item: size(item[1]), reverse=True)
 
 
 def _word(finding: Finding, arm: Arm, needs: int, rule: Rule) -> str:
@@ -159,72 +180,93 @@ def _word(finding: Finding, arm: Arm, needs: int, rule: Rule) -> str:
 
 
 def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) -> list[str]:
-    """In how many networks the newest protocol is surely faster or slower than each rival: a sentence a metric."""
+    """The headline, a sentence for each metric.
+
+    It has the number of networks in which the newest protocol is surely faster or slower than each rival.
+    """
     if not data.judgement.pairs:
         return ["There is one protocol, so nothing to compare."]
     if not data.latest:
-        return ["Nothing has run, so nothing is known."]
+        return ["No trials have run yet."]
     if not cards:
-        needs = fewest_blocks(data.judgement.rule.confidence, data.judgement.rule.anytime)
+        needs = data.judgement.rule.blocks_needed(max(each.blocks for each in found))
         return [f"Nothing is sure yet: no {data.matrix.place} has the {needs} blocks that a verdict needs."]
-    told = [card for card in cards if card.arm == cards[0].arm]
-    by, name = first_judged(data.judgement.compared), arm_name(cards[0].arm)
-    metrics = dict.fromkeys(point.metric for card in told for point in card.points if point.metric)
-    first = _sentence(told, None, data, found)
-    of = f"of {name} " if any(each.sure(None) for each in cards) else ""
+    subject = _subject(data.matrix, cards)
+    seen = [card.seen_from(subject) for card in cards if subject in (card.arm, card.rival)]
+    of = f"of {arm_name(subject)} "
+    first = {line.primary.metric.key: line.primary.metric for line in data.judgement.compared}
+    others = {point.metric.key: point.metric for card in seen for point in card.points if point.metric}
     return [
-        f"By {by}, {first}" if first else f"Nothing is sure {of}yet by {by}.",
-        *(f"By {_named(metric)}, {_sentence(told, metric, data, found)}" for metric in metrics),
+        f"By {_named(metric)}, {sentence}"
+        if sentence
+        else f"Nothing is sure {of if any(key in card.sure for card in cards) else ''}yet by {metric.label}."
+        for key, metric in (first | others).items()
+        for sentence in [_sentence(seen, key, data, found, is_first=key in first)]
     ]
+
+
+def _subject(matrix: Matrix, cards: Sequence[Card]) -> Arm:
+    """The subject of the sentences: the newest protocol, if it is compared."""
+    is_compared = any(matrix.newest in (card.arm, card.rival) for card in cards)
+    return matrix.newest if is_compared else cards[0].arm
 
 
 def _named(metric: Metric) -> str:
     return f"{metric.label} ({metric.note})" if metric.note else metric.label
 
 
-def _sentence(cards: Sequence[Card], metric: Metric | None, data: RunData, found: Sequence[Standing]) -> str:
-    """`HTTP/3 is surely faster than HTTP/2 in 5 of 8 networks, slower in none.`; empty where nothing is sure."""
-    known = [card for card in cards if card.sure(metric)]
+def _sentence(cards: Sequence[Card], key: str, data: RunData, found: Sequence[Standing], *, is_first: bool) -> str:
+    """A sentence by the metric of this key; empty if nothing is sure.
+
+    Such as `HTTP/3 is surely faster than HTTP/2 in 5 of 8 networks, slower in none.` `is_first`: the metric is the
+    primary one of some comparison.
+    """
+    known = [card for card in cards if key in card.sure]
     if not known:
         return ""
+    judged = [each for each in found if any(metric.key == key for one in each.known for metric in one.line.findings)]
+    of_all = counted(len(judged), data.matrix.place) + (" judged by it" if len(judged) < len(found) else "")
     alike: dict[tuple[frozenset[str], ...], list[Card]] = {}
     for card in known[:MOST_RIVALS]:
-        sure = card.sure(metric)
+        sure = card.sure[key]
         alike.setdefault(tuple(frozenset(sure.get(word, ())) for word in LEADS), []).append(card)
+    margin = f" within {setting('margin_ratio', data.judgement.rule.margin_ratio)}"
     clauses = [
-        _clause(same, metric, data, found, of_all=f" of {counted(len(found), data.matrix.place)}" if not number else "")
+        clause if number == 0 else clause.replace(f" of {of_all}", "")  # once is enough
         for number, same in enumerate(alike.values())
+        for clause in [_clause(same, key, judged, of_all, margin, is_first=is_first)]
     ]
-    silent = [arm_name(card.rival) for card in cards if card not in known and not metric]
+    silent = [arm_name(card.rival) for card in cards if card not in known and is_first]
     left = [f"{counted(len(known) - MOST_RIVALS, 'other rival')} below"] if len(known) > MOST_RIVALS else []
     none = [f"against {enumerated(silent)} nothing is sure"] if silent else []
     return f"{arm_name(cards[0].arm)} is surely {'; '.join((*clauses, *left, *none))}."
 
 
 def _clause(
-    cards: Sequence[Card], metric: Metric | None, data: RunData, found: Sequence[Standing], *, of_all: str
+    cards: Sequence[Card], key: str, judged: Sequence[Standing], of_all: str, margin: str, *, is_first: bool
 ) -> str:
-    """`faster than HTTP/2 in 5 of 8 networks, slower in none, likely or unclear in 3`; `cards` say the same."""
-    sure, total = cards[0].sure(metric), len(found)
+    """A clause about `cards`, which have the same results.
+
+    Such as `faster than HTTP/2 in 5 of 8 networks, slower in none, likely or unclear in 3`.
+    """
+    sure, total = cards[0].sure[key], len(judged)
     counts = {word: len(ids) for word, ids in sure.items()}
     first = next(iter(counts))
-    within = f" within {setting('margin_ratio', data.judgement.rule.margin_ratio)}" if first == TIE else ""
-    told = f"{LEADS[first]} {enumerated(arm_name(card.rival) for card in cards)}{within}"
+    lead = f"{LEADS[first]} {enumerated(arm_name(card.rival) for card in cards)}{margin if first == TIE else ''}"
     if total == 1:
-        return f"{told} {placed([found[0].network])}"
+        return f"{lead} {placed([judged[0].network])}"
     if counts[first] == total:
-        return f"{told} in {'both' if total == 2 else f'all {total}'} {data.matrix.place}s"
-    opposite = {FASTER: SLOWER, SLOWER: FASTER}.get(first) if not metric else None
+        return f"{lead} in {'both' if total == 2 else f'all {total}'} {of_all.partition(' ')[2]}"
     others = [f"{word} in {counts.get(word) or 'none'}" for word in LEADS
-              if word != first and (word in counts or word == opposite)]  # fmt: skip
-    left = total - sum(counts.values()) if not metric else 0
+              if word != first and (word in counts or (is_first and word == OPPOSITE.get(first)))]  # fmt: skip
+    left = total - sum(counts.values()) if is_first else 0
     return ", ".join(
-        (f"{told} in {counts[first]}{of_all}", *others, *([f"likely or unclear in {left}"] if left else []))
+        (f"{lead} in {counts[first]} of {of_all}", *others, *([f"likely or unclear in {left}"] if left else []))
     )
 
 
-def lines_of(cards: Sequence[Card]) -> Iterator[str]:
-    """The cards as lines of text: `HTTP/3 against HTTP/2, faster: 30 % loss (2.16x)`."""
+def lines_of(cards: Sequence[Card]) -> Iterator[tuple[str, Certainty, str]]:
+    """The cards line by line: the comparison, its certainty, and `faster: 30 % loss (2.16x)`."""
     for card in cards:
         for point in card.points:
-            yield f"{card.label}, {point.label}: {', '.join(point.parts)}"
+            yield card.label, point.certainty, f"{point.label}: {', '.join(point.parts)}"

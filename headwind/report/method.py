@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headwind.arm import Protocol
-from headwind.format import arm_name, blocks_text, counted, duration, override_texts, served_text, setting
+from headwind.engines import ENGINES
+from headwind.format import arm_name, blocks_text, counted, duration, enumerated, override_texts, served_text, setting
 from headwind.model import CONTROL_RATIO
+from headwind.plan.doubts import kept_in_order
 from headwind.proof import bursts
 from headwind.report.verdicts import dependence_text
 from headwind.run.codec import State
@@ -15,14 +17,9 @@ from headwind.settings import Windows
 from headwind.verdicts.findings import rule_of
 from impair.profile import Direction, Profile
 
-ENGINES = {
-    "uml": "netem of a user-mode kernel inside the router container",
-    "kernel": "netem of the host's kernel, in the router container",
-}
-
 
 def method(data: RunData) -> Iterator[str]:
-    """One paragraph for each thing that a reader must know to judge the figures or to make them again."""
+    """Paragraphs with everything that a reader needs to judge the figures or to reproduce them."""
     matrix, repeat = data.matrix, blocks_text(data.matrix.repeat)
     names = ", ".join(map(arm_name, matrix.arms))
     seeded = " with the same seeds" if data.was_seeded else ""
@@ -33,16 +30,16 @@ def method(data: RunData) -> Iterator[str]:
     )
     yield from _twins(data)
     yield from _workloads(data)
-    engine = ENGINES.get(str(data.environment.get("engine")), "netem")
+    engine = ENGINES.get(str(data.environment.get("engine")))
     yield (
         "Client and server reach each other through the router only. On its two outgoing sides it impairs each "
-        f"direction for itself, with {engine}. {_randomness(data)}"
+        f"direction separately, with {engine.netem if engine else 'netem'}. {_randomness(data)}"
     )
     yield from _overtaking(data)
     yield from bursts.describe(item.profile for item in data.matrix.conditions)
     yield from _client(data)
     yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
-    yield f"Windows and buffers: nginx {matrix.settings.server}, h2load {matrix.settings.client}."
+    yield f"Windows and buffers: server {matrix.settings.server}, h2load {matrix.settings.client}."
     yield from _overrides(data)
     yield f"A trial is stopped after {setting('timeout_s', matrix.timeout_s)}."
     yield from _analysis()
@@ -57,7 +54,7 @@ def _randomness(data: RunData) -> str:
         )
     return (
         "The router's kernel cannot seed netem (6.6 and later can), so its decisions came from random numbers of the "
-        "kernel's own: the shares are as asked, but the run cannot be repeated packet by packet."
+        "kernel's own: the shares are as requested, but the run cannot be repeated packet by packet."
     )
 
 
@@ -77,16 +74,16 @@ def _twins(data: RunData) -> Iterator[str]:
 
 
 def _overrides(data: RunData) -> Iterator[str]:
-    told = override_texts(data.matrix.arms)
-    if told:
+    texts = override_texts(data.matrix.arms)
+    if texts:
         yield (
-            "Some arms set something for themselves, in place of what is said here of workloads, congestion control, "
-            f"and windows and buffers. {'; '.join(told)}."
+            "Some arms override this description of workloads, congestion control, "
+            f"and windows and buffers. {'; '.join(texts)}."
         )
 
 
 def _workloads(data: RunData) -> Iterator[str]:
-    """What the client fetched, a sentence for each workload."""
+    """Description of each workload, a sentence for each."""
     protocols = {arm.protocol.value for arm in data.matrix.arms}
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
         yield f"Workload {workload.name}: {workload.sentence(protocols)}{served_text(workload)}"
@@ -95,11 +92,14 @@ def _workloads(data: RunData) -> Iterator[str]:
 def _client(data: RunData) -> Iterator[str]:
     for kind in dict.fromkeys(type(condition.workload) for condition in data.matrix.conditions):
         yield kind.method()
-    http3 = [arm.settings(data.matrix.settings) for arm in data.matrix.arms if arm.protocol is Protocol.H3]
-    if any(settings.client is Windows.AS_SHIPPED for settings in http3):
+    shipped = [
+        arm_name(arm) for arm in data.matrix.arms
+        if arm.protocol is Protocol.H3 and arm.settings(data.matrix.settings).client is Windows.AS_SHIPPED
+    ]  # fmt: skip
+    if shipped and any(condition.workload.program == "h2load" for condition in data.matrix.conditions):
         yield (
-            "h2load as shipped, the client of every protocol, pads the QUIC packets that carry requests to full size. "
-            "HTTP/3's uplink is therefore heavier than it need be: where the uplink is slow, that is in the result."
+            f"The client of {enumerated(shipped)} is h2load as shipped, which pads QUIC packets that carry requests "
+            "to full size. The uplink is therefore heavier than necessary, which affects the result if it is slow."
         )
 
 
@@ -112,7 +112,9 @@ def _overtaking(data: RunData) -> Iterator[str]:
         if profile.link(direction).reorders
     ]
     if ways:
-        yield f"Packets can overtake each other (jitter without a rate, or reorder) in: {', '.join(ways)}."
+        yield f"Packets can be reordered (jitter without a rate, or reorder) in: {', '.join(ways)}."
+    if note := kept_in_order(data.matrix):
+        yield f"{note}."
 
 
 def _verdicts(data: RunData) -> Iterator[str]:
@@ -123,27 +125,27 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"{1 + rule.margin_ratio:g} it is faster, wholly below 1/{1 + rule.margin_ratio:g} slower, wholly between them "
         "a tie; anything else is undecided. Completing more often comes before speed. A verdict is sure "
         "if its evidence survives e-BH: of all such verdicts, over all metrics together, at most 10 % are expected to "
-        "be false as they are worded. It is likely if it does not, or if the lead may be within the margin."
+        "be false as worded. It is likely if it does not, or if the lead may be within the margin."
     )
-    if said := dependence_text(data.judgement.dependence):
-        yield f"Intervals take blocks as independent: {said}."
+    if text := dependence_text(data.judgement.dependence):
+        yield f"Intervals assume independent blocks: {text}."
     if repeat.is_adaptive:
-        limit = f" within {duration(repeat.budget_s)}, or what the command line said" if repeat.budget_s else ""
+        limit = f" within {duration(repeat.budget_s)}, or the command line's budget" if repeat.budget_s else ""
         yield (
-            "How often a condition was repeated was decided by what was measured"
-            f"{limit}: the next blocks went where a verdict was predicted to cost least. The intervals hold at "
-            "whatever moment one stops (they are anytime-valid), so this does not raise the share of false verdicts. "
-            "Estimates are slightly extreme after such a stop."
+            "The number of blocks of each condition depended on the measurements"
+            f"{limit}: the next blocks went where a verdict was predicted to cost least. The intervals hold at any "
+            "stopping time (they are anytime-valid), so this does not raise the share of false verdicts. Estimates are "
+            "slightly extreme after such a stop."
         )
 
 
 def _analysis() -> Iterator[str]:
     yield (
-        "A median is over trials, one figure for each. Trials that timed out or failed stay in it, as slower than all "
+        "A median is over trials, one figure for each. Trials that timed out or failed count as slower than all "
         "that finished: a median that falls on a timeout is a bound (“> 60 s”), one that falls on a failed trial does "
         "not exist (“not completed”), and rates are then not given. Half-way between a time and a bound is a bound."
     )
     yield (
-        "Trials whose network was not proven to be the requested one (invalid) and trials that the lab itself broke "
-        "(lab error) are in no median; both are counted. What the lab broke is tried again and stays on record."
+        "Trials whose network was not proven to be the requested one (invalid) and trials that failed because of the "
+        "lab (lab error) are in no median; both are counted. Lab errors are repeated and stay on record."
     )

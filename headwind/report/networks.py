@@ -1,4 +1,4 @@
-"""Networks by name: that of the matrix, or what they are where it only repeats that (`loss` is `30 % loss`). Pure."""
+"""Names of networks: the matrix's, or their settings if the name only repeats them (`loss` is `30 % loss`). Pure."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ from headwind.matrix.units import RATE, RATIO, TIME
 from headwind.model import Matrix
 from impair.profile import Delay, Link, Loss, Profile
 
-MOST_PARTS = 2  # impairments in a description; a network with more has none
-OWN_WORDS = frozenset({*SWEPT, *DIRECTIONS, "clean", "no", "and"})  # a key of these and of quantities is not a name
+MOST_PARTS = 2  # impairments in a name; a network with more is named by its key
+BURSTS, SLOTS, ECN = "bursty loss", "slots", "ECN"
+LONG = frozenset({BURSTS, SLOTS, ECN})  # not sufficient as a name
+OWN_WORDS = frozenset({*SWEPT, *DIRECTIONS, "clean", "no", "and"})  # a key of these words and quantities is not a name
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How people call a network, or a condition where several workloads run over it."""
+    """Name of a network, or of a condition if several workloads run over it."""
 
     text: str  # "LTE", "30 % loss"
     preposition: str  # "on LTE", "under 30 % loss", "with no impairment"
-    is_key: bool  # whether it is the key of the matrix
-    meaning: str = ""  # what is impaired: "35 ms delay + 12 Mbit/s both ways"; empty if it takes many words
+    is_key: bool  # True if it is the key of the matrix
+    meaning: str = ""  # the impairments: "35 ms delay + 12 Mbit/s both ways"
 
     def __str__(self) -> str:
         return self.text
 
 
 def networks_of(matrix: Matrix) -> dict[str, Network]:
-    """By condition id: the profile's key, or if that only repeats the settings what is impaired.
+    """Networks by condition id: the profile's key, or the impairments if the key only repeats them.
 
-    The key stands, too, if what is impaired takes many words or does not tell two apart.
+    The key is also used if the impairments take many words or are the same for two profiles.
     """
     described = {profile: _described(profile) for profile in {each.profile for each in matrix.conditions}}
     alike = Counter(described.values())
     names = {
         profile: network
         if network and alike[network] == 1 and repeats_settings(profile.name)
-        else Network(profile.name, "on", is_key=True, meaning=network.meaning if network else "")
+        else Network(profile.name, "on", is_key=True, meaning=_meaning(profile))
         for profile, network in described.items()
     }
     many = matrix.place != "network"
@@ -52,7 +54,7 @@ def networks_of(matrix: Matrix) -> dict[str, Network]:
 
 
 def repeats_settings(key: str) -> bool:
-    """Whether a profile's key says nothing but its settings: `clean`, `delay-loss`, `20mbit-10ms-1%`."""
+    """True if a profile's key has nothing but its settings: `clean`, `delay-loss`, `20mbit-10ms-1%`."""
     parts = filter(None, re.split(r"[^\w.%]+|_", key.lower()))
     return all(
         part in OWN_WORDS or any(re.fullmatch(unit.pattern, part) for unit in (TIME, RATIO, RATE)) for part in parts
@@ -60,36 +62,45 @@ def repeats_settings(key: str) -> bool:
 
 
 def _described(profile: Profile) -> Network | None:
-    """In words; None if it takes too many, or both directions are impaired in different ways."""
-    up, down = profile.uplink, profile.downlink
+    """Name by the impairments; None if that takes many words, or both directions differ."""
+    up, down, meaning = profile.uplink, profile.downlink, _meaning(profile)
     if up == down == Link():
-        return Network("no impairment", "with", is_key=False, meaning="no impairment")
-    link = up if down == Link() else down
-    where = " both ways" if up == down else " on the uplink" if link is up else ""
-    parts = list(_parts(link))
-    if (up not in (down, Link()) and down != Link()) or not 0 < len(parts) <= MOST_PARTS or "" in parts:
+        return Network(meaning, "with", is_key=False, meaning=meaning)
+    parts = list(_parts(up if down == Link() else down))
+    if (up not in (down, Link()) and down != Link()) or not 0 < len(parts) <= MOST_PARTS or LONG & {*parts}:
         return None
-    text = " + ".join(parts) + where
-    return Network(text, "under", is_key=False, meaning=text)
+    return Network(meaning, "under", is_key=False, meaning=meaning)
+
+
+def _meaning(profile: Profile) -> str:
+    """The impairments: `35 ms delay both ways`, `downlink 25 ms delay + 4 Mbit/s, uplink 25 ms delay`."""
+    up, down = (" + ".join(_parts(link)) for link in (profile.uplink, profile.downlink))
+    if profile.uplink == profile.downlink:
+        return f"{up} both ways" if up else "no impairment" if profile.uplink == Link() else ""
+    if not (up and down):
+        return down or f"{up} on the uplink"
+    return f"downlink {down}, uplink {up}" if up != down else f"{up} both ways"
 
 
 def _parts(link: Link) -> Iterator[str]:
-    """`100 ms delay`, `30 % loss`; an empty text for what has no short name."""
+    """The impairments of a direction: `100 ms delay`, `30 % loss`; those of LONG only by kind."""
     if link.delay:
         yield _delay(link.delay)
     if link.loss and link.loss != Loss(0.0):
-        yield f"{setting('loss_ratio', link.loss.ratio)} loss" if isinstance(link.loss, Loss) else ""
+        yield f"{setting('loss_ratio', link.loss.ratio)} loss" if isinstance(link.loss, Loss) else BURSTS
     for part, word in ((link.duplicate, "duplication"), (link.corrupt, "corruption"), (link.reorder, "reordering")):
         if part and part.ratio:
             yield f"{setting('part_ratio', part.ratio)} {word}"
     if link.rate:
         yield setting("rate_bps", link.rate.rate_bps)
-    if link.slot or link.ecn:
-        yield ""
+    if link.slot:
+        yield SLOTS
+    if link.ecn:
+        yield ECN
 
 
 def _delay(delay: Delay) -> str:
-    """`100 ms delay`, `100 ± 10 ms delay`; the shape of the jitter is left out."""
+    """The delay: `100 ms delay`, `100 ± 10 ms delay`; without the shape of the jitter."""
     middle, jitter = setting("delay_s", delay.delay_s), setting("jitter_s", delay.jitter_s)
     if not delay.jitter_s:
         return f"{middle} delay"
@@ -98,10 +109,10 @@ def _delay(delay: Delay) -> str:
 
 
 def placed(notes: Mapping[Network, str] | Iterable[Network]) -> str:
-    """`under 30 % loss (2.1x), 70 % duplication (1.3x) and on lte`, with a note for each network that has one."""
-    told, last = [], ""
+    """The networks as a phrase, with notes: `under 30 % loss (2.1x), 70 % duplication (1.3x) and on lte`."""
+    parts, last = [], ""
     for network, note in notes.items() if isinstance(notes, Mapping) else ((each, "") for each in notes):
         preposition = "" if network.preposition == last else f"{network.preposition} "
-        told.append(f"{preposition}{network}{f' ({note})' if note else ''}")
+        parts.append(f"{preposition}{network}{f' ({note})' if note else ''}")
         last = network.preposition
-    return enumerated(told)
+    return enumerated(parts)

@@ -1,4 +1,4 @@
-"""Compares published figures with this run: the same direction, another one, or not known."""
+"""Compares published figures with this run: the same direction, another one, or unknown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PERCENTILES = {"p90": 0.9, "p99": 0.99}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One comparison in one condition, as published and as measured."""
+    """A comparison in one condition, as published and as measured."""
 
     condition_id: str
     metric: Metric
@@ -38,15 +38,15 @@ class Row:
     new: Arm
     published_base: float | None  # in the metric's unit; None: it gave no result
     published_new: float | None
-    published_ratio: float | None  # above 1: new is ahead; None where one gave no result
+    published_ratio: float | None  # above 1: new is ahead; None if one gave no result
     published_verdict: Verdict  # FASTER, SLOWER, TIE, COMPLETES_MORE, COMPLETES_LESS; INCONCLUSIVE: both gave none
-    interval: Interval | None  # of what was measured; None where nothing was compared
-    finding: Finding | None  # of which it is; None of a percentile, and of a metric that the matrix does not judge
+    interval: Interval | None  # of the measurement; None if nothing was compared
+    finding: Finding | None  # of the interval; None for a percentile, and for a metric that is not judged
     word: Word
 
     @property
     def published_text(self) -> str:
-        """What the article says, as a cell has it: `h3 1.69x`, `tie 1.02x`, `h3 alone gave a result`."""
+        """The published result as a cell: `h3 1.69x`, `tie 1.02x`, `h3 alone gave a result`."""
         ahead = self.new if self.published_verdict.favours > 0 else self.base
         if self.published_ratio is None:
             return f"{ahead.name} alone gave a result" if self.published_verdict.favours else NOTHING
@@ -55,14 +55,14 @@ class Row:
 
     @property
     def figures(self) -> list[str]:
-        """What was published about the candidate and the baseline."""
+        """Published figures of the candidate and the baseline."""
         return [
             figure_text(f"published_{self.metric.unit}", each) for each in (self.published_new, self.published_base)
         ]
 
     @property
     def blocks(self) -> int:
-        """Of which the measured interval is made."""
+        """Number of blocks of the measured interval."""
         return self.interval.n if self.interval else 0
 
     @property
@@ -72,7 +72,7 @@ class Row:
 
     @property
     def side(self) -> str:
-        """Where there is no verdict: whether what was seen is on the side of what was published. It proves nothing."""
+        """Without a verdict, the side of the estimate relative to the published one. It proves nothing."""
         estimate = self.interval.estimate if self.interval else None
         if self.word != "no verdict" or not estimate or not self.published_verdict.favours:
             return ""
@@ -81,20 +81,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One article."""
+    """An article."""
 
     name: str
     title: str
     source: str
     note: str
     rows: tuple[Row, ...]
-    gaps: Mapping[str, Sequence[str]]  # names of rows that have no counterpart here, by the reason
+    gaps: Mapping[str, Sequence[str]]  # reason -> names of rows that have no counterpart here
 
 
 def published_rows(data: RunData, verdicts: Judgement) -> list[Source]:
     """Every article of the matrix with its comparisons, in the article's order and within a row in the matrix's.
 
-    An article of which nothing has a counterpart stays, with its gaps alone: the reader learns why nothing is compared.
+    An article without any counterpart stays, only with its gaps: the reader sees why nothing is compared.
     """
     conditions = {condition.id: condition for condition in data.matrix.conditions}
     lines = {(line.condition.id, line.pair): line for line in verdicts.compared}
@@ -129,11 +129,11 @@ def _pairs(data: RunData, condition: Condition, row: PublishedRow) -> Iterator[P
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a run knows beyond its verdicts."""
+    """Data of a run beyond its verdicts."""
 
     data: RunData
     rule: Rule
-    percentiles: int  # rows about one: they share the chance of an error
+    percentiles: int  # number of rows about a percentile: they share the probability of an error
 
     def sides(self, line: Line, metric: Metric) -> tuple[Sequence[Observed], Sequence[Observed]]:
         """The values of baseline and candidate in the blocks of a comparison."""
@@ -146,7 +146,7 @@ class _Seen:
         return percentile_interval(*self.sides(line, metric), share, confidence, metric.better)
 
     def mean_favours(self, line: Line, metric: Metric) -> int:
-        """Which side the plain means are on: 1 the candidate's, -1 the baseline's, 0 neither, or not known."""
+        """The side of the plain means: 1 the candidate's, -1 the baseline's, 0 neither or unknown."""
         base, new = self.sides(line, metric)
         if not base or not all(value.is_finished for value in (*base, *new)):
             return 0
@@ -176,11 +176,11 @@ def _compared(row: PublishedRow, pair: Pair, metric: Metric, line: Line, seen: _
 
 
 def _measured(row: PublishedRow, metric: Metric, line: Line, seen: _Seen) -> tuple[Interval, Finding | None, Verdict]:
-    """The interval to set beside a row, the finding that it belongs to, and the verdict as far as it counts.
+    """The interval to show next to a row, its finding, and its verdict as far as it counts.
 
-    A percentile is compared with the percentile over all trials. Everything else is compared with the median of what
-    the two differ by inside a block; but where an article's mean is on one side and the mean of all trials on the other
-    side of that median, tails decide, and there is no verdict.
+    A percentile is compared with the percentile over all trials. Every other statistic is compared with the median
+    difference of the two inside a block. But if an article's mean is on one side and the mean of all trials on the
+    other side of that median, tails decide, and there is no verdict.
     """
     if row.statistic in PERCENTILES:
         interval = seen.percentile(line, metric, PERCENTILES[row.statistic])
@@ -195,12 +195,12 @@ def _measured(row: PublishedRow, metric: Metric, line: Line, seen: _Seen) -> tup
 
 
 def figure_text(quantity: str, value: float | None) -> str:
-    """A published figure in its unit, or that there is none."""
+    """A published figure in its unit, or `no result`."""
     return "no result" if value is None else measured(quantity, value)
 
 
 def measured_text(row: Row, rule: Rule) -> str:
-    """What was measured, as a cell has it: who is ahead and how far."""
+    """The measurement as a cell: the leader and the size of the lead."""
     if row.finding:
         return describe.finding_text(row.finding, rule)
     return describe.pair_text(Pair(row.base, row.new), row.interval, rule) if row.interval else NOTHING
@@ -215,10 +215,10 @@ def _ratio(base: float | None, new: float | None, better: Better) -> float | Non
 def published_verdict(
     base: float | None, new: float | None, margin_ratio: float, better: Better = Better.LESS
 ) -> Verdict:
-    """What two published figures say of the candidate by the rule of this run; None is a side that gave no result.
+    """The verdict of two published figures for the candidate, by the rule of this run; None is a side without a result.
 
-    Articles rarely tell how sure a figure is, so the bare figures are taken at their word: closer than the margin is a
-    tie. A side that alone gave a result completes more often. If neither did, the article says nothing.
+    Articles rarely state the uncertainty of a figure, so the bare figures are taken as exact: closer than the margin is
+    a tie. A side that alone gave a result completes more often. If neither did, there is no verdict.
     """
     if base is None or new is None:
         if base is new:
@@ -231,10 +231,11 @@ def published_verdict(
 
 
 def word_for(published: Verdict, measured: Verdict) -> Word:
-    """Whether a measured verdict has the direction of the published one: candidate, baseline, or neither (a tie).
+    """Compare the direction of a measured verdict with the published one: candidate, baseline, or neither (a tie).
 
-    Only directions are compared: faster here reproduces `completes more often` there. A slight difference is surely on
-    its side of 1, but perhaps within the margin: it has its direction, against a published tie it proves nothing.
+    Only directions are compared: `faster` in one reproduces `completes more often` in the other. A slight difference is
+    surely on its side of 1, but perhaps within the margin: it has its direction, and is no evidence against a published
+    tie.
     """
     if published in OPEN or measured in OPEN or (published is Verdict.TIE and measured in SLIGHT):
         return "no verdict"

@@ -1,4 +1,4 @@
-"""What a search came to, in sentences: where the winner changes, how sure that is, and what it took. Pure."""
+"""The result of a search in sentences: where the winner changes, the certainty, and the cost. Pure."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from headwind.run.data import RunData
 from headwind.verdicts.search import Bracket, Tally, brackets, sides_of, tallies_of
 from impair.profile import Direction
 
-UNITS = {"delay": "delay_s", "jitter": "jitter_s", "rate": "rate_bps"}  # every other number is a ratio
+UNITS = {"delay": "delay_s", "jitter": "jitter_s", "rate": "rate_bps"}  # every other quantity is a ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a search knows of each of its values, in their order."""
+    """The state of a search: tallies and leaders of all its values, in their order."""
 
     matrix: Matrix  # with all values
     search: Search
     tallies: Sequence[Tally]
-    sides: Sequence[int]  # who is ahead: 1 the candidate, -1 the baseline, 0 not known
+    sides: Sequence[int]  # leader: 1 the candidate, -1 the baseline, 0 unknown
 
     @property
     def trials(self) -> int:
-        """How many it took."""
+        """Number of trials."""
         return sum(each.blocks for each in self.tallies) * len(self.matrix.arms)
 
     def grid(self) -> tuple[int, int] | None:
-        """The values and the trials of a grid of the same precision, at the pace that was seen; None if nothing was."""
+        """The values and the trials of a grid of the same precision, at the observed pace; None if none."""
         tried = [place for place, each in enumerate(self.tallies) if each.blocks]
         if not tried:
             return None
@@ -40,12 +40,12 @@ class Answer:
         return len(values), blocks * len(self.matrix.arms)
 
     def text(self) -> str:
-        """The answer, its certainty and its cost."""
+        """The answer with its certainty and its cost."""
         return f"{_answer(self.matrix, self.search, self.sides)} {_cost(self)}"
 
 
 def answer_of(data: RunData) -> Answer | None:
-    """None where nothing was searched."""
+    """The state of the run's search; None if it has no search."""
     matrix = data.searched
     if matrix is None or matrix.find is None:
         return None
@@ -54,31 +54,29 @@ def answer_of(data: RunData) -> Answer | None:
 
 
 def search_text(data: RunData) -> str:
-    """The answer in sentences; empty where nothing was searched."""
+    """The answer in sentences; empty if the run has no search."""
     answer = answer_of(data)
     return answer.text() if answer else ""
 
 
 def _answer(matrix: Matrix, search: Search, sides: Sequence[int]) -> str:
     found = brackets(sides)
-    sure = f"({setting('confidence_ratio', matrix.repeat.confidence)} sure, whenever one looks)"
+    sure = f"({setting('confidence_ratio', matrix.repeat.confidence)} sure, at any stopping time)"
     if found:
         places = enumerated(_place(search, each) for each in found)
         wide = any(each.steps > STEPS_WITHIN for each in found)
-        open_ = (
-            "; not as narrow as asked: values between could not be told apart in the blocks there were" if wide else ""
-        )
+        open_ = "; not as narrow as requested: these blocks do not distinguish the values between" if wide else ""
         times = "" if len(found) == 1 else f" {len(found)} times"
         return f"{search.new} and {search.base} change places{times} along {_name(search)}: {places} {sure}{open_}."
-    told = [place for place, side in enumerate(sides) if side]
-    if not told:
-        return f"Along {_name(search)} it is not known anywhere whether {search.new} or {search.base} is ahead."
-    ahead = search.new if sides[told[0]] > 0 else search.base
-    values = enumerated(_value(search, place) for place in told)
-    rest = "" if {0, len(sides) - 1} <= set(told) else "; at the other values that were tried nothing is known"
+    known = [place for place, side in enumerate(sides) if side]
+    if not known:
+        return f"No value along {_name(search)} has a known leader of {search.new} and {search.base}."
+    ahead = search.new if sides[known[0]] > 0 else search.base
+    values = enumerated(_value(search, place) for place in known)
+    rest = "" if {0, len(sides) - 1} <= set(known) else "; the other values that were tried are unclear"
     return (
-        f"No change of places was found along {_name(search)}: {ahead} is ahead at {values} {sure}{rest}. What lies "
-        "between values that were tried, this does not say."
+        f"No change of places was found along {_name(search)}: {ahead} is ahead at {values} {sure}{rest}. This "
+        "does not cover the values between."
     )
 
 
@@ -89,7 +87,7 @@ def _place(search: Search, bracket: Bracket) -> str:
 
 
 def _cost(answer: Answer) -> str:
-    """What was spent, and what a grid of the same precision takes at the pace that was seen."""
+    """Sentence on the cost of the search, and on that of a grid of the same precision at the observed pace."""
     tried = sum(bool(each.blocks) for each in answer.tallies)
     took = f"This took {counted(answer.trials, 'trial')} at {counted(tried, 'value')}"
     grid = answer.grid()
@@ -98,8 +96,8 @@ def _cost(answer: Answer) -> str:
     values, trials = grid
     return (
         f"{took}; a grid of the same precision, {counted(values, 'value')}, would take about "
-        f"{counted(trials, 'trial')}: at each as many as at the nearest one here, and the "
-        f"{answer.matrix.repeat.most} blocks that are allowed where nobody is known to be ahead."
+        f"{counted(trials, 'trial')}: at each value as many as at the nearest one here, or the "
+        f"{answer.matrix.repeat.most} blocks that are allowed if no arm is known to be ahead."
     )
 
 

@@ -1,8 +1,7 @@
-"""Sweeps: conditions that differ in one number of the network alone, such as the loss; and where a verdict turns over.
+"""Sweeps: conditions that differ in one number of the network, such as the loss; and their crossovers.
 
-Grids: conditions that differ in two, each value of one with each of the other.
-
-Nobody declares them. Whoever writes profiles with a loss of 1 %, 2 % and 5 %, all else being equal, has written one.
+Grids: conditions that differ in two numbers, with each value of one for each value of the other. Sweeps are not
+declared: profiles with a loss of 1 %, 2 % and 5 %, and otherwise equal, form one.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from headwind.verdicts.judgement import Judgement
 from impair.profile import Direction, Link, Profile
 
 FEWEST_STEPS = 3
-WIDE = 10.0  # where the highest value is more than so many times the lowest, values count by their logarithm
-# An impairment that is not there is one of size 0. A rate, slot or queue that is not there has no size.
+WIDE = 10.0  # if the highest value is more than this factor above the lowest, the axis is logarithmic
+# An absent impairment has size 0. An absent rate, slot or queue has no size.
 ZERO_IF_ABSENT = frozenset({"delay_s", "jitter_s", "loss_ratio", "duplicate_ratio", "corrupt_ratio", "reorder_ratio"})
 WHERE = {
     (Direction.DOWNLINK,): "downlink {}",
@@ -30,12 +29,12 @@ WHERE = {
 }
 
 Parameter = tuple[tuple[Direction, ...], str]  # a number of the network: its directions, and its quantity
-Settings = dict[tuple[Direction, str], float | str]  # ("downlink", "loss_ratio") -> 0.3; words such as a distribution
+Settings = dict[tuple[Direction, str], float | str]  # ("downlink", "loss_ratio") -> 0.3; texts such as a distribution
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One value of the parameter, in SI units, and the condition that has it."""
+    """A value of the parameter, in SI units, and the condition that has it."""
 
     value: float
     condition: Condition
@@ -43,10 +42,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Conditions of one workload over networks that differ in one number, by rising value; no value is there twice."""
+    """Conditions of one workload over networks that differ in one number, by rising value, without duplicates."""
 
     parameter: str  # in words: "downlink loss", "delay in both directions"
-    quantity: str  # with its unit: "loss_ratio", "delay_s"; what headwind.format takes
+    quantity: str  # with its unit: "loss_ratio", "delay_s"; as in headwind.format
     workload: str
     steps: tuple[Step, ...]
 
@@ -54,9 +53,9 @@ class Sweep:
 def sweeps_of(matrix: Matrix) -> list[Sweep]:
     """Every sweep of at least three steps: by workload, direction and parameter, in the order of the matrix.
 
-    The settings of both directions must be equal but for one number; one that both directions have alike and that
-    changes in both is one parameter. What `ZERO_IF_ABSENT` names is 0 where it is not set. Of equal networks the first
-    is taken. Any two steps tell which parameter they differ in, so two sweeps of a workload share at most one
+    The settings of both directions must be equal except for one number; a number that is the same in both directions
+    and changes in both is one parameter. Quantities in `ZERO_IF_ABSENT` are 0 if not set. The first of equal networks
+    is taken. Any two steps determine the parameter in which they differ, so two sweeps of a workload share at most one
     condition, and none lies within another.
     """
     found = []
@@ -76,14 +75,14 @@ class Grid:
     down: str  # the parameter of the rows, in words
     down_quantity: str
     down_values: tuple[float, ...]  # rising, in SI units
-    along: str  # of the columns
+    along: str  # parameter of the columns
     along_quantity: str
     along_values: tuple[float, ...]
     workload: str
-    cells: Mapping[tuple[float, float], Condition]  # by the value of the row and that of the column: all of them
+    cells: Mapping[tuple[float, float], Condition]  # (row value, column value) -> condition, without gaps
 
     def holds(self, sweep: Sweep) -> bool:
-        """Whether a sweep is one of its rows or columns."""
+        """True if a sweep is one of its rows or columns."""
         ids = {condition.id for condition in self.cells.values()}
         return all(step.condition.id in ids for step in sweep.steps)
 
@@ -108,7 +107,7 @@ def _whole(
     down: str, down_quantity: str, along: str, along_quantity: str, workload: str,
     cells: Mapping[tuple[float, float], Condition],
 ) -> Iterator[Grid]:  # fmt: skip
-    """One grid of these cells, or none where it is too small or has a gap."""
+    """A grid of these cells, or none if it is too small or has a gap."""
     rows, columns = (tuple(sorted({place[axis] for place in cells})) for axis in (0, 1))
     if min(len(rows), len(columns)) >= FEWEST_STEPS and len(cells) == len(rows) * len(columns):
         yield Grid(down, down_quantity, rows, along, along_quantity, columns, workload, cells)
@@ -139,7 +138,7 @@ def _parameters(settings: Iterable[tuple[Condition, Settings]]) -> list[Paramete
 def _alike_but(
     settings: Iterable[tuple[Condition, Settings]], *parameters: Parameter
 ) -> Iterable[dict[tuple[float, ...], Condition]]:
-    """Conditions that differ in these parameters alone, by their values of them; of equal ones the first."""
+    """Conditions that differ only in these parameters, by their values; the first of equal ones."""
     groups: dict[frozenset[object], dict[tuple[float, ...], Condition]] = {}
     for condition, each in settings:
         values = [value for parameter in parameters if (value := _value(each, *parameter)) is not None]
@@ -150,7 +149,7 @@ def _alike_but(
 
 
 def _settings(profile: Profile) -> Settings:
-    """What a profile sets; what is 0 and might as well be absent is left out."""
+    """The settings of a profile, without those that are 0 and might as well be absent."""
     return {(direction, key): value for direction in Direction for key, value in _of(profile.link(direction)).items()}
 
 
@@ -167,7 +166,7 @@ def _of(link: Link) -> dict[str, float | str]:
 
 
 def _value(settings: Settings, directions: Sequence[Direction], quantity: str) -> float | None:
-    """The parameter's value; None where it is not set, or not the same in all the directions."""
+    """The parameter's value; None if it is not set, or not the same in all the directions."""
     absent = 0.0 if quantity in ZERO_IF_ABSENT else None
     first, *others = (settings.get((direction, quantity), absent) for direction in directions)
     return None if isinstance(first, str) or any(other != first for other in others) else first
@@ -182,7 +181,7 @@ Curve = list[tuple[Step, Finding]]
 
 
 def curves(sweep: Sweep, verdicts: Judgement, metric: Metric) -> dict[Pair, Curve]:
-    """What was found at each step, by comparison of protocols; steps without that comparison are left out.
+    """Findings at each step, by comparison of protocols; steps without that comparison are left out.
 
     `metric` is one that the workload judges; KeyError for any other.
     """
@@ -197,10 +196,10 @@ def curves(sweep: Sweep, verdicts: Judgement, metric: Metric) -> dict[Pair, Curv
 def crossovers(curve: Curve) -> list[float]:
     """Values of the parameter, in SI units and rising, at which candidate and baseline change places.
 
-    Between two neighbouring steps with clear verdicts in opposite directions, ln(ratio) is taken to run straight, and
-    crosses 0 where linear interpolation says. The straight line is over the value, or over its logarithm where all
-    values of the curve are above 0 and span more than a factor of WIDE. A step whose verdict has no ratio on its own
-    side of 1, because completion decided it, tells that the verdict turns over but not where: nothing is found there.
+    Between two neighbouring steps with clear verdicts in opposite directions, ln(ratio) is interpolated linearly, and
+    the crossover is where it is 0. The line is over the value, or over its logarithm if all values of the curve are
+    above 0 and span more than a factor of WIDE. A step whose verdict has no ratio on its side of 1, because completion
+    decided it, shows that the verdict changes but not where: it gives no value.
     """
     values = [step.value for step, _ in curve]
     is_logarithmic = bool(values) and values[0] > 0 and values[-1] > WIDE * values[0]
@@ -217,9 +216,9 @@ def crossovers(curve: Curve) -> list[float]:
 
 
 def _ln_ratio(finding: Finding) -> float:
-    """The estimate of a clear verdict that it agrees with; 0 for a finding that shows no side."""
+    """The estimate of a clear verdict that it agrees with; 0 for a finding without a side."""
     estimate = finding.comparison.interval.estimate
-    is_told = finding.counted.is_clear and estimate is not None and math.isfinite(estimate)
-    if not is_told or estimate is None or estimate * finding.verdict.favours <= 0:
+    is_known = finding.counted.is_clear and estimate is not None and math.isfinite(estimate)
+    if not is_known or estimate is None or estimate * finding.verdict.favours <= 0:
         return 0.0
     return estimate

@@ -1,4 +1,4 @@
-"""How far the figures of a run can be relied on: what that means for a reader, and the reasons. Pure."""
+"""The validity of a run's figures: its meaning for a reader, and the reasons. Pure."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from scipy.special import bdtrc
 
 from headwind.arm import H2
 from headwind.format import arm_name, counted, enumerated, setting
-from headwind.metric import STOLEN
+from headwind.metric import STEAL
 from headwind.model import Matrix
 from headwind.proof.attempts import is_unproven
-from headwind.proof.processors import MOST_STOLEN
+from headwind.proof.processors import MOST_STEAL
 from headwind.report.networks import networks_of, placed
-from headwind.report.summary import by_arm
+from headwind.report.row_text import named
+from headwind.report.times_table import by_arm
 from headwind.report.verdicts import dependence_text
-from headwind.report.words import named
 from headwind.run.data import RunData, is_data
-from headwind.verdicts.assumptions import ALARM_PROBABILITY, Concern
+from headwind.verdicts.assumptions import ALARM_PROBABILITY, WarningKind
 from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
 
-OTHER_LABS = "other_labs"  # in a run's environment
+OTHER_LABS = "other_labs"  # key in a run's environment
 _PLAIN = re.compile(r"[A-Za-z][\w.-]*(?: [\w.-]+)*")  # needs no quotes in YAML
 SHARED = (
-    "they share its processors, so times are longer and vary more, and verdicts need more blocks; a verdict compares "
-    "only times of the same block, which are all slowed alike"
+    "they share its CPUs, so times are longer and vary more, and verdicts need more blocks; a verdict compares "
+    "only times of the same block, which are all slowed equally"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """A warning about comparisons, and the conditions that it concerns."""
+class WarningGroup:
+    """A warning about comparisons, and its conditions."""
 
-    concern: Concern
+    kind: WarningKind
     comparisons: int
     condition_ids: tuple[str, ...]
 
 
-def doubts(verdicts: Judgement) -> list[Doubt]:
-    """Warnings about comparisons, those alike together: that the network was another one, then the most frequent."""
-    concerned: dict[Concern, list[str]] = {}
+def doubts(verdicts: Judgement) -> list[WarningGroup]:
+    """Warnings about comparisons, grouped: first those about the network, then the most frequent."""
+    concerned: dict[WarningKind, list[str]] = {}
     for line in verdicts.lines:
-        for concern in dict.fromkeys(caveat.concern for caveat in line.caveats):
-            concerned.setdefault(concern, []).append(line.condition.id)
-    found = [Doubt(concern, len(ids), tuple(dict.fromkeys(ids))) for concern, ids in concerned.items()]
-    return sorted(found, key=lambda doubt: (doubt.concern is not Concern.NETWORK, -doubt.comparisons))
+        for kind in dict.fromkeys(warning.kind for warning in line.warnings):
+            concerned.setdefault(kind, []).append(line.condition.id)
+    found = [WarningGroup(kind, len(ids), tuple(dict.fromkeys(ids))) for kind, ids in concerned.items()]
+    return sorted(found, key=lambda doubt: (doubt.kind is not WarningKind.NETWORK, -doubt.comparisons))
 
 
 def trust_line(data: RunData) -> str:
-    """What the checks mean for a reader, in a few sentences: whether to rely on it, and which leads may be noise."""
+    """Sentences on the validity of the run: whether to rely on it, and which leads may be noise."""
     checks = [check.passed for result in data.latest if is_data(result) for check in result.proof.checks]
     failures = list(_failures(data, checks.count(False)))
     if failures:
@@ -70,7 +70,7 @@ def trust_line(data: RunData) -> str:
 
 
 def _failures(data: RunData, failed: int) -> Iterator[str]:
-    """What forbids to rely on the figures."""
+    """Reasons not to rely on the figures."""
     if failed:
         yield f"{counted(failed, 'network check')} failed"
     checked = {check.finding.condition.id for check in data.judgement.checks if check.passed is False}
@@ -80,7 +80,7 @@ def _failures(data: RunData, failed: int) -> Iterator[str]:
 
 
 def noise_floors(checks: Iterable[SelfCheckFinding]) -> dict[str, float]:
-    """By condition id: how far from 1 a protocol was seen from itself, where that is known."""
+    """By condition id, how far from 1 the ratio of a protocol to itself was, if known."""
     found: dict[str, float] = {}
     for check in checks:
         floor = check.noise_floor_ratio
@@ -90,7 +90,7 @@ def noise_floors(checks: Iterable[SelfCheckFinding]) -> dict[str, float]:
 
 
 def _noise(data: RunData) -> str:
-    """How far a protocol was seen from itself, network by network: as large a lead may be noise there."""
+    """Sentence on the noise floor of each network: a lead of that size may be noise."""
     if not data.judgement.checks:
         return f"no self-check ran, so the noise is unknown{_how_to_check(data.matrix)}"
     checks = [check for check in data.judgement.checks if check.noise_floor_ratio is not None]
@@ -106,7 +106,7 @@ def _noise(data: RunData) -> str:
 
 
 def _how_to_check(matrix: Matrix) -> str:
-    """What to write for a self-check, with names of the matrix; empty if it has one, or is a search."""
+    """Suggested self-check, with names of the matrix; empty if it has one, or is a search."""
     if matrix.selfcheck or matrix.find:
         return ""
     name, arm = matrix.conditions[0].profile.name, H2 if H2 in matrix.arms else matrix.arms[0]
@@ -115,24 +115,24 @@ def _how_to_check(matrix: Matrix) -> str:
 
 
 def _unequal(data: RunData) -> Iterator[str]:
-    """Whether one arm's attempts were left unproven far more often than those of the others.
+    """Sentences on arms whose attempts were left unproven far more often than those of the others.
 
-    By chance one of the arms has so many of all unproven attempts in ALARM_PROBABILITY of runs at most: binomial, with
-    its share of the attempts, times the number of arms (Bonferroni).
+    By chance one of the arms has that many of all unproven attempts in at most ALARM_PROBABILITY of runs: binomial,
+    with its share of the attempts, times the number of arms (Bonferroni).
     """
     unproven = [result for result in data.results if is_unproven(result)]
     lost, ran = (Counter(each.trial.arm for each in results) for results in (unproven, data.results))
     for arm, count in lost.items():
         chance = float(bdtrc(count - 1, len(unproven), ran[arm] / len(data.results)))
         if len(ran) * chance < ALARM_PROBABILITY:
-            told = by_arm(data.results, unproven)
-            yield f"the network was not proven far more often with {arm_name(arm)}: {told} attempts"
+            counts = by_arm(data.results, unproven)
+            yield f"the network was not proven far more often with {arm_name(arm)}: {counts} attempts"
 
 
 def _machine(data: RunData) -> Iterator[str]:
-    """Whether the lab had the machine to itself, and the machine its processors."""
+    """Sentences on other labs on the machine, and on CPU steal."""
     if others := data.environment.get(OTHER_LABS):
         yield f"{counted(len(others), 'other lab')} measured on this machine meanwhile: {SHARED}"
-    stolen = [result.metrics[STOLEN.key] for result in data.latest if STOLEN.key in result.metrics]
-    if stolen and (share := statistics.fmean(stolen)) > MOST_STOLEN:
-        yield f"the machine's own host kept {share:.0%} of its processors from it (steal)"
+    stolen = [result.metrics[STEAL.key] for result in data.latest if STEAL.key in result.metrics]
+    if stolen and (share := statistics.fmean(stolen)) > MOST_STEAL:
+        yield f"{share:.0%} CPU steal"

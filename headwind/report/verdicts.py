@@ -8,16 +8,17 @@ from dataclasses import replace
 from itertools import groupby
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, about, arm_name, counted, enumerated, measured
+from headwind.format import NOTHING, about, arm_name, counted, enumerated, listed, measured, setting
+from headwind.metric import Metric
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
+from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Dependence
 from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.outlook import Outlook
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import Interval, fewest_blocks
-from headwind.verdicts.verdict import Rule, Verdict
-from headwind.verdicts.winner import Top, winner
+from headwind.verdicts.verdict import Rule, Top, Verdict, winner
 
 LEAST_FOR_FORECAST = 2  # blocks
 MARKS = {Certainty.SURE: "\N{CHECK MARK}", Certainty.LIKELY: "likely:", Certainty.UNCLEAR: "unclear:"}
@@ -31,23 +32,23 @@ def _ahead(finding: Finding) -> int:
 
 
 def sides(finding: Finding) -> tuple[Arm, Arm]:
-    """Who is ahead and who is behind, as far as was seen; the candidate first where nobody is."""
+    """The arms, the leading one first according to the data; the candidate first if neither leads."""
     pair = finding.pair
     return (pair.base, pair.new) if _ahead(finding) < 0 else (pair.new, pair.base)
 
 
 def is_own(rival: Arm, winner: Arm) -> bool:
-    """Whether a rival is a variant of the winner: the same protocol with settings of its own."""
+    """True if a rival is a variant of the winner: the same protocol with other settings."""
     return winner in PLAIN and rival not in PLAIN and rival.protocol is winner.protocol
 
 
 def leader(finding: Finding, rule: Rule) -> Arm | None:
-    """Who is ahead, if that is sure or at least likely."""
+    """The leading arm, if the lead is sure or likely."""
     return sides(finding)[0] if verdict_of(finding, rule).favours else None
 
 
 def claim_text(finding: Finding, rule: Rule) -> str:
-    """`HTTP/3 beats HTTP/2`, `HTTP/3 and HTTP/2 likely tie`, `HTTP/3 against HTTP/2: unclear`."""
+    """The claim: `HTTP/3 beats HTTP/2`, `HTTP/3 and HTTP/2 likely tie`, `HTTP/3 against HTTP/2: unclear`."""
     certainty, verdict = certainty_of(finding, rule), verdict_of(finding, rule)
     is_tie = verdict is Verdict.TIE
     first, second = map(arm_name, (finding.pair.new, finding.pair.base) if is_tie else sides(finding))
@@ -58,20 +59,20 @@ def claim_text(finding: Finding, rule: Rule) -> str:
 
 
 def lead_text(finding: Finding) -> str:
-    """How far the first of `sides` is ahead, and how often not done: `1.2x [1.1, 1.3], HTTP/3 unfinished in 3 of 9`."""
+    """The lead of the first of `sides`, with its unfinished trials: `1.2x [1.1, 1.3], HTTP/3 unfinished in 3 of 9`."""
     return ", ".join(filter(None, (ahead_text(finding), stalled_text(finding))))
 
 
 def lead_size(finding: Finding) -> float:
-    """How far from 1 the estimate is, as ln; infinite where there is none."""
+    """Distance of the estimate from 1, as ln; infinite without an estimate."""
     estimate = finding.comparison.interval.estimate
     return math.inf if estimate is None else abs(estimate)
 
 
 def ahead_text(finding: Finding) -> str:
-    """How far ahead the first of `sides` is: `1.23x [1.10, 1.34]`, or `at least 1.18x` where only that is known.
+    """The lead of the first of `sides`: `1.23x [1.10, 1.34]`, or `at least 1.18x` if only that is known.
 
-    Where the verdict is about finishing, how often both did.
+    For a verdict about completion, how often both finished.
     """
     completion = finding.comparison.completion
     if finding.verdict.is_completion:
@@ -81,13 +82,13 @@ def ahead_text(finding: Finding) -> str:
 
 
 def range_text(ratios: Iterable[float]) -> str:
-    """`1.2x to 2.3x`."""
+    """A range of ratios: `1.2x to 2.3x`."""
     ends = sorted(ratios)
     return " to ".join(dict.fromkeys(f"{two(ratio)}x" for ratio in (ends[0], ends[-1])))
 
 
 def stalled_text(finding: Finding) -> str:
-    """`HTTP/3 unfinished in 3 of 60`: in how many blocks the one who is ahead in speed was; empty for none."""
+    """Unfinished blocks of the arm that leads in speed: `HTTP/3 unfinished in 3 of 60`; empty if none."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     return f"{arm_name(sides(finding)[0])} unfinished in {stalls} of {completion.n}" if stalls else ""
@@ -102,12 +103,12 @@ def toward(interval: Interval, side: int) -> Interval:
 
 
 def ahead(interval: Interval) -> Interval:
-    """The interval as the lead of the one whose estimate is ahead: at 1 or above."""
+    """The interval as the lead of the arm whose estimate is ahead: at 1 or above."""
     return toward(interval, -1 if (interval.estimate or 0.0) < 0 else 1)
 
 
 def ratio_text(interval: Interval) -> str:
-    """`1.23x [1.10, 1.34]`; without an estimate, what unfinished trials leave of it."""
+    """A lead: `1.23x [1.10, 1.34]`; without an estimate, its bound despite unfinished trials."""
     if interval.has_estimate:
         return interval_text(interval)
     if interval.low > 0:
@@ -116,7 +117,7 @@ def ratio_text(interval: Interval) -> str:
 
 
 def interval_text(interval: Interval) -> str:
-    """`1.23x [1.18, 1.29]`; what is open is shown as such, and without blocks there is a dash."""
+    """A ratio with its interval: `1.23x [1.18, 1.29]`; open ends are shown as such, a dash without blocks."""
     if not interval.n:
         return "\N{EM DASH}"
     estimate, low, high = interval.ratios
@@ -132,12 +133,13 @@ def two(ratio: float) -> str:
 
 
 def finding_text(finding: Finding, rule: Rule) -> str:
-    """How sure, who is ahead and how far: `sure: h3 1.23x [1.18, 1.29]`, `unclear: 3 of 8 blocks`.
+    """Certainty, leader and lead: `sure: h3 1.23x [1.18, 1.29]`, `unclear: 3 of 8 blocks`.
 
-    What is unclear says how large a difference is possible: `unclear: h3 1.02x, h2 up to 1.09x, h3 up to 1.19x`.
+    An unclear one has the largest possible differences: `unclear: h3 1.02x, h2 up to 1.09x, h3 up to 1.19x`.
     """
     certainty = certainty_of(finding, rule)
-    n, needs = finding.comparison.interval.n, fewest_blocks(rule.confidence, rule.anytime)
+    n = finding.comparison.interval.n
+    needs = rule.blocks_needed(n)
     if certainty is Certainty.UNCLEAR and n < needs:
         return f"{certainty}: {n} of {counted(needs, 'block')}"
     if certainty is Certainty.UNCLEAR:
@@ -150,15 +152,15 @@ def finding_text(finding: Finding, rule: Rule) -> str:
 
 
 def apart_text(finding: Finding) -> str:
-    """`at most 1.19x`: the largest difference that the interval leaves open."""
+    """The largest difference that the interval leaves open: `at most 1.19x`."""
     most = most_apart(finding.comparison.interval)
     return f"at most {two(most)}x" if math.isfinite(most) else "no upper limit"
 
 
 def reach_text(finding: Finding, name: Callable[[Arm], str] = arm_name) -> str:
-    """How far each side may be ahead: `HTTP/1.1 up to 1.70x, HTTP/3 up to 1.39x`; empty if nothing is excluded.
+    """The largest possible lead of each side: `HTTP/1.1 up to 1.70x, HTTP/3 up to 1.39x`; empty if unlimited.
 
-    Of an interval that excludes 1 its ends: `HTTP/3 1.01x to 1.06x`.
+    For an interval that excludes 1 its ends: `HTTP/3 1.01x to 1.06x`.
     """
     interval, pair = finding.comparison.interval, finding.pair
     if not (math.isfinite(interval.low) or math.isfinite(interval.high)):
@@ -174,12 +176,12 @@ def _up_to(log_ratio: float) -> str:
 
 
 def times(log_ratio: float) -> str:
-    """`1.23x`, of a ratio's logarithm."""
+    """A ratio from its logarithm: `1.23x`."""
     return f"{two(math.exp(log_ratio))}x" if math.isfinite(log_ratio) else "\N{INFINITY}"
 
 
 def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
-    """As `finding_text`, of a metric that has no verdicts: who was seen ahead, and how far."""
+    """Like `finding_text`, for a metric without verdicts: the leader by the estimate, and the lead."""
     if interval.n < fewest_blocks(rule.confidence, rule.anytime):
         return NOTHING
     behind = (interval.estimate or 0.0) < 0
@@ -189,7 +191,7 @@ def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
 
 
 def short_text(finding: Finding, rule: Rule) -> str:
-    """As `finding_text`, for a cell of a grid: `h3 1.23x`, `likely: h3 1.03x`, `tie`, `unclear: at most 1.19x`."""
+    """Like `finding_text`, for a cell of a grid: `h3 1.23x`, `likely: h3 1.03x`, `tie`, `unclear: at most 1.19x`."""
     certainty = certainty_of(finding, rule)
     glyph = "" if certainty is Certainty.SURE else f"{certainty}: "
     if certainty is Certainty.UNCLEAR:
@@ -201,19 +203,22 @@ def short_text(finding: Finding, rule: Rule) -> str:
 
 
 def cell_class(finding: Finding, rule: Rule) -> str:
-    """How a verdict looks in a table: whose it is, and how sure."""
+    """CSS classes of a verdict in a table: the leader and the certainty."""
     who = leader(finding, rule)
-    return f"{who.name if who else 'nobody'} {certainty_of(finding, rule)}"
+    return f"{who.name if who else 'none'} {certainty_of(finding, rule)}"
 
 
 def unfinished_text(line: Line) -> str:
-    """`h1 3 of 9`, for the arms that did not always finish; empty where all did."""
+    """Arms with unfinished trials: `h1 3 of 9`; empty if all finished."""
     arms = zip((line.pair.new, line.pair.base), line.unfinished, strict=True)
     return ", ".join(f"{arm.name} {count} of {line.blocks}" for arm, count in arms if count)
 
 
 def open_text(item: Open, name: str) -> str:
-    """`clean is unclear (h3 against h2): about 9 more blocks (4 to 30), 4 min`; `name` is that of its condition."""
+    """Sentence on an open condition, by its `name`.
+
+    Such as `clean is unclear (HTTP/3 against HTTP/2): about 9 more blocks (4 to 30), 4 min`.
+    """
     if not item.n:
         return f"{name} is not run"
     labels = [f"by {metric.label}" for metric in item.undecided_by]
@@ -224,13 +229,13 @@ def open_text(item: Open, name: str) -> str:
 
 
 def _names(pairs: Iterable[Pair]) -> str:
-    return ", ".join(map(str, pairs))
+    return ", ".join(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs)
 
 
 def more_text(item: Open) -> str:
-    """`about 9 more blocks (4 to 30), 4 min`: the forecast until all of a condition is settled.
+    """Forecast until all of a condition is settled: `about 9 more blocks (4 to 30), 4 min`.
 
-    If that cannot be, but one of its comparisons can be settled, that one's forecast comes first.
+    If that is impossible, but one of its comparisons can be settled, that one's forecast comes first.
     """
     if item.n < LEAST_FOR_FORECAST:
         return "too few blocks for a forecast"
@@ -242,15 +247,55 @@ def more_text(item: Open) -> str:
 
 def _forecast_text(item: Open, outlook: Outlook) -> str:
     if outlook.blocks is None:
-        return "probably never: it would take hundreds of blocks more"
+        return (
+            f"uncertain, {outlook.low} to hundreds of more blocks"
+            if outlook.low
+            else "probably hundreds of more blocks"
+        )
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
-    raised = "repeat" if item.is_fixed else "max"
-    beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all: raise `{raised}`"
-    return f"about {counted(outlook.blocks, 'more block')}{spread}, {about(outlook.blocks * item.block_s)}{beyond}"
+    beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"
+    raised = ": raise `max` in a new run" if item.n >= item.most else ""
+    by = f", until a verdict by {outlook.metric.label}" if outlook.metric and len(item.judged) > 1 else ""
+    time = about(outlook.blocks * item.block_s)
+    return f"about {counted(outlook.blocks, 'more block')}{spread}, {time}{by}{beyond}{raised}"
+
+
+def settled_by_others(data: RunData) -> list[str]:
+    """Comparisons that get no more blocks because another metric settled them, and how to settle the primary one.
+
+    There is a sentence for each primary metric, and for those that are likely or unclear by it.
+    """
+    if not data.matrix.repeat.is_adaptive:
+        return []
+    left: dict[tuple[Certainty, Metric], dict[str, list[Pair]]] = {}
+    rule = data.judgement.rule
+    for line in data.judgement.compared:
+        certainty = certainty_of(line.primary, rule)
+        is_sure_by_other = any(certainty_of(finding, rule) is Certainty.SURE for finding in line.others)
+        if certainty is not Certainty.SURE and is_sure_by_other:
+            found = left.setdefault((certainty, line.primary.metric), {})
+            found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
+    return [
+        f"{certainty} by {metric.label} and sure by another metric, so without more blocks: "
+        f"{listed([f'{name} ({_names(pairs)})' for name, pairs in found.items()])}; to settle {metric.label}, start a "
+        f"new run with `judge: [{metric.key}]`"
+        for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))
+    ]
+
+
+def sure_text(rule: Rule) -> str:
+    """The definition of "sure", the same everywhere, as docs/report.md has it."""
+    margin = setting("margin_ratio", rule.margin_ratio)
+    return f"over {margin} apart or a tie, significant among all comparisons"
+
+
+def certainty_key(rule: Rule) -> str:
+    """Definitions of "sure" and "likely", in two sentences."""
+    return f"sure: {sure_text(rule)}. Likely: seen, but not sure."
 
 
 def dependence_text(alike: Dependence) -> str:
-    """What neighbouring blocks have to do with each other, with its figure; empty where nothing can be told."""
+    """Sentence on the dependence of neighbouring blocks, with its figure; empty if unknown."""
     if not alike.blocks:
         return ""
     figure = (
@@ -265,7 +310,7 @@ def dependence_text(alike: Dependence) -> str:
 
 
 def check_text(check: SelfCheckFinding, name: str) -> str:
-    """One line about a self-check in the condition of this name, with its figures, and the noise floor if it is A/A."""
+    """A line about a self-check in the condition of this name, with its figures, and the noise floor if it is A/A."""
     finding = check.finding
     mark = {True: "passed", False: "FAILED", None: "open"}[check.passed]
     text = f"self-check {mark}: {name}, {finding.pair}: {check.message}; "
@@ -280,7 +325,7 @@ def check_text(check: SelfCheckFinding, name: str) -> str:
 
 
 def tops(verdicts: Judgement, arms: Sequence[str]) -> dict[str, Top]:
-    """Who is best in each condition, by the primary metric and verdicts that stand among all comparisons."""
+    """The best arms of each condition, by the primary metric and verdicts that survive e-BH over all comparisons."""
     found: dict[str, Top] = {}
     for name, lines in groupby(verdicts.compared, key=lambda line: line.condition.id):
         judged = {(line.pair.base.name, line.pair.new.name): line.primary.counted for line in lines}
@@ -289,10 +334,10 @@ def tops(verdicts: Judgement, arms: Sequence[str]) -> dict[str, Top]:
 
 
 def first_judged(lines: Iterable[Line]) -> str:
-    """What comparisons go by first: "total time"."""
+    """The primary metrics of comparisons: "total time"."""
     return " or ".join(dict.fromkeys(line.primary.metric.label for line in lines))
 
 
 def others_judged(lines: Iterable[Line]) -> str:
-    """What is judged besides: "median time per request"; empty where nothing is."""
+    """The other judged metrics: "median time per request"; empty if there are none."""
     return ", ".join(dict.fromkeys(finding.metric.label for line in lines for finding in line.others))

@@ -1,1 +1,1 @@
-"""The run folder: what was measured, kept so that it survives, and read again."""
+"""The run folder: measurements are stored durably, and read again."""

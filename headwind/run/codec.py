@@ -1,4 +1,4 @@
-"""The matrix and results as JSON objects and back, without loss; and what differs between two runs.
+"""Lossless conversion of the matrix and of results to JSON objects and back.
 
 The classes `Stored...` are the format of a run folder: pydantic reads and writes them by their types.
 """
@@ -34,15 +34,17 @@ from headwind.model import (
     SelfCheck,
     Trial,
 )
-from headwind.settings import UNBOUND, Settings, Windows
+from headwind.server import NGINX, SERVERS, Program, Server, own_server
+from headwind.settings import UNLIMITED, Settings, Windows
 from headwind.workloads import workload_from_json, workload_to_json
 from impair.profile import Direction, Profile
 
 T = TypeVar("T")
+_PROGRAM = TypeAdapter(Program)
 
 
 class State(StrEnum):
-    """What became of a run."""
+    """State of a run."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -52,7 +54,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """State of a run, why, and when it began and ended (seconds since the epoch; None: it runs, or was killed)."""
+    """State of a run with its reason, and its start and end (seconds since the epoch; None: in progress, or killed)."""
 
     state: State
     reason: str
@@ -61,7 +63,7 @@ class Status:
 
 
 def _stored(read: Callable[[Any], Any], write: Callable[[Any], Any]) -> tuple[PlainValidator, PlainSerializer]:
-    """How a data class that has a JSON form of its own is read and written inside another one."""
+    """How a data class with its own JSON form is read and written inside another one."""
     return PlainValidator(read), PlainSerializer(write)
 
 
@@ -81,22 +83,39 @@ def _known_condition(text: str) -> Condition:
 
 
 def _arm_to_json(arm: Arm) -> str | dict[str, Any]:
-    """Its name where that says all: of a plain arm, and of the twin of one."""
+    """The name, if it suffices: for a plain arm, and for the twin of one."""
     with suppress(ValueError):
         if arm_named(arm.name) == arm:
             return arm.name
     own = {key: value for key, value in asdict(arm.overrides).items() if value is not None}
     own["workload"] = dict(arm.overrides.workload)
-    return {"name": arm.name, "protocol": arm.protocol.value, "role": arm.role.value, "overrides": own}
+    found = {"name": arm.name, "protocol": arm.protocol.value, "role": arm.role.value, "overrides": own}
+    return found if arm.server == NGINX else {**found, "server": _server_to_json(arm.server)}
 
 
 def _arm_from_json(data: str | Mapping[str, Any]) -> Arm:
     if isinstance(data, str):
         return arm_named(data)
     own = dict(data["overrides"])
-    windows = {end: Windows(own.pop(end)) for end in ("server", "client") if end in own}
+    windows = {end: Windows(own.pop(end)) for end in ("server_windows", "client_windows") if end in own}
     overrides = Overrides(**{**own, **windows, "workload": tuple(own.get("workload", {}).items())})
-    return Arm(data["name"], Protocol(data["protocol"]), Role(data["role"]), overrides)
+    server = _server_from_json(data["server"]) if "server" in data else NGINX
+    return Arm(data["name"], Protocol(data["protocol"]), Role(data["role"]), overrides, server)
+
+
+def _server_to_json(server: Server) -> str | dict[str, Any]:
+    """The name of a shipped server; everything about one of the user's own."""
+    if server.program is None:
+        return server.name
+    written: dict[str, Any] = _PROGRAM.dump_python(server.program, mode="json")
+    return {"name": server.name, **written, "env": dict(server.program.env)}
+
+
+def _server_from_json(data: str | Mapping[str, Any]) -> Server:
+    if isinstance(data, str):
+        return SERVERS[data]
+    own = {key: value for key, value in data.items() if key != "name"}
+    return own_server(data["name"], _PROGRAM.validate_python({**own, "env": tuple(own["env"].items())}))
 
 
 def _repetition_to_json(repeat: Repetition) -> int | Repetition:
@@ -150,16 +169,16 @@ class StoredSearch:
 
 @dataclass(frozen=True, slots=True)
 class StoredMatrix:
-    """matrix.json: the Matrix as resolved, in SI units. What is not set is left out."""
+    """matrix.json: the Matrix as resolved, in SI units. Unset values are left out."""
 
     title: str
     protocols: tuple[StoredArm, ...]
     conditions: tuple[StoredCondition, ...]
-    repeat: int | Repetition  # a number where that of the blocks is fixed
+    repeat: int | Repetition  # a number if the number of blocks is fixed
     timeout_s: float
     seed: int
     congestion: Congestion
-    settings: Annotated[Settings, Field(exclude_if=lambda settings: settings == UNBOUND)] = UNBOUND
+    settings: Annotated[Settings, Field(exclude_if=lambda settings: settings == UNLIMITED)] = UNLIMITED
     selfcheck: Annotated[StoredSelfCheck | None, Field(exclude_if=lambda selfcheck: selfcheck is None)] = None
     lanes: Annotated[int, Field(exclude_if=lambda lanes: lanes == 1)] = 1
     published: Annotated[tuple[StoredPublished, ...], Field(exclude_if=lambda published: not published)] = ()
@@ -182,7 +201,7 @@ class StoredTrial:
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """A row of the journal: everything of a Result but its samples, which are large and stored on their own."""
+    """A row of the journal: everything of a Result except its samples, which are large and stored separately."""
 
     trial: StoredTrial
     outcome: Outcome
@@ -202,7 +221,7 @@ _MATRIX, _TRIAL, _RESULT = TypeAdapter(StoredMatrix), TypeAdapter(StoredTrial), 
 
 
 def _read(adapter: TypeAdapter[T], data: Mapping[str, Any]) -> T:
-    """Raises ValueError that says what is wrong where, in one line."""
+    """Validate data. Raises ValueError with the place and the reason, in one line."""
     try:
         return adapter.validate_python(data)
     except ValidationError as error:
@@ -215,7 +234,7 @@ def _stored_row(row: PublishedRow) -> StoredRow:
 
 
 def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
-    """The matrix as resolved, in SI units; `source` and `path` stay out of it: matrix.yaml is kept beside it."""
+    """The matrix as resolved, in SI units, without `source` and `path`: matrix.yaml is stored next to it."""
     published = (
         StoredPublished(each.name, each.title, each.note, tuple(map(_stored_row, each.rows)), each.source)
         for each in matrix.published
@@ -233,7 +252,7 @@ def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
 
 
 def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") -> Matrix:
-    """What `matrix_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
+    """The matrix from the output of `matrix_to_json`. Raises KeyError, TypeError or ValueError for anything else."""
     stored = _read(_MATRIX, data)
     published = (
         Published(
@@ -256,9 +275,9 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
 
 
 def planned_trials(matrix: Matrix) -> int:
-    """How many trials the matrix asks for at least."""
+    """The minimum number of trials of the matrix."""
     if matrix.find:
-        return 1  # what is seen decides all others
+        return 1  # the results decide all others
     return sum(len(matrix.arms_in(condition)) for condition in matrix.conditions) * matrix.repeat.least
 
 
@@ -278,26 +297,29 @@ def trial_to_json(trial: Trial) -> dict[str, Any]:
 
 
 def trial_from_json(data: Mapping[str, Any]) -> Trial:
-    """What `trial_to_json` was given. Raises KeyError, TypeError or ValueError for anything else."""
+    """The trial from the output of `trial_to_json`. Raises KeyError, TypeError or ValueError for anything else."""
     return _trial(_read(_TRIAL, data))
 
 
 def result_to_json(result: Result) -> str:
-    """Everything of a result but its samples, as JSON text."""
+    """Everything of a result except its samples, as JSON text."""
     stored = StoredResult(
         _stored_trial(result.trial), result.outcome, result.reason, dict(result.metrics), result.proof.checks,
         dict(result.proof.counters), result.proof.warnings, result.command, dict(result.phases_s), result.attempt,
         result.started_at, result.place,
     )  # fmt: skip
-    # pydantic's own text would have null for what is infinite.
+    # pydantic's own text would have null for infinity.
     return dumps(_RESULT.dump_python(stored))
 
 
 def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
-    """What `result_to_json` was given, with `samples`. Raises KeyError, TypeError or ValueError for anything else."""
+    """The result from the output of `result_to_json`, with `samples`.
+
+    Raises KeyError, TypeError or ValueError for anything else.
+    """
     try:
-        stored = _RESULT.validate_json(text)  # in two thirds of the time that json.loads needs
-    except ValidationError:  # also of half a surrogate pair, which json.loads reads
+        stored = _RESULT.validate_json(text)  # in two thirds of the time of json.loads
+    except ValidationError:  # also for half a surrogate pair, which json.loads reads
         stored = _read(_RESULT, loads(text))
     trial = stored.trial
     bounded = [metric.low_key for metric in trial.condition.workload.metrics if metric.unfinished is Unfinished.BOUNDED]

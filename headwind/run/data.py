@@ -1,4 +1,4 @@
-"""One run as it was read: everything in a run folder but raw samples and raw counters, and what it says."""
+"""A run as it was read: a run folder without raw samples and raw counters, and its judgement."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
 from headwind.proof.tally import Seen
 from headwind.run.codec import State, Status, planned_trials
-from headwind.run.journal import STOPPED
+from headwind.run.journal import CUT_SHORT, STOPPED_WITH_RUN
 from headwind.run.tables import CELL, trials_table
 from headwind.verdicts.findings import Rows, rows_of
 from headwind.verdicts.judgement import Judge, Judgement
-
-STOPPED_WITH_RUN = "stopped with the run"  # the outcome of an attempt that was
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,29 +27,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunData:
-    """One run as it was read: `results` holds every attempt in the order in which they ran, without samples."""
+    """A run as it was read: `results` holds every attempt in the order in which they ran, without samples."""
 
     id: str
     matrix: Matrix
     results: tuple[Result, ...]
     environment: Mapping[str, Any]
     status: Status
-    judge: Judge | None = field(default=None, compare=False, repr=False)  # that was told all results
-    searched: Matrix | None = None  # of a search: with all its values, where `matrix` has those that were measured
+    judge: Judge | None = field(default=None, compare=False, repr=False)  # it has all results
+    searched: Matrix | None = None  # for a search: with all its values; `matrix` then has the measured ones
     counted: tuple[Seen, ...] | None = field(default=None, compare=False, repr=False)  # of results without counters
 
     @classmethod
     def of(cls, run: Run) -> RunData:
-        """Read the run folder once. Raises as `Run` does."""
+        """Read the run folder once. Raises the errors of `Run`."""
         reading = Reading(run)
         reading.read()
         return reading.data
 
     @cached_property
     def judgement(self) -> Judgement:
-        """What the run says, as far as it went: one for the page, the files and the terminal.
+        """The judgement of the run so far, shared by the page, the files and the terminal.
 
-        While it runs, what is open is undecided; afterwards it is inconclusive.
+        While the run is in progress, an open comparison is undecided; afterwards it is inconclusive.
         """
         judge = self.judge or Judge(self.searched or self.matrix, self.results)
         costs = block_seconds(self.matrix, Forecast(self.matrix.timeout_s, self.latest))
@@ -69,7 +67,7 @@ class RunData:
 
     @property
     def network_doubts(self) -> dict[str, list[str]]:
-        """By condition, what its trials together found wrong with its network; absent where they found nothing."""
+        """By condition, deviations of its network that all its trials together show; absent if there are none."""
         found: dict[str, list[str]] = {}
         for question in self.pooled:
             if not question.passed:
@@ -83,7 +81,7 @@ class RunData:
 
     @cached_property
     def latest(self) -> tuple[Result, ...]:
-        """The latest attempt at every trial, in the order in which they ran: what the report counts."""
+        """The latest attempt at every trial, in the order in which they ran: the report counts these."""
         return tuple(latest_of(self.results))
 
     @cached_property
@@ -93,29 +91,29 @@ class RunData:
 
     @property
     def planned(self) -> int:
-        """How many trials the matrix asks for at least."""
+        """The minimum number of trials of the matrix."""
         return planned_trials(self.matrix)
 
     @cached_property
     def pooled(self) -> tuple[Pooled, ...]:
-        """What all trials of each condition say together about its network."""
+        """Tests of the network of each condition with all its trials together."""
         return pooled(self.matrix, self.seen.values())
 
     @cached_property
     def seen(self) -> Mapping[str, Seen]:
-        """What each trial's latest counters tell, by the trial's id."""
+        """Evidence from each trial's latest counters, by the trial's id."""
         every = map(Seen.of, self.latest) if self.counted is None else self.counted
-        told = {seen.result.trial.id: seen for seen in every}  # of the latest attempt, which comes last
-        return {result.trial.id: told[result.trial.id] for result in self.latest}
+        by_id = {seen.result.trial.id: seen for seen in every}  # of the latest attempt, which comes last
+        return {result.trial.id: by_id[result.trial.id] for result in self.latest}
 
     @property
     def was_seeded(self) -> bool:
-        """Whether netem took the seeds."""
+        """True if netem took the seeds."""
         return bool(self.environment.get("testbed", {}).get("router", {}).get("netem_seed", True))
 
     def count(self, *outcomes: Outcome) -> int:
-        """How many trials ended in one of these ways at their latest attempt."""
-        return sum(result.outcome in outcomes for result in self.latest)
+        """Number of trials with one of these outcomes at their latest attempt, without those stopped with the run."""
+        return sum(result.outcome in outcomes and not was_stopped(result) for result in self.latest)
 
     @cached_property
     def _cells(self) -> Mapping[Hashable, pd.DataFrame]:
@@ -133,15 +131,15 @@ class RunData:
 
 
 class Reading:
-    """What was read of a run folder so far, for those who look again and again while a lab writes to it."""
+    """Incremental reader of a run folder, for repeated looks while a lab writes to it."""
 
     def __init__(self, run: Run) -> None:
         self._run, self._judge = run, Judge(run.matrix)
         self._seen: dict[int, Seen] = {}  # by their numbers
-        self._known: dict[Hashable, Any] = {}  # values that many results have alike: one object for all of them
+        self._known: dict[Hashable, Any] = {}  # values that many results share: one object for all of them
 
     def read(self) -> int:
-        """Read on, and return how many attempts were new. Raises as `Run` does."""
+        """Read new attempts, and return their number. Raises the errors of `Run`."""
         new = {}
         for number, result in self._run.each_numbered(self._seen):
             slim = _shared(without_counters(result), self._known)
@@ -152,7 +150,7 @@ class Reading:
 
     @property
     def data(self) -> RunData:
-        """The run as far as it was read, to be used before reading on."""
+        """The run as far as it was read; use it before the next read."""
         run, every = self._run, tuple(self._seen.values())
         results = tuple(seen.result for seen in every)
         matrix, searched = measured_of(self._judge.matrix, results)
@@ -160,7 +158,7 @@ class Reading:
 
 
 def results_of(run: Run) -> list[Result]:
-    """Every attempt at a trial, without samples and counters. Raises as `Run` does."""
+    """Every attempt at a trial, without samples and counters. Raises the errors of `Run`."""
     return [without_counters(result) for result in run.each_result()]
 
 
@@ -193,9 +191,9 @@ def _constants(check: Check) -> tuple[tuple[str, Hashable], ...]:
 
 
 def measured_of(matrix: Matrix, results: Iterable[Result]) -> tuple[Matrix, Matrix | None]:
-    """Of a search: the matrix with the values that were measured alone, and the whole; else the matrix, and None.
+    """For a search: the matrix with only the measured values, and the whole one; else the matrix, and None.
 
-    Verdicts stand among the comparisons of the whole; what was never measured has nothing to show.
+    Verdicts are corrected for the comparisons of the whole; unmeasured values are not shown.
     """
     if matrix.find is None:
         return matrix, None
@@ -205,22 +203,22 @@ def measured_of(matrix: Matrix, results: Iterable[Result]) -> tuple[Matrix, Matr
 
 
 def latest_of(results: Iterable[Result]) -> list[Result]:
-    """Without the attempts that were made again."""
+    """The results without attempts that were repeated."""
     results = list(results)
     latest = {result.trial.id: result for result in results}
     return [result for result in results if latest[result.trial.id] is result]
 
 
 def was_stopped(result: Result) -> bool:
-    """Whether the attempt was cut short with its run, by Ctrl-C or a kill: no fault of the lab, nor of a protocol."""
-    return result.outcome is Outcome.LAB_ERROR and result.reason == STOPPED
+    """True if the attempt was cut short with its run, by Ctrl-C or a kill: not a fault of lab or protocol."""
+    return result.outcome is Outcome.LAB_ERROR and result.reason.endswith(CUT_SHORT)
 
 
 def outcome_text(result: Result) -> str:
-    """An outcome in words: what a run that was stopped cut short is no error of the lab."""
+    """An outcome in words; an attempt that was stopped with the run is not a lab error."""
     return STOPPED_WITH_RUN if was_stopped(result) else result.outcome.value
 
 
 def is_data(result: Result) -> bool:
-    """Whether a result belongs into the analysis; the others are counted and shown apart."""
+    """True if a result belongs to the analysis; the others are counted and shown separately."""
     return result.outcome in DATA_OUTCOMES

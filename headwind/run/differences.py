@@ -1,43 +1,62 @@
-"""What differs between two runs: their settings, named as in matrix.yaml, and what they ran on."""
+"""The differences between two runs: their settings, named as in matrix.yaml, and their environment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from headwind.arm import PLAIN
-from headwind.format import as_written, link_settings, override_settings, short_digests
+from headwind.format import as_written, link_settings, override_settings, program_settings, short_digests
 from headwind.model import Condition, Matrix, Repetition, SelfCheck
 from headwind.run.codec import matrix_from_json
 from headwind.workloads import workload_to_json
 from impair.profile import Direction
 
 NOT_SET, NOTHING = "not set", "none"
-HOST_FACTS = ("kernel", "machine", "cpu", "cores", "rmem_max_bytes")  # trials of two such hosts are no pairs
+# trials of hosts that differ in these are not comparable
+HOST_FACTS = ("kernel", "machine", "cpu", "cores", "rmem_max_bytes")
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """One line for every setting of two resolved matrices that differs, named as in matrix.yaml, in its units.
+    """A line for every setting that differs between two resolved matrices, named as in matrix.yaml, in its units.
 
-    `before` and `after` are JSON objects of `matrix_to_json`. The title, the number
-    of lanes and what others published decide nothing and are not compared.
+    `before` and `after` are JSON objects of `matrix_to_json`. The title, the number of lanes and the published figures
+    decide nothing and are not compared.
     """
     old, new = matrix_from_json(before), matrix_from_json(after)
     first, second = _settings(old), _settings(new)
     yield from (f"{group}: removed" for group in first if group not in second)
     yield from (f"{group}: added" for group in second if group not in first)
-    for group in (group for group in first if group in second):
-        yield from _different_keys(group, first[group], second[group])
-    # Conditions of a profile or workload that only one side has were told above.
+    yield from _different_settings(first, second)
+    # Conditions of a profile or workload that only one side has were listed above.
     both = first.keys() & second.keys()
     order = [[item.id for item in matrix.conditions if both.issuperset(_groups(item))] for matrix in (old, new)]
     yield from _different_keys("", {"conditions": ", ".join(order[0])}, {"conditions": ", ".join(order[1])})
 
 
+def different_settings(before: Matrix, after: Matrix) -> Iterator[str]:
+    """Like `differences`, for the common parts of both matrices; the order is not a setting."""
+    common = {arm.name for arm in before.arms} & {arm.name for arm in after.arms}
+
+    def settings(matrix: Matrix) -> dict[str, dict[str, str]]:
+        arms = sorted((arm for arm in matrix.arms if arm.name in common), key=str)
+        return _settings(replace(matrix, arms=tuple(arms), compare=tuple(sorted(matrix.compare, key=str))))
+
+    yield from _different_settings(settings(before), settings(after))
+
+
+def _different_settings(
+    first: Mapping[str, Mapping[str, str]], second: Mapping[str, Mapping[str, str]]
+) -> Iterator[str]:
+    for group in (group for group in first if group in second):
+        yield from _different_keys(group, first[group], second[group])
+
+
 def setup_differences(
     environment: Mapping[str, Any], images: Mapping[str, str], engine: str, host: Mapping[str, Any]
 ) -> Iterator[str]:
-    """One line for each image, for the engine and for each fact of the host that is not what the environment says."""
+    """A line for each image, for the engine and for each fact of the host that differs from the environment."""
     before = environment.get("images", {})
     for name in sorted({*before, *images}):
         if before.get(name) != images.get(name):
@@ -51,11 +70,14 @@ def setup_differences(
 
 
 def what_changed(files: tuple[str, str], matrix: Sequence[str], setup: Sequence[str]) -> str:
-    """Why a run cannot go on, line by line, and what to do; `files` are the named matrix and the run's own."""
-    other = f" {files[0]} is another matrix than {files[1]}." if matrix else ""
+    """Reasons why a run cannot be resumed, line by line, and what to do.
+
+    `files` are the named matrix and the run's own.
+    """
+    other = f" {files[0]} is not the same matrix as {files[1]}." if matrix else ""
     lines = "".join(f"\n  {line}" for line in (*(f"matrix: {line}" for line in matrix), *setup))
-    undo = "Name no matrix, to go on with the run's own" if matrix else "Undo that"
-    return f"its trials would not be comparable.{other} What changed:{lines}\n{undo}, or start a new run."
+    undo = "To resume with the run's own matrix, name none" if matrix else "Revert these changes"
+    return f"its trials would not be comparable.{other} Changed:{lines}\n{undo}, or start a new run."
 
 
 def _groups(condition: Condition) -> tuple[str, str]:
@@ -70,11 +92,11 @@ def _different_keys(group: str, first: Mapping[str, str], second: Mapping[str, s
 
 
 def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
-    """Settings by group (the matrix itself is "", each profile and workload is one) and key."""
+    """Settings by group and key; the groups are the matrix itself (""), each profile and each workload."""
     groups = {
         "": {
             "protocols": ", ".join(map(str, matrix.arms)),
-            **{f"arms.{arm}": _told(override_settings(arm)) for arm in matrix.arms if arm not in PLAIN},
+            **{f"arms.{arm}": _settings_text(override_settings(arm)) for arm in matrix.arms if arm not in PLAIN},
             **(
                 {"compare": ", ".join(f"{new} against {base}" for new, base in matrix.compare)}
                 if matrix.compare
@@ -90,6 +112,9 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
             **_selfcheck_settings(matrix.selfcheck),
         }
     }
+    for arm in matrix.arms:
+        if arm.server.program:
+            groups[f"servers.{arm.server.name}"] = program_settings(arm.server.program)
     for condition in matrix.conditions:
         profile, workload = _groups(condition)
         groups[profile] = {
@@ -102,12 +127,12 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
     return groups
 
 
-def _told(settings: Mapping[str, str]) -> str:
+def _settings_text(settings: Mapping[str, str]) -> str:
     return ", ".join(f"{key} {value}" for key, value in settings.items()) or NOTHING
 
 
 def _repetition_settings(repeat: Repetition) -> dict[str, str]:
-    """What must not change while a run goes on; the budget may, because anytime-valid statistics allow for it."""
+    """Settings that must not change in a resumed run; the budget may, because anytime-valid statistics allow for it."""
     if not repeat.is_adaptive:
         return {"repeat": str(repeat.least)}
     return {

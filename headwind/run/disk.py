@@ -1,4 +1,4 @@
-"""Atomic writes, fsync, locks: what the run folder needs of the disk."""
+"""Disk operations of the run folder: atomic writes, fsync, locks."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from typing import IO, Any
 
 from headwind.stops import held_back
 
-LOCK_TRIES, LOCK_PAUSE_S = 5, 0.05  # a reader that asks whether the writer lives holds the lock for an instant
+LOCK_TRIES, LOCK_PAUSE_S = 5, 0.05  # a reader that checks for a live writer holds the lock for an instant
 
 
 def new_folder(parent: Path, draw: Callable[[int], str] = secrets.token_hex) -> Path:
-    """A folder that nobody else has, named after the minute (UTC) and four random hex digits. Raises OSError."""
+    """A new folder, named after the minute (UTC) and four random hex digits. Raises OSError."""
     parent.mkdir(parents=True, exist_ok=True)
     while True:
         folder = parent / f"{datetime.now(UTC):%Y%m%d-%H%M}-{draw(2)}"
         try:
             folder.mkdir()
         except FileExistsError:
-            continue  # somebody drew the same digits in the same minute
+            continue  # another process drew the same digits in the same minute
         return folder
 
 
 def write_whole(path: Path, content: str | bytes) -> Path:
     """Write a file so that a reader sees the old one or the new one, never a part. Returns `path`; raises OSError.
 
-    A Ctrl-C waits for the end of it: one that comes while the file is opened would leave it open, and its draft behind.
+    A Ctrl-C waits until it is done: during opening it would leave the file open, and its draft behind.
     """
     with held_back(), draft_of(path) as file:
-        # Half of a surrogate pair (an undecodable byte of some message) becomes \udc80, which JSON reads back.
+        # Half a surrogate pair (an undecodable byte of some message) becomes \udc80, which JSON reads back.
         file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
     return path
 
@@ -65,7 +65,7 @@ def draft_of(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove files that this process has not written whole, for the end of it."""
+    """Remove files that this process has not written completely, before it ends."""
     for draft in folder.glob(f".*.{os.getpid()}"):
         with suppress(OSError):
             draft.unlink()
@@ -80,7 +80,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def object_text(value: Mapping[str, Any]) -> str:
-    """A JSON object as a file holds it, for people to read as well."""
+    """The file content of a JSON object, readable by people as well."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -94,7 +94,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def take_lock(path: Path, tries: int = LOCK_TRIES) -> int | None:
-    """A descriptor that holds the lock at `path` until it is closed or its process dies; None where another has it."""
+    """A descriptor that holds the lock at `path` until it is closed or its process dies.
+
+    None if another process has it.
+    """
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     for attempt in range(tries):
         try:
@@ -109,21 +112,21 @@ def take_lock(path: Path, tries: int = LOCK_TRIES) -> int | None:
 
 
 class Claim:
-    """The lock at a path, for one who may have it: until no `keeps` is open any more, or until `drop`."""
+    """The lock at a path for this process: held until no `keeps` is open any more, or until `drop`."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._keepers = path, 0
-        self.descriptor: int | None = None  # while a process lives that inherits it, nobody else gets the lock
+        self.descriptor: int | None = None  # while a process that inherits it lives, no other process gets the lock
 
     def take(self) -> bool:
-        """Whether it is ours now."""
+        """Take the lock. Returns True if this process now has it."""
         if self.descriptor is None:
             self.descriptor = take_lock(self._path)
         return self.descriptor is not None
 
     @contextmanager
     def keeps(self) -> Iterator[bool]:
-        """Inside, it is ours if nobody else has it."""
+        """Hold the lock for the code inside; yields False if another process has it."""
         is_ours = self.take()
         self._keepers += 1
         try:
@@ -134,14 +137,14 @@ class Claim:
                 self.drop()
 
     def drop(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         if self.descriptor is not None:
             os.close(self.descriptor)
             self.descriptor = None
 
     @property
     def is_taken(self) -> bool:
-        """Whether somebody has it, be it us."""
+        """True if any process, including this one, has the lock."""
         if self.descriptor is not None:
             return True
         lock = take_lock(self._path, tries=1)
@@ -151,7 +154,7 @@ class Claim:
 
 
 def newest_folders(reports: Path) -> list[Path]:
-    """The folders in `reports`, the newest run's first; none where it cannot be read."""
+    """The folders in `reports`, the newest run's first; empty if it cannot be read."""
     try:
         return sorted(reports.glob("*/"), reverse=True)
     except OSError:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RunFrames:
-    """The tables of one run, each made when it is first asked for; change them as you like, the run stays as it is."""
+    """The tables of one run, each created on first access; changes to them do not affect the run."""
 
     def __init__(self, folder: Path, data: RunData) -> None:
         self.folder = folder
@@ -23,21 +23,21 @@ class RunFrames:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """A row for each attempt at each trial, whatever came of it."""
+        """A row for each attempt at each trial, with any outcome."""
         return self._data.trials.copy()
 
     @cached_property
     def requests(self) -> pd.DataFrame:
-        """A row for each finished request, also of trials that did not finish. Raises JournalError."""
+        """A row for each finished request, including those of unfinished trials. Raises JournalError."""
         try:
             with Run.open(self.folder) as run:
                 return tables.requests_table(self._data.matrix, run.each_result(samples=True))
         except (ValueError, TypeError, OverflowError) as error:
-            raise JournalError(f"{self.folder}: the samples of this run are no requests: {error}") from error
+            raise JournalError(f"{self.folder}: the samples of this run are not requests: {error}") from error
 
     @cached_property
     def checks(self) -> pd.DataFrame:
-        """A row for each line of each trial's proof: what was requested, configured and measured of its network."""
+        """A row for each check of each trial: requested, configured and measured value of its network."""
         return tables.checks_table(self._data.matrix, self._data.results)
 
     @cached_property

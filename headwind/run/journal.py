@@ -3,13 +3,13 @@
     reports/20261121-0935-3f0a/
         matrix.yaml        as it was given
         matrix.json        as it was resolved, SI units
-        environment.json   what the run ran on
+        environment.json   host, programs and testbeds of the run
         journal.sqlite     every attempt at every trial, raw, committed before the next one starts
         journal.lock       held by the lab that writes
         trials.csv, requests.parquet, verdicts.json     for other programs: every attempt, request and decision
         report.html, summary.md, junit.xml              for people, for a pull request, for CI on request
 
-A reader may look at any time, also while the lab writes.
+The folder can be read at any time, also while the lab writes.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ from headwind.run.differences import differences, setup_differences, what_change
 
 JOURNAL, LOCK = "journal.sqlite", "journal.lock"
 MATRIX_AS_GIVEN, MATRIX_RESOLVED, ENVIRONMENT = "matrix.yaml", "matrix.json", "environment.json"
-SCHEMA_VERSION = 2  # PRAGMA user_version; raised if a run of an earlier version would be misread
+SCHEMA_VERSION = 3  # PRAGMA user_version; raised if a run of an earlier version would be misread
 DAMAGED = "the run folder is damaged"
 UNWRITABLE = "cannot write to the journal"
-STOPPED = "the lab stopped during this trial"
-KILLED = "the lab was stopped before it could say why"
-BUSY_S = 10.0  # how long one waits while another writes
+CUT_SHORT = "the lab stopped during this trial"  # the whole reason in earlier runs
+STOPPED_WITH_RUN = "stopped with the run"  # the outcome of such an attempt, in words
+STOPPED = f"{STOPPED_WITH_RUN}: {CUT_SHORT}"
+KILLED = "the lab was killed, so no reason was recorded"
+BUSY_S = 10.0  # how long to wait while another process writes
 _connect = partial(sqlite3.connect, isolation_level=None, timeout=BUSY_S, check_same_thread=False)  # see Run._writing
-COMPRESSION = 1  # of zlib: within a tenth of what level 6 makes of samples, in a quarter of the time
+COMPRESSION = 1  # of zlib: within a tenth of the size of level 6 for samples, in a quarter of the time
 
 _SCHEMA = f"""
 BEGIN;
@@ -51,7 +53,7 @@ CREATE TABLE attempts (
     sequence INTEGER PRIMARY KEY,  -- the order in which they began
     trial    TEXT NOT NULL,        -- profile/workload#block/protocol
     attempt  INTEGER NOT NULL,     -- 0, 1, ... of this trial
-    complete INTEGER NOT NULL,     -- 0: began; the record is what is true if nothing more comes
+    complete INTEGER NOT NULL,     -- 0: began; the record holds if nothing more comes
     outcome  TEXT NOT NULL,
     record   TEXT NOT NULL,        -- JSON: the result without its samples
     samples  BLOB NOT NULL,        -- zlib of JSON: what the client printed
@@ -63,34 +65,34 @@ COMMIT;
 
 
 class JournalError(HeadwindError):
-    """The journal cannot be read or written as asked."""
+    """The journal cannot be read or written as requested."""
 
 
 class NoRunFolder(UsageError):
-    """The folder is not that of a run, or was written by another version of Headwind."""
+    """The folder is not a run folder, or was written by another version of Headwind."""
 
 
 class ResumeRefused(UsageError):
-    """The run cannot be gone on with: something changed, or another lab is at it."""
+    """The run cannot be resumed: something changed, or another lab is running it."""
 
 
 class Run:
-    """One run on disk: everybody may read it, one lab at a time may write it, from as many threads as it likes."""
+    """A run on disk: any number of readers, one writing lab at a time, with any number of threads."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
         self.claim = disk.Claim(folder / LOCK)
         self._connection = connection
-        self._records = False  # whether results may be written
-        self._writing = threading.Lock()  # SQLite lets threads read together; those that write take turns
+        self._records = False  # True while results may be written
+        self._writing = threading.Lock()  # SQLite lets threads read in parallel; writing threads take turns
 
     @classmethod
     def create(cls, reports: Path, matrix: Matrix, environment: Mapping[str, Any]) -> Run:
-        """A new folder in `reports`, named after the minute (UTC) and four random hex digits; it may be written.
+        """Create a folder in `reports`, named after the minute (UTC) and four random hex digits, open for writing.
 
         `environment` is any JSON object; `check_resumable` reads its "engine" and "images". Raises JournalError.
         """
-        with _told(reports, "cannot make a run folder here"):
+        with _explained(reports, "cannot create a run folder here"):
             folder = disk.new_folder(reports)
             run = cls(folder, _connect(folder / JOURNAL))
             run.write(MATRIX_AS_GIVEN, matrix.source)
@@ -106,12 +108,12 @@ class Run:
 
     @classmethod
     def open(cls, folder: Path) -> Run:
-        """The run in `folder`, for reading, or for `recording` more. Raises NoRunFolder or JournalError."""
-        with _told(folder, "cannot look for a run here"):
-            for name, loss in ((MATRIX_RESOLVED, "no run is here"), (JOURNAL, "the results of this run are gone")):
+        """Open the run in `folder`, for reading, or for `recording` more. Raises NoRunFolder or JournalError."""
+        with _explained(folder, "cannot look for a run here"):
+            for name, loss in ((MATRIX_RESOLVED, "not a run folder"), (JOURNAL, "the results of this run are gone")):
                 if not (folder / name).is_file():
-                    raise NoRunFolder(f"{folder}: {loss} (there is no {name}); give a folder such as reports/<run-id>")
-        with _told(folder, DAMAGED):
+                    raise NoRunFolder(f"{folder}: {loss} (no {name}); give a folder such as reports/<run-id>")
+        with _explained(folder, DAMAGED):
             address = f"{(folder / JOURNAL).resolve().as_uri()}?mode=rw"
             run = cls(folder, _connect(address, uri=True))
             try:
@@ -133,17 +135,20 @@ class Run:
 
     @contextmanager
     def claimed(self) -> Iterator[Run]:
-        """Inside, no other lab can have the folder, also after a `recording` in it. Raises ResumeRefused."""
+        """Keep other labs out of the folder for the code inside, also after a `recording` in it.
+
+        Raises ResumeRefused.
+        """
         with self.claim.keeps() as is_ours:
             if not is_ours:
-                raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
+                raise ResumeRefused(f"{self.folder}: another lab is running this run; wait for it, or stop it")
             yield self
 
     @contextmanager
     def recording(self) -> Iterator[Run]:
-        """Inside, this Run may write; how the run ended is noted on the way out.
+        """Allow this Run to write for the code inside; on exit it records how the run ended.
 
-        Raises ResumeRefused when another lab is at it. Of a run that goes on, call `check_resumable` first.
+        Raises ResumeRefused if another lab is running it. For a resumed run, call `check_resumable` first.
         """
         with self.claimed():
             self._begin()
@@ -159,11 +164,11 @@ class Run:
                 self._finish(State.FINISHED)
 
     def _begin(self) -> None:
-        with _told(self.folder, UNWRITABLE):
+        with _explained(self.folder, UNWRITABLE):
             # FULL: each commit ends with an fsync of the write-ahead log; NORMAL leaves that to checkpoints.
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("UPDATE run SET state = ?, reason = '', ended = NULL", (State.RUNNING,))
-            self._connection.execute("UPDATE attempts SET complete = 1")  # what had begun is over: its lab is gone
+            self._connection.execute("UPDATE attempts SET complete = 1")  # started attempts are over: their lab is gone
         self._records = True
 
     def __enter__(self) -> Self:
@@ -173,7 +178,7 @@ class Run:
         self.close()
 
     def close(self) -> None:
-        """Let go of the journal and of the lock. A run that was not finished then reads as interrupted."""
+        """Release the journal and the lock. A run that was not finished then reads as interrupted."""
         self._connection.close()
         self.claim.drop()
 
@@ -184,56 +189,56 @@ class Run:
 
     @property
     def matrix(self) -> Matrix:
-        """The matrix as resolved, with the text it was given as."""
+        """The matrix as resolved, with its original text."""
         path = self.folder / MATRIX_AS_GIVEN
-        with _told(self.folder, DAMAGED):
+        with _explained(self.folder, DAMAGED):
             return codec.matrix_from_json(self._json(MATRIX_RESOLVED), path.read_text(encoding="utf-8"), str(path))
 
     @property
     def environment(self) -> dict[str, Any]:
-        """What the run ran on, as it was noted."""
+        """The recorded host, programs and testbeds of the run."""
         return self._json(ENVIRONMENT)
 
     def note_environment(self, **more: Any) -> None:
-        """Add to the environment what became known later, or became different."""
+        """Add or update facts of the environment."""
         self.write(ENVIRONMENT, disk.object_text({**self.environment, **more}))
 
     @property
     def status(self) -> Status:
-        """What became of the run so far. A lab that was killed leaves it interrupted."""
-        with _told(self.folder, DAMAGED):
+        """The state of the run so far. A lab that was killed leaves it interrupted."""
+        with _explained(self.folder, DAMAGED):
             state, reason, *times = self._connection.execute("SELECT * FROM run").fetchone()
             started_at, ended_at = (None if time_s is None else float(time_s) for time_s in times)
-            noted, is_live = Status(State(state), str(reason), started_at or 0.0, ended_at), self.is_live
+            recorded, is_live = Status(State(state), str(reason), started_at or 0.0, ended_at), self.is_live
         if is_live:
-            return replace(noted, state=State.RUNNING, reason="", ended_at=None)
-        if noted.state is State.RUNNING:
-            return replace(noted, state=State.INTERRUPTED, reason=KILLED, ended_at=None)
-        return noted
+            return replace(recorded, state=State.RUNNING, reason="", ended_at=None)
+        if recorded.state is State.RUNNING:
+            return replace(recorded, state=State.INTERRUPTED, reason=KILLED, ended_at=None)
+        return recorded
 
     @property
     def is_live(self) -> bool:
-        """Whether a lab, this one or another, may still add results to the run."""
+        """True if a lab, this one or another, may still add results to the run."""
         return self._records or (self.claim.descriptor is None and self.claim.is_taken)
 
     def begin(self, trial: Trial, attempt: int) -> None:
-        """Note that an attempt starts. If nothing follows, it reads as a lab error: the lab was killed in it.
+        """Record that an attempt starts. If nothing follows, it reads as a lab error: the lab was killed in it.
 
-        Raises JournalError when the attempt is already on record.
+        Raises JournalError if the attempt is already on record.
         """
         self._put(Result(trial, Outcome.LAB_ERROR, STOPPED, attempt=attempt, started_at=time.time()), complete=False)
 
     def append(self, result: Result) -> None:
-        """Keep a result: when this returns, it survives the death of the lab and of the machine.
+        """Store a result: when this returns, it survives the death of the lab and of the machine.
 
-        Raises JournalError when the attempt already has a result; nothing on record is ever written over.
+        Raises JournalError if the attempt already has a result; nothing on record is ever overwritten.
         """
         self._put(result, complete=True)
 
     def _put(self, result: Result, *, complete: bool) -> None:
         row = codec.result_to_json(result)
         samples = zlib.compress(json.dumps(dict(result.samples)).encode(), COMPRESSION)
-        with _told(self.folder, UNWRITABLE), self._writing:
+        with _explained(self.folder, UNWRITABLE), self._writing:
             if not self._records:
                 raise JournalError(f"{self.folder}: this run is open for reading; results are kept inside `recording`")
             # One statement, so one transaction: a Ctrl-C comes before it or after it.
@@ -247,29 +252,29 @@ class Run:
             raise JournalError(f"{self.folder}: attempt {result.attempt} of {result.trial.id} is already on record")
 
     def results(self, *, samples: bool = False) -> list[Result]:
-        """Every attempt, in the order in which they began; without `samples`, theirs stay on disk (much faster).
+        """Every attempt, in the order in which they began; without `samples`, these stay on disk (much faster).
 
-        An attempt that goes on at this moment is not among them.
+        An attempt in progress is not among them.
         """
         return list(self.each_result(samples=samples))
 
     def each_result(self, *, samples: bool = False) -> Iterator[Result]:
-        """What `results` gives, one by one: the samples of a long run need not fit into memory."""
+        """Like `results`, one by one: the samples of a long run need not fit into memory."""
         query = "SELECT record, CASE WHEN ? THEN samples END FROM attempts WHERE complete OR NOT ? ORDER BY sequence"
-        with _told(self.folder, DAMAGED):
+        with _explained(self.folder, DAMAGED):
             for row, packed in self._connection.execute(query, (samples, self.is_live)):
                 unpacked = json.loads(zlib.decompress(packed)) if packed else {}
                 yield codec.result_from_json(row, unpacked)
 
     def count(self) -> int:
-        """The number of attempts that `results` gives."""
-        with _told(self.folder, DAMAGED):
+        """The number of attempts that `results` returns."""
+        with _explained(self.folder, DAMAGED):
             query = "SELECT count(*) FROM attempts WHERE complete OR NOT ?"
             return int(self._connection.execute(query, (self.is_live,)).fetchone()[0])
 
     def each_numbered(self, known: Collection[int] = ()) -> Iterator[tuple[int, Result]]:
-        """What `results` gives but the `known` ones, each with its number: attempts are numbered as they begin."""
-        with _told(self.folder, DAMAGED):
+        """Like `each_result`, without the `known` ones, each with its number: attempts are numbered as they begin."""
+        with _explained(self.folder, DAMAGED):
             rows = self._connection.execute(
                 "SELECT sequence FROM attempts WHERE complete OR NOT ? ORDER BY sequence", (self.is_live,)
             )
@@ -280,49 +285,49 @@ class Run:
                 yield number, codec.result_from_json(row, {})
 
     def attempts(self, trial: Trial) -> int:
-        """How many attempts at a trial are on record, which is the number of the next one."""
-        with _told(self.folder, DAMAGED):
+        """Number of attempts at a trial on record, which is the number of the next one."""
+        with _explained(self.folder, DAMAGED):
             row = self._connection.execute("SELECT max(attempt) + 1 FROM attempts WHERE trial = ?", (trial.id,))
             return int(row.fetchone()[0] or 0)
 
     def _finish(self, state: State, reason: str = "") -> None:
-        """Note how the run ended; it records no more, and still reads."""
+        """Record how the run ended; it then takes no more results, and can still be read."""
         self._records = False
-        with _told(self.folder, UNWRITABLE), self._writing:
+        with _explained(self.folder, UNWRITABLE), self._writing:
             self._connection.execute("UPDATE run SET state = ?, reason = ?, ended = ?", (state, reason, time.time()))
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file is then whole without its log
 
     def check_resumable(
         self, matrix: Matrix, images: Mapping[str, str], engine: str, host: Mapping[str, Any] | None = None
     ) -> None:
-        """Raise ResumeRefused, naming every difference, unless this run can be gone on with as it began."""
+        """Raise ResumeRefused, naming every difference, unless this run can be resumed as it began."""
         if not self._records and self.is_live:
-            raise ResumeRefused(f"{self.folder}: another lab is running this very run; wait for it, or stop it")
+            raise ResumeRefused(f"{self.folder}: another lab is running this run; wait for it, or stop it")
         ours = list(differences(self._json(MATRIX_RESOLVED), codec.matrix_to_json(matrix)))
         changes = list(setup_differences(self.environment, images, engine, host or {}))
         if ours or changes:
             files = (matrix.path or "the matrix", str(self.folder / MATRIX_AS_GIVEN))
-            raise ResumeRefused(f"{self.folder}: cannot go on with this run, {what_changed(files, ours, changes)}")
+            raise ResumeRefused(f"{self.folder}: cannot resume this run: {what_changed(files, ours, changes)}")
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """Put a file into the folder, whole or not at all: a reader never sees half of it. Returns its path."""
-        with _told(self.folder, f"cannot write {name}"):
+        """Write a file into the folder, whole or not at all: a reader never sees half of it. Returns its path."""
+        with _explained(self.folder, f"cannot write {name}"):
             return disk.write_whole(self.folder / name, content)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
-        """What `write` does, for a file that is written piece by piece."""
-        with _told(self.folder, f"cannot write {name}"), disk.draft_of(self.folder / name) as file:
+        """Like `write`, for a file that is written piece by piece."""
+        with _explained(self.folder, f"cannot write {name}"), disk.draft_of(self.folder / name) as file:
             yield file
 
     def _json(self, name: str) -> dict[str, Any]:
-        with _told(self.folder, DAMAGED):
+        with _explained(self.folder, DAMAGED):
             return disk.read_object(self.folder / name)
 
 
 @contextmanager
-def _told(folder: Path, trouble: str) -> Iterator[None]:
-    """Turn what the disk, SQLite and the parsers say into an error for people."""
+def _explained(folder: Path, trouble: str) -> Iterator[None]:
+    """Turn errors of the disk, SQLite and the parsers into a JournalError."""
     try:
         yield
     except (OSError, sqlite3.Error, zlib.error, ValueError, KeyError, TypeError) as error:

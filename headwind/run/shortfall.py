@@ -1,4 +1,7 @@
-"""Why a run that ended by itself exits with 1: a condition without its data, or too many unproven attempts. Pure."""
+"""Reasons for exit code 1 of a run that ended by itself: a condition lacks data, or too many unproven attempts.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,15 @@ UNPROVEN, UNPROVEN_SHARE = 3, 0.01  # attempts that a run may have, or this shar
 
 
 def shortfall(matrix: Matrix, results: Sequence[Result]) -> str:
-    """One sentence that names the cause; empty if every condition has its data, and few attempts were not proven."""
+    """A sentence with the reason; empty if every condition has its data, and few attempts were not proven."""
     return _without_data(matrix, results) or _unproven(results)
 
 
 def _without_data(matrix: Matrix, results: Sequence[Result]) -> str:
-    """The conditions with fewer complete blocks than they need, and what became of their last trial without data.
+    """The conditions with fewer complete blocks than they need, and the reason of their last trial without data.
 
-    Without a budget a condition needs the minimum of its matrix. With a budget, or in a search, those that were begun
-    need one complete block: the others were not asked for in the time that there was, and read "not run" in the report.
+    Without a budget a condition needs the minimum of its matrix. With a budget, or in a search, conditions that were
+    begun need one complete block: the others did not fit into the time, and are listed as "not run" in the report.
     """
     rows, is_partial = rows_of(latest_of(results)), matrix.repeat.budget_s is not None or bool(matrix.find)
     need = 1 if is_partial else matrix.repeat.least
@@ -45,7 +48,7 @@ def _last_without_data(rows: Iterable[Mapping[Arm, Result]]) -> str:
     every = [result for row in rows for result in row.values() if result.outcome not in DATA_OUTCOMES]
     lost = [result for result in every if not was_stopped(result)]
     if not lost:
-        return "the time was over before"
+        return "the time ended before"
     last = lost[-1]
     return f"{last.trial.id} gave no data in {counted(last.attempt + 1, 'attempt')}, last: {last.reason}"
 
@@ -61,7 +64,7 @@ def _unproven(results: Sequence[Result]) -> str:
     again = "" if any(id(result) in latest for result in unproven) else "ran again and "
     stood_still = any(fault.endswith(" standstill_s") for fault in faults)
     advice = (
-        "something else used the processors: run again on a quieter machine" if stood_still
+        "another program used the CPUs: run again on a quieter machine" if stood_still
         else "the report lists what each of them measured"
     )  # fmt: skip
     return (

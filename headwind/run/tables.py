@@ -1,6 +1,6 @@
-"""Attempts, checks, requests and verdicts as tables: what a report, its files and other programs count and group.
+"""Attempts, checks, requests and verdicts as tables, for the report, its files and other programs.
 
-SI units, said by the ends of the columns' names; nothing is rounded, and no attempt is left out.
+Values are in SI units, given by the end of each column's name; they are not rounded, and no attempt is left out.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 Cell = str | int | float | bool | None
 Row = Mapping[str, Cell]
 REQUESTS_VERSION = 1  # of requests.parquet
-GROUP_ROWS = 2**17  # what is in memory at once, and what a reader can skip
-CSV_ROWS = 500  # that are texts in memory at once
+GROUP_ROWS = 2**17  # in memory at once, and in units that a reader can skip
+CSV_ROWS = 500  # as texts in memory at once
 TIMES = ("request_start_s", "request_took_s")  # as client/h2load.py calls them
-ATTEMPT = {  # the columns that say of which attempt a row is, and what came of that
+ATTEMPT = {  # columns for the attempt of a row, and its outcome
     "trial": "object", "profile": "category", "workload": "category", "protocol": "category", "arm": "category",
     "outcome": "category", "block": "int64", "attempt": "int64",
 }  # fmt: skip
@@ -55,9 +55,9 @@ VERDICTS = {
 def trials_table(matrix: Matrix, results: Sequence[Result]) -> pd.DataFrame:
     """A row for each attempt, in the order in which they began: `number` is its place in it.
 
-    After the columns of TRIALS come the union of all metrics, of all checks (`uplink_loss_ratio`: what was measured)
+    After the columns of TRIALS come the union of all metrics, of all checks (`uplink_loss_ratio`: the measured value)
     and of all phases (`phase_client_s`), each in the order in which they first appear; then `latest`, which is false
-    where the trial was tried again, and `analysed`, which is true where the report's figures have it.
+    if the trial was repeated, and `analysed`, which is true if the report's figures include it.
     """
     frame = _table(matrix, (row_of(number, result) for number, result in enumerate(results)), TRIALS)
     frame["latest"] = ~frame["trial"].duplicated(keep="last")
@@ -66,7 +66,7 @@ def trials_table(matrix: Matrix, results: Sequence[Result]) -> pd.DataFrame:
 
 
 def checks_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
-    """A row for each line of each attempt's proof.
+    """A row for each check of each attempt.
 
     `requested`, `configured`, `measured` and `tolerance` are in the unit that ends the name of the `quantity`.
     """
@@ -81,14 +81,14 @@ def checks_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
 def verdicts_table(matrix: Matrix, judgement: Judgement) -> pd.DataFrame:
     """A row for each comparison by each of its metrics, those that are judged first.
 
-    Ratios are above 1 where the candidate is better. A metric that is not `judged` has an interval and no verdict.
+    Ratios are above 1 if the candidate is better. A metric that is not `judged` has an interval and no verdict.
     """
     rows = (_verdict(line, metric) for line in judgement.lines for metric in (*line.findings, *line.intervals))
     return _table(matrix, rows, VERDICTS)
 
 
 def _table(matrix: Matrix, rows: Iterable[Row], dtypes: Mapping[str, str]) -> pd.DataFrame:
-    """The columns of `dtypes`, then all others: float64, or Int64 where all are whole. What is missing stays so."""
+    """The columns of `dtypes`, then all others: float64, or Int64 if all are whole. Missing values stay missing."""
     import pandas as pd
 
     known = _categories(matrix)
@@ -113,7 +113,7 @@ def _table(matrix: Matrix, rows: Iterable[Row], dtypes: Mapping[str, str]) -> pd
 
 
 def _categories(matrix: Matrix) -> dict[str, list[str]]:
-    """What columns of names may hold, in the matrix's order, for charts and tables; others as they come."""
+    """Possible values of columns of names, in the matrix's order, for charts and tables."""
     arms = [arm.name for arm in matrix.arms]
     arms += [arm.name for condition in matrix.conditions for arm in matrix.arms_in(condition)]
     return {
@@ -149,7 +149,7 @@ def row_of(number: int, result: Result) -> dict[str, Cell]:
 
 
 def about_of(result: Result) -> dict[str, Cell]:
-    """The columns of ATTEMPT."""
+    """The columns of ATTEMPT for a result."""
     trial, block = result.trial, result.trial.block
     return {
         "trial": trial.id,
@@ -164,7 +164,7 @@ def about_of(result: Result) -> dict[str, Cell]:
 
 
 def _seed(result: Result, direction: Direction) -> int | None:
-    """What netem read back; of a trial that did not come so far, what the block has for it."""
+    """The seed that netem read back; the block's seed if the trial did not get that far."""
     read: Mapping[str, Any] | None = result.proof.counters.get("configured", {}).get(direction.value)
     seed: int | None = result.trial.block.seeds[direction] if read is None else read.get("seed")
     return seed
@@ -207,7 +207,7 @@ def write_trials(file: IO[bytes], trials: pd.DataFrame) -> None:
 
 
 def requests_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
-    """A row for each finished request of each result, as in requests.parquet. Raises as `write_requests` does."""
+    """A row for each finished request of each result, as in requests.parquet. Raises the errors of `write_requests`."""
     import pyarrow as pa
 
     groups = [_schema().empty_table(), *map(_request_rows, _groups(results, GROUP_ROWS))]
@@ -231,7 +231,7 @@ def write_requests(
 
     about = {"version": str(REQUESTS_VERSION), **about}
     schema = _schema().with_metadata({f"headwind.{key}": value for key, value in about.items()})
-    # A time of seven digits hardly ever comes twice: splitting its bytes saves more than a dictionary does.
+    # A time of seven digits rarely occurs twice: splitting its bytes saves more than a dictionary does.
     with parquet.ParquetWriter(file, schema, use_dictionary=list(NAMES), use_byte_stream_split=list(TIMES)) as writer:
         for group in _groups(results, group_rows):
             writer.write_table(_request_rows(group).replace_schema_metadata(schema.metadata))
@@ -259,9 +259,9 @@ class _Requests:
 
         self.about = about_of(result)
         kinds = {**dict.fromkeys(TIMES, "f8"), "request_status": "i2"}
-        columns = result.samples.get("samples", {})  # of the client's answer, which is kept whole
+        columns = result.samples.get("samples", {})  # of the client's answer, which is stored whole
         if not isinstance(columns, Mapping):
-            raise TypeError(f"the samples of {result.trial.id} are no columns")
+            raise TypeError(f"the samples of {result.trial.id} are not columns")
         self.columns = {name: np.asarray(columns.get(name, ()), dtype=kind) for name, kind in kinds.items()}
         lengths = {len(column) for column in self.columns.values()}
         if len(lengths) > 1:
@@ -270,7 +270,7 @@ class _Requests:
 
 
 def _groups(results: Iterable[Result], group_rows: int) -> Iterator[list[_Requests]]:
-    """Attempts that had requests, as many together as make a row group."""
+    """Attempts with requests, grouped to row groups."""
     group: list[_Requests] = []
     rows = 0
     for result in results:

@@ -1,4 +1,4 @@
-"""Who has which address in a testbed."""
+"""The IP addresses of a testbed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pick_addresses(rng: random.Random, taken: list[str]) -> Addresses:
                 return Addresses(*free)
     widest = sorted({net for net in used if net.version == 4}, key=lambda net: net.prefixlen)[:6]
     raise HeadwindError(
-        f"no two free /24 networks in {', '.join(POOLS)}: the host's routes and Docker's networks take them all, the "
-        f"widest are {', '.join(map(str, widest))}. Where `ip route` shows them as a VPN's, disconnect it while the "
-        "lab runs, or let it route less; `docker network prune` frees networks that nobody uses"
+        f"no two free /24 subnets in {', '.join(POOLS)}: host routes and Docker networks use them all "
+        f"(largest: {', '.join(map(str, widest))}). If they belong to a VPN (`ip route`), disconnect it during the "
+        "run or narrow its routes; `docker network prune` frees unused networks"
     )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from headwind.errors import HeadwindError
 
@@ -31,13 +32,15 @@ def docker(
     stream: Say | None = None,
     environment: Mapping[str, str] | None = None,
     silence_s: float | None = None,
+    stdin: IO[bytes] | None = None,
 ) -> str:
     """Run `docker ARGUMENTS` and return its standard output.
 
     `stream` gets every line as it comes, standard error too. A command that prints no line for `silence_s` is killed.
+    `stdin` is a file that docker reads.
     Raises DockerError when docker is missing, when it was killed and, with `check`, when it fails.
     """
-    return _run(["docker", *arguments], check, stream, environment, silence_s)
+    return _run(["docker", *arguments], check, stream, environment, silence_s, stdin)
 
 
 def compose(*arguments: str, environment: Mapping[str, str]) -> str:
@@ -46,7 +49,7 @@ def compose(*arguments: str, environment: Mapping[str, str]) -> str:
 
 
 def python_in(container: str, module: str, *arguments: str) -> list[str]:
-    """The command that runs a Python module in a container, with our standard input and output as its own."""
+    """The command that runs a Python module in a container, on our standard input and output."""
     return ["docker", "exec", "-i", container, "python3", "-m", module, *arguments]
 
 
@@ -56,20 +59,22 @@ def _run(
     stream: Say | None = None,
     environment: Mapping[str, str] | None = None,
     silence_s: float | None = None,
+    stdin: IO[bytes] | None = None,
 ) -> str:
     with tempfile.TemporaryFile("w+", errors="replace") as complaints:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=ROOT, text=True, errors="replace",
-                stderr=subprocess.STDOUT if stream else complaints, start_new_session=True,
+                command, cwd=ROOT, text=True, errors="replace", start_new_session=True,
+                stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT if stream else complaints,
                 env={**os.environ, **(environment or {})},
             )  # fmt: skip
         except FileNotFoundError as error:
-            raise DockerError(f"{command[0]} is not installed; `make lab-doctor` says how to get it") from error
+            raise DockerError(f"{command[0]} is not installed; `make lab-doctor` shows how to install it") from error
         lines = _lines_of(process, stream, silence_s)
         if silence_s and process.returncode == -signal.SIGKILL:
             raise DockerError(
-                f"`{' '.join(command)}` printed nothing for {silence_s:g} s and was ended; does `docker info` answer?"
+                f"`{' '.join(command)}` printed nothing for {silence_s:g} s and was killed; does `docker info` answer?"
             )
         complaints.seek(0)
         tail = [*lines, *complaints][-12:]
@@ -80,7 +85,7 @@ def _run(
 
 
 def _lines_of(process: subprocess.Popen[str], stream: Say | None, silence_s: float | None) -> list[str]:
-    """Everything that the process prints until it ends; it is killed when it falls silent, or when we are stopped."""
+    """All output lines of the process, which is killed if it stays silent, or if we are stopped."""
     lines: list[str] = []
     with process, _killed_when_silent(process, silence_s) as heard:
         try:
@@ -96,14 +101,14 @@ def _lines_of(process: subprocess.Popen[str], stream: Say | None, silence_s: flo
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """With what it has started: Compose is a process of its own, and would keep the output open."""
+    """Kill it with its children: Compose is a process of its own, and would keep the output open."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager
 def _killed_when_silent(process: subprocess.Popen[str], silence_s: float | None) -> Iterator[Callable[[], None]]:
-    """One thread for all lines: `docker inspect` prints thousands."""
+    """Watch the process with a single thread: `docker inspect` prints thousands of lines."""
     last_s, is_over = time.monotonic(), threading.Event()
 
     def heard() -> None:

@@ -1,9 +1,9 @@
-"""Chooses the engine, and says why: netem of the host's kernel, or of the user-mode kernel in the router's image.
+"""Chooses the engine, with the reason: netem of the host's kernel, or of the user-mode kernel in the router's image.
 
-`auto` takes the kernel's where it can do, and prove, all that the matrix needs; else the user-mode kernel's, where that
-runs; else the kernel's with what is possible, and says so. What a kernel can do is found by trying
-(impair/router/tryout.py). The table here says what to expect of a version; docs/kernels.md shows it, `lab.py doctor`
-the row of the host.
+`auto` takes the host's kernel if it supports and verifies everything that the matrix needs; else the user-mode kernel,
+if that runs; else the host's kernel with what is possible, and a warning. Capabilities are found by trying
+(impair/router/try_netem.py). The table here lists what to expect of a version; docs/kernels.md shows it, `lab.py
+doctor` the row of the host.
 """
 
 from __future__ import annotations
@@ -14,45 +14,45 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import count
 
+from headwind.engines import AUTO, KERNEL, UML, Engine
 from headwind.errors import HeadwindError
-from headwind.proof.uncounted import shows_reordering
-from impair.ability import Ability
+from headwind.proof.probe_checks import shows_reordering
+from impair.capabilities import NetemCapabilities
 from impair.profile import Delay, Direction, Link, Loss, Profile, Reorder
 
-NO_SEEDS = "no seeds (they came with 6.6): a run cannot be repeated packet by packet"
-NO_COUNTERS = "no counter of reordering (it came with 7.2), and probes cannot show one this rare or this short"
+NO_SEEDS = "no seeds (new in 6.6): a run cannot be repeated packet by packet"
+NO_COUNTERS = "no counter of reordering (new in 7.2), and probes cannot verify one this rare or this short"
 MODPROBE = "`modprobe sch_netem` helps where the kernel has it as a module"
 
-UML = "impair.router.uml"  # the router's program for the user-mode kernel
-TURNS = count(os.getpid())  # of the processors, so that the user-mode kernels of several lanes lie evenly on all
+TURNS = count(os.getpid())  # spread the user-mode kernels of several lanes evenly over the CPUs
 
 
 class EngineError(HeadwindError):
-    """No engine here can make the networks that were asked for."""
+    """No engine on this host can provide the requested networks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The engine of a run, `kernel` or `uml`; why, in one sentence; and what it lacks of what the matrix needs."""
+    """The engine of a run, the reason for it in one sentence, and the features that it lacks for the matrix."""
 
-    engine: str
+    engine: Engine
     reason: str
     lacks: tuple[str, ...] = ()
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing that a person must know: the kernel's own netem, and nothing missing."""
-        return self.engine == "kernel" and not self.lacks
+        """Whether no message is needed: the kernel's own netem, and nothing missing."""
+        return self.engine is KERNEL and not self.lacks
 
 
-def lacking(ability: Ability, profiles: Collection[Profile]) -> Iterator[str]:
-    """What a kernel that has netem lacks to do, repeat and prove these networks; nothing for a 7.2.
+def lacking(ability: NetemCapabilities, profiles: Collection[Profile]) -> Iterator[str]:
+    """Missing features, in a kernel with netem, to apply, repeat and verify these networks; empty for a 7.2.
 
-    Without counters corruption is proven by checksums and probes (headwind/proof/corruption.py and uncounted.py),
-    reordering by probes alone.
+    Without counters corruption is verified by checksums and probes (headwind/proof/corruption.py and
+    probe_checks.py), reordering by probes alone.
     """
     for name, words in ability.refused.items():
-        yield f"no way to make profile {name} ({words})"
+        yield f"no support for profile {name} ({words})"
     if not ability.seed:
         yield NO_SEEDS
     if not ability.counters and any(_needs_counters(profile) for profile in profiles):
@@ -63,34 +63,34 @@ def _needs_counters(profile: Profile) -> bool:
     return not all(shows_reordering(profile.link(direction)) for direction in Direction)
 
 
-def wants_uml(ability: Ability, profiles: Collection[Profile]) -> bool:
+def wants_uml(ability: NetemCapabilities, profiles: Collection[Profile]) -> bool:
     """Whether `auto` should try the user-mode kernel before it takes this one."""
     return not ability.netem or any(lacking(ability, profiles))
 
 
-def chosen(asked: str, ability: Ability, profiles: Collection[Profile], uml_refusal: str | None) -> Choice:
+def chosen(asked: str, ability: NetemCapabilities, profiles: Collection[Profile], uml_refusal: str | None) -> Choice:
     """The engine to use on a host whose own kernel has `ability`.
 
-    `asked` is auto or kernel; `uml_refusal` says why the user-mode kernel does not run here, None where it does. Raises
-    EngineError where none can make all of `profiles`.
+    `asked` is `auto` or `kernel`; `uml_refusal` is the reason why the user-mode kernel does not run here, None if it
+    does. Raises EngineError if no engine can provide all of `profiles`.
     """
     kernel = f"this kernel ({ability.kernel})"
     lacks = tuple(lacking(ability, profiles)) if ability.netem else (f"no netem: {ability.why}",)
     if not lacks:
-        return Choice("kernel", f"engine kernel: {kernel} can do, repeat and prove all that the matrix needs")
-    if asked == "auto" and uml_refusal is None:
-        return Choice("uml", f"engine uml, because {kernel} has {'; '.join(lacks)}")
-    instead = f"engine uml does not run here: {uml_refusal}" if asked == "auto" else "engine uml was not asked for"
+        return Choice(KERNEL, f"engine kernel: {kernel} supports, seeds and verifies everything this matrix needs")
+    if asked == AUTO and uml_refusal is None:
+        return Choice(UML, f"engine uml, because {kernel} has {'; '.join(lacks)}")
+    instead = f"engine uml does not run here: {uml_refusal}" if asked == AUTO else "engine uml was not requested"
     if not ability.netem or ability.refused:
-        fix = "use --engine uml, or another host" if asked == "kernel" else "use another host"
-        mend = f"{fix}; {MODPROBE}" if not ability.netem else fix
-        raise EngineError(f"engine kernel cannot make these networks: {kernel} has {lacks[0]}; {instead}. So {mend}")
-    return Choice("kernel", f"engine kernel, although {kernel} has {'; '.join(lacks)}; {instead}", lacks)
+        fix = "Use another host" if asked == AUTO else "Use --engine uml, or another host"
+        advice = f"{fix}; {MODPROBE}" if not ability.netem else fix
+        raise EngineError(f"engine kernel cannot provide these networks: {kernel} has {lacks[0]}; {instead}. {advice}")
+    return Choice(KERNEL, f"engine kernel, although {kernel} has {'; '.join(lacks)}; {instead}", lacks)
 
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
-    """What netem of a range of kernel versions can do; `bugs` are the known ones that matter, and what the lab does."""
+    """Capabilities of netem in a range of kernel versions; `bugs`: known relevant bugs, and how the lab avoids them."""
 
     name: str
     since: tuple[int, int]
@@ -100,26 +100,28 @@ class KernelRow:
     bugs: str
 
     @property
-    def ability(self) -> Ability:
-        """What impair/router/tryout.py should find."""
-        return Ability(netem=True, why="by its version", kernel=self.name, seed=self.seed, counters=self.counters)
+    def ability(self) -> NetemCapabilities:
+        """The expected result of impair/router/try_netem.py."""
+        return NetemCapabilities(
+            netem=True, why="by its version", kernel=self.name, seed=self.seed, counters=self.counters
+        )
 
     @property
     def can(self) -> str:
-        """What netem can do, in words."""
+        """The capabilities of netem, as text."""
         seeds = "seeds" if self.seed else "no seeds"
         return f"every impairment; {seeds}; {'a counter for each' if self.counters else 'no counter for each'}"
 
     @property
     def auto(self) -> str:
-        """What `auto` chooses, in words that follow from `chosen`."""
-        plain, counted = (chosen("auto", self.ability, (profile,), None).engine for profile in (PLAIN, COUNTED))
-        if plain == counted == "kernel":
+        """The choice of `auto`, as text that follows from `chosen`."""
+        plain, counted = (chosen(AUTO, self.ability, (profile,), None).engine for profile in (PLAIN, COUNTED))
+        if plain is counted is KERNEL:
             return "`kernel`"
-        if plain == counted:
-            return f"`{plain}`; where that does not run, `kernel`"
-        unless = f"for a matrix with a reorder that probes cannot show `{counted}`"
-        return f"`{plain}`; {unless}, and where that does not run `kernel`"
+        if plain is counted:
+            return f"`{plain.name}`; where that does not run, `kernel`"
+        unless = f"for a matrix with a reorder that probes cannot show `{counted.name}`"
+        return f"`{plain.name}`; {unless}, and where that does not run `kernel`"
 
 
 PLAIN = Profile("plain", downlink=Link(loss=Loss(0.01)))
@@ -136,7 +138,7 @@ KERNELS = (
 
 
 def row_of(release: str) -> KernelRow:
-    """The row of a kernel release such as `6.1.0-13-amd64`; the first one for what is no version."""
+    """The row of a kernel release such as `6.1.0-13-amd64`; the first row if it is not a version."""
     found = re.match(r"(\d+)\.(\d+)", release)
     version = (int(found[1]), int(found[2])) if found else (0, 0)
     return [row for row in KERNELS if row.since <= version][-1]

@@ -1,14 +1,16 @@
-"""The three images: found again in a moment when nothing in them has changed, built with visible progress when it has.
+"""The images: each is reused if unchanged, else built with visible progress.
 
-The tag is a hash of everything that goes into them, so a run can say exactly what it ran, and old code never runs by
-accident; HEADWIND_REGISTRY is asked for it first (registry.py). The base is Debian's image from whatever registry
-Docker uses; where none answers it is made from the Debian mirror that apt is configured with. The name of a registry or
-mirror is the user's setting and appears nowhere here.
+An image's tag is a hash of the files that go into it, and the builder gets these files and no others. So a run can
+state exactly what it ran, old code never runs by accident, and a change rebuilds only the images that contain it.
+HEADWIND_REGISTRY is queried first (registry.py). The base is Debian's image from whatever registry Docker uses; if none
+answers it is made from the Debian mirror that apt is configured with. The name of a registry or mirror is the user's
+setting and appears nowhere here.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -16,31 +18,28 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 from headwind.errors import HeadwindError, UsageError
+from headwind.server import FURTHER, OWN
 from headwind.testbed import registry
 from headwind.testbed.docker import ROOT, Docker, DockerError, docker
 
-DOCKERFILES = {"server": "nginx/Dockerfile", "client": "client/Dockerfile", "impair": "impair/Dockerfile"}
-# Two queues in parallel: compiling h2load takes longer than all the rest. The images share their packages' layer, which
-# the other queue has built by the time that the client needs it.
-BUILD_QUEUES = (("client",), ("server", "impair"))
-CONTEXT = (".dockerignore", "client", "impair", "nginx")
-DISTFILES = "client/distfiles"
 BASE = "debian:forky-slim"
-BASE_LABEL = "headwind.base"  # set on a base that was made here, and inherited by the images
 SUITE = "forky"
+DISTFILES = "client/distfiles"
 PULL_SILENCE_S = 20.0  # without a line from docker, the registry is out of reach
 
-# What Debian's own slim images do, too: no caches, no manuals, no waiting for the disk.
+# As in Debian's slim images: no caches, no manuals, no fsync.
 APT_OPTIONS = ('Acquire::Check-Valid-Until "false"', 'Acquire::Languages "none"')  # a mirror of testing can lag behind
 DPKG_OPTIONS = (
     "force-unsafe-io", "path-exclude=/usr/share/doc/*", "path-include=/usr/share/doc/*/copyright",
@@ -58,39 +57,123 @@ Say = Callable[[str], None]
 
 
 class ImageError(HeadwindError):
-    """There is no way to an image; the message says what was tried and what to do."""
+    """An image is not available; the message has what was tried and what to do."""
+
+
+CLIENT, ROUTER, NGINX = "client", "router", "nginx"
+SERVERS = ("servers/*.py", "servers/*.sh")  # shared by all servers; each folder in servers/ is of one server only
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of Headwind, and the files that go into it."""
+
+    name: str
+    dockerfile: str
+    context: tuple[str, ...]  # folders and patterns; their files alone are hashed, and sent to the builder
+    needed_by: str  # CLIENT, ROUTER, or a kind of server
+    verified: str = ""  # pattern of files that the build checks with a hash of its own: sent, and not part of the tag
+
+
+IMAGES: Mapping[str, Image] = {
+    image.name: image
+    for image in (
+        Image("nginx", "nginx/Dockerfile", ("impair", "nginx", *SERVERS), NGINX),
+        Image("client", "client/Dockerfile", ("client", "impair"), CLIENT, f"{DISTFILES}/nghttp2-*.tar.gz"),
+        Image("impair", "impair/Dockerfile", ("impair",), ROUTER),
+        *(
+            Image(name, f"servers/{name}/Dockerfile", ("impair", *SERVERS, f"servers/{name}"), name)
+            for name in (*FURTHER, OWN)
+        ),
+    )
+}
+
+
+def needed(servers: Collection[str] = (NGINX,)) -> tuple[str, ...]:
+    """The names of the images for testbeds with these kinds of server."""
+    return tuple(image.name for image in IMAGES.values() if image.needed_by in (CLIENT, ROUTER, *servers))
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The images of this source tree: `headwind-<name>:<tag>`."""
+    """Images that are present, by name."""
 
-    tag: str
-    ids: Mapping[str, str]  # server, client, impair -> image id
-    base: str  # "mmdebstrap" when the base was made here, else "docker": pulled, or already there
-    built: bool  # False if all three were there, or were pulled
-    seconds: float  # that it took to make sure
+    tags: Mapping[str, str]
+    ids: Mapping[str, str]
 
+    def reference(self, name: str) -> str:
+        """The name of an image in Docker."""
+        return reference(name, self.tags[name])
 
-def content_tag(root: Path) -> str:
-    """12 hex digits that change with the name, the mode or a byte of any file that goes into an image.
-
-    The source of nghttp2 is left out: its hash is in the script that checks it.
-    """
-    digest = hashlib.sha256(BASE.encode())
-    for file in _context_files(root):
-        mode = "x" if os.access(file, os.X_OK) else "-"
-        content = hashlib.sha256(file.read_bytes()).hexdigest()
-        digest.update(f"\n{file.relative_to(root).as_posix()} {mode} {content}".encode())
-    return digest.hexdigest()[:12]
+    @property
+    def recorded(self) -> dict[str, str]:
+        """The tag and the id of each image: what a run notes, and what its other testbeds must equal."""
+        return {name: f"{tag}@{self.ids[name]}" for name, tag in self.tags.items()}
 
 
-def _context_files(root: Path) -> Iterator[Path]:
-    for name in CONTEXT:
-        for file in sorted((root / name).rglob("*")) if (root / name).is_dir() else [root / name]:
-            ignored = "__pycache__" in file.parts or file.suffix == ".pyc" or root / DISTFILES in file.parents
-            if file.is_file() and not ignored:
-                yield file
+def reference(name: str, tag: str) -> str:
+    """The name of an image in Docker."""
+    return f"headwind-{name}:{tag}"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a source tree."""
+
+    path: str  # relative to the tree, with slashes
+    is_program: bool
+    content: bytes
+
+    @classmethod
+    def read(cls, file: Path, root: Path) -> File:
+        """Read a file. Raises OSError."""
+        return cls(file.relative_to(root).as_posix(), bool(file.stat().st_mode & 0o100), file.read_bytes())
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files of an image, read once: a change during the build affects neither the tag nor the image."""
+
+    image: Image
+    files: tuple[File, ...]
+
+    @classmethod
+    def read(cls, image: Image, root: Path = ROOT) -> Sources:
+        """Read the files of an image. Raises OSError."""
+        unhashed = set(root.glob(image.verified)) if image.verified else set()
+        found = sorted(file for part in image.context for file in root.glob(part if "*" in part else f"{part}/**/*"))
+        return cls(image, tuple(File.read(file, root) for file in found if file not in unhashed and _is_source(file)))
+
+    @property
+    def tag(self) -> str:
+        """12 hex digits that change with the name, the mode or a byte of any file."""
+        digest = hashlib.sha256(f"{BASE} {self.image.dockerfile}".encode())
+        for file in self.files:
+            mode, content = "x" if file.is_program else "-", hashlib.sha256(file.content).hexdigest()
+            digest.update(f"\n{file.path} {mode} {content}".encode())
+        return digest.hexdigest()[:12]
+
+    @property
+    def reference(self) -> str:
+        """The name of the image in Docker."""
+        return reference(self.image.name, self.tag)
+
+
+def _is_source(file: Path) -> bool:
+    return file.is_file() and "__pycache__" not in file.parts and file.suffix != ".pyc"
+
+
+def write_archive(files: Sequence[File], into: IO[bytes]) -> None:
+    """Write a tar archive that only depends on names, modes and contents: builders then find their cached layers."""
+    with tarfile.open(fileobj=into, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for folder in sorted({str(parent) for file in files for parent in PurePosixPath(file.path).parents} - {"."}):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            archive.addfile(entry)
+        for file in files:
+            entry = tarfile.TarInfo(file.path)
+            entry.size, entry.mode = len(file.content), 0o755 if file.is_program else 0o644
+            archive.addfile(entry, io.BytesIO(file.content))
 
 
 def _command(*command: str) -> str:
@@ -108,90 +191,94 @@ def _command(*command: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What images are made with: this machine's programs, unless somebody brings others."""
+    """The programs that make images; tests replace them."""
 
     docker: Docker = docker
     command: Callable[..., str] = _command  # any other program
     which: Callable[[str], str | None] = shutil.which
     is_root: Callable[[], bool] = lambda: os.geteuid() == 0
-    tag: Callable[[Path], str] = content_tag
+    root: Path = ROOT  # the source tree
     keyring: Path = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 HOST = Host()
 
 
-def ensure_images(say: Say, host: Host = HOST) -> Images:
-    """The images of this source tree, pulled from HEADWIND_REGISTRY or built if they are missing; `say` gets each step.
+def ensure_images(say: Say, names: Collection[str], host: Host = HOST) -> Images:
+    """The named images of this source tree: those that are missing are pulled from HEADWIND_REGISTRY, or built.
 
-    Raises ImageError, UsageError, or DockerError with the last lines of a build that failed.
+    `say` gets each step. Raises ImageError, UsageError, or DockerError with the last lines of a build that failed.
     """
-    start, tag, place = time.monotonic(), host.tag(ROOT), registry.place_of(os.environ.get(registry.VARIABLE))
-    found = _find(tag, host.docker)
-    if not found and place and registry.pull(place, _names(tag), host.docker, say):
-        found = _find(tag, host.docker)
-    if found:
-        return Images(tag, *found, built=False, seconds=time.monotonic() - start)
-    say(f"building the images {tag} (first time: a minute or two)")
-    ensure_base(BASE, say, host)
-    copy_distfiles(os.environ.get("HEADWIND_DISTFILES"), ROOT / DISTFILES, say)
-    _build_all(tag, say, host.docker)
-    if host.tag(ROOT) != tag:
-        say("files that go into the images changed meanwhile: once more")
-        host.docker("image", "rm", *_names(tag), check=False)  # the tag would lie
-        return ensure_images(say, host)
-    found = _find(tag, host.docker)
-    if not found:
+    start, place = time.monotonic(), registry.place_of(os.environ.get(registry.VARIABLE))
+    wanted = [Sources.read(IMAGES[name], host.root) for name in names]
+    ids = _ids(wanted, host.docker)
+    if place and (missing := _missing(wanted, ids)):
+        registry.pull(place, [sources.reference for sources in missing], host.docker, say)
+        ids = _ids(wanted, host.docker)
+    if missing := _missing(wanted, ids):
+        say(f"building {_listed(missing)} (first time: a minute or two)")
+        ensure_base(BASE, say, host)
+        copy_distfiles(os.environ.get("HEADWIND_DISTFILES"), host.root / DISTFILES, say)
+        _build_all(missing, say, host)
+        say(f"images built ({time.monotonic() - start:.0f} s)")
+        ids = _ids(wanted, host.docker)
+    if missing := _missing(wanted, ids):
         raise ImageError(
-            f"docker built the images {tag} without complaint, but does not have them; "
-            "where buildx uses a builder of its own, `docker buildx use default` goes back to Docker's"
+            f"docker built {_listed(missing)} without an error, but does not list them; "
+            "if buildx uses another builder, `docker buildx use default` switches back to Docker's"
         )
-    say(f"the images are built ({time.monotonic() - start:.0f} s)")
-    return Images(tag, *found, built=True, seconds=time.monotonic() - start)
+    return Images({sources.image.name: sources.tag for sources in wanted}, ids)
 
 
-def push_images(say: Say, host: Host = HOST) -> None:
-    """Put the images of this source tree into HEADWIND_REGISTRY, built if they are missing.
+def push_images(say: Say, names: Collection[str], host: Host = HOST) -> None:
+    """Put the named images of this source tree into HEADWIND_REGISTRY, built if they are missing.
 
     Raises UsageError if no registry is named, DockerError, ImageError.
     """
     place = registry.place_of(os.environ.get(registry.VARIABLE))
     if not place:
-        raise UsageError(f"no registry is named: {registry.VARIABLE}=registry.example:5000/team lab.py images push")
-    registry.push(place, _names(ensure_images(say, host).tag), host.docker, say)
+        raise UsageError(f"no registry is set: {registry.VARIABLE}=registry.example:5000/team lab.py images push")
+    images = ensure_images(say, names, host)
+    registry.push(place, [images.reference(name) for name in images.tags], host.docker, say)
 
 
 def router_image(docker: Docker = docker) -> str | None:
     """The name of this source tree's router image, or None when it is not built."""
-    tag = content_tag(ROOT)
-    return f"headwind-impair:{tag}" if _find(tag, docker) else None
+    sources = Sources.read(IMAGES["impair"])
+    return sources.reference if _ids([sources], docker) else None
 
 
-def _names(tag: str) -> list[str]:
-    return [f"headwind-{name}:{tag}" for name in DOCKERFILES]
+def _missing(wanted: Sequence[Sources], ids: Mapping[str, str]) -> list[Sources]:
+    return [sources for sources in wanted if sources.image.name not in ids]
 
 
-def _find(tag: str, docker: Docker) -> tuple[dict[str, str], str] | None:
-    """({name: image id}, base) when all three exist, else None."""
-    told = docker("image", "inspect", "--format", "{{.Id}} {{json .Config.Labels}}", *_names(tag), check=False)
-    lines = re.findall(r"^(sha256:[0-9a-f]+) (.*)$", told, re.MULTILINE)
-    if len(lines) != len(DOCKERFILES):
-        return None
-    base = (json.loads(lines[0][1]) or {}).get(BASE_LABEL)
-    return {name: identity for name, (identity, _) in zip(DOCKERFILES, lines, strict=True)}, base or "docker"
+def _listed(wanted: Sequence[Sources]) -> str:
+    return ", ".join(sources.reference for sources in wanted)
 
 
-def _build_all(tag: str, say: Say, docker: Docker) -> None:
-    """Build the queues in parallel. When one fails, or on Ctrl-C, the other ends with its next line of output."""
+def _ids(wanted: Sequence[Sources], docker: Docker) -> dict[str, str]:
+    """{name: id} of the images that are present."""
+    names = {sources.reference: sources.image.name for sources in wanted}
+    listing = docker("image", "inspect", "--format", "{{.Id}} {{json .RepoTags}}", *names, check=False)
+    lines = re.findall(r"^(sha256:[0-9a-f]+) (.*)$", listing, re.MULTILINE)
+    found = {tag: identity for identity, tags in lines for tag in json.loads(tags) or ()}
+    return {name: found[tag] for tag, name in names.items() if tag in found}
+
+
+def _build_all(missing: Sequence[Sources], say: Say, host: Host) -> None:
+    """Build in two parallel queues. If one fails, or on Ctrl-C, the other ends with its next line of output.
+
+    Compiling h2load takes longer than everything else, so the client has a queue of its own. All images share a package
+    layer, which the other queue has built before the client needs it.
+    """
     stop, lock = threading.Event(), threading.Lock()
+    queues: tuple[list[Sources], list[Sources]] = ([], [])
+    for sources in missing:
+        queues[sources.image.needed_by != CLIENT].append(sources)
 
-    def build(queue: tuple[str, ...]) -> None:
-        for name in queue:
-            docker(
-                "build", "--tag", f"headwind-{name}:{tag}", "--file", DOCKERFILES[name],
-                "--build-arg", f"BASE={BASE}", "--force-rm", ".",
-                stream=partial(show, name), environment={"BUILDKIT_PROGRESS": "plain"},
-            )  # fmt: skip
+    def build(queue: Sequence[Sources]) -> None:
+        for sources in queue:
+            _build(sources, host, partial(show, sources.image.name))
 
     def show(name: str, line: str) -> None:
         if stop.is_set():
@@ -201,14 +288,27 @@ def _build_all(tag: str, say: Say, docker: Docker) -> None:
             with lock:
                 say(f"  {name:6} {step}")
 
-    with ThreadPoolExecutor(len(BUILD_QUEUES)) as pool:
-        builds = [pool.submit(build, queue) for queue in BUILD_QUEUES]
+    with ThreadPoolExecutor(len(queues)) as pool:
+        builds = [pool.submit(build, queue) for queue in queues]
         try:
             for done in as_completed(builds):
                 done.result()
         except BaseException:
             stop.set()
             raise
+
+
+def _build(sources: Sources, host: Host, show: Say) -> None:
+    image = sources.image
+    verified = sorted(host.root.glob(image.verified)) if image.verified else []
+    with tempfile.TemporaryFile() as context:
+        write_archive([*sources.files, *(File.read(file, host.root) for file in verified)], context)
+        context.seek(0)
+        host.docker(
+            "build", "--tag", sources.reference, "--file", image.dockerfile,
+            "--build-arg", f"BASE={BASE}", "--force-rm", "-",
+            stream=show, environment={"BUILDKIT_PROGRESS": "plain"}, stdin=context,
+        )  # fmt: skip
 
 
 def build_step(line: str) -> str | None:
@@ -221,7 +321,7 @@ def build_step(line: str) -> str | None:
 
 
 def copy_distfiles(source: str | None, target: Path, say: Say) -> None:
-    """Copy nghttp2's tarballs from the directory `source` into the build context, where there is a `source`."""
+    """Copy nghttp2's tarballs from the directory `source`, if given, into the build context."""
     if not source:
         return
     tarballs = sorted(Path(source).glob("nghttp2-*.tar.gz"))
@@ -232,9 +332,9 @@ def copy_distfiles(source: str | None, target: Path, say: Say) -> None:
 
 
 def ensure_base(base: str, say: Say, host: Host = HOST) -> None:
-    """Make sure that Docker has the image `base`: as it is, pulled, or made from the Debian mirror.
+    """Make the image `base` available: present, pulled, or made from the Debian mirror.
 
-    Raises ImageError when none of it works.
+    Raises ImageError if none of it works.
     """
     if host.docker("image", "inspect", "--format", "{{.Id}}", base, check=False).startswith("sha256:"):
         return
@@ -258,20 +358,20 @@ def make_base(base: str, say: Say, host: Host = HOST) -> None:
             "mmdebstrap", "--quiet", "--variant=minbase", *options, f"--customize-hook={NO_CACHE_HOOK}",
             f"--keyring={host.keyring}", SUITE, str(tarball), *debian_mirror(host.command),
         )  # fmt: skip
-        host.docker("import", "--change", f"LABEL {BASE_LABEL}=mmdebstrap", str(tarball), base)
+        host.docker("import", str(tarball), base)
 
 
 def debian_mirror(command: Callable[..., str] = _command) -> list[str]:
-    """The URI of the Debian mirror that apt is configured with; empty where there is none: mmdebstrap has a default."""
-    told = command("apt-get", "indextargets", "--format", "$(LABEL) $(SITE)", "Created-By: Packages")
-    return [line.partition(" ")[2] for line in told.splitlines() if line.startswith("Debian ")][:1]
+    """The URI of the Debian mirror that apt is configured with; empty if there is none: mmdebstrap has a default."""
+    targets = command("apt-get", "indextargets", "--format", "$(LABEL) $(SITE)", "Created-By: Packages")
+    return [line.partition(" ")[2] for line in targets.splitlines() if line.startswith("Debian ")][:1]
 
 
 def _install_mmdebstrap(base: str, say: Say, host: Host) -> None:
     wanted = ("mmdebstrap", "debian-archive-keyring")
     if not host.which("apt-get") or not host.is_root():
         raise ImageError(
-            f"Docker cannot pull {base}, and what makes it from a Debian mirror is not installed.\n"
+            f"Docker cannot pull {base}, and the tool to make it from a Debian mirror is not installed.\n"
             f"Either let Docker reach a registry (`docker pull {base}` must work), or run as root:\n"
             f"  apt-get install {' '.join(wanted)}"
         )
@@ -281,11 +381,11 @@ def _install_mmdebstrap(base: str, say: Say, host: Host) -> None:
 
 
 def main() -> int | str:
-    """Make sure of the images while the lab's packages are still being installed: needs Python's own library only."""
+    """Prepare the images while the lab's packages are still being installed: only needs the standard library."""
     for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, signal.default_int_handler)  # a shell starts what runs beside it with SIGINT ignored
+        signal.signal(stop, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
     try:
-        ensure_images(partial(print, flush=True))
+        ensure_images(partial(print, flush=True), needed())
     except HeadwindError as error:
         return f"headwind: {error}"
     except KeyboardInterrupt:

@@ -1,7 +1,6 @@
-"""What the agents can be asked for, and the types of their answers (impair/messages.py).
+"""The operations of the agents, and the types of their answers (impair/messages.py).
 
-`agent.call(COUNTERS)` is an EndpointCounters. What is kept as it comes, for people and other programs, is asked for by
-name.
+`agent.call(COUNTERS)` is an EndpointCounters. An operation requested by name gives its JSON answer unchanged.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from headwind.proof.evidence import Fingerprint, WindowSizes
-from impair.ability import Ability
+from impair.capabilities import NetemCapabilities
 from impair.messages import (
     Answers,
     ClientRun,
@@ -34,13 +33,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[T]):
-    """A name on the wire, and the type of the answer; None where it is whatever JSON came."""
+    """A name on the wire, and the type of the answer; None if it is unspecified JSON."""
 
     name: str
     answer: TypeAdapter[T] | None = None
 
     def read(self, data: Any) -> T:
-        """The answer, out of its JSON. Raises ValueError, which says what is wrong where."""
+        """Parse the answer from JSON. Raises ValueError with the error and its position."""
         if self.answer is None:
             anything: T = data
             return anything
@@ -51,24 +50,26 @@ class Operation(Generic[T]):
             raise ValueError(f"{'.'.join([self.name, *map(str, first['loc'])])}: {first['msg']}") from error
 
 
-# Of every host that has counters
+# Every host with counters
 EXAMINE = Operation("examine", TypeAdapter(list[str]))
-FAR_ENDS = Operation("far_ends", TypeAdapter(FarEnds))
+FAR_ENDS = Operation("veth_peers", TypeAdapter(FarEnds))
 FINGERPRINT = Operation("fingerprint", TypeAdapter(Fingerprint))
-# Of client and server
+# Client and server
 HELLO = Operation("hello", TypeAdapter(Hello))
+SENT = Operation("sent", TypeAdapter(int))
 COUNTERS = Operation("counters", TypeAdapter(EndpointCounters))
 USE_CONGESTION = Operation("use_congestion", TypeAdapter(dict[str, Any]))
 CONGESTION_SEEN = Operation("congestion_seen", TypeAdapter(list[str]))
 SEND_TRAIN = Operation("send_train", TypeAdapter(TrainSent))
 TRAIN_SEEN = Operation("train_seen", TypeAdapter(TrainSeen))
-RUN = Operation("run", TypeAdapter(ClientRun))  # and what its kind of workload adds
+RUN = Operation("run", TypeAdapter(ClientRun))  # and the additions of its kind of workload
 FETCH = Operation("fetch", TypeAdapter(Fetched))
 HEALTH = Operation("health", TypeAdapter(Health))
 WINDOWS = Operation("windows", TypeAdapter(WindowSizes))
 ANSWERS = Operation("answers", TypeAdapter(Answers))
-# Of the router
-PROBE = Operation("probe", TypeAdapter(Ability))
+LOG = Operation("log", TypeAdapter(str))
+# The router
+PROBE = Operation("probe", TypeAdapter(NetemCapabilities))
 SETUP = Operation("setup", TypeAdapter(RouterHello))
 APPLY = Operation("apply", TypeAdapter(dict[Direction, NetemState]))
 SHOW = Operation("show", TypeAdapter(RouterCounters))

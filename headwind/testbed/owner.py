@@ -1,4 +1,4 @@
-"""Whose a testbed is: the process of its lab, written as a label on containers and networks."""
+"""The owner of a testbed: the process of its lab, written as a label on containers and networks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def this_lab() -> str:
-    """The owner of what this process makes."""
+    """This process as the owner of testbeds."""
     return f"{os.uname().nodename}:{os.getpid()}:{_start_time(os.getpid())}"
 
 

@@ -1,4 +1,4 @@
-"""The images in a registry, by their content tag: built once by somebody, pulled by everybody else.
+"""Images in a registry, by their content tag: built once, pulled by all other machines.
 
 HEADWIND_REGISTRY names it with a path, such as `registry.example:5000/team`. Pulled images have the ids of those that
 were pushed, so machines that pull from one registry measure alike.
@@ -7,13 +7,15 @@ were pushed, so machines that pull from one registry measure alike.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 
 from headwind.errors import UsageError
 from headwind.testbed.docker import Docker, DockerError, Say
 
 VARIABLE = "HEADWIND_REGISTRY"
-SILENCE_S = 120.0  # of a pull; docker gives up by itself on a host that does not answer, after about 15 s
+SILENCE_S = 120.0  # of a pull
+ANSWER_S = 10.0  # a registry without the image says so sooner; docker gives up on a silent host after about 15 s
 _PLACE = re.compile(r"[\w.-]+(:\d+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 
 
@@ -27,17 +29,21 @@ def place_of(environment: str | None) -> str | None:
     return place
 
 
-def pull(place: str, names: Iterable[str], docker: Docker, say: Say) -> bool:
-    """Pull images by their names here; False, with the reason in a line, if the registry does not have all of them."""
+def pull(place: str, names: Iterable[str], docker: Docker, say: Say) -> None:
+    """Pull images by their local names; `say` gets the reason if the registry lacks one of them.
+
+    A registry that is out of reach is not asked again.
+    """
     machine = docker("version", "--format", "{{.Server.Arch}}").strip()
-    try:
-        for name in names:
-            say(f"pulling {place}/{name}")
+    for name in names:
+        say(f"pulling {place}/{name}")
+        start = time.monotonic()
+        try:
             _pull(f"{place}/{name}", name, machine, docker)
-    except DockerError as error:
-        say(f"{place} has no images for us ({str(error).splitlines()[-1].strip()}); building them")
-        return False
-    return True
+        except DockerError as error:
+            say(f"{place} has no {name} for us ({str(error).splitlines()[-1].strip()}); building it")
+            if time.monotonic() - start >= ANSWER_S:
+                break
 
 
 def _pull(there: str, here: str, machine: str, docker: Docker) -> None:

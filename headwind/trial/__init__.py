@@ -1,1 +1,1 @@
-"""One trial on a testbed, from clean state to an outcome; a lane runs them one after another."""
+"""A trial, from clean state to an outcome, and the lanes that run trials one after another."""

@@ -1,4 +1,4 @@
-"""Runs one block on one testbed, trial by trial. It knows nothing of other blocks."""
+"""Runs one block on one testbed, trial by trial. It knows no other blocks."""
 
 from __future__ import annotations
 
@@ -10,54 +10,55 @@ from typing import Protocol
 from headwind.arm import Arm
 from headwind.model import Block, Outcome, Place, Result, Trial
 from headwind.proof.attempts import runs_again
-from headwind.settings import UNBOUND, Settings
+from headwind.settings import TrialRules
 from headwind.testbed.agent import AgentDied, AgentError
 from headwind.testbed.docker import DockerError
-from headwind.testbed.testbed import Testbed
+from headwind.testbed.own_server import OwnServerError
+from headwind.testbed.path import Path
 from headwind.trial.trial import run_trial
 
-LAB_TROUBLE = (AgentDied, AgentError, DockerError)  # a new testbed may do better
+LAB_TROUBLE = (AgentDied, AgentError, DockerError, OwnServerError)  # a new testbed may help
 
 
 class Record(Protocol):
-    """Where attempts are written down before and after they happen; a `journal.Run` is one."""
+    """A record of attempts, written before and after each; a `journal.Run` is one."""
 
     def begin(self, trial: Trial, attempt: int) -> None:
-        """The attempt starts."""
+        """Record that the attempt starts."""
 
     def append(self, result: Result) -> None:
-        """The attempt ended like this."""
+        """Record the attempt's result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a lane is given to run: a block, or what is left of it."""
+    """A block for a lane to run, or the rest of one."""
 
     block: Block
-    attempts: Mapping[Arm, int]  # of the arms that are left: the number of the attempt that comes now
+    attempts: Mapping[Arm, int]  # of the arms that are left: the number of the next attempt
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """Those that are left, in the order in which they run."""
+        """The trials that are left, in their order."""
         return tuple(trial for trial in self.block.trials() if trial.arm in self.attempts)
 
 
 def run_block(
-    testbed: Testbed, task: Task, record: Record, place: Place, timeout_s: float, settings: Settings = UNBOUND
+    path: Callable[[str], Path], task: Task, record: Record, place: Place, rules: TrialRules
 ) -> Iterator[Result]:
-    """Run what is left of a block; each result is on record before it is given.
+    """Run the rest of a block; each result is recorded before it is yielded. `path` gives that to a server.
 
-    The first lab error ends it, because the testbed is then to be rebuilt; what `left_after` it is still to be run.
+    The first lab error ends it, because the testbed must then be rebuilt; `left_after` gives the rest.
     """
 
     def run(trial: Trial, attempt: int) -> Result:
-        return run_trial(testbed, trial, timeout_s, attempt, settings=settings)
+        return run_trial(path(trial.arm.server.name), trial, rules, attempt)
 
     return run_each(task, record, place, run)
 
 
 def run_each(task: Task, record: Record, place: Place, run: Callable[[Trial, int], Result]) -> Iterator[Result]:
-    """run_block, wherever the testbed is on which `run` makes an attempt."""
+    """Run the rest of a block as `run_block` does, on any testbed: `run` makes an attempt."""
     for trial in task.trials:
         result = attempted(task, trial, record, place, run)
         yield result
@@ -66,20 +67,20 @@ def run_each(task: Task, record: Record, place: Place, run: Callable[[Trial, int
 
 
 def attempted(task: Task, trial: Trial, record: Record, place: Place, run: Callable[[Trial, int], Result]) -> Result:
-    """What came of one attempt (`run` is given its number), on record before and after: LAB_TROUBLE is a lab error."""
+    """The result of one attempt (`run` gets its number), recorded before and after; LAB_TROUBLE is a lab error."""
     attempt, started_at = task.attempts[trial.arm], time.time()
     record.begin(trial, attempt)
     try:
         result = run(trial, attempt)
     except LAB_TROUBLE as error:
         result = Result(trial, Outcome.LAB_ERROR, str(error), attempt=attempt, started_at=started_at)
-    result = result if result.place.host else replace(result, place=place)  # where it was measured may be far away
+    result = result if result.place.host else replace(result, place=place)  # a remote lane names its own
     record.append(result)
     return result
 
 
 def left_after(task: Task, result: Result) -> Task:
-    """What is still to be run once one of its trials gave this: that trial as well if it runs again."""
+    """The rest of a task after one of its results; the trial itself is part of it if it must run again."""
     left = {arm: attempt for arm, attempt in task.attempts.items() if arm != result.trial.arm}
     again = {result.trial.arm: result.attempt + 1} if runs_again(result) else {}
     return replace(task, attempts={**left, **again})

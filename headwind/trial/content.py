@@ -1,7 +1,7 @@
 """Checks the delivered bytes: every trial's are counted, and one object fetched over its protocol is hashed.
 
-Objects are known from nginx/objects.py, and not from the server: what a server has made of them from the start on, for
-all protocols alike, is found as well. Pure but for the fetch.
+Objects are known from servers/objects.py and not from the server, so an object that the server altered from the start,
+for all protocols alike, is found too. Pure except for the fetch.
 """
 
 from __future__ import annotations
@@ -13,65 +13,82 @@ from functools import lru_cache
 from typing import Any
 
 from headwind.model import Trial
+from headwind.proof.evidence import Fingerprint
 from headwind.testbed.agent import Request
-from headwind.testbed.operations import FETCH
-from headwind.testbed.testbed import Testbed
+from headwind.testbed.operations import FETCH, FINGERPRINT
+from headwind.testbed.path import Path
 from impair.messages import Fetched
-from nginx.objects import content, size_of
+from servers.objects import content, size_of
 
 STRETCH_BYTES = 1 << 20  # of a larger object the hash is of one stretch, the next one in each block
 FETCH_TIMEOUT_S = 10.0  # on the bare path
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ByteRange:
     """A part of an object: where it begins, and the bytes that must be there."""
 
     first_byte: int
     data: bytes
 
 
-def stretch_of(trial: Trial) -> Stretch | None:
-    """What a trial's arm has to deliver for comparison, the same for every arm of a block; None: no such object."""
-    path = trial.workload.object_path()
-    size_bytes = size_of(path)
+def stretch_of(trial: Trial) -> ByteRange | None:
+    """The part of the object to compare, the same for every arm of a block; None: no such object."""
+    name = trial.workload.object_path()
+    size_bytes = size_of(name)
     if size_bytes is None:
         return None
-    return _stretch(path, trial.block.index * STRETCH_BYTES % size_bytes // STRETCH_BYTES * STRETCH_BYTES)
+    return _stretch(name, trial.block.index * STRETCH_BYTES % size_bytes // STRETCH_BYTES * STRETCH_BYTES)
 
 
 @lru_cache(maxsize=32)  # of up to STRETCH_BYTES: a long run has more objects than memory could hold
-def _stretch(path: str, first: int) -> Stretch:
-    return Stretch(first, (content(path) or b"")[first : first + STRETCH_BYTES])
+def _stretch(name: str, first: int) -> ByteRange:
+    return ByteRange(first, (content(name) or b"")[first : first + STRETCH_BYTES])
 
 
-def start_fetch(testbed: Testbed, trial: Trial, port: int) -> Request[Fetched] | None:
-    """Take the impairments away, and have the client fetch the trial's stretch from the workers that served the trial.
+@dataclass(frozen=True, slots=True)
+class LastLook:
+    """The requests to wait for after a trial: the fetch (None: no such object), and each host's fingerprint."""
 
-    Call it once the trial's counters are read. Returns the request to wait for; None where there is no such object.
+    fetch: Request[Fetched] | None
+    fingerprints: dict[str, Request[Fingerprint]]
+
+
+def start_last_look(path: Path, trial: Trial, port: int) -> LastLook:
+    """Remove the impairments, and have the client fetch the trial's stretch from the workers that served the trial.
+
+    Meanwhile all hosts read their fingerprints. Call it once the trial's counters are read.
     """
-    stretch = stretch_of(trial)
-    if stretch is None:
-        return None
-    if testbed.engine != "plain":
-        testbed.router.call("clear")
-    return testbed.client.start(
-        FETCH, protocol=trial.protocol.value, host=testbed.addresses.host("server", 10), port=port,
+    stretch, router, client = stretch_of(trial), path.router, path.client
+    fingerprints = path.start_on_hosts(FINGERPRINT, "router", "client")
+    with router.together():
+        clear = path.start_clear() if stretch else None
+        fingerprints["router"] = router.start(FINGERPRINT)
+    path.finish_clear(clear)
+    with client.together():
+        fetch = _start_fetch(path, trial, port, stretch) if stretch else None
+        fingerprints["client"] = client.start(FINGERPRINT)
+    return LastLook(fetch, fingerprints)
+
+
+def _start_fetch(path: Path, trial: Trial, port: int, stretch: ByteRange) -> Request[Fetched]:
+    return path.client.start(
+        FETCH, protocol=trial.protocol.value, host=path.server_ip, port=port,
         path=trial.workload.object_path(), first_byte=stretch.first_byte,
         bytes_wanted=len(stretch.data),
         timeout_s=FETCH_TIMEOUT_S,
     )  # fmt: skip
 
 
-def finish_fetch(testbed: Testbed, request: Request[Fetched] | None) -> Fetched | None:
-    """What the client says of the fetch; None where none was started."""
-    return testbed.client.wait(request, FETCH_TIMEOUT_S + 5.0, testbed.agents) if request else None
+def finish_fetch(path: Path, request: Request[Fetched] | None) -> Fetched | None:
+    """The client's report of the fetch; None if none was started."""
+    return path.client.wait(request, FETCH_TIMEOUT_S + 5.0, path.agents) if request else None
 
 
 def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | None) -> str:
-    """How the delivered bytes differ from what the workload asks for; empty where they do not, or nobody can tell.
+    """The difference between the delivered bytes and those that the workload requests; empty if none, or unknown.
 
-    `answer` is the client's of the trial.
+    `answer` is the client's report of the trial.
     """
     workload = trial.workload
     stretch, size_bytes = stretch_of(trial), size_of(workload.object_path())
@@ -80,23 +97,23 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
     if wrong := workload.wrong_size(answer, size_bytes):
         return wrong
     failed = bool(workload.shortfall(answer))
-    if fetched.error or (failed and fetched.status >= 400):  # an error's page is a failure, not another content
+    if fetched.error or (failed and fetched.status >= 400):  # an error page is a failure, not other content
         return ""
     if fetched.bytes != len(stretch.data) or fetched.sha256 != hashlib.sha256(stretch.data).hexdigest():
         return (
-            f"an answer had other content than asked for: {fetched.bytes} bytes, status {fetched.status}, "
-            f"where {len(stretch.data)} were to come"
+            f"a response had other content than requested: {fetched.bytes} bytes, status {fetched.status}, "
+            f"instead of {len(stretch.data)} bytes"
         )
     return ""
 
 
 def not_compared(trial: Trial, fetched: Fetched | None) -> str:
-    """Why nobody can tell whether the content was right; empty where it was compared."""
-    path = trial.workload.object_path()
-    if size_of(path) is None or fetched is None:
-        return f"nobody knows what {path} should hold: nginx/objects.py has no such object"
+    """The reason why the content could not be compared; empty if it was."""
+    name = trial.workload.object_path()
+    if size_of(name) is None or fetched is None:
+        return f"the content of {name} is not known: servers/objects.py has no such object"
     if fetched.error:
-        return f"{path} could not be fetched for comparison: {fetched.error}"
+        return f"{name} could not be fetched for comparison: {fetched.error}"
     if fetched.alpn != trial.protocol.alpn:
-        return f"{path} was to be compared over {trial.protocol.alpn}, and came over {fetched.alpn}"
+        return f"{name} was to be compared over {trial.protocol.alpn}, and came over {fetched.alpn}"
     return ""

@@ -1,4 +1,4 @@
-"""A lane: one testbed that runs blocks, and is built again when it breaks, or when its hosts changed for good."""
+"""A lane: one testbed that runs blocks, and is rebuilt if it breaks, or if its hosts changed for good."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from headwind.engines import AUTO
 from headwind.errors import HeadwindError
 from headwind.model import Block, Outcome, Place, Result, Trial
 from headwind.proof.attempts import faults_of
-from headwind.settings import UNBOUND, Settings
+from headwind.settings import TrialRules
 from headwind.testbed.agent import AgentDied, AgentError
+from headwind.testbed.path import Path
 from headwind.testbed.testbed import Testbed
 from headwind.trial.block import LAB_TROUBLE, Record, Task, attempted, left_after, run_block
 from headwind.trial.calibration import measure_capacity
 from headwind.trial.start import examine_start, long_train, troubles
 
 END_OF_RUN = "the end of the run"
-ATTEMPTS = 3  # of one trial, when the lab itself breaks
+ATTEMPTS = 3  # of one trial, if the lab itself breaks
 
 TestbedUp = Callable[[str], AbstractContextManager[Testbed]]  # takes the engine
 
 
 class Stopped(Exception):
-    """The lane was told to stop."""
+    """The lane was stopped."""
 
 
 class LabBroken(HeadwindError):
@@ -38,20 +40,20 @@ class LabBroken(HeadwindError):
 
 
 class HostLost(HeadwindError):
-    """The host of a lane is not heard of any more."""
+    """The host of a lane does not answer any more."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AnyLane(ABC):
-    """What every lane does, wherever its testbed is: it runs blocks, and does without a testbed that is no good.
+    """A lane with a testbed on any machine: it runs blocks, and replaces a faulty testbed.
 
-    `engine` is the one that was asked for, then the one that the first testbed chose: they are never mixed in one run.
+    `engine` is the requested one, then the one that the first testbed chose: a run never mixes them.
     """
 
-    engine: str = "auto"
-    settings: Settings = UNBOUND
+    engine: str = AUTO
     number: int = 1
-    lives: list[dict[str, Any]] = field(default_factory=list)  # of each testbed so far: what was found of it, and when
+    up_s: float = 0.0  # time that its first testbed took to come up
+    lives: list[dict[str, Any]] = field(default_factory=list)  # of each testbed so far: its findings, with times
     _strike: Result | None = field(default=None, repr=False)  # the last trial, if it was invalid
     _helpless: set[tuple[str, str]] = field(default_factory=set, repr=False)  # condition and fault, after a rebuild
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -66,55 +68,55 @@ class AnyLane(ABC):
         self.close()
 
     def close(self) -> None:
-        """Take the testbed down as it is."""
+        """Take the testbed down, in any state."""
         self.drop("the lab stopped")
 
     @abstractmethod
     def open(self) -> object:
-        """Bring the testbed up where there is none. Raises HeadwindError, or Stopped."""
+        """Bring a testbed up if none is. Raises HeadwindError, or Stopped."""
 
     @abstractmethod
     def another(self, number: int) -> AnyLane:
-        """A further lane on this host, not up yet. What the path carries was measured while no other lane was busy."""
+        """Another lane on this host, not up yet. It has the `ceiling` of this one, measured while no other was busy."""
 
     @abstractmethod
     def trials(self, task: Task, record: Record) -> Iterator[Result]:
-        """What run_block gives on the testbed, which is up."""
+        """Run the trials as `run_block` does; the testbed is up."""
 
     @abstractmethod
     def look_again(self) -> None:
-        """Note what the path does now that the testbed has served."""
+        """Record the state of the path after the last trial."""
 
     @abstractmethod
     def drop(self, why: str) -> None:
-        """Take the testbed down; the next trial builds another one."""
+        """Take the testbed down; the next trial builds a new one."""
 
     @property
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What the testbed's hosts said of themselves."""
+        """The reports of the testbed's hosts about themselves."""
 
     @property
     @abstractmethod
     def place(self) -> Place:
-        """Where results come from."""
+        """The place that results name."""
 
     def stop(self) -> None:
-        """Called from another thread than the one that runs blocks, which then soon ends with Stopped."""
+        """Stop the thread that runs blocks, from another one: it soon ends with Stopped."""
         self._stop.set()
 
     def check_stop(self) -> None:
-        """Raises Stopped once the lane was told to stop: what happens to a trial then is nobody's result."""
+        """Raise Stopped once the lane is stopped: a trial that ends after that has no result."""
         if self._stop.is_set():
             raise Stopped
 
     def run(self, task: Task, record: Record) -> tuple[Block, ...]:
-        """Run what is left of a block; results go to `record`. Returns the blocks that must run again because of them.
+        """Run the rest of a block; results go to `record`. Returns the blocks that must run again because of them.
 
         A trial that the lab breaks is tried ATTEMPTS times, on a new testbed each time; raises LabBroken after that.
         A trial whose network was not proven runs again after the others of its block (proof/attempts.py). After two
-        such attempts in a row with the same fault, the testbed is retired and both trials' blocks are to run again,
-        once. Which attempt is proven was decided without a look at any time.
+        such attempts in a row with the same fault, the testbed is retired, and the blocks of both trials run again,
+        once. The measured times have no influence on which attempt is proven.
         """
         broken = 0
         while task.attempts:
@@ -130,7 +132,7 @@ class AnyLane(ABC):
         return ()
 
     def _results(self, task: Task, record: Record) -> Iterator[Result]:
-        """Those of a block up to its first lab error, which a testbed that does not come up is, too."""
+        """The results of a block up to its first lab error; a testbed that does not come up is a lab error, too."""
         try:
             self.open()
         except LAB_TROUBLE as error:
@@ -154,13 +156,13 @@ class AnyLane(ABC):
         return (first,) if first == second else (first, second)
 
     def retire(self, why: str = END_OF_RUN) -> None:
-        """Take the testbed down after a last look at it; the next trial builds another one."""
+        """Take the testbed down after a last look at it; the next trial builds a new one."""
         self.look_again()
         self.drop(why)
 
     @property
     def doubts(self) -> list[str]:
-        """What was found wrong with testbeds that served to the end, in words; others ended for what was seen."""
+        """The faults of testbeds that served to the end, as text; others ended because of theirs."""
         return [
             f"testbed {number}, at its end: {trouble}"
             for number, life in enumerate(self.lives, start=1)
@@ -171,79 +173,89 @@ class AnyLane(ABC):
 
 @dataclass(slots=True)
 class Lane(AnyLane):
-    """`with Lane(up) as lane`: blocks run on `lane.testbed`, which `up` makes again after a lab error."""
+    """A lane on this machine: `with Lane(up, rules) as lane` runs blocks on `lane.testbed`.
+
+    `up` makes the testbed, and makes it again after a lab error.
+    """
 
     up: TestbedUp
-    timeout_s: float  # of one trial
-    ceiling: dict[str, Any] | None = None  # what the bare path carries (calibration.py); None: to be measured, once
+    rules: TrialRules
+    ceiling: dict[str, Any] | None = None  # capacity of the bare path (calibration.py); None: not measured yet
     testbed: Testbed | None = None
     host: str = field(default_factory=lambda: os.uname().nodename)
     _context: AbstractContextManager[Testbed] | None = field(default=None, repr=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)  # of `testbed` and `_context`
 
     def open(self) -> Testbed:
-        """The testbed, brought up where there is none. Raises HeadwindError, or Stopped."""
+        """The testbed, brought up if none is. Raises HeadwindError, or Stopped."""
         return self.testbed or self._build()
 
     def another(self, number: int) -> Lane:
-        """A further one, with a testbed of its own."""
-        return Lane(self.up, self.timeout_s, self.ceiling, host=self.host, engine=self.engine, settings=self.settings,
-                    number=number)  # fmt: skip
+        """Another lane of this machine, with a testbed of its own."""
+        return Lane(self.up, self.rules, self.ceiling, host=self.host, engine=self.engine, number=number)
 
     def stop(self) -> None:
-        """Also whatever an agent is doing now."""
+        """Stop the lane and the current work of its agents."""
         self._stop.set()
         testbed = self.testbed  # once: another thread may take it down now
         for agent in testbed.agents if testbed else ():
             agent.close()
 
     @property
-    def running(self) -> Testbed:
-        """The testbed, which is up."""
+    def path(self) -> Path:
+        """The path of the testbed, which is up, to its first server."""
         assert self.testbed
-        return self.testbed
+        return self.testbed.path()
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Empty while no testbed is up."""
+        """The reports of the testbed's hosts; empty while no testbed is up."""
         return self.testbed.facts if self.testbed else {}
 
     @property
     def place(self) -> Place:
-        """This host."""
+        """This host, and the testbed."""
         return Place(self.host, self.number, self.testbed.name if self.testbed else "", self.engine)
 
     def trials(self, task: Task, record: Record) -> Iterator[Result]:
-        """On the testbed."""
-        return run_block(self.running, task, record, self.place, self.timeout_s, self.settings)
+        """Run the trials on the testbed."""
+        assert self.testbed
+        return run_block(self.testbed.path, task, record, self.place, self.rules)
 
     def look_again(self) -> None:
-        """With a long train, where a testbed is up that was not looked at yet."""
+        """Send a long train, if a testbed is up that had none yet."""
         if self.testbed and "end" not in self.lives[-1]:
             with suppress(AgentDied, AgentError):
-                self.lives[-1]["end"] = {"train": long_train(self.testbed)}
+                self.lives[-1]["end"] = {"train": long_train(self.testbed.path())}
 
     def _build(self) -> Testbed:
         self.check_stop()
+        began_s = time.monotonic()
         context = self.up(self.engine)
         testbed = context.__enter__()
         with self._guard:
             self.testbed, self._context = testbed, context
-            self.engine = testbed.engine
+            self.engine = testbed.engine.name
             self.lives.append({"lane": self.number, "testbed": testbed.name, "began_at": time.time()})
         try:
             self.check_stop()
-            testbed.facts["start"] = self.lives[-1]["start"] = examine_start(testbed)
+            first, *others = testbed.paths.values()
+            testbed.facts["start"] = self.lives[-1]["start"] = examine_start(first)
+            for path in others:
+                self.lives[-1]["start"][path.server_name] = examine_start(path)
+            self.up_s = self.up_s or time.monotonic() - began_s
             if self.ceiling is None:
-                self.ceiling = self.lives[-1]["ceiling"] = measure_capacity(testbed)
+                self.ceiling = self.lives[-1]["ceiling"] = measure_capacity(first)
             testbed.facts["ceiling"] = self.ceiling
+            for path in testbed.paths.values():
+                path.ceiling = self.ceiling
         except BaseException as error:
-            self.drop(str(error))  # nobody calls __exit__ for what has not been entered
+            self.drop(str(error))  # __exit__ is not called for a lane that was not entered
             raise
         return testbed
 
     def drop(self, why: str) -> None:
-        """Nothing where none is up. Of several threads one does it."""
+        """Take the testbed down, if one is up. If several threads call this, one of them does it."""
         with self._guard:
             context, self._context, self.testbed = self._context, None, None
         if context:

@@ -1,4 +1,4 @@
-"""Lanes side by side: each runs its blocks in a thread of its own, and what happens is told in one place, in order."""
+"""Parallel lanes: each runs its blocks in a thread of its own; their events are yielded in one place, in order."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from headwind.errors import HeadwindError
 from headwind.format import counted
 from headwind.model import Block, Result, Trial
 from headwind.trial.block import Record, Task
-from headwind.trial.company import APART_S, Company, Turnstile
 from headwind.trial.lane import AnyLane, HostLost, Stopped
+from headwind.trial.overlap import MIN_GAP_S, OverlapTracker, StartSpacer
 
 
 class Plan(Protocol):
-    """Who decides what runs: plan/scheduler.py."""
+    """The choice of the next blocks: plan/scheduler.py."""
 
     def next(self, in_flight: Collection[Task], elsewhere: Collection[Task] = ()) -> Task | None:
-        """The next block for a host, given those that run there now, and on other hosts.
+        """The next block for a host, given the blocks that run there now, and on other hosts.
 
-        None: not before one of them has ended, if any ever.
+        None: none before one of them has ended, if any.
         """
 
     def tell(self, results: Collection[Result]) -> None:
-        """What came of trials."""
+        """Take in results."""
 
     def repeat(self, blocks: Collection[Block]) -> None:
-        """These blocks must run again."""
+        """Run these blocks again."""
+
+    def worth(self, up: int, most: int, up_s: float) -> int:
+        """The number of lanes that a host should have; `up` are up, and each other one takes `up_s` to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A lane has run its block, or could not."""
+    """A lane has finished its block, or failed."""
 
     lane: int
     again: tuple[Block, ...] = ()  # blocks that must run again
@@ -58,66 +61,67 @@ Event = Begun | Result | Ended
 
 @dataclass(frozen=True, slots=True)
 class _Notes:
-    """The record of one lane: on disk first, then told. A lane that was told to stop writes nothing any more."""
+    """The record of one lane: first on disk, then an event. A stopped lane writes nothing any more."""
 
     lane: AnyLane
     record: Record
-    company: Company
-    turnstile: Turnstile
-    tell: Callable[[Event], None]
+    overlap: OverlapTracker
+    start_spacer: StartSpacer
+    notify: Callable[[Event], None]
 
     def begin(self, trial: Trial, attempt: int) -> None:
-        self.turnstile.go_through(self.lane.number)
+        self.start_spacer.wait_for_turn(self.lane.number)
         self.lane.check_stop()
         self.record.begin(trial, attempt)
-        self.company.trial_begins(self.lane.number)
-        self.tell(Begun(self.lane.number, trial))
+        self.overlap.trial_begins(self.lane.number)
+        self.notify(Begun(self.lane.number, trial))
 
     def append(self, result: Result) -> None:
         self.lane.check_stop()
-        result = replace(result, place=replace(result.place, beside=self.company.met(self.lane.number)))
+        result = replace(result, place=replace(result.place, beside=self.overlap.met(self.lane.number)))
         self.record.append(result)
-        self.tell(result)
+        self.notify(result)
 
 
 class _Site:
-    """The lanes of one host, of which there may be `most`."""
+    """The lanes of one host, at most `most`."""
 
     def __init__(self, first: AnyLane, most: int, clock: Clock) -> None:
         self.lanes, self.most = [first], most
-        self.company, self.turnstile = Company(), Turnstile(APART_S, clock)
+        self.wanted = most  # the number of them by the plan
+        self.overlap, self.start_spacer = OverlapTracker(), StartSpacer(MIN_GAP_S, clock)
         self.running: dict[int, Task] = {}  # by the lane's number
-        self.waiting: list[Task] = []  # given, but not begun: for lanes that are not up
+        self.waiting: list[Task] = []  # assigned, but not started: for lanes that are not up
         self.lost = False
 
     @property
     def idle(self) -> list[AnyLane]:
-        """Those that have no block."""
+        """The lanes without a block."""
         return [lane for lane in self.lanes if lane.number not in self.running]
 
     @property
     def tasks(self) -> list[Task]:
-        """Given, whether begun or not."""
+        """The assigned blocks, started or not."""
         return [*self.running.values(), *self.waiting]
 
     @property
     def is_growing(self) -> bool:
-        """Whether further lanes are wanted, which come up once nothing runs."""
-        return len(self.waiting) > len(self.idle) and len(self.lanes) < self.most
+        """Whether more lanes are wanted, which come up once nothing runs."""
+        return len(self.waiting) > len(self.idle) and len(self.lanes) < self.wanted
 
     @property
     def is_full(self) -> bool:
-        """Whether it can take no further block now."""
-        return self.lost or len(self.tasks) >= self.most or (self.is_growing and bool(self.running))
+        """Whether it can take no more blocks now."""
+        return self.lost or len(self.tasks) >= self.wanted or (self.is_growing and bool(self.running))
 
 
 class Lanes:
-    """`with Lanes(first) as lanes`: the first one is up inside; all others of a host once it has a block for one.
+    """Parallel lanes: `with Lanes(first) as lanes` opens the first lane, and the others of a host once they are needed.
 
-    To bring a testbed up takes CPU time from trials: further lanes come up together, and nothing runs meanwhile.
-    `elsewhere` are the first lanes of further hosts, each with the number that there may be; numbers of lanes are
-    unique. A lane that does not come up is done without, and `say` is told, and so is a host that is lost while others
-    are left: its blocks run again, whole, elsewhere. Afterwards all lanes are down.
+    Starting a testbed takes CPU time from trials: the other lanes come up together, while no trial runs. `elsewhere`
+    are the first lanes of other hosts, each with their highest number there; lane numbers are unique. The run continues
+    without lanes that do not come up, and without lost hosts as long as one is left: `say` gets a message, and the
+    blocks of a lost host run again, whole, on another. At the end all lanes are down.
     """
 
     def __init__(
@@ -151,21 +155,21 @@ class Lanes:
 
     @property
     def lanes(self) -> list[AnyLane]:
-        """Those of all hosts."""
+        """The lanes of all hosts."""
         return [lane for site in self._sites for lane in site.lanes]
 
     @property
     def most(self) -> int:
-        """How many there may be, of all hosts that are left."""
+        """The highest number of lanes, over all hosts that are left."""
         return sum(site.most for site in self._sites if not site.lost)
 
     @property
     def first(self) -> AnyLane:
-        """The one that was up first, and chose the engine."""
+        """The lane that was up first, and chose the engine."""
         return self._sites[0].lanes[0]
 
     def run(self, plan: Plan, record: Record) -> Iterator[Event]:
-        """Run blocks until the plan has none left; what happens, as it happens. Raises what a lane raises."""
+        """Run blocks until the plan has none left, and yield events as they happen. Raises the errors of lanes."""
         self._hand_out(plan, record)
         while any(site.running for site in self._sites):
             event = self._events.get()
@@ -174,14 +178,15 @@ class Lanes:
             elif isinstance(event, Ended):
                 self._end(self._site_of(event.lane), event, plan)
             yield event
-            if not isinstance(event, Begun):  # which changes nothing
+            if not isinstance(event, Begun):  # a start changes nothing
                 self._hand_out(plan, record)
 
     def _site_of(self, lane: int) -> _Site:
         return next(site for site in self._sites if lane in site.running)
 
     def _hand_out(self, plan: Plan, record: Record) -> None:
-        """As many blocks as may run now; hosts take turns."""
+        """Start as many blocks as may run now; hosts take turns."""
+        self.consult(plan)
         asking = list(self._sites)
         while asking:
             asking = [site for site in asking if not site.is_full and self._ask(site, plan)]
@@ -193,17 +198,22 @@ class Lanes:
             for lane, task in begun:
                 self._start(site, lane, task, record)
 
+    def consult(self, plan: Plan) -> None:
+        """Ask the plan for the number of lanes; if there are several hosts, use all lanes."""
+        for site in self._sites if len(self._sites) == 1 else ():
+            site.wanted = min(site.most, plan.worth(len(site.lanes), site.most, site.lanes[0].up_s))
+
     def _ask(self, site: _Site, plan: Plan) -> bool:
-        """Whether there is a further block for this host."""
+        """Whether there is another block for this host; it then waits for a lane."""
         others = [task for other in self._sites if other is not site for task in other.tasks]
         if task := plan.next(site.tasks, others):
             site.waiting.append(task)
         return task is not None
 
     def _grow(self, site: _Site) -> None:
-        """Bring up all lanes that there may be. Those that do not come up are done without."""
-        further = [site.lanes[0].another(next(self._numbers)) for _ in range(site.most - len(site.lanes))]
-        self._say(f"bringing up {counted(len(further), 'more testbed')}, to measure side by side")
+        """Bring up all wanted lanes, and continue without those that fail."""
+        further = [site.lanes[0].another(next(self._numbers)) for _ in range(site.wanted - len(site.lanes))]
+        self._say(f"bringing up {counted(len(further), 'more testbed')}, to measure in parallel")
         site.lanes += further
         opened = list(zip(further, _opened(further), strict=True))
         for lane, done in opened:
@@ -212,32 +222,32 @@ class Lanes:
                 raise error
             if error:
                 site.lanes.remove(lane)
-        if len(site.lanes) < site.most:
-            site.most = len(site.lanes)
+        if len(site.lanes) < site.wanted:
+            site.most = site.wanted = len(site.lanes)
             why = next(error for _, done in opened if (error := done.exception()))
             self._say(f"no more than {self.most} lanes: others did not come up: {why}")
 
     def _start(self, site: _Site, lane: AnyLane, task: Task, record: Record) -> None:
-        notes = _Notes(lane, record, site.company, site.turnstile, self._events.put)
-        site.company.starts(lane.number, task.block.id)
+        notes = _Notes(lane, record, site.overlap, site.start_spacer, self._events.put)
+        site.overlap.starts(lane.number, task.block.id)
         thread = threading.Thread(target=self._work, args=(lane, task, notes), name=f"lane {lane.number}", daemon=True)
         site.running[lane.number], self._threads[lane.number] = task, thread
         thread.start()
 
     def _work(self, lane: AnyLane, task: Task, notes: _Notes) -> None:
-        """What a lane's thread does. However it ends is told, but for a stop: then nobody listens any more."""
+        """Run a task in the lane's thread, and report its end; if it was stopped, no thread listens any more."""
         try:
             ended = Ended(lane.number, lane.run(task, notes))
         except Stopped:
             return
-        except Exception as error:  # noqa: BLE001 - it is raised again where all lanes come together
+        except Exception as error:  # noqa: BLE001 - `run` raises it again
             ended = Ended(lane.number, error=error)
         self._events.put(ended)
 
     def _end(self, site: _Site, ended: Ended, plan: Plan) -> None:
-        """A lane's block is over. Raises its error, unless others can do without the host."""
+        """Process the end of a lane's block. Raises its error, unless the run can continue without the host."""
         task = site.running.pop(ended.lane)
-        site.company.ends(ended.lane)
+        site.overlap.ends(ended.lane)
         plan.repeat(ended.again)
         if ended.error is None:
             return
@@ -248,11 +258,11 @@ class Lanes:
             raise ended.error
 
     def _lose(self, site: _Site, error: HostLost) -> None:
-        """Do without a host. Raises the error where none is left."""
+        """Continue without a host. Raises the error if none is left."""
         if not site.lost:
             site.lost = True
             site.waiting.clear()
-            self._say(f"going on without a host: {error}")
+            self._say(f"continuing without a host: {error}")
         if all(each.lost for each in self._sites):
             raise error
 
@@ -269,23 +279,23 @@ class Lanes:
         lane.close()
 
     def _each(self, do: Callable[[AnyLane], object]) -> None:
-        """At once: to take a testbed down is to wait for Docker."""
+        """Call `do` for all lanes in parallel: taking a testbed down means waiting for Docker."""
         with ThreadPoolExecutor(len(self.lanes)) as pool:
             list(pool.map(do, self.lanes))
 
     @property
     def lives(self) -> list[dict[str, Any]]:
-        """Every testbed so far, with what was found of it."""
+        """The findings of every testbed so far."""
         return [life for lane in self.lanes for life in lane.lives]
 
     @property
     def doubts(self) -> list[str]:
-        """What was found wrong with testbeds that served to the end, in words."""
+        """The faults of testbeds that served to the end, as text."""
         return [doubt for lane in self.lanes for doubt in lane.doubts]
 
 
 def _opened(lanes: Collection[AnyLane]) -> list[Future[object]]:
-    """Open lanes at once, and wait for all. If that is interrupted they are told to stop, which ends it sooner."""
+    """Open lanes in parallel, and wait for all. An interrupt stops them, which ends the wait sooner."""
     with ThreadPoolExecutor(len(lanes)) as pool:
         try:
             wait(opened := [pool.submit(lane.open) for lane in lanes])

@@ -9,12 +9,13 @@ from dataclasses import fields, replace
 from headwind.format import Write, measured, quantity_name, setting
 from headwind.model import Check, Trial
 from headwind.proof.evidence import Missed, Train, Trains
-from headwind.proof.expectation import PROBE_BYTES, Expectation
+from headwind.proof.expectation import Expectation
+from headwind.proof.probe_checks import probe_interval_s, probes_for
 from headwind.proof.proof import check_delay, shows_rate
-from headwind.proof.uncounted import probe_interval_s, probes_for
+from headwind.settings import LEAST_BULK_PACKETS, PROBE_BYTES
 from headwind.testbed.agent import Agent, Request
-from headwind.testbed.operations import APPLY, SEND_TRAIN, TRAIN_SEEN
-from headwind.testbed.testbed import Testbed
+from headwind.testbed.operations import SEND_TRAIN, TRAIN_SEEN
+from headwind.testbed.path import Path
 from impair.messages import NetemState, TrainSeen
 from impair.profile import FRAME_BYTES, HEADER_BYTES, Direction, Link, Profile
 
@@ -24,39 +25,33 @@ PROBE_REPEATS = 3  # of probes that missed, as long as nothing of the protocol h
 PROBE_MARGIN_S = 0.03  # how long after the last possible arrival a probe is given up
 BULK_PAYLOAD_BYTES = FRAME_BYTES - HEADER_BYTES
 BULK_S = 0.1  # how long a back-to-back train should keep the link busy
-BULK_PACKETS = (12, 400)  # fewer leave nothing to measure under loss; more take long and show nothing new
+MOST_BULK_PACKETS = 400  # more take long and show nothing new
 BULK_TRAINS = 3  # unless the first shows the rate; no protocol has been seen by then, so none is favoured
-MOST_BULK_TRAINS = 12  # until so many of them are steady: with 30 programs on two processors 40 % of them were
-
-
-def apply(testbed: Testbed, trial: Trial) -> dict[Direction, NetemState]:
-    """Give the router the trial's network, from its first random number on; the read-back of each direction."""
-    seeds = testbed.netem_seeds({direction.value: seed for direction, seed in trial.block.seeds.items()})
-    return testbed.router.call(APPLY, profile=trial.profile, seeds=seeds)
+MOST_BULK_TRAINS = 12  # until so many of them are steady: with 30 programs on two CPUs 40 % of them were
 
 
 def probe_network(
-    testbed: Testbed, trial: Trial, configured: Mapping[Direction, NetemState]
+    path: Path, trial: Trial, configured: Mapping[Direction, NetemState]
 ) -> tuple[dict[Direction, Trains], list[Missed]]:
-    """Send the trains, and send them again while the probes miss what was asked for, at most PROBE_REPEATS times.
+    """Send the trains, and send them again while the probes deviate from the request, at most PROBE_REPEATS times.
 
-    Nothing of the protocol has been seen by then, so no arm is favoured. Returns the last trains, by which the trial is
-    judged, and those of each time before.
+    Nothing of the protocol has been seen by then, so no arm is favoured. Returns the last trains, which
+    decide about the trial, and the earlier ones.
     """
     missed: list[Missed] = []
     while True:
-        trains = send_trains(testbed, trial.profile)
+        trains = send_trains(path, trial.profile)
         why = missed_probes(trial.profile, configured, trains)
         if not why or len(missed) == PROBE_REPEATS:
             return trains, missed
         missed.append(Missed(why, trains))
-        apply(testbed, trial)  # the client meets the same random numbers, however often was probed
+        path.apply(trial.profile, trial.block.seeds)  # so the number of probes does not change the client's network
 
 
 def missed_probes(
     profile: Profile, configured: Mapping[Direction, NetemState], trains: Mapping[Direction, Trains]
 ) -> list[str]:
-    """What the probes show that the profile does not ask for, in words; known before the client starts."""
+    """The deviations of the probes from the profile, as text; known before the client starts."""
     checks = [
         check
         for direction in Direction
@@ -67,32 +62,31 @@ def missed_probes(
     return [describe(check) for check in checks if not check.passed]
 
 
-def send_trains(testbed: Testbed, profile: Profile) -> dict[Direction, Trains]:
-    """Probe both directions at once; then, where there is a rate, a back-to-back train that shows it, one at a time."""
+def send_trains(path: Path, profile: Profile) -> dict[Direction, Trains]:
+    """Probe both directions at once; then show each rate by back-to-back trains, one at a time."""
     links = {direction: profile.link(direction) for direction in Direction}
-    counted = testbed.facts.get("router", {}).get("netem_counters", True)
     plans = {
-        direction: (probes_for(link, counted=counted), probe_interval_s(link), PROBE_PAYLOAD_BYTES)
+        direction: (probes_for(link, counted=path.has_counters), probe_interval_s(link), PROBE_PAYLOAD_BYTES)
         for direction, link in links.items()
     }
-    probes = send(testbed, links, plans)
-    bulks = {direction: send_bulk(testbed, direction, link) for direction, link in links.items() if link.rate}
+    probes = send(path, links, plans)
+    bulks = {direction: send_bulk(path, direction, link) for direction, link in links.items() if link.rate}
     return {direction: Trains(probes[direction], bulks.get(direction)) for direction in Direction}
 
 
-def send_bulk(testbed: Testbed, direction: Direction, link: Link) -> Train:
+def send_bulk(path: Path, direction: Direction, link: Link) -> Train:
     """Back-to-back trains through a link with a rate: the one that counts, with the rates of all.
 
-    A busy machine disturbs trains, so those count of which enough agrees on a rate (`RateEstimate.agreeing`): the
-    first of these if it shows the rate, else the middle one of BULK_TRAINS. More are sent while too few are steady.
+    A busy machine disturbs trains, so only those count in which enough pairs agree on a rate (`RateEstimate.agreeing`):
+    the first of these if it shows the rate, else the middle one of BULK_TRAINS. More are sent while too few are steady.
     Some links show no rate exactly: many frames are corrupted, or the rate is near to what the path carries. So the
     middle one of BULK_TRAINS unsteady ones counts if it shows the rate, or nothing came, else that of MOST_BULK_TRAINS.
-    One that fits among several that do not is no proof: a pause can bring a wrong rate to the right one.
+    A single right one among wrong ones is no proof: a pause can make a wrong rate look right.
     """
     trains: list[Train] = []
     steady: list[Train] = []
     while len(trains) < MOST_BULK_TRAINS and len(steady) < BULK_TRAINS:
-        train = send_train_once(testbed, direction, link)
+        train = send_train_once(path, direction, link)
         trains.append(train)
         steady += [train] if train.rate.agreeing else []
         judged, enough = (steady, 1) if steady else (trains, BULK_TRAINS)
@@ -106,45 +100,44 @@ def _middle(trains: Sequence[Train]) -> Train:
     return sorted(trains, key=lambda train: train.rate.rate_bps or 0.0)[len(trains) // 2]
 
 
-def send_train_once(testbed: Testbed, direction: Direction, link: Link) -> Train:
-    """One back-to-back train through a link with a rate.
+def send_train_once(path: Path, direction: Direction, link: Link) -> Train:
+    """Send a back-to-back train through a link with a rate.
 
-    One direction at a time: two trains share the processors, and each then sees when the other one ran.
+    One direction at a time: two trains share the CPUs, and each would show when the other one ran.
     """
     plan = {direction: (_bulk_packets(link), 0.0, BULK_PAYLOAD_BYTES)}
-    return send(testbed, {direction: link}, plan)[direction]
+    return send(path, {direction: link}, plan)[direction]
 
 
 def _bulk_packets(link: Link) -> int:
     assert link.rate
     wanted = int(link.rate.rate_bps * BULK_S / 8 / FRAME_BYTES)
-    room = link.limit // 2 if link.corrupt else link.limit  # what a full queue drops must not be mixed with corruption
-    return min(max(BULK_PACKETS[0], min(BULK_PACKETS[1], wanted)), max(2, room))
+    room = link.limit // 2 if link.corrupt else link.limit  # drops of a full queue must not be mistaken for corruption
+    return min(max(LEAST_BULK_PACKETS, min(MOST_BULK_PACKETS, wanted)), max(2, room))
 
 
 def send(
-    testbed: Testbed,
+    path: Path,
     links: Mapping[Direction, Link],
     plans: Mapping[Direction, tuple[int, float, int]],
     patience_s: float = PROBE_MARGIN_S,
 ) -> dict[Direction, Train]:
-    """Send (count, interval_s, payload bytes) each way at once; what the receiving ends saw.
+    """Send (count, interval_s, payload bytes) each way at once; the trains as received.
 
     A packet is given up `patience_s` after it must have left netem by its direction's link.
     """
-    agents = {"client": testbed.client, "server": testbed.server}
-    peers = {side: testbed.addresses.host(side, 10) for side in agents}
+    agents = {"client": path.client, "server": path.server}
     nonce = time.monotonic_ns() & 0x7FFFFFFF
     sending = []
     for direction, (count, interval_s, size_bytes) in plans.items():
         sender = agents[direction.sender]
         sending.append((sender, sender.start(
-            SEND_TRAIN, peer_ip=peers[direction.receiver], nonce=nonce, count=count, interval_s=interval_s,
+            SEND_TRAIN, peer_ip=path.ips[direction.receiver], nonce=nonce, count=count, interval_s=interval_s,
             size_bytes=size_bytes,
         )))  # fmt: skip
     longest_sending_s = max(count * interval_s for count, interval_s, _ in plans.values())
     for sender, sent in sending:
-        sender.wait(sent, longest_sending_s + 30.0, testbed.agents)
+        sender.wait(sent, longest_sending_s + 30.0, path.agents)
     seeing: dict[Direction, tuple[Agent, float, Request[TrainSeen]]] = {}
     for direction, (count, _, size_bytes) in plans.items():
         seer = agents[direction.receiver]
@@ -154,7 +147,7 @@ def send(
             missing_took_time=bool(links[direction].corrupt or links[direction].reorder),
         ))  # fmt: skip
     return {
-        direction: _train(agent.wait(request, longest_s + 10.0, testbed.agents), plans[direction][0])
+        direction: _train(agent.wait(request, longest_s + 10.0, path.agents), plans[direction][0])
         for direction, (agent, longest_s, request) in seeing.items()
     }
 
@@ -164,7 +157,7 @@ def _train(seen: TrainSeen, sent: int) -> Train:
 
 
 def describe(check: Check) -> str:
-    """A check in words: `downlink delay: measured 24.2 ms, requested 15 ms ± 3 ms (median one-way delay of ...)`."""
+    """A check as text: `downlink delay: measured 24.2 ms, requested 15 ms ± 3 ms (median one-way delay of ...)`."""
 
     def text(value: float | None, write: Write) -> str:
         return "nothing" if value is None else write(check.quantity, value)

@@ -1,6 +1,6 @@
-"""Checks a testbed against what a plain one must be: everything when it starts, the path again when it ends.
+"""Compares a testbed with an unmodified one: all hosts when it starts, the path again when it ends.
 
-Everything here looks at hosts or sends datagrams of its own; nothing depends on a protocol.
+All of it reads hosts or sends datagrams of its own; none of it depends on a protocol.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from headwind.errors import HeadwindError
 from headwind.proof.evidence import OUTSIDE
 from headwind.proof.proof import DELAY_ALLOWANCE_S
 from headwind.testbed.docker import docker
-from headwind.testbed.operations import APPLY, EXAMINE
-from headwind.testbed.testbed import HERE, Testbed
+from headwind.testbed.operations import EXAMINE
+from headwind.testbed.path import HERE, Path
 from headwind.trial.probes import send
-from impair.plain import odd_interfaces
+from impair.baseline import odd_interfaces
 from impair.profile import FRAME_BYTES, HEADER_BYTES, Direction, Link, Profile
 
 TRAIN_PACKETS = 2000  # each way
 TRAIN_INTERVAL_S = 0.0003  # full frames: 40 Mbit/s, more than a shaper lets pass and less than any path here carries
 TRAIN_PAYLOAD_BYTES = FRAME_BYTES - HEADER_BYTES
 TRAIN_PATIENCE_S = 0.5
-TRAIN_LOSS = 0.001  # of a train inside hosts: less is the machine's
-# A train that fails is sent again after each of these pauses: what spares a later one is no property of the path.
+TRAIN_LOSS = 0.001  # of a train inside hosts: the machine may cause less
+# A train that fails is sent again after each of these pauses: a fault that spares a later one is not the path's.
 TRAIN_PAUSES_S = (0.0, 0.5, 1.0, 2.0, 4.0)
-PROGRAMS = ("/usr", "/opt", "/srv", "/lib", "/bin", "/sbin", "/etc/ld.so")  # what no container changes by itself
+PROGRAMS = ("/usr", "/opt", "/srv", "/lib", "/bin", "/sbin", "/etc/ld.so")  # paths that no container changes by itself
 # A changed file's ctime cannot be set back, and a removed file leaves that of its directory. /dev/fd is the last that a
 # container gets before its first program runs. (`docker diff` takes seconds on storage drivers that compare trees.)
 CHANGED_SINCE_START = (
@@ -36,32 +36,33 @@ CHANGED_SINCE_START = (
 )  # fmt: skip
 
 
-class NotPlain(HeadwindError):
-    """The testbed has something in the path, or lost something on it, that no plain testbed has or loses."""
+class UnexpectedState(HeadwindError):
+    """The testbed has something in its path, or lost packets on it, unlike an unmodified testbed."""
 
 
-def examine_start(testbed: Testbed) -> dict[str, Any]:
-    """Look at every host, and send a long train each way; what came of it, to be kept with the run.
+def examine_start(path: Path) -> dict[str, Any]:
+    """Examine every host, and send a long train each way.
 
-    Returns {"train": see `long_train`}. Raises NotPlain with every difference, by host and with what to do.
+    Returns {"train": see `long_train`}, to be kept with the run. Raises UnexpectedState, which lists every difference
+    by host, and the remedy.
     """
-    odd = [f"{host}: {what}" for host, found in testbed.ask_hosts(EXAMINE).items() for what in found]
+    odd = [f"{host}: {what}" for host, found in path.ask_hosts(EXAMINE).items() for what in found]
     with ThreadPoolExecutor() as pool:
-        changed = pool.map(changed_programs, testbed.containers.values())
-        odd += [f"{host}: {what}" for host, found in zip(testbed.containers, changed, strict=True) for what in found]
-    odd += [f"{HERE}: {what}" for what in (odd_interfaces(testbed.far_ends) if testbed.far_ends else ())]
-    odd += _unlike(testbed.fingerprints)
+        changed = pool.map(changed_programs, path.containers.values())
+        odd += [f"{host}: {what}" for host, found in zip(path.containers, changed, strict=True) for what in found]
+    odd += [f"{HERE}: {what}" for what in (odd_interfaces(path.veth_peers) if path.veth_peers else ())]
+    odd += _unlike(path.fingerprints)
     if odd:
         listed = "".join(f"\n  {what}" for what in odd)
-        raise NotPlain(
-            f"the testbed is not as it must be, so no trial was run on it. What is there and should not be:{listed}\n"
-            "Remove what sets this, on this host or in the images; `lab.py down` removes testbeds that were left over."
+        raise UnexpectedState(
+            f"the testbed is not as it must be, so no trial was run on it. Unexpected:{listed}\n"
+            "Remove the cause, on this host or in the images; `lab.py down` removes testbeds that were left over."
         )
-    train = long_train(testbed)
+    train = long_train(path)
     if any(seen["lost"] == seen["sent"] for seen in train.values()):
-        raise NotPlain(_nothing_passes(testbed, train))
+        raise UnexpectedState(_nothing_passes(path, train))
     if trouble := list(troubles(train)):
-        raise NotPlain(
+        raise UnexpectedState(
             f"the path between the hosts is not clean, so no trial was run on it: {'; '.join(trouble)}. Something on "
             "the way delays, limits, changes or drops packets: look for queueing disciplines, filters and firewall "
             "rules on the host's side of the containers' interfaces (`tc qdisc`, `nft list ruleset`), or free the "
@@ -70,10 +71,10 @@ def examine_start(testbed: Testbed) -> dict[str, Any]:
     return {"train": train}
 
 
-def _nothing_passes(testbed: Testbed, train: Mapping[str, Mapping[str, Any]]) -> str:
-    """What to do where a direction lets nothing through: usually the host's firewall, which sees bridged frames too."""
+def _nothing_passes(path: Path, train: Mapping[str, Mapping[str, Any]]) -> str:
+    """The error if no packet passes in a direction, usually because the host's firewall filters bridged frames."""
     silent = " and ".join(way for way, seen in train.items() if seen["lost"] == seen["sent"])
-    subnets = testbed.addresses.client_subnet, testbed.addresses.server_subnet
+    subnets = path.addresses.client_subnet, path.addresses.server_subnet
     return (
         f"nothing passes between client and server ({silent}: not one of {TRAIN_PACKETS} datagrams), so no trial was "
         f"run. The containers' networks are {' and '.join(subnets)}. Usually a firewall of this host drops what it "
@@ -84,7 +85,7 @@ def _nothing_passes(testbed: Testbed, train: Mapping[str, Mapping[str, Any]]) ->
 
 
 def _unlike(fingerprints: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """The containers are alike in all that nobody sets for one of them: what differs was set by somebody."""
+    """Differences between containers, which are alike unless someone changed one of them."""
     client, server = (fingerprints.get(side, {}) for side in ("client", "server"))
     if client.get("sysctls") != server.get("sysctls"):
         yield (f"client and server: different settings of the network (`sysctl -a`): {client.get('sysctls')} and "
@@ -92,45 +93,44 @@ def _unlike(fingerprints: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     router = OUTSIDE if OUTSIDE in fingerprints else "router"
     found = {host: fingerprints.get(host, {}).get("limits", "") for host in ("client", "server", router)}
     if len(set(found.values())) > 1:
-        told = "; ".join(f"{host}: {limits}" for host, limits in found.items())
-        yield f"client, server and router: different shares of the machine (`docker update`): {told}"
+        shares = "; ".join(f"{host}: {limits}" for host, limits in found.items())
+        yield f"client, server and router: different shares of the machine (`docker update`): {shares}"
 
 
 def changed_programs(container: str) -> list[str]:
-    """Programs and configurations that are not those of the container's image, in words. Raises DockerError."""
+    """Programs and configurations that differ from the container's image, as text. Raises DockerError."""
     found = docker("exec", container, *CHANGED_SINCE_START).splitlines()
     return [f"{path} is not the image's" for path in changed_paths(found)]
 
 
 def changed_paths(changed: Collection[str]) -> Iterator[str]:
-    """The files among PROGRAMS; a directory only if nothing in it is there, because something was removed from it."""
+    """The files among PROGRAMS; a directory only if none of its files is listed: then one was removed from it."""
     folders = {path.rpartition("/")[0] for path in changed}
     for path in sorted(changed):
         if path.startswith(PROGRAMS) and path not in folders:
             yield path
 
 
-def long_train(testbed: Testbed) -> dict[str, dict[str, Any]]:
+def long_train(path: Path) -> dict[str, dict[str, Any]]:
     """TRAIN_PACKETS full frames each way over a clean path.
 
     Returns {direction: {"sent", "lost", "delay_s", "tries", "foreign"}}.
-    `delay_s` is the median of one way, `foreign` are addresses that the datagrams came from and that are not the
-    sender's. A train that lost too much or took too long is sent again, after TRAIN_PAUSES_S; the last one counts.
+    `delay_s` is the median one-way delay, `foreign` are source addresses that are not the sender's. A train
+    that lost too much or took too long is sent again, after TRAIN_PAUSES_S; the last one counts.
     """
-    if testbed.engine != "plain":
-        testbed.router.call(APPLY, profile=Profile("clean"), seeds=testbed.netem_seeds({"uplink": 1, "downlink": 1}))
+    path.apply(Profile("clean"), dict.fromkeys(Direction, 1))
     plan = dict.fromkeys(Direction, (TRAIN_PACKETS, TRAIN_INTERVAL_S, TRAIN_PAYLOAD_BYTES))
     found: dict[str, dict[str, Any]] = {}
     for tries, pause_s in enumerate(TRAIN_PAUSES_S, start=1):
-        testbed.clock.sleep(pause_s)
-        seen = send(testbed, dict.fromkeys(Direction, Link()), plan, TRAIN_PATIENCE_S)
+        path.clock.sleep(pause_s)
+        seen = send(path, dict.fromkeys(Direction, Link()), plan, TRAIN_PATIENCE_S)
         found = {
             direction.value: {
                 "sent": train.sent,
                 "lost": train.sent - train.unique,
                 "delay_s": statistics.median(train.delays_s or [float("inf")]),
                 "tries": tries,
-                "foreign": sorted({*train.sources} - {testbed.addresses.host(direction.sender, 10)}),
+                "foreign": sorted({*train.sources} - {path.ips[direction.sender]}),
             }
             for direction, train in seen.items()
         }
@@ -140,7 +140,7 @@ def long_train(testbed: Testbed) -> dict[str, dict[str, Any]]:
 
 
 def troubles(train: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What a long train shows that a clean path does not do, in words."""
+    """The deviations of a long train from a clean path, as text."""
     for direction, seen in train.items():
         if seen["lost"] >= TRAIN_LOSS * seen["sent"]:
             yield f"{direction} lost {seen['lost']:.0f} of {seen['sent']:.0f} datagrams, in try {seen['tries']:.0f}"

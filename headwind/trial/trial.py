@@ -14,25 +14,28 @@ from headwind.clock import Clock
 from headwind.metric import SERVER_TIME
 from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.proof.bursts import stalls
+from headwind.proof.ends import check_served, wire
 from headwind.proof.evidence import Evidence, Missed, Moment, WindowSizes
 from headwind.proof.expectation import Expectation
 from headwind.proof.processors import costs, processor_limits
 from headwind.proof.proof import prove
-from headwind.proof.served import check_served
 from headwind.proof.windows import window_warnings
-from headwind.proof.wire import wire
-from headwind.settings import UNBOUND, Settings
-from headwind.testbed.operations import ANSWERS, COUNTERS, HEALTH, RUN, SHOW, WINDOWS
-from headwind.testbed.testbed import Testbed
-from headwind.trial.congestion import expected_fingerprints, finish_look, start_look, use_congestion
-from headwind.trial.content import finish_fetch, not_compared, start_fetch, wrong_content
-from headwind.trial.probes import apply, describe, probe_network
+from headwind.settings import TrialRules
+from headwind.testbed.agent import AgentDied, AgentError, Request
+from headwind.testbed.containers import last_lines
+from headwind.testbed.docker import docker
+from headwind.testbed.operations import ANSWERS, COUNTERS, HEALTH, LOG, RUN, SENT, SHOW, WINDOWS
+from headwind.testbed.own_server import OwnServerError
+from headwind.testbed.path import Path
+from headwind.trial.congestion import finish_look, start_look, use_congestion
+from headwind.trial.content import finish_fetch, not_compared, start_last_look, wrong_content
+from headwind.trial.probes import describe, probe_network
 from impair.messages import Answers, ClientRun, ContainerCounters, Fetched, Health
 from impair.profile import Direction, Profile
-from nginx.objects import is_on_demand
+from servers.objects import is_on_demand
 
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
-LOST_S = 0.05  # frames under way that none of the counters moved for so long, beyond that delay, are not to come
+LOST_S = 0.05  # frames in flight are lost if no counter changed for this long, beyond that delay
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.008  # between two readings of all counters; each is twice as long as the last
 PROVIDE_S = 30.0  # longest time to make an object: 64 MB take about a second
 CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
@@ -41,7 +44,7 @@ HEADROOM = 1.5  # a trial may use the path up to its measured ceiling divided by
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Where a trial's time went, in seconds by phase."""
+    """The time of a trial, in seconds by phase."""
 
     clock: Clock
     phases_s: dict[str, float] = field(default_factory=dict)
@@ -56,99 +59,136 @@ class Stopwatch:
             self.phases_s[name] = self.phases_s.get(name, 0.0) + self.clock.monotonic() - start
 
 
-def run_trial(
-    testbed: Testbed, trial: Trial, timeout_s: float, attempt: int = 0, probe: bool = True,
-    settings: Settings = UNBOUND,
-) -> Result:  # fmt: skip
-    """Execute one trial on a testbed that is up, and judge it.
+def run_trial(path: Path, trial: Trial, rules: TrialRules, attempt: int = 0, probe: bool = True) -> Result:
+    """Execute one trial, and judge it.
 
-    Raises AgentDied or AgentError when the lab itself broke: then there is no result, and the testbed is to be rebuilt.
+    Raises AgentDied, AgentError or OwnServerError if the lab itself, or a user's own server, broke: then there is no
+    result, and the testbed must be rebuilt.
     Without `probe` no train is sent and the result is `invalid` (benchmarks only).
     """
-    started_at, watch = time.time(), Stopwatch(testbed.clock)
-    profile, settings = trial.profile, trial.arm.settings(settings)
-    port = settings.port(resumes=trial.workload.resumes)
+    try:
+        return _attempt(path, trial, rules, attempt, probe=probe)
+    except (AgentDied, AgentError) as error:
+        if str(error).startswith(f"the {path.server.name} "):
+            raise type(error)(_with_log(path, str(error))) from error
+        raise
+
+
+def _attempt(path: Path, trial: Trial, rules: TrialRules, attempt: int, *, probe: bool) -> Result:
+    started_at, watch = time.time(), Stopwatch(path.clock)
+    profile, settings = trial.profile, trial.arm.settings(rules.settings)
+    port = path.port(settings, resumes=trial.workload.resumes)
     with watch.phase("forget"):
-        prepare(testbed, trial)
+        prepare(path, trial)
     with watch.phase("apply"):
-        configured = apply(testbed, trial)
+        configured = path.apply(profile, trial.block.seeds)
     with watch.phase("probe"):
-        trains, missed = probe_network(testbed, trial, configured) if probe else ({}, [])
+        trains, missed = probe_network(path, trial, configured) if probe else ({}, [])
     with watch.phase("count"):
-        before, server_windows, health = _counted(testbed, port)
+        before, server_windows, health = _counted(path, port)
     with watch.phase("client"):
-        look = start_look(testbed, trial, timeout_s)
-        run, answer = run_client(testbed, trial, timeout_s, settings)
-        sockets = finish_look(testbed, look, run)
+        look = start_look(path, trial, rules.timeout_s)
+        run, answer = run_client(path, trial, TrialRules(rules.timeout_s, settings))
+        sockets = finish_look(path, look, run)
     with watch.phase("settle"):
-        after = _settled(partial(read_moment, testbed), profile, before, testbed.clock)
-        served = testbed.server.call(ANSWERS, 10.0, testbed.agents) if trial.workload.is_logged else None
+        after = _settled(partial(read_moment, path), profile, before, path.clock)
+        served = path.server.call(ANSWERS, 10.0, path.agents) if trial.workload.is_logged else None
     with watch.phase("compare"):
-        fetch = start_fetch(testbed, trial, port)
+        look_back = start_last_look(path, trial, port)
     with watch.phase("settle"):  # while the client fetches
-        after = replace(after, fingerprints=testbed.read_fingerprints())
+        after = replace(after, fingerprints=path.finish_fingerprints(look_back.fingerprints))
     with watch.phase("prove"):
         windows = {"server": server_windows, "client": run.windows}
-        evidence = Evidence(configured, before, after, trains, expected_fingerprints(testbed), windows, missed, sockets)
+        evidence = Evidence(configured, before, after, trains, path.expected_fingerprints(), windows, missed, sockets)
         answer |= {"served": asdict(served)} if served else {}
         cost = _costs(trial, evidence, run)
-        workers = len(health.workers)
-        proof = _proven(trial, testbed, evidence, run, workers, _on_server(trial, served, answer, workers, cost))
+        workers = len(health.workers)  # of a user's own server: the CPUs that it may use
+        proof = _proven(trial, path, evidence, run, workers, _on_server(path, trial, served, answer, workers, cost))
     with watch.phase("compare"):
-        fetched = finish_fetch(testbed, fetch)
+        fetched = finish_fetch(path, look_back.fetch)
         answer["content"] = asdict(fetched) if fetched else {}
-        is_healthy = testbed.server.call(HEALTH) == health
-    outcome, reason = decide(trial, run, answer, fetched, proof, is_healthy=is_healthy)
+        died = _death(path, health)
+    outcome, reason = decide(trial, run, answer, fetched, proof, died=died)
     metrics = {**run.metrics, **trial.workload.further(answer)}
     if outcome is Outcome.TIMEOUT:
-        metrics = {"timeout_s": timeout_s, **trial.workload.bounds(answer, timeout_s)}
+        metrics = {"timeout_s": rules.timeout_s, **trial.workload.bounds(answer, rules.timeout_s)}
     return Result(
         trial, outcome, reason, {**metrics, **cost}, proof, answer, " ".join(run.command),
         watch.phases_s, attempt, started_at,
     )  # fmt: skip
 
 
-def _counted(testbed: Testbed, port: int) -> tuple[Moment, WindowSizes, Health]:
+def _death(path: Path, before: Health) -> str:
+    """The error if the server is not as healthy as `before`, with the end of its log; empty if it is."""
+    try:
+        now = path.own.health() if path.own else path.server.call(HEALTH)
+    except OwnServerError as error:
+        return f"died during the trial: {error}"
+    return "" if now == before else _with_log(path, f"{path.server_name} died during the trial")
+
+
+def _with_log(path: Path, why: str) -> str:
+    """An error with the name of the trial's server and the last lines of its log, or of its container's."""
+    named = why.rstrip() if path.server_name in why else f"{why.rstrip()}; the server was {path.server_name}"
+    if not path.client.alive:  # the lab was stopped
+        return named
+    if path.own:
+        log = "\n".join(f"  {line}" for line in path.own.last_log_lines()) or "  (empty)"
+        return f"{named}; the end of its log:\n{log}"
+    try:
+        log = path.server.call(LOG) or "  (empty)"
+    except (AgentDied, AgentError):
+        containers = {name: each for name, each in path.containers.items() if name not in ("client", "impair")}
+        log = "\n".join(last_lines(containers, docker))
+    return f"{named}; the end of its log:\n{log}" if log else named
+
+
+def _counted(path: Path, port: int) -> tuple[Moment, WindowSizes, Health]:
     """All counters before the client runs, the windows behind the server's port, and its processes."""
-    windows, health = testbed.server.start(WINDOWS, port=port), testbed.server.start(HEALTH)
-    before = read_moment(testbed)
-    server, agents = testbed.server, testbed.agents
+    with path.server.together():
+        windows, health = path.server.start(WINDOWS, port=port), path.server.start(HEALTH)
+        sent = path.server.start(SENT)
+    before = _moment(path, path.client.start(SENT), sent)
+    server, agents = path.server, path.agents
     return before, server.wait(windows, 10.0, agents), server.wait(health, 10.0, agents)
 
 
 def _costs(trial: Trial, evidence: Evidence, run: ClientRun) -> dict[str, float]:
-    """The metrics of processors and of the wire, whatever became of the trial."""
+    """The metrics of CPU time and of the wire, for any outcome."""
     found = costs(run, evidence.before.processors(), evidence.after.processors())
-    return {**found, **wire(evidence, run.silence_s, over_tcp=trial.protocol is not Protocol.H3)}
+    return {**found, **wire(evidence, run.packet_gap_max_s, over_tcp=trial.protocol is not Protocol.H3)}
 
 
-def _near_the_ceiling(testbed: Testbed, evidence: Evidence, seconds: float) -> Iterator[str]:
-    """Warnings for directions in which the trial's frames came too near to the packet rate that the path can carry."""
-    for direction, ceiling in testbed.facts.get("ceiling", {}).items():
+def _near_the_ceiling(path: Path, evidence: Evidence, seconds: float) -> Iterator[str]:
+    """Warnings for directions in which the trial came too close to the packet rate that the path can carry."""
+    for direction, ceiling in path.ceiling.items():
         frames, limit = evidence.sent(Direction(direction)), ceiling["frames_per_s"] / HEADROOM
         if seconds > 0 and frames / seconds > limit:
             yield f"{direction}: {frames / seconds:.0f} frames/s, above {limit:.0f} which the path carries with reserve"
 
 
 def _proven(
-    trial: Trial, testbed: Testbed, evidence: Evidence, run: ClientRun, workers: int, further: Iterable[Check]
+    trial: Trial, path: Path, evidence: Evidence, run: ClientRun, workers: int, further: Iterable[Check]
 ) -> Proof:
-    """The proof with `further` checks, and with what else there is to say of a trial; `workers` are the server's."""
+    """The proof with `further` checks and the other warnings of a trial; `workers` is the server's number of them."""
     proof, threads = prove(trial.profile, evidence), trial.workload.processors()
-    said = (
+    warnings = (
         *_repeats(evidence.missed),
-        *_near_the_ceiling(testbed, evidence, run.wall_s),
+        *_near_the_ceiling(path, evidence, run.wall_s),
         *window_warnings(trial, evidence, run.wall_s),
-        *stalls(trial.profile, run.silence_s),
+        *stalls(trial.profile, run.packet_gap_max_s),
         *processor_limits(run, evidence.before.processors(), evidence.after.processors(), threads, workers),
     )
-    return replace(proof, checks=(*proof.checks, *further), warnings=(*proof.warnings, *said))
+    return replace(proof, checks=(*proof.checks, *further), warnings=(*proof.warnings, *warnings))
 
 
 def _on_server(
-    trial: Trial, served: Answers | None, answer: Mapping[str, Any], workers: int, cost: Mapping[str, float]
-) -> Iterator[Check]:
-    """Whether the server was what the workload asks for, by its own log and by what the client counted."""
+    path: Path, trial: Trial, served: Answers | None, answer: Mapping[str, Any], workers: int,
+    cost: Mapping[str, float],
+) -> Iterator[Check]:  # fmt: skip
+    """Checks of the server's behaviour, by its own log and by the client's counts; none of a user's own server."""
+    if path.own:
+        return iter(())
     answered, busy_s = trial.workload.answered(answer), cost.get(SERVER_TIME.key, 0.0)
     return check_served(trial.workload, served, answered, workers, busy_s)
 
@@ -159,66 +199,82 @@ def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
         yield f"probes were sent {1 + len(missed)} times before the client started, {why}"
 
 
-def prepare(testbed: Testbed, trial: Trial) -> None:
-    """Have the object made that is fetched, if that is on demand; forget the trial before; set congestion control."""
-    path = trial.workload.object_path()
-    if is_on_demand(path):
-        testbed.server.call("provide", PROVIDE_S, testbed.agents, path=path)
-    forget(testbed, trial.workload.workers)
-    use_congestion(testbed, trial.arm.congestion(testbed.congestion, trial.workload).tcp)
+def prepare(path: Path, trial: Trial) -> None:
+    """Make the object if it is made on demand, forget the previous trial, and set the congestion control."""
+    name = trial.workload.object_path()
+    if is_on_demand(name):
+        path.server.call("provide", PROVIDE_S, path.agents, path=name)
+    forget(path, trial.workload.workers)
+    use_congestion(path, trial.arm.congestion(path.congestion, trial.workload).tcp)
 
 
-def forget(testbed: Testbed, workers: int = 1) -> None:
-    """Let nothing of the trial before live on: connections, TCP metrics, nginx workers, packets in a delay line.
+def forget(path: Path, workers: int = 1) -> None:
+    """Remove all traces of the previous trial: connections, TCP metrics, the server's processes, delayed packets.
 
-    nginx then has so many new workers.
+    The server then has `workers` workers. The server of the previous trial is restarted too if it is another one: a
+    connection that the client left open would be retransmitted in this trial.
     """
-    if testbed.engine != "plain":
-        testbed.router.call("clear")  # first: a late packet from a delay line would open a ghost connection
-    restart = testbed.server.start("restart_workers", workers=workers)
-    testbed.client.call("forget")
-    testbed.server.wait(restart, 10.0, testbed.agents)
-    testbed.server.call("forget")
+    path.clear()  # first: a late packet from a delay line would open a ghost connection
+    servers = {**path.in_use, path.server_name: path.server}
+    restarts = {
+        name: server.start("fresh", **({"workers": workers} if server is path.server else {}))
+        for name, server in servers.items()
+        if name not in path.owns
+    }
+    path.client.call("forget")
+    for name, server in servers.items():
+        if own := path.owns.get(name):
+            own.fresh()
+        else:
+            server.wait(restarts[name], 10.0, (path.client, path.router))
+        server.call("forget")
+    path.in_use.clear()
+    path.in_use[path.server_name] = path.server
 
 
-def read_moment(testbed: Testbed) -> Moment:
+def read_moment(path: Path) -> Moment:
     """All counters of the three hosts: what was sent first, then the router's, then what was received.
 
-    In this order a frame that is counted as sent is counted everywhere else as well, or it is under way, or lost.
+    In this order a frame that is counted as sent is also counted everywhere else, or in flight, or lost.
     """
-    sent = testbed.ask_endpoints(COUNTERS)
-    router = testbed.router.call(SHOW, 10.0, testbed.agents)
-    received = testbed.ask_endpoints(COUNTERS)
-    client, server = (
-        replace(last, tx_frames=first.tx_frames, largest_gap_s=max(first.largest_gap_s, last.largest_gap_s))
-        for first, last in zip(sent, received, strict=True)
+    return _moment(path, path.client.start(SENT), path.server.start(SENT))
+
+
+def _moment(path: Path, client_sent: Request[int], server_sent: Request[int]) -> Moment:
+    """The counters, given the requests to both ends for what they sent."""
+    sent = (
+        path.client.wait(client_sent, 10.0, path.agents),
+        path.server.wait(server_sent, 10.0, path.agents),
     )
+    router = path.router.call(SHOW, 10.0, path.agents)
+    received = path.ask_endpoints(COUNTERS)
+    client, server = (replace(last, tx_frames=first) for first, last in zip(sent, received, strict=True))
+    if path.own:  # the host's CPU time is not the program's
+        server = replace(server, processors=replace(server.processors, cpu_s=None))
     outside = ContainerCounters(router.container) if router.container else None
     return Moment(client, server, replace(router, container=None), outside)
 
 
-def run_client(
-    testbed: Testbed, trial: Trial, timeout_s: float, settings: Settings = UNBOUND
-) -> tuple[ClientRun, dict[str, Any]]:
-    """The workload over the trial's protocol, by a fresh client process: what all clients tell, and the whole answer.
+def run_client(path: Path, trial: Trial, rules: TrialRules) -> tuple[ClientRun, dict[str, Any]]:
+    """Run the workload over the trial's protocol in a new client process, with exactly these settings.
 
-    Raises AgentError where the answer is none.
+    Returns the report that all clients share, and the whole answer. Raises AgentError if the answer has another format.
     """
-    workload = trial.workload
-    answer: dict[str, Any] = testbed.client.call(
-        "run", timeout_s + CLIENT_GRACE_S, testbed.agents,
-        program=workload.program, protocol=trial.protocol.value, host=testbed.addresses.host("server", 10),
-        port=settings.port(resumes=workload.resumes), timeout_s=timeout_s, settings=settings.client.value,
+    workload, settings, timeout_s = trial.workload, rules.settings, rules.timeout_s
+    answer: dict[str, Any] = path.client.call(
+        "run", timeout_s + CLIENT_GRACE_S, path.agents,
+        program=workload.program, protocol=trial.protocol.value, host=path.server_ip,
+        port=path.port(settings, resumes=workload.resumes), timeout_s=timeout_s, settings=settings.client.value,
         **workload.asked(),
     )  # fmt: skip
-    return testbed.client.understood(RUN, answer), answer
+    return path.client.understood(RUN, answer), answer
 
 
 def _settled(read: Callable[[], Moment], profile: Profile, before: Moment, clock: Clock) -> Moment:
     """Read the counters until no frame is between two hosts, or until none that is can still arrive.
 
-    Frames in a delay line need not be waited for: netem says how many it holds. Those that a bridge dropped for their
-    corrupted address never arrive: then the counters stand still.
+    Frames in a delay line need not be waited for: netem reports how many it holds. Those that a bridge dropped for
+    their corrupted address never arrive: then the counters stop changing.
     """
     longest_s = max(Expectation.of(profile.link(direction)).longest_s() for direction in Direction)
     begun = since = clock.monotonic()
@@ -229,7 +285,7 @@ def _settled(read: Callable[[], Moment], profile: Profile, before: Moment, clock
             break
         clock.sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        later = read().with_gaps_of(after)  # which every reading starts afresh
+        later = read().with_gaps_of(after)  # which start again with every reading
         if _frames(later) != _frames(after):
             since = clock.monotonic()
         after = later
@@ -237,7 +293,7 @@ def _settled(read: Callable[[], Moment], profile: Profile, before: Moment, clock
 
 
 def _frames(moment: Moment) -> int:
-    """All frames that were counted so far, wherever."""
+    """All frames counted so far, on all hosts."""
     hosts = [moment.client, moment.server, *moment.router.ports.values()]
     return sum(host.rx_frames + host.tx_frames for host in hosts)
 
@@ -251,19 +307,19 @@ def _under_way(before: Moment, after: Moment) -> int:
         leaving = [ports[side].tx_frames - end.rx_frames for side, end in ends.items()]
         return entering + leaving
 
-    # A hop may gain a frame of the bridge's own (it never loses one): only a loss can still be under way.
+    # A bridge may add a frame of its own, and never removes one: only a missing frame can be in flight.
     return sum(max(0, now - then) for then, now in zip(missing(before), missing(after), strict=True))
 
 
 def decide(
-    trial: Trial, run: ClientRun, answer: Mapping[str, Any], fetched: Fetched | None, proof: Proof, *, is_healthy: bool
+    trial: Trial, run: ClientRun, answer: Mapping[str, Any], fetched: Fetched | None, proof: Proof, *, died: str = ""
 ) -> tuple[Outcome, str]:
-    """The outcome of a trial and the reason for it, in the order in which they exclude each other.
+    """The outcome of a trial and its reason; the first that applies.
 
-    `run` and `answer` are the client's, `fetched` what it fetched for comparison (headwind/trial/content.py);
-    `is_healthy` says that nginx has the processes that it had.
+    `run` and `answer` are the client's, `fetched` its fetch for comparison (headwind/trial/content.py). `died`:
+    the error if the server has other processes than before the trial.
     """
-    if trouble := _lab_trouble(run, is_healthy=is_healthy):
+    if trouble := died or _client_trouble(run):
         return Outcome.LAB_ERROR, trouble
     if not proof.passed:
         broken = [describe(check) for check in proof.checks if not check.passed]
@@ -284,19 +340,17 @@ def decide(
     return (Outcome.LAB_ERROR, unclear) if unclear else (Outcome.OK, "")
 
 
-def _lab_trouble(run: ClientRun, *, is_healthy: bool) -> str:
-    """What broke in the lab itself; empty where nothing did."""
-    if not is_healthy:
-        return "nginx died during the trial"
+def _client_trouble(run: ClientRun) -> str:
+    """The client's error, as text; empty if none."""
     if not run.timed_out and run.exit_code:
         return f"the client ended with status {run.exit_code}: {run.stderr_tail or 'no message'}"
     return ""
 
 
 def _unclear(trial: Trial, spoken: str | None, answer: Mapping[str, Any], fetched: Fetched | None) -> str:
-    """Why a trial that looks good cannot be relied on; empty where it can."""
+    """The reason why a trial that looks good is not reliable; empty if it is."""
     if not spoken:
-        return "the client did not say which protocol it negotiated"
+        return "the client did not report which protocol it negotiated"
     if contradiction := trial.workload.contradiction(answer):
         return f"the client's totals do not add up: {contradiction}"
     return not_compared(trial, fetched)

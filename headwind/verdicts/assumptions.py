@@ -1,4 +1,4 @@
-"""Checks the assumptions behind verdicts; what does not hold becomes a warning that stays with its data."""
+"""Checks the assumptions behind verdicts. A violation becomes a warning that stays with its data."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ALARM_PROBABILITY = (
     0.001  # of a false alarm in one check: 24 comparisons by 3 metrics with 2 checks each give one in 7 runs
 )
 FEWEST_NEIGHBOURS = 6  # blocks of a comparison, for a correlation of neighbours
-IMBALANCE_SHARE = 0.1  # of the blocks: how much more often one position may meet a protocol than another
+IMBALANCE_SHARE = 0.1  # of the blocks: allowed difference in how often a protocol runs at two positions
 
 
-class Concern(StrEnum):
-    """What a warning is about."""
+class WarningKind(StrEnum):
+    """Subject of a warning."""
 
     NETWORK = "network not as requested"
     FEW_BLOCKS = "few blocks"
@@ -34,15 +34,15 @@ class Concern(StrEnum):
     RATIO_DRIFT = "ratio drift"
     IMBALANCE = "imbalance"
     HOSTS = "hosts disagree"
-    PROCESSORS = "processor-bound"
+    PROCESSORS = "CPU-bound"
     CONTENTION = "contention"
 
 
 @dataclass(frozen=True, slots=True)
-class Caveat:
-    """A warning as data: what it is about, and a sentence for people."""
+class ComparisonWarning:
+    """A warning: its kind, and a sentence for people."""
 
-    concern: Concern
+    kind: WarningKind
     message: str
 
 
@@ -59,10 +59,10 @@ class Balance:
 
 
 def latin_balance(orders: Sequence[Sequence[str]]) -> Balance:
-    """Count positions over the blocks that were analysed: one sequence of protocols per block, first to last.
+    """Count positions over the analysed blocks: one sequence of protocols per block, first to last.
 
     A cyclic Latin square puts every protocol at every position once (Fisher, The Design of Experiments, 1935), which
-    cancels whatever it costs to run first or last.
+    cancels the cost of running first or last.
     """
     names = sorted({name for order in orders for name in order})
     positions = range(max((len(order) for order in orders), default=0))
@@ -86,26 +86,26 @@ def lag1_correlation(differences: ArrayLike) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """How much neighbouring blocks of a run resemble each other: lag-1 rank correlation, pooled over comparisons."""
+    """Lag-1 rank correlation of neighbouring blocks of a run, pooled over comparisons."""
 
-    correlation: float  # 0 where blocks are independent
+    correlation: float  # 0 if blocks are independent
     blocks: int
 
     @property
     def error(self) -> float:
-        """Its standard error where blocks are independent; infinite without any."""
+        """Its standard error if blocks are independent; infinite without blocks."""
         return 1 / math.sqrt(self.blocks) if self.blocks else math.inf
 
     @property
     def is_excessive(self) -> bool:
-        """Whether chance gives as much in fewer than ALARM_PROBABILITY of runs."""
+        """True if chance gives as much in fewer than ALARM_PROBABILITY of runs."""
         return self.correlation > -float(ndtri(ALARM_PROBABILITY)) * self.error
 
     @property
     def too_narrow(self) -> float:
-        """By which factor intervals would have to be wider.
+        """Factor by which intervals would have to be wider.
 
-        The spread of a count of signs, over that of independent ones: the root of 1 + (4 / pi) * the sum of
+        It is the spread of a count of signs over that of independent ones: the root of 1 + (4 / pi) * the sum of
         arcsin(r^k) for a normal process in which each block keeps r of the last (Sheppard, Phil. Trans. A 192, 1899).
         """
         kept = min(max(self.correlation, 0.0), 0.95) ** np.arange(1, 200)
@@ -131,7 +131,7 @@ def dependence(conditions: Iterable[Sequence[tuple[ArrayLike, ArrayLike]]]) -> D
 
 
 def _differences(lows: ArrayLike, highs: ArrayLike) -> Floats:
-    """One for each block of which something is known: a bound counts as the infinite end that it leaves open."""
+    """A value for each block with a known bound: one bound counts as the infinite end that it leaves open."""
     low, high = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
     known: NDArray[np.bool_] = np.isfinite(low) | np.isfinite(high) | (low == high)
     return np.where(np.isfinite(low), high, low)[known]
@@ -139,7 +139,7 @@ def _differences(lows: ArrayLike, highs: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A trend over the run: its change from first to last block in ln units, and how probable it is by chance."""
+    """A trend over the run: its change from first to last block in ln units, and its p-value."""
 
     change: float
     p_value: float
@@ -149,10 +149,10 @@ def drift(values: ArrayLike) -> Drift:
     """Look for a trend in ln times or in differences, shape (blocks,) in run order; infinite ones are left out.
 
     Change: the median slope of all pairs times the length of the run (Theil 1950; Sen, JASA 63, 1968).
-    Probability: two-sided, from the signs of the same slopes (Mann, Econometrica 13, 1945; Kendall 1975) with the
-    normal approximation and continuity correction, good from about 8 blocks. Fewer than 3 values show no trend.
-    scipy.stats has both, and tests compare: but its kendalltau has no continuity correction, which understates the
-    probability for few blocks, and theilslopes would compute all slopes a second time, and limits that nobody asks for.
+    p-value: two-sided, from the signs of the same slopes (Mann, Econometrica 13, 1945; Kendall 1975) with the normal
+    approximation and continuity correction, good from about 8 blocks. Fewer than 3 values show no trend. scipy.stats
+    has both, and tests compare with it. But its kendalltau has no continuity correction, which understates the p-value
+    for few blocks, and theilslopes would compute all slopes a second time, with limits that are not needed.
     """
     series = np.asarray(values, dtype=np.float64)
     index = np.flatnonzero(np.isfinite(series))
@@ -174,24 +174,24 @@ def _pairs(n: int) -> tuple[NDArray[np.intp], ...]:
 
 
 def noise_floor(same_against_same: Interval) -> float:
-    """The smallest |ln ratio| that this lab tells from nothing: the far end of an A/A interval, infinite if open."""
+    """The smallest |ln ratio| that this lab can distinguish from 0: far end of an A/A interval, infinite if open."""
     return max(abs(same_against_same.low), abs(same_against_same.high))
 
 
-def caveats(
+def warnings(
     base: Sequence[Observed],
     new: Sequence[Observed],
     orders: Sequence[Sequence[str]],
     rule: Rule,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     finished: tuple[Sequence[bool], Sequence[bool]] | None = None,
-) -> tuple[Caveat, ...]:
-    """Every warning about one comparison: both protocols' times and the orders of the same blocks, in run order.
+) -> tuple[ComparisonWarning, ...]:
+    """Every warning about one comparison, from both protocols' times and the orders of the same blocks, in run order.
 
-    `bounds` are those of stats.paired_bounds, where they are known or are not those of times; `finished` says which
-    trials did their work, where that is not to be seen from their values.
+    `bounds` replaces stats.paired_bounds of the times, if it is already computed or from another metric. `finished`
+    lists which trials did their work, if their values do not show it.
 
-    Drift and ratio drift each cry wolf with ALARM_PROBABILITY at most on sound data.
+    Drift and ratio drift each give a false alarm with at most ALARM_PROBABILITY on sound data.
     """
     lows, highs = (np.asarray(side, dtype=np.float64) for side in bounds or paired_bounds(base, new))
     with np.errstate(divide="ignore"):
@@ -203,73 +203,79 @@ def caveats(
         _ratio_drift(lows, highs),
         _imbalance(latin_balance(orders), len(orders)),
     )
-    return tuple(caveat for caveat in found if caveat is not None)
+    return tuple(warning for warning in found if warning is not None)
 
 
-def disagreement(hosts: Sequence[str], lows: Sequence[float], highs: Sequence[float], rule: Rule) -> Iterator[Caveat]:
-    """A warning where the blocks of two hosts give intervals that have nothing in common: it says those of all.
+def disagreement(
+    hosts: Sequence[str], lows: Sequence[float], highs: Sequence[float], rule: Rule
+) -> Iterator[ComparisonWarning]:
+    """A warning if the intervals of two hosts' blocks have nothing in common, because the verdict mixes them.
 
-    One value for each block. That takes far more than for one of them to be wrong.
+    `hosts`, `lows` and `highs` have one value for each block. Disjoint intervals take far more than one wrong interval.
     """
     found = {}
     for host in sorted(set(hosts)) if len(set(hosts)) > 1 else ():
-        mine = [number for number, other in enumerate(hosts) if other == host]
-        found[host] = ratio_interval([lows[n] for n in mine], [highs[n] for n in mine], rule.confidence, anytime=True)
+        numbers = [number for number, other in enumerate(hosts) if other == host]
+        found[host] = ratio_interval(
+            [lows[n] for n in numbers], [highs[n] for n in numbers], rule.confidence, anytime=True
+        )
     if found and max(each.low for each in found.values()) > min(each.high for each in found.values()):
         ends = ((host, *each.ratios[1:]) for host, each in found.items())
-        said = ", ".join(f"{low:.2f}x to {high:.2f}x on {host}" for host, low, high in ends)
-        yield Caveat(Concern.HOSTS, f"hosts disagree, the verdict mixes them: {said}")
+        ranges = ", ".join(f"{low:.2f}x to {high:.2f}x on {host}" for host, low, high in ends)
+        yield ComparisonWarning(WarningKind.HOSTS, f"hosts disagree, the verdict mixes them: {ranges}")
 
 
 def _level(base: Observed, new: Observed) -> float:
-    """The geometric mean of both, infinite where one of them is not known."""
+    """The geometric mean of both, infinite if one of them is not known."""
     return math.sqrt(base.high * new.high) if base.is_finished and new.is_finished else math.inf
 
 
-def _few_blocks(n: int, rule: Rule) -> Caveat | None:
+def _few_blocks(n: int, rule: Rule) -> ComparisonWarning | None:
     fewest = fewest_blocks(rule.confidence, rule.anytime)
     if n >= fewest:
         return None
-    return Caveat(Concern.FEW_BLOCKS, f"need >= {fewest} blocks for a {rule.confidence:.0%} interval, have {n}")
-
-
-def _unfinished(base: Sequence[bool], new: Sequence[bool]) -> Caveat | None:
-    stalled = [len(finished) - sum(finished) for finished in (base, new)]
-    if not any(stalled):
-        return None
-    return Caveat(
-        Concern.UNFINISHED,
-        f"did not finish: baseline {stalled[0]}, candidate {stalled[1]} of {len(base)}; counted as bounds, not dropped",
+    return ComparisonWarning(
+        WarningKind.FEW_BLOCKS, f"need >= {fewest} blocks for a {rule.confidence:.0%} interval, have {n}"
     )
 
 
-def _drift(level: Floats) -> Caveat | None:
+def _unfinished(base: Sequence[bool], new: Sequence[bool]) -> ComparisonWarning | None:
+    stalled = [len(finished) - sum(finished) for finished in (base, new)]
+    if not any(stalled):
+        return None
+    return ComparisonWarning(
+        WarningKind.UNFINISHED,
+        f"unfinished: baseline {stalled[0]}, candidate {stalled[1]} of {len(base)}; counted as bounds, not dropped",
+    )
+
+
+def _drift(level: Floats) -> ComparisonWarning | None:
     trend = drift(level)
     if trend.p_value >= ALARM_PROBABILITY:
         return None
-    return Caveat(
-        Concern.DRIFT,
+    return ComparisonWarning(
+        WarningKind.DRIFT,
         f"drift over the run: both times changed by {math.expm1(trend.change):+.1%}; "
         "the protocols of a block ran right after one another, so the ratio stands",
     )
 
 
-def _ratio_drift(lows: Floats, highs: Floats) -> Caveat | None:
+def _ratio_drift(lows: Floats, highs: Floats) -> ComparisonWarning | None:
     trend = drift(np.where(lows == highs, lows, np.inf))
     if trend.p_value >= ALARM_PROBABILITY:
         return None
-    return Caveat(
-        Concern.RATIO_DRIFT,
+    return ComparisonWarning(
+        WarningKind.RATIO_DRIFT,
         f"the ratio itself changed by {math.expm1(trend.change):+.1%} over the run: the verdict mixes different states",
     )
 
 
-def _imbalance(balance: Balance, blocks: int) -> Caveat | None:
+def _imbalance(balance: Balance, blocks: int) -> ComparisonWarning | None:
     if balance.spread <= max(1, IMBALANCE_SHARE * blocks):
         return None
     name, row = max(balance.counts.items(), key=lambda item: max(item[1]) - min(item[1]))
-    return Caveat(
-        Concern.IMBALANCE,
+    return ComparisonWarning(
+        WarningKind.IMBALANCE,
         f"positions are not balanced: of {blocks} blocks {name} ran "
         + ", ".join(f"{count} at position {position}" for position, count in enumerate(row, start=1)),
     )

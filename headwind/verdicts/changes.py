@@ -1,22 +1,22 @@
-"""Compares two runs of the same matrix: which arms got better or worse, free of the machine's moods. Pure.
+"""Compares two runs of the same matrix: which arms got better or worse, independent of machine speed. Pure.
 
-Blocks of two runs have nothing in common but their names, so two samples are compared (two_samples.gain), with the
-margin and the words of every other comparison. There are two kinds of change:
+Blocks of two runs cannot be paired, so two samples are compared (two_samples.gain), with the margin and the words of
+every other comparison. There are two kinds of change:
 
 - of a ratio: the paired ln ratio of two arms, one for each block. Both arms of a block ran on the same machine in the
-  same minute, so how fast the machine was is in neither run's ratios. A regression is a change of these.
-- of an arm's own values. They hold the machine's speed, too. What all arms of a condition share is called the
-  machine's (Shared), because nothing in such runs can tell it from that.
+  same minute, so the ratios of either run do not contain the machine's speed. A regression is a change of these.
+- of an arm's own values. They contain the machine's speed too. A change that all arms of a condition share is
+  attributed to the machine (Shared), because such runs cannot distinguish the two.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import median
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from headwind.arm import Arm
 from headwind.metric import Metric
@@ -27,41 +27,56 @@ from headwind.verdicts.stats import Interval, e_bh
 from headwind.verdicts.two_samples import fewest_in_each, gain, share_changed, speeds
 from headwind.verdicts.verdict import Rule, Verdict, judge, share_of
 
-WIDE_RATIO = 1.5  # an interval that leaves a larger change possible, to either side, says nothing about the change
+WIDE_RATIO = 1.5  # an interval that allows a larger change, to either side, makes the change unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What became of something from the earlier run to the later, by one metric; ratios above 1: the later is ahead."""
+    """The change of a value from the earlier run to the later, by one metric; ratios above 1: the later is ahead."""
 
     condition: Condition
     metric: Metric
     verdict: Verdict
     interval: Interval
-    finished: tuple[int, int]  # trials, or blocks in which both arms did, in the earlier and the later run
+    finished: tuple[int, int]  # trials, or blocks in which both arms finished, in the earlier and the later run
     trials: tuple[int, int]
     log_e_value: float
-    finishing_differs: bool = False  # by more than the stall share: then the speed alone says too little
+    finishing_differs: bool = False  # by more than the stall share: then the speed alone is not enough
     survives: bool = False  # e-BH over all changes of its kind: at most FALSE_SHARE of those that survive are false
 
     @property
     def favours(self) -> int:
-        """+1 better by more than the margin or finishing more often, -1 worse, 0 where chance may have done it."""
+        """+1 better by more than the margin or finishing more often, -1 worse, 0 if chance can explain it."""
         return self.verdict.favours if self.survives and self.verdict.is_clear else 0
 
     @property
     def is_counted(self) -> bool:
-        """Whether the two runs may be held against each other in this at all."""
+        """True if the two runs can be compared in this."""
         return True
 
     @property
+    def is_regression(self) -> bool:
+        """True if it surely got worse."""
+        return self.favours < 0
+
+    @property
+    def is_improvement(self) -> bool:
+        """True if it surely got better."""
+        return self.favours > 0
+
+    @property
+    def is_bounded(self) -> bool:
+        """True if no change is known, and no large change is possible."""
+        return not (self.favours or self.is_likely or self.is_unknown)
+
+    @property
     def is_likely(self) -> bool:
-        """Something changed by itself, but not surely: among so many, or by more than the margin."""
+        """True for a change that is significant only on its own, before correction, or may be within the margin."""
         return self.is_counted and bool(self.verdict.favours) and not self.favours
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing is known: neither that something changed, nor that a change is small."""
+        """True if neither a change nor a bound on it is known."""
         is_narrow = max(-self.interval.low, self.interval.high) <= math.log(WIDE_RATIO)
         is_bounded = self.is_counted and is_narrow and not self.finishing_differs
         return not (is_bounded or self.favours or self.is_likely)
@@ -69,7 +84,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmChange(Change):
-    """How an arm's own values changed, with everything that was else on the machine."""
+    """The change of an arm's own values, which include the state of the machine."""
 
     arm: Arm
     is_shared: bool = False  # with all arms of its condition
@@ -77,61 +92,61 @@ class ArmChange(Change):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatioChange(Change):
-    """How the candidate of a pair changed against its baseline."""
+    """The change of a pair's candidate relative to its baseline."""
 
     pair: Pair
-    bound_once: bool = False  # processors were the limit in one of the two runs only: then nothing survives
-    culprit: Arm | None = None  # the arm of the two that changed, where that can be told
+    bound_once: bool = False  # CPU-bound in only one of the two runs: then it does not survive
+    culprit: Arm | None = None  # the arm of the two that changed, if known
 
     @property
     def is_counted(self) -> bool:
-        """Whether processors were the limit in both runs or in neither."""
+        """True if both runs were CPU-bound, or neither."""
         return not self.bound_once
 
     @property
     def loser(self) -> Arm:
-        """Who lost ground to the other, if anyone did."""
+        """The arm that lost ground to the other, if one did."""
         return self.pair.base if self.verdict.favours > 0 else self.pair.new
 
     @property
     def winner(self) -> Arm:
-        """The other one."""
+        """The arm that gained ground on the other, if one did."""
         return self.pair.new if self.verdict.favours > 0 else self.pair.base
 
     @property
     def is_regression(self) -> bool:
-        """One arm lost ground, and it is not known to be the other's gain."""
+        """True if one arm lost ground, unless this is known to be the other's gain."""
         return bool(self.favours) and self.culprit != self.winner
 
     @property
     def is_improvement(self) -> bool:
-        """One arm gained ground, and that is not the other's loss."""
+        """True if one arm gained ground, and this is known not to be the other's loss."""
         return bool(self.favours) and self.culprit == self.winner
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all arms of a condition have in common: all better, or all worse, each by itself more than chance."""
+    """A change that all arms of a condition share: all better, or all worse, each significantly."""
 
     condition: Condition
     metric: Metric
     favours: int  # +1 the later run is ahead, -1 behind
-    ratio: float | None  # of the arm in the middle, above 1 the later is ahead; None where one changed in finishing
+    ratio: float | None  # of the middle arm, above 1 the later is ahead; None if an arm changed in finishing
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Everything that changed between two runs."""
+    """All changes between two runs."""
 
     ratios: tuple[RatioChange, ...]
     arms: tuple[ArmChange, ...]
     shared: tuple[Shared, ...]
-    fewest: int = 1  # blocks that each run needs before anything can be told
+    fewest: int = 1  # blocks that each run needs before a change can be detected
 
     def is_regression(self, *, absolute: bool) -> bool:
-        """Whether a ratio got worse, or, where `absolute` is asked for, an arm's own values."""
+        """True if a ratio got worse, or, with `absolute`, an arm's own values."""
         return any(change.is_regression for change in self.ratios) or (
-            absolute and any(change.favours < 0 for change in self.arms)
+            absolute and any(change.is_regression for change in self.arms)
         )
 
 
@@ -139,7 +154,7 @@ _Kind = TypeVar("_Kind", ArmChange, RatioChange)
 
 
 def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) -> Changes:
-    """Every pair and every arm of the matrix by every judged metric, as far as both runs have data of it."""
+    """Changes of every pair and every arm of the matrix by every judged metric, if both runs have data of it."""
     before, after = rows_of(earlier), rows_of(later)
     rule = Rule(matrix.repeat.confidence, matrix.repeat.margin_ratio)
     arms: list[ArmChange] = []
@@ -157,6 +172,28 @@ def changes(matrix: Matrix, earlier: Iterable[Result], later: Iterable[Result]) 
     arms = [replace(change, is_shared=(change.condition, change.metric) in common) for change in arms]
     ratios = [replace(each, culprit=_culprit(each, ratios, arms)) for each in ratios]
     return Changes(tuple(ratios), tuple(arms), shared, fewest_in_each(rule.confidence))
+
+
+def with_unmeasured(found: Changes, asked: Matrix, blocks: Mapping[str, tuple[int, int]]) -> Changes:
+    """The changes, with everything added that both runs should have measured and one of them did not: unknown.
+
+    `asked` is the common part of both matrices, `blocks` the numbers of blocks in the earlier and the later run by
+    condition id.
+    """
+    ratios = {(each.condition, each.pair, each.metric): each for each in found.ratios}
+    arms = {(each.condition, each.arm, each.metric): each for each in found.arms}
+    for condition in asked.conditions:
+        known: Any = {
+            "condition": condition, "trials": blocks[condition.id], "finished": (0, 0), "log_e_value": -math.inf,
+            "interval": Interval(-math.inf, math.inf, None, 0), "verdict": Verdict.INCONCLUSIVE,
+        }  # fmt: skip
+        pairs = [pair for pair in pairs_of(asked, condition) if {pair.new, pair.base} <= {*asked.arms}]
+        for metric in asked.judged(condition):
+            for arm in asked.arms:
+                arms.setdefault((condition, arm, metric), ArmChange(arm=arm, metric=metric, **known))
+            for pair in pairs:
+                ratios.setdefault((condition, pair, metric), RatioChange(pair=pair, metric=metric, **known))
+    return replace(found, ratios=tuple(ratios.values()), arms=tuple(arms.values()))
 
 
 def _surviving(found: list[_Kind]) -> list[_Kind]:
@@ -202,23 +239,23 @@ def _ratio_change(
 
 
 def _finished_alone(columns: Columns) -> tuple[int, int]:
-    """In how many blocks the baseline alone did its work, and in how many the candidate alone."""
+    """Numbers of blocks that only the baseline finished, and that only the candidate finished."""
     done = list(zip(*columns.finished, strict=True))
     return sum(base and not new for base, new in done), sum(new and not base for base, new in done)
 
 
 def _evidence(verdict: Verdict, log_speed: float, log_completion: float) -> float:
-    """ln of the evidence for the claim that is made, times its share (verdict.share_of); -inf where none is."""
+    """ln of the evidence for the claim that is made, times its share (verdict.share_of); -inf without a claim."""
     if not verdict.is_clear:
         return -math.inf
     return (log_completion if verdict.is_completion else log_speed) + math.log(share_of(verdict))
 
 
 def _verdict(interval: Interval, gained: float, log_completion: float, rule: Rule) -> Verdict:
-    """Completion first; while it is open, who finishes less often by more than the stall share is not faster.
+    """Completion first; while it is open, an arm that finishes less often by more than the stall share is not faster.
 
-    `gained` is the share of trials that the later run finishes more than the earlier. That is the rule of
-    verdict.follow, for samples instead of blocks.
+    `gained` is the share of trials that the later run finishes more than the earlier. It is the rule of verdict.follow,
+    for samples instead of blocks.
     """
     if log_completion >= -math.log1p(-rule.confidence):
         return Verdict.COMPLETES_MORE if gained > 0 else Verdict.COMPLETES_LESS
@@ -228,7 +265,7 @@ def _verdict(interval: Interval, gained: float, log_completion: float, rule: Rul
 
 
 def _shared(arms: Sequence[ArmChange]) -> Iterator[Shared]:
-    """Of two arms or more that all changed to the same side; the one in the middle stands for the machine."""
+    """Changes that two or more arms share with the same sign; the arm in the middle stands for the machine."""
     for (condition, metric), group in groupby(arms, key=lambda change: (change.condition, change.metric)):
         members = list(group)
         sides = {change.favours for change in members}
@@ -240,10 +277,10 @@ def _shared(arms: Sequence[ArmChange]) -> Iterator[Shared]:
 
 
 def _culprit(change: RatioChange, ratios: Sequence[RatioChange], arms: Sequence[ArmChange]) -> Arm | None:
-    """Which of the two arms changed; None where that cannot be told, which counts as the loser's regression.
+    """The arm of the two that changed; None if unknown, which counts as the loser's regression.
 
-    Where the arms do not share a change, it is the one whose own values moved the way the ratio did. Where they do, or
-    both moved or neither, it is the one that moved against third arms as well: if h3 lost ground to h1 and to h2, and
+    If the arms do not share a change, it is the arm whose own values moved in the direction of the ratio. If they do,
+    or both moved or neither, it is the arm that also moved against third arms: if h3 lost ground to h1 and to h2, and
     h2 none to h1, it is h3.
     """
     if not change.favours:
@@ -252,10 +289,10 @@ def _culprit(change: RatioChange, ratios: Sequence[RatioChange], arms: Sequence[
     lost, won = own[change.loser].favours < 0, own[change.winner].favours > 0
     if lost != won and not own[change.loser].is_shared:
         return change.loser if lost else change.winner
-    beside = [other for other in ratios if (other.condition, other.metric) == (change.condition, change.metric)
+    related = [other for other in ratios if (other.condition, other.metric) == (change.condition, change.metric)
               and other.favours and other.pair != change.pair]  # fmt: skip
-    losses = sum(other.loser == change.loser for other in beside)
-    gains = sum(other.winner == change.winner for other in beside)
+    losses = sum(other.loser == change.loser for other in related)
+    gains = sum(other.winner == change.winner for other in related)
     if losses == gains:
         return None
     return change.loser if losses > gains else change.winner

@@ -1,7 +1,7 @@
-"""Both answers, if the blocks in which processors were short change a ratio. Pure.
+"""Reports both ratios if the blocks in which CPUs were short change a ratio. Pure.
 
-No trial is dropped for contention (headwind/proof/processors.py, lacked_processors). Whole blocks are left out here, of
-both arms, and only to see whether the answer depends on them.
+No trial is dropped for contention (headwind/proof/processors.py, lacked_cpus). Whole blocks of both arms are left out
+here, only to see whether the ratio depends on them.
 """
 
 from __future__ import annotations
@@ -9,41 +9,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headwind.model import Result
-from headwind.proof.processors import lacked_processors
-from headwind.verdicts.assumptions import Caveat, Concern
+from headwind.proof.processors import lacked_cpus
+from headwind.verdicts.assumptions import ComparisonWarning, WarningKind
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule, interval_of
 
-FEWEST_CALM = 3  # blocks, for a ratio of their own
+FEWEST_CALM = 3  # blocks without contention that a ratio needs
 
 
 def contention(
     blocks: Sequence[Sequence[Result]], bounds: tuple[Sequence[float], Sequence[float]], every: Interval, rule: Rule
-) -> Iterator[Caveat]:
-    """A warning if the ratio without those blocks lies outside the interval of all of them, or if too few are left.
+) -> Iterator[ComparisonWarning]:
+    """A warning if the ratio without those blocks lies outside the interval of all, or if too few blocks are left.
 
     `blocks` has the trials of both arms, `bounds` the lowest and highest ln ratio of the same blocks, `every` the
     interval of all.
     """
-    calm = [number for number, trials in enumerate(blocks) if not any(map(lacked_processors, trials))]
+    calm = [number for number, trials in enumerate(blocks) if not any(map(lacked_cpus, trials))]
     short = len(blocks) - len(calm)
     if not short:
         return
-    found = f"processors were short in {short} of {len(blocks)} blocks, which count"
+    found = f"CPUs were short in {short} of {len(blocks)} blocks, which count"
     if len(calm) < FEWEST_CALM:
-        yield Caveat(Concern.CONTENTION, f"{found}; too few are left to see whether that changes the ratio")
+        yield ComparisonWarning(
+            WarningKind.CONTENTION, f"{found}; too few are left to see whether that changes the ratio"
+        )
         return
     lows, highs = ([side[number] for number in calm] for side in bounds)
     without = interval_of(lows, highs, rule)
     if without.estimate is not None and not every.low <= without.estimate <= every.high:
-        yield Caveat(
-            Concern.CONTENTION,
+        yield ComparisonWarning(
+            WarningKind.CONTENTION,
             f"{found}: the ratio is {_text(every)} with them and {_text(without)} without",
         )
 
 
 def _text(interval: Interval) -> str:
-    """`1.23x [1.18, 1.29]`; without a ratio where unfinished trials leave it open."""
+    """Text such as `1.23x [1.18, 1.29]`; without a ratio if unfinished trials leave it open."""
     ratio, low, high = interval.ratios
     ends = f"[{low:.2f}, {high:.2f}]".replace("inf", "\N{INFINITY}")
     return ends if ratio is None else f"{ratio:.2f}x {ends}"

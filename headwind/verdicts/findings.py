@@ -1,4 +1,4 @@
-"""Results -> findings: which arms are compared, by which metric, and the verdict of each comparison. Pure."""
+"""Results -> findings: the compared arms, the metrics, and the verdict of each comparison. Pure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from headwind.arm import Arm, Role
 from headwind.metric import Metric, Use
 from headwind.model import Block, Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
-from headwind.verdicts.assumptions import Caveat, Concern, caveats, disagreement, noise_floor
+from headwind.verdicts.assumptions import ComparisonWarning, WarningKind, disagreement, noise_floor, warnings
 from headwind.verdicts.contention import contention
 from headwind.verdicts.stats import fewest_blocks, paired_bounds
 from headwind.verdicts.verdict import Claim, Comparison, Rule, Verdict, ended, follow
 
-BOUND_SHARE = 0.5  # of the blocks: where processors limited so many, they decide the comparison
-LEAST_SLOWER_RATIO = 0.02  # a network that is 10 % slower need not slow the total by 10 %, but it must slow it
-FALSE_SHARE = 0.10  # of the differences that the headline counts, at most (e-BH)
+BOUND_SHARE = 0.5  # of the blocks: if this share was CPU-bound, CPUs decide the comparison
+LEAST_SLOWER_RATIO = 0.02  # a 10 % slower network need not slow the total by 10 %, but must slow it by this
+FALSE_SHARE = 0.10  # maximum expected share of false ones among the differences that the headline counts (e-BH)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Who is compared with whom: `new` is the candidate, `base` the baseline."""
+    """Two compared arms: `new` is the candidate, `base` the baseline."""
 
     base: Arm
     new: Arm
@@ -33,16 +33,16 @@ class Pair:
 
     @property
     def is_check(self) -> bool:
-        """Whether the lab checks itself with it."""
+        """True for a self-check."""
         return self.new.is_twin
 
     @property
     def is_control(self) -> bool:
-        """Whether a difference is there to be found, of whatever size."""
+        """True if a difference exists by design, of whatever size."""
         return self.new.role is Role.SLOWER
 
     def deciding(self, judged: Iterable[Metric]) -> tuple[Metric, ...]:
-        """Which of the judged metrics can decide it: of a self-check the primary one alone, which is the first."""
+        """The judged metrics that can decide it; for a self-check only the primary one, which is the first."""
         metrics = tuple(judged)
         return metrics[:1] if self.is_check else metrics
 
@@ -57,9 +57,10 @@ def pairs_of(matrix: Matrix, condition: Condition) -> list[Pair]:
 
 
 def rule_of(matrix: Matrix, *, complete: bool) -> Rule:
-    """What counts as a difference. Intervals for a fixed number of blocks hold only once all of them have run."""
+    """The rule for differences. Intervals for a fixed number of blocks hold only once all of them have run."""
     repeat = matrix.repeat
-    return Rule(repeat.confidence, repeat.margin_ratio, anytime=repeat.is_adaptive or not complete)
+    is_fixed = not repeat.is_adaptive
+    return Rule(repeat.confidence, repeat.margin_ratio, anytime=not (is_fixed and complete), fixed=is_fixed)
 
 
 Rows = Mapping[int, Mapping[Arm, Result]]  # by block: the latest result of every arm
@@ -75,7 +76,7 @@ def rows_of(results: Iterable[Result]) -> dict[str, dict[int, dict[Arm, Result]]
 
 
 def metrics_of(matrix: Matrix, *uses: Use) -> tuple[Metric, ...]:
-    """Every metric of its workloads that is used so, once, in their order."""
+    """The metrics of the matrix's workloads with one of these uses, each once, in their order."""
     kinds = dict.fromkeys(type(condition.workload) for condition in matrix.conditions)
     return tuple(dict.fromkeys(metric for kind in kinds for metric in kind.with_use(*uses)))
 
@@ -102,9 +103,9 @@ class Columns:
     metric: Metric
     base: tuple[Observed, ...]
     new: tuple[Observed, ...]
-    finished: tuple[tuple[bool, ...], tuple[bool, ...]]  # whether the baseline and the candidate did their work
+    finished: tuple[tuple[bool, ...], tuple[bool, ...]]  # per block: baseline done, candidate done
     blocks: tuple[Block, ...]
-    rows: tuple[int, ...]  # which of the condition's, from 0
+    rows: tuple[int, ...]  # their row numbers in the condition, from 0
 
     @property
     def bounds(self) -> Bounds:
@@ -113,19 +114,19 @@ class Columns:
         return tuple(lows.tolist()), tuple(highs.tolist())
 
 
-ObservedBy = Callable[[Arm, Metric], Sequence[Observed | None]]  # of an arm and a metric: a value for each row
+ObservedBy = Callable[[Arm, Metric], Sequence[Observed | None]]  # (arm, metric) -> a value for each row
 
 
 def observed_in(rows: Rows) -> ObservedBy:
-    """What was observed in rows, each looked up once: an arm is in several pairs."""
+    """Observed values in rows, each looked up once, since an arm is in several pairs."""
     return cache(lambda arm, metric: [observed(row.get(arm), metric) for row in rows.values()])
 
 
-def columns_of(rows: Rows, pair: Pair, metric: Metric, seen: ObservedBy | None = None) -> Columns:
-    """What the blocks of one condition say about a pair; `seen` is observed_in of the same rows, where there is one."""
-    tell = seen or observed_in(rows)
+def columns_of(rows: Rows, pair: Pair, metric: Metric, values: ObservedBy | None = None) -> Columns:
+    """The blocks of one condition for a pair; `values` is observed_in of the same rows, if already computed."""
+    values_of = values or observed_in(rows)
     kept = []
-    both = zip(tell(pair.base, metric), tell(pair.new, metric), rows.values(), strict=True)
+    both = zip(values_of(pair.base, metric), values_of(pair.new, metric), rows.values(), strict=True)
     for number, (base, new, row) in enumerate(both):
         if base and new:
             done = (row[arm].outcome is Outcome.OK for arm in (pair.base, pair.new))
@@ -136,78 +137,77 @@ def columns_of(rows: Rows, pair: Pair, metric: Metric, seen: ObservedBy | None =
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One comparison in one condition by one metric."""
+    """A comparison in one condition by one metric."""
 
     condition: Condition
     pair: Pair
     metric: Metric
     comparison: Comparison
-    claims: tuple[Claim, ...] = ()  # after each of its blocks; none: it never made one
-    rows: tuple[int, ...] = ()  # of the condition, in their order: those that are its blocks
-    caveats: tuple[Caveat, ...] = ()
-    survives: bool = False  # e-BH over the matrix lets the headline count it, and no processor was the limit
+    claims: tuple[Claim, ...] = ()  # after each of its blocks; empty if there never was one
+    rows: tuple[int, ...] = ()  # row numbers of its blocks in the condition, from 0
+    warnings: tuple[ComparisonWarning, ...] = ()
+    survives: bool = False  # e-BH over the matrix lets the headline count it, and it is not CPU-bound
     bounds: Bounds = ((), ())
 
     @property
     def key(self) -> Key:
-        """What it is about, through the whole run."""
+        """Its key, the same through the whole run."""
         return self.condition.id, self.pair, self.metric
 
     @property
     def verdict(self) -> Verdict:
-        """The comparison's."""
+        """The verdict of its comparison."""
         return self.comparison.verdict
 
     @property
     def counted(self) -> Verdict:
-        """The verdict as far as it stands among all comparisons of the matrix; inconclusive where it does not."""
+        """The verdict if it survives e-BH over all comparisons of the matrix, else inconclusive."""
         return self.verdict if self.survives else Verdict.INCONCLUSIVE
 
     @property
-    def is_processor_bound(self) -> bool:
-        """Whether the machine was the limit, so that no verdict is a protocol's."""
-        return any(caveat.concern is Concern.PROCESSORS for caveat in self.caveats)
+    def is_cpu_bound(self) -> bool:
+        """True if the machine was the limit, so that no verdict is about a protocol."""
+        return any(warning.kind is WarningKind.PROCESSORS for warning in self.warnings)
 
     @property
     def network_held(self) -> bool:
-        """False where all trials together say that the network was not the requested one."""
-        return all(caveat.concern is not Concern.NETWORK for caveat in self.caveats)
+        """False if all trials together show that the network was not the requested one."""
+        return all(warning.kind is not WarningKind.NETWORK for warning in self.warnings)
 
     @property
     def is_decided(self) -> bool:
-        """Whether there is a verdict that more blocks would not be run for, on the network that was asked for."""
+        """True if its verdict needs no more blocks, and the network was the requested one."""
         return self.network_held and is_decided(self.pair, self.comparison)
 
 
 def is_found(pair: Pair, comparison: Comparison) -> bool:
-    """Whether this is a control of which the difference shows."""
+    """True for a control whose difference was detected."""
     return pair.is_control and comparison.interval.high < 0
 
 
 def is_decided(pair: Pair, comparison: Comparison) -> bool:
-    """Whether a comparison has a verdict that more blocks would not be run for."""
+    """True if the comparison has a verdict that needs no more blocks."""
     return comparison.verdict is Verdict.TIE or comparison.verdict.is_clear or is_found(pair, comparison)
 
 
 def find_in(matrix: Matrix, condition: Condition, rows: Rows, rule: Rule) -> list[Finding]:
-    """What the blocks of one condition say while more can come, by pair and judged metric, in their order."""
-    seen = observed_in(rows)
+    """Findings from the blocks of one condition while more can come, by pair and judged metric, in their order."""
+    values = observed_in(rows)
     return [
-        _finding(condition, pair, metric, rows, seen, rule)
+        _finding(condition, pair, metric, rows, values, rule)
         for pair in pairs_of(matrix, condition)
         for metric in matrix.judged(condition)
     ]
 
 
 def standing(findings: Iterable[Finding], held: Mapping[Key, Claim], rule: Rule, *, exhausted: bool) -> list[Finding]:
-    """The findings of a whole matrix as they stand among each other.
+    """The findings of a whole matrix, corrected for each other.
 
-    What is `held` (headwind/verdicts/settled.py) keeps the verdict and the evidence with which it was settled, and
-    survives unless the processors were the limit. `exhausted`: no more blocks will come, so what is open is
-    inconclusive.
+    A claim in `held` (headwind/verdicts/settled.py) keeps the verdict and the evidence with which it was settled, and
+    survives unless it is CPU-bound. `exhausted`: no more blocks will come, so an open comparison is inconclusive.
     """
     return [
-        replace(finding, survives=not finding.is_processor_bound, comparison=settled(finding.comparison, claim))
+        replace(finding, survives=not finding.is_cpu_bound, comparison=settled(finding.comparison, claim))
         if (claim := held.get(finding.key))
         else replace(finding, comparison=ended(finding.comparison, rule) if exhausted else finding.comparison)
         for finding in findings
@@ -220,16 +220,19 @@ def settled(comparison: Comparison, claim: Claim) -> Comparison:
 
 
 def doubted(findings: Iterable[Finding], doubts: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """The findings, but none of a condition whose network did not hold is decided or counted: it says why.
+    """The findings, with those of conditions whose network did not hold neither decided nor counted, and the reason.
 
-    `doubts` are sentences by the condition's id (headwind/proof/pooled.py). The verdict stays: it is of another
+    `doubts` are sentences by the condition's id (headwind/proof/pooled.py). The verdict stays, but is about another
     network.
     """
     return [
         replace(
             finding,
             survives=False,
-            caveats=(*(Caveat(Concern.NETWORK, doubt) for doubt in doubts[finding.condition.id]), *finding.caveats),
+            warnings=(
+                *(ComparisonWarning(WarningKind.NETWORK, doubt) for doubt in doubts[finding.condition.id]),
+                *finding.warnings,
+            ),
         )
         if finding.condition.id in doubts
         else finding
@@ -237,62 +240,64 @@ def doubted(findings: Iterable[Finding], doubts: Mapping[str, Sequence[str]]) ->
     ]
 
 
-def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, seen: ObservedBy, rule: Rule) -> Finding:
-    columns = columns_of(rows, pair, metric, seen)
+def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, values: ObservedBy, rule: Rule) -> Finding:
+    columns = columns_of(rows, pair, metric, values)
     bounds = columns.bounds
     comparison, claims = follow(*bounds, *columns.finished, rule, exhausted=False)
     trials = _trials(rows, pair, columns)
     orders = [[arm.name for arm in block.order] for block in columns.blocks]
     doubts = (
         *_processor_bound(rows, pair),
-        *_left_out(rows, pair, seen, metric),
+        *_left_out(rows, pair, values, metric),
         *disagreement([new.place.host for _, new in trials], *bounds, rule),
         *contention(trials, bounds, comparison.interval, rule),
-        *caveats(columns.base, columns.new, orders, rule, bounds, columns.finished),
+        *warnings(columns.base, columns.new, orders, rule, bounds, columns.finished),
     )
     return Finding(condition, pair, metric, comparison, tuple(claims), columns.rows, doubts, bounds=bounds)
 
 
 def is_bound(rows: Rows, pair: Pair) -> bool:
-    """Whether processors were the limit in BOUND_SHARE of the blocks in which both arms ran."""
+    """True if at least BOUND_SHARE of the blocks in which both arms ran were CPU-bound."""
     bound, ran = _bound_blocks(rows, pair)
     return ran > 0 and bound >= BOUND_SHARE * ran
 
 
 def _bound_blocks(rows: Rows, pair: Pair) -> tuple[int, int]:
     ran = [(row[pair.base], row[pair.new]) for row in rows.values() if pair.base in row and pair.new in row]
-    return sum(any(result.is_processor_bound for result in results) for results in ran), len(ran)
+    return sum(any(result.is_cpu_bound for result in results) for results in ran), len(ran)
 
 
-def _processor_bound(rows: Rows, pair: Pair) -> Iterator[Caveat]:
-    """A warning where the processors were the limit: how fast the machine is says nothing of the protocols."""
+def _processor_bound(rows: Rows, pair: Pair) -> Iterator[ComparisonWarning]:
+    """A warning if CPUs were the limit: then the speed of the machine decides, not the protocols."""
     if is_bound(rows, pair):
         bound, ran = _bound_blocks(rows, pair)
-        yield Caveat(
-            Concern.PROCESSORS, f"processors were the limit in {bound} of {ran} blocks: the headline counts none"
+        yield ComparisonWarning(
+            WarningKind.PROCESSORS, f"CPU-bound in {bound} of {ran} blocks: not counted in the headline"
         )
 
 
 def _trials(rows: Rows, pair: Pair, columns: Columns) -> list[tuple[Result, Result]]:
-    """The baseline's and the candidate's of each block."""
+    """The baseline's and the candidate's result of each block."""
     order = list(rows.values())
     return [(order[number][pair.base], order[number][pair.new]) for number in columns.rows]
 
 
-def _left_out(rows: Rows, pair: Pair, seen: ObservedBy, metric: Metric) -> Iterator[Caveat]:
-    """A warning where blocks are missing: what keeps a trial from being data may have to do with how slow it was."""
+def _left_out(rows: Rows, pair: Pair, values: ObservedBy, metric: Metric) -> Iterator[ComparisonWarning]:
+    """A warning if blocks are missing: the reason why a trial gave no data can be related to its speed."""
     arms = (pair.new, pair.base)
     ran = [all(arm in row for arm in arms) for row in rows.values()]
-    counts = {arm: sum(both and value is None for both, value in zip(ran, seen(arm, metric), strict=True))
+    counts = {arm: sum(both and value is None for both, value in zip(ran, values(arm, metric), strict=True))
               for arm in arms}  # fmt: skip
     if any(counts.values()):
-        said = ", ".join(f"{arm.name} {count}" for arm, count in counts.items())
-        yield Caveat(Concern.LEFT_OUT, f"blocks left out, because a trial was no data: {said} of {sum(ran)}")
+        counts_text = ", ".join(f"{arm.name} {count}" for arm, count in counts.items())
+        yield ComparisonWarning(
+            WarningKind.LEFT_OUT, f"blocks excluded because a trial gave no usable data: {counts_text} of {sum(ran)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class SelfCheckFinding:
-    """One self-check in one condition: whether it passed (None: too little was measured), and a sentence about it."""
+    """A self-check in one condition: whether it passed (None: too little was measured), and a sentence about it."""
 
     finding: Finding
     passed: bool | None
@@ -300,12 +305,12 @@ class SelfCheckFinding:
 
     @property
     def noise_floor_ratio(self) -> float | None:
-        """How far from 1 an A/A interval reaches, infinite while it is open; None for a control."""
+        """Distance of an A/A interval's far end from ratio 1, infinite while it is open; None for a control."""
         return None if self.finding.pair.is_control else expm1(noise_floor(self.finding.comparison.interval))
 
 
 def self_checks(findings: Iterable[Finding], rule: Rule) -> list[SelfCheckFinding]:
-    """What the lab found when it compared a protocol with itself, by the primary metric of each condition."""
+    """Comparisons of a protocol with itself, by the primary metric of each condition."""
     first: dict[tuple[str, Pair], Finding] = {}
     for finding in findings:
         first.setdefault((finding.condition.id, finding.pair), finding)
@@ -315,16 +320,20 @@ def self_checks(findings: Iterable[Finding], rule: Rule) -> list[SelfCheckFindin
 def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
     verdict, n = finding.verdict, finding.comparison.interval.n
     if n < fewest_blocks(rule.confidence, rule.anytime):
-        return SelfCheckFinding(finding, None, f"too few blocks ({n}) to tell")
+        return SelfCheckFinding(finding, None, f"too few blocks ({n})")
     if finding.pair.new.role is Role.AGAIN:
         if verdict.is_clear:
-            return SelfCheckFinding(finding, False, "the lab sees a difference where there is none: trust no verdict")
+            return SelfCheckFinding(
+                finding, False, "a protocol differs from itself; do not trust any verdict of this run"
+            )
         if verdict is Verdict.TIE:
-            return SelfCheckFinding(finding, True, "a tie, as it must be")
-        seen = "a difference that chance may give: " if verdict.favours else "no difference seen, but "
-        return SelfCheckFinding(finding, None, f"{seen}the noise is wider than the margin")
+            return SelfCheckFinding(finding, True, "a tie, as it should be")
+        prefix = "a difference that can be chance: " if verdict.favours else "no difference detected, but "
+        return SelfCheckFinding(finding, None, f"{prefix}the noise is wider than the margin")
     if is_found(finding.pair, finding.comparison):
-        return SelfCheckFinding(finding, True, "a network that is 10 % slower was found")
+        return SelfCheckFinding(finding, True, "a network that is 10 % slower was detected")
     if finding.comparison.interval.low > -log1p(LEAST_SLOWER_RATIO):
-        return SelfCheckFinding(finding, False, "a network that is 10 % slower does not even slow it by 2 %")
-    return SelfCheckFinding(finding, None, "a 10 % slower network was not found, but may slow it by 2 % or more")
+        return SelfCheckFinding(finding, False, "a network that is 10 % slower slows it by less than 2 %")
+    return SelfCheckFinding(
+        finding, None, "a network that is 10 % slower was not detected, but may slow it by 2 % or more"
+    )

@@ -1,4 +1,4 @@
-"""All verdicts of a run so far, computed once: comparisons, what is still open, and self-checks. Pure."""
+"""All verdicts of a run so far, computed once: comparisons, open comparisons, and self-checks. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from headwind.arm import Arm
 from headwind.metric import Metric
 from headwind.model import Block, Condition, Matrix, Proof, Result
-from headwind.verdicts.assumptions import Caveat, Dependence, dependence
+from headwind.verdicts.assumptions import ComparisonWarning, Dependence, dependence
 from headwind.verdicts.ended import has_ended
 from headwind.verdicts.findings import (
     Finding,
@@ -32,12 +32,12 @@ from headwind.verdicts.settled import Settlement, held_at_once
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Claim, Rule, interval_of
 
-BlockSeconds = Callable[[Condition], float]  # what one more block of a condition costs
+BlockSeconds = Callable[[Condition], float]  # seconds for one more block of a condition
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One comparison in one condition: its judged findings, and what is compared beside them."""
+    """A comparison in one condition: its judged findings, and what is compared unjudged them."""
 
     condition: Condition
     pair: Pair
@@ -51,12 +51,12 @@ class Line:
 
     @property
     def others(self) -> list[Finding]:
-        """The other findings."""
+        """The findings by other metrics than the primary one."""
         return [finding for finding in self.findings.values() if finding is not self.primary]
 
     @property
     def blocks(self) -> int:
-        """In which both arms gave data."""
+        """Number of blocks in which both arms gave data."""
         return self.primary.comparison.completion.n
 
     @property
@@ -67,29 +67,43 @@ class Line:
 
     @property
     def is_decided(self) -> bool:
-        """By one of the metrics."""
+        """True if one of the metrics decides it."""
         return any(self.findings[metric].is_decided for metric in self.pair.deciding(self.findings))
 
     @property
+    def settled_text(self) -> str:
+        """Text of the first finding that settled it: `h3 beats h1`, `h3 and h1 tie by mean completion time`."""
+        decided = (finding for finding in self.findings.values() if finding.is_decided)
+        finding = max(decided, key=lambda finding: finding.survives, default=None)
+        if finding is None:
+            return str(self.pair)
+        by = "" if finding == self.primary else f" by {finding.metric.label}"
+        new, base = self.pair.new, self.pair.base
+        favours = finding.verdict.favours
+        return (
+            f"{new} beats {base}" if favours > 0 else f"{base} beats {new}" if favours else f"{new} and {base} tie"
+        ) + by
+
+    @property
     def network_held(self) -> bool:
-        """False where all trials together say that the network was not the requested one."""
+        """False if all trials together show that the network was not the requested one."""
         return all(finding.network_held for finding in self.findings.values())
 
     @property
-    def caveats(self) -> tuple[Caveat, ...]:
+    def warnings(self) -> tuple[ComparisonWarning, ...]:
         """Every warning once; one that holds for a single metric names it."""
-        said = Counter(caveat for finding in self.findings.values() for caveat in finding.caveats)
+        counts = Counter(warning for finding in self.findings.values() for warning in finding.warnings)
         named = (
-            caveat if said[caveat] > 1 else replace(caveat, message=f"{metric.label}: {caveat.message}")
+            warning if counts[warning] > 1 else replace(warning, message=f"{metric.label}: {warning.message}")
             for metric, finding in self.findings.items()
-            for caveat in finding.caveats
+            for warning in finding.warnings
         )
         return tuple(dict.fromkeys(named))
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Everything that a run decided, and what it left open."""
+    """Settled and open comparisons of a run."""
 
     rule: Rule
     lines: tuple[Line, ...]  # in the matrix's order
@@ -110,42 +124,42 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What is known of one condition by one rule."""
+    """Findings and intervals of one condition by one rule."""
 
     findings: list[Finding]
     intervals: Mapping[Pair, Mapping[Metric, Interval]]
 
 
 class Judge:
-    """Is told results as they come and says what they mean; what got no new result is not judged again.
+    """Turns results into verdicts. Conditions without new results are not judged again.
 
-    The blocks of a condition count in the order in which they began, each once all before it have ended. In the order
-    of their ends slow blocks would come late, so that an early look would see a selection of them: where an arm has
-    fast and slow times, three blocks side by side made 7 % of intervals ever wrong instead of 3 %, six of them 29 %.
+    The blocks of a condition count in the order in which they began, each once all earlier ones have ended. In the
+    order of their ends, slow blocks would come late, so that an early look would see a selection of them: if an arm has
+    fast and slow times, three parallel blocks made 7 % of intervals ever wrong instead of 3 %, six of them 29 %.
     """
 
     def __init__(self, matrix: Matrix, results: Iterable[Result] = ()) -> None:
         self.matrix = matrix
         self._rows: dict[str, dict[int, dict[Arm, Result]]] = {}  # by condition id and block, the latest of each arm
-        self._counted = Counter[str]()  # by condition id: blocks of which all is known, from the first on without a gap
-        self._looks: list[str] = []  # the condition of each of them, as they came to count
+        self._counted = Counter[str]()  # by condition id: ended blocks, from the first on without a gap
+        self._looks: list[str] = []  # condition of each counted block, in the order in which they came to count
         self._settlements: dict[Rule, Settlement] = {}
         self._cells: dict[str, dict[Rule, _Cell]] = {}
         self.tell(results)
 
     def tell(self, results: Iterable[Result]) -> None:
-        """Take in what came of trials, in the order in which they ran: a later attempt replaces an earlier one."""
+        """Take in results in the order in which they ran; a later attempt replaces an earlier one."""
         for result in results:
             block = result.trial.block
             row = self._rows.setdefault(block.condition.id, {}).setdefault(block.index, {})
-            if block.index < self._counted[block.condition.id]:  # it is tried again: what it said before is no more
+            if block.index < self._counted[block.condition.id]:  # it runs again, which voids its earlier claims
                 self._settlements.clear()
             row[result.trial.arm] = in_short(result)
             self._count(block)
             self._cells.pop(block.condition.id, None)
 
     def _count(self, block: Block) -> None:
-        """Count the blocks of its condition that may be looked at now."""
+        """Count the blocks of this block's condition that now have ended."""
         name = block.condition.id
         while (row := self._rows[name].get(self._counted[name])) and has_ended(row):
             self._counted[name] += 1
@@ -159,11 +173,11 @@ class Judge:
         exhausted: bool,
         doubts: Mapping[str, Sequence[str]] | None = None,
     ) -> Judgement:
-        """What the results say now. `complete`: all planned blocks have run; `exhausted`: no more will come.
+        """The judgement of the results so far. `complete`: all planned blocks have run; `exhausted`: no more will come.
 
-        Intervals of a matrix with a fixed number of blocks hold only once it is complete; what is open is undecided
-        until it is exhausted, and inconclusive then. `block_s` tells what more blocks would cost, `doubts` by condition
-        id what was wrong with its network.
+        Intervals of a matrix with a fixed number of blocks hold only once it is complete. An open comparison is
+        undecided until the run is exhausted, and inconclusive then. `block_s` returns the seconds that one more block
+        costs; `doubts` has, by condition id, deviations of its network.
         """
         rule = rule_of(self.matrix, complete=complete)
         cells = self._judged(rule)
@@ -188,7 +202,7 @@ class Judge:
         return still_open(self.matrix, findings, held, blocks, rule, block_s)
 
     def _held(self, cells: Mapping[str, _Cell], rule: Rule) -> Mapping[Key, Claim]:
-        """What is settled: block by block, as the run went; at once where the number of blocks was fixed."""
+        """The settled claims: block by block, in the order of the run; at once if the number of blocks was fixed."""
         if not rule.anytime:
             return held_at_once([finding for cell in cells.values() for finding in cell.findings])
         protocols = {name: [f for f in cell.findings if not f.pair.is_check] for name, cell in cells.items()}
@@ -200,7 +214,7 @@ class Judge:
         return settlement.held
 
     def _judged(self, rule: Rule) -> dict[str, _Cell]:
-        """Every condition of the matrix by its id, in its order."""
+        """The judged conditions of the matrix by id, in its order."""
         for condition in self.matrix.conditions:
             known = self._cells.setdefault(condition.id, {})
             if rule not in known:
@@ -210,10 +224,10 @@ class Judge:
     def _cell(self, condition: Condition, rule: Rule) -> _Cell:
         rows = {index: row for index, row in self.rows_of(condition.id).items()
                 if index < self._counted[condition.id] or has_ended(row)}  # fmt: skip
-        beside = compared_beside(self.matrix, condition)
+        unjudged = compared_beside(self.matrix, condition)
         intervals = {
             pair: {metric: interval_of(*columns_of(rows, pair, metric).bounds, rule)
-                   for metric in beside}
+                   for metric in unjudged}
             for pair in pairs_of(self.matrix, condition)
         }  # fmt: skip
         return _Cell(find_in(self.matrix, condition, rows, rule), intervals)
@@ -223,14 +237,14 @@ class Judge:
         return dict(sorted(self._rows.get(name, {}).items()))
 
     def counted_rows(self, name: str) -> Rows:
-        """Those of them that count: who looks while a run goes on must not see quick blocks sooner than slow ones."""
+        """The blocks of a condition that count. A look during a run must not see quick blocks sooner than slow ones."""
         return dict(islice(self.rows_of(name).items(), self._counted[name]))
 
 
 def in_short(result: Result) -> Result:
-    """The result without samples, counters and whatever else no verdict needs: each one of a run stays in memory.
+    """The result without samples, counters and other data that verdicts do not need: all results stay in memory.
 
-    A single check says whether its proof passed.
+    A single check shows whether its proof passed.
     """
     checks = result.proof.checks
     failed = tuple(check for check in checks if not check.passed)

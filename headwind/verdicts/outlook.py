@@ -1,4 +1,4 @@
-"""How many more blocks a verdict probably takes. Pure."""
+"""Forecasts how many more blocks a verdict needs. Pure."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headwind.metric import Metric
 from headwind.verdicts.stats import Bools, interval_rank
 from headwind.verdicts.verdict import Rule
 
-FUTURES = 200  # simulated continuations behind a forecast: chance moves their median by some 15 %
-LONGEST_FORECAST_BLOCKS = 300  # five times the usual maximum; beyond it a forecast is guesswork
+FUTURES = 200  # simulated continuations per forecast: their median varies by about 15 %
+LONGEST_FORECAST_BLOCKS = 300  # five times the usual maximum; longer forecasts are guesswork
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """How many more blocks a verdict on speed probably takes; None means more than LONGEST_FORECAST_BLOCKS."""
+    """Forecast of the blocks until a verdict on speed; None means more than LONGEST_FORECAST_BLOCKS."""
 
-    blocks: int | None  # as likely fewer as more
-    low: int | None  # with probability 10 % fewer
-    high: int | None  # with probability 10 % more
-    rate: float = 0.0  # verdicts per block that going on promises at best
+    blocks: int | None  # median
+    low: int | None  # 10 % quantile
+    high: int | None  # 90 % quantile
+    rate: float = 0.0  # verdicts per block from continuing, at best
+    metric: Metric | None = None  # the one that then has a verdict, if it is known
 
 
 def blocks_needed(lows: ArrayLike, highs: ArrayLike, rule: Rule) -> Outlook:
@@ -33,30 +35,30 @@ def blocks_needed(lows: ArrayLike, highs: ArrayLike, rule: Rule) -> Outlook:
     predictive probability of stopping: Spiegelhalter et al. 1986). Seeded: the same blocks give the same forecast.
 
     The rate is the largest, over all horizons k, of the chance of a verdict within k blocks over the blocks that this
-    takes on average (the index of Gittins, JRSS B 41, 1979, for a job of unknown length). So what may well be decided
-    soon is tried before what surely takes longer, also where few blocks say little about either.
+    takes on average (the index of Gittins, JRSS B 41, 1979, for a job of unknown length). So a comparison that may be
+    decided soon is tried before one that surely takes longer, also if few blocks are known of either.
     """
     low, high = np.asarray(lows, dtype=np.float64), np.asarray(highs, dtype=np.float64)
     m = rule.margin
-    # what a block speaks against: faster, slower, tie from below, tie from above; as the four digits of a number
+    # claims that a block contradicts: faster, slower, tie from below, tie from above; as the four digits of a number
     kinds = (low <= m) * 8 + (high >= -m) * 4 + (low <= -m) * 2 + (high >= m)
-    return _forecast(tuple(np.bincount(kinds, minlength=16).tolist()), rule.confidence, rule.anytime)
+    return forecast(tuple(np.bincount(kinds, minlength=16).tolist()), rule.confidence, rule.anytime)
 
 
 @lru_cache(maxsize=4096)  # conditions often have the same counts, and one without new blocks always has
-def _forecast(counts: tuple[int, ...], confidence: float, anytime: bool) -> Outlook:
-    """The forecast for so many blocks of each of the 16 kinds."""
+def forecast(counts: tuple[int, ...], confidence: float, anytime: bool) -> Outlook:
+    """The forecast from the numbers of blocks of each of the 16 kinds."""
     imagined = np.isin(np.arange(16), (0b1010, 0b1100, 0b0101)) / 3
-    there = np.flatnonzero(counts + imagined)
-    flags = (there[:, None] & [8, 4, 2, 1]) > 0  # of each kind, what it speaks against
-    seen, n = np.array(counts)[there], sum(counts)
-    shares = np.cumsum(np.random.default_rng(n).dirichlet(seen + imagined[there], size=FUTURES), axis=1)
+    present = np.flatnonzero(counts + imagined)
+    flags = (present[:, None] & [8, 4, 2, 1]) > 0  # the claims that each kind contradicts
+    observed, n = np.array(counts)[present], sum(counts)
+    shares = np.cumsum(np.random.default_rng(n).dirichlet(observed + imagined[present], size=FUTURES), axis=1)
     drawn = np.zeros((FUTURES, LONGEST_FORECAST_BLOCKS), dtype=np.int8)
     for share in shares.T[:-1]:
         drawn += _chances() > share[:, None]
     totals = range(n + 1, n + LONGEST_FORECAST_BLOCKS + 1)
     most = np.array([interval_rank(total, confidence, anytime) for total in totals]) - 1
-    first = _first_decided(drawn, flags, most[:, None] - flags.T @ seen)
+    first = _first_decided(drawn, flags, most[:, None] - flags.T @ observed)
     reached = np.searchsorted(np.sort(first), np.arange(1, LONGEST_FORECAST_BLOCKS + 1), side="right") / FUTURES
     spent = np.cumsum(np.append(1.0, 1.0 - reached[:-1]))  # expected blocks up to each horizon
     rate = float(np.max(reached / spent))
@@ -66,28 +68,20 @@ def _forecast(counts: tuple[int, ...], confidence: float, anytime: bool) -> Outl
 
 
 def _first_decided(drawn: NDArray[np.int8], flags: Bools, most: NDArray[np.int64]) -> NDArray[np.intp]:
-    """After how many more blocks each future is decided; one more than LONGEST_FORECAST_BLOCKS: in none of them.
+    """Number of blocks after which each future is decided; LONGEST_FORECAST_BLOCKS + 1 if it never is.
 
-    drawn: the kind of every future block, shape (futures, blocks); flags: what each kind speaks against; most: how many
-    more blocks may speak against each of the four when so many blocks are over, shape (blocks, 4). The four counts run
-    side by side in the 16-bit fields of one number: the highest bit of a field says that it is not used up.
+    drawn: the kind of every future block, shape (futures, blocks); flags: the claims that each kind contradicts; most:
+    how many more blocks may contradict each of the four claims by then, shape (blocks, 4).
     """
-    fields = np.uint64(16) * np.arange(4, dtype=np.uint64)
-    steps = (flags.astype(np.uint64) << fields).sum(axis=1)
-    left = ((most + 0x8000).astype(np.uint64) << fields).sum(axis=1)
-    fits = (left - steps[drawn].cumsum(axis=1, dtype=np.uint64)) >> np.uint64(15)
-    tie = (fits >> np.uint64(32)) & (fits >> np.uint64(48))
-    decided = (fits | (fits >> np.uint64(16)) | tie) & np.uint64(1)
-    first = decided.argmax(axis=1)
-    return np.where(decided[np.arange(FUTURES), first] > 0, first + 1, LONGEST_FORECAST_BLOCKS + 1)
+    faster, slower, tie_below, tie_above = (
+        np.cumsum(against[drawn], axis=1, dtype=np.int16) <= allowed
+        for against, allowed in zip(flags.T, most.T, strict=True)
+    )
+    decided = faster | slower | (tie_below & tie_above)
+    return np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, LONGEST_FORECAST_BLOCKS + 1)
 
 
 @lru_cache(maxsize=1)
 def _chances() -> NDArray[np.float32]:
-    """Of each future block, which kind it will be: the same for all forecasts, which saves a third of their time."""
+    """Random numbers for the kind of each future block. All forecasts share them, which saves a third of their time."""
     return np.random.default_rng(1).random((FUTURES, LONGEST_FORECAST_BLOCKS), dtype=np.float32)
-
-
-def forget_forecasts() -> None:
-    """Let the next forecasts be made anew; for measurements of how long that takes."""
-    _forecast.cache_clear()

@@ -1,13 +1,13 @@
-"""Open comparisons, and how many more blocks they probably need: for the scheduler and for the report. Pure.
+"""Open comparisons, and forecasts of the blocks they need: for the scheduler and for the report. Pure.
 
-A comparison is settled when one of the judged metrics has a verdict that survives e-BH over the whole matrix. One that
-is decided in its own condition only is not settled: the headline may not count it.
+A comparison is settled if one of the judged metrics has a verdict that survives e-BH over the whole matrix. One that is
+decided in its own condition only is not settled: the headline may not count it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
@@ -19,16 +19,16 @@ from headwind.verdicts.outlook import Outlook, blocks_needed
 from headwind.verdicts.stats import fewest_blocks
 from headwind.verdicts.verdict import Comparison, Rule, share_of
 
-NO_MARGIN = 1e-6  # a control is found when its interval excludes 1
+NO_MARGIN = 1e-6  # a control is detected if its interval excludes 1
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A condition with comparisons that are not settled, after `n` blocks, and what it would take."""
+    """A condition with comparisons that are not settled after `n` blocks, and the forecasts for them."""
 
     condition: Condition
-    undecided: tuple[Pair, ...]  # have no verdict
-    unconfirmed: tuple[Pair, ...]  # have one that does not survive e-BH over the matrix yet
+    undecided: tuple[Pair, ...]  # comparisons without a verdict
+    unconfirmed: tuple[Pair, ...]  # comparisons whose verdict does not survive e-BH over the matrix yet
     n: int
     fewest: int | None  # blocks until the first of them is settled, if all goes well; None: hundreds
     rate: float  # of them settled per block, at best
@@ -36,26 +36,25 @@ class Open:
     most: int  # blocks that the matrix allows
     block_s: float  # expected wall time of one more block
     soonest: Outlook  # for the one that takes least; of self-checks only if nothing else is open
-    judged: tuple[Metric, ...]  # any of them may settle a comparison
-    is_fixed: bool  # the matrix asks for a number of blocks, and has no `max`
+    judged: tuple[Metric, ...]  # each of them may settle a comparison
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """All that is not settled."""
+        """All comparisons that are not settled."""
         return self.undecided + self.unconfirmed
 
     def allows(self, outlook: Outlook) -> bool:
-        """Whether a forecast can come true within the blocks of the matrix."""
+        """True if a forecast can come true within the blocks of the matrix."""
         return outlook.blocks is not None and self.n + outlook.blocks <= self.most
 
     @property
     def is_of_checks(self) -> bool:
-        """Whether every comparison of protocols is settled."""
+        """True if only self-checks are not settled."""
         return all(pair.is_check for pair in self.pairs)
 
     @property
     def undecided_by(self) -> tuple[Metric, ...]:
-        """The metrics by none of which the undecided have a verdict."""
+        """The metrics by which the undecided comparisons have no verdict."""
         return tuple(dict.fromkeys(metric for pair in self.undecided for metric in pair.deciding(self.judged)))
 
 
@@ -69,8 +68,8 @@ def still_open(
 ) -> list[Open]:
     """Every condition with comparisons that are not settled, in the matrix's order.
 
-    `findings` are those of findings.find_in by condition id, judged as long as more blocks can come, `held` is what is
-    settled (headwind/verdicts/settled.py), and `blocks` how many blocks each condition has.
+    `findings` are those of findings.find_in by condition id, judged while more blocks can come, `held` are the settled
+    comparisons (headwind/verdicts/settled.py), and `blocks` is the number of blocks of each condition.
     """
     every = [finding for found in findings.values() for finding in found if not finding.pair.is_check]
     joining = sum(finding.key not in held and finding.is_decided for finding in every)
@@ -79,8 +78,8 @@ def still_open(
     for condition in matrix.conditions:
         needs = {
             pair: need
-            for pair, mine in groupby(findings[condition.id], key=lambda finding: finding.pair)
-            if (need := _need(pair, list(mine), held, rule, bar))
+            for pair, own in groupby(findings[condition.id], key=lambda finding: finding.pair)
+            if (need := _need(pair, list(own), held, rule, bar))
         }
         if needs:
             left.append(_open(matrix, condition, needs, blocks.get(condition.id, 0), block_s(condition)))
@@ -89,7 +88,7 @@ def still_open(
 
 @dataclass(frozen=True, slots=True)
 class _Need:
-    """What a comparison lacks: a verdict, or else only evidence for the one it has."""
+    """The need of an open comparison: a verdict, or only evidence for the one it has."""
 
     outlook: Outlook
     verdict: bool
@@ -105,21 +104,23 @@ def _open(matrix: Matrix, condition: Condition, needs: Mapping[Pair, _Need], n: 
     soonest, longest = (pick(protocols or outlooks, key=_longest) for pick in (min, max))
     return Open(
         condition, undecided, unconfirmed, n, fewest, rate, longest, matrix.repeat.most, block_s, soonest,
-        matrix.judged(condition), not matrix.repeat.is_adaptive,
+        matrix.judged(condition),
     )  # fmt: skip
 
 
 def _need(pair: Pair, findings: Sequence[Finding], held: Collection[Key], rule: Rule, bar: float) -> _Need | None:
-    """None when a comparison is settled; `bar` is the ln e-value that a verdict needs to stand among all."""
+    """The need of a comparison, None if it is settled; `bar` is the ln e-value that a verdict needs to survive e-BH."""
     deciding = pair.deciding(finding.metric for finding in findings)
-    mine = [finding for finding in findings if finding.metric in deciding]
-    decided = [finding.comparison for finding in mine if finding.is_decided]
-    if any(finding.key in held for finding in mine) or (decided and pair.is_check):
+    own = [finding for finding in findings if finding.metric in deciding]
+    decided = [finding for finding in own if finding.is_decided]
+    if any(finding.key in held for finding in own) or (decided and pair.is_check):
         return None
     if decided:
-        return _Need(_nearest([_until(comparison, bar) for comparison in decided]), verdict=False)
+        return _Need(
+            _nearest([replace(_until(each.comparison, bar), metric=each.metric) for each in decided]), verdict=False
+        )
     wanted = replace(rule, margin_ratio=NO_MARGIN) if pair.is_control else rule
-    return _Need(_nearest([_outlook(finding, wanted) for finding in mine]), verdict=True)
+    return _Need(_nearest([replace(_outlook(each, wanted), metric=each.metric) for each in own]), verdict=True)
 
 
 def _longest(outlook: Outlook) -> float:
@@ -127,32 +128,21 @@ def _longest(outlook: Outlook) -> float:
 
 
 def _nearest(outlooks: Sequence[Outlook]) -> Outlook:
-    """One metric is enough: the shortest, with the best rate of any."""
+    """The shortest outlook, with the best rate of any, since one metric is enough."""
     return replace(min(outlooks, key=_longest), rate=max(outlook.rate for outlook in outlooks))
 
 
 def joining_bar(comparisons: int, held: int, joining: int) -> float:
     """The ln e-value with which comparisons are held, if all that are decided and not held come to have it.
 
-    What stats.e_bh asks of the smallest e-values, of equal ones; those that are held have more than enough.
+    It is the threshold of stats.e_bh for the smallest e-values, if they are equal; those that are held have more than
+    enough.
     """
     return math.log(max(1, comparisons - held) / (FALSE_SHARE * (held + max(1, joining))))
 
 
-def blocks_to_stand(findings: Iterable[Finding]) -> dict[Key, int]:
-    """About how many more blocks it takes until what is decided in its own condition stands among all.
-
-    `findings` are those of all comparisons of a run by every judged metric; of what stands already nothing is said, nor
-    of what cannot, because the processors were the limit or the network was another one.
-    """
-    every = [finding for finding in findings if not finding.pair.is_check]
-    joining = [each for each in every if each.is_decided and not each.survives and not each.is_processor_bound]
-    bar = joining_bar(len(every), sum(finding.survives for finding in every), len(joining))
-    return {finding.key: _until(finding.comparison, bar).blocks or 1 for finding in joining}
-
-
 def _until(comparison: Comparison, bar: float) -> Outlook:
-    """Blocks until the evidence suffices, if blocks go on falling as they did.
+    """Blocks until the evidence suffices, if the shares of blocks stay the same.
 
     By Stirling's formula ln e of n blocks is n times a rate, less ln(n + 1) (stats.log_e_of_count); then comes the
     claim's share (verdict.share_of).

@@ -1,7 +1,7 @@
-"""How a percentile of one arm's trials compares with the same percentile of another's. Pure.
+"""Compares a percentile of one arm's trials with the same percentile of another's. Pure.
 
-The verdicts of a run are about the median of what two arms differ by inside a block. Articles print percentiles over
-their runs as well, and tails can go the other way. So here each arm's percentile has an interval of its own.
+The verdicts of a run are about the median difference of two arms inside a block. Articles print percentiles over their
+runs as well, and tails can differ in the other direction. So here each arm's percentile has its own interval.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from headwind.verdicts.stats import Interval
 
 @lru_cache(maxsize=4096)
 def percentile_ranks(n: int, share: float, confidence: float) -> tuple[int, int]:
-    """Between which of n sorted values (from 1) the percentile lies; 0 and n + 1: that side is still open.
+    """Ranks (from 1) of n sorted values between which the percentile lies; 0 and n + 1: that side is still open.
 
-    A value lies at or below the percentile with probability `share`, so the number that do is refuted where the
-    likelihood ratio of the mean over all coins, uniform on [0, 1], against that coin reaches 1 / (1 - confidence):
-    a test martingale, valid whenever one stops (stats.log_e_of_count is the same for a share of 1/2; Howard and Ramdas,
+    A value lies at or below the percentile with probability `share`, so the number that do is refuted if the likelihood
+    ratio of the mean over all coins, uniform on [0, 1], against that coin reaches 1 / (1 - confidence): a test
+    martingale, valid at any stopping time (stats.log_e_of_count is the same for a share of 1/2; Howard and Ramdas,
     Bernoulli 28, 2022).
     """
     k = np.arange(n + 1)
@@ -36,10 +36,11 @@ def percentile_ranks(n: int, share: float, confidence: float) -> tuple[int, int]
 def percentile_interval(
     base: Sequence[Observed], new: Sequence[Observed], share: float, confidence: float, better: Better = Better.LESS
 ) -> Interval:
-    """ln of the ratio of two percentiles, with an interval that holds whenever one looks; above 0 `new` is ahead.
+    """ln of the ratio of two percentiles, with an interval that holds at any stopping time; above 0 `new` is ahead.
 
-    Each side's percentile has half of the error, so the interval needs nothing of how the two hang together. Values are
-    one for each trial; unfinished ones are bounds and widen it. Raises ValueError where the two have not equally many.
+    Each side's percentile has half of the error, so the interval assumes nothing about the dependence of the two. There
+    is one value for each trial; unfinished ones are bounds and widen it. Raises ValueError if the two have different
+    lengths.
     """
     if len(base) != len(new):
         raise ValueError("both arms have a value in every block")
@@ -57,7 +58,7 @@ def percentile_interval(
 
 
 def _ends(values: Sequence[Observed], share: float, confidence: float) -> tuple[float, float]:
-    """Where the percentile lies at least and at most."""
+    """Lowest and highest possible value of the percentile."""
     low, high = percentile_ranks(len(values), share, confidence)
     lows, highs = sorted(value.low for value in values), sorted(value.high for value in values)
     return lows[low - 1] if low else 0.0, highs[high - 1] if high <= len(values) else math.inf

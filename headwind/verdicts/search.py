@@ -1,20 +1,20 @@
-"""Where the winner changes along a parameter of the network: which value to try next, and what is certain. Pure.
+"""Searches for the crossover along a network parameter: the value to try next, and what is certain. Pure.
 
-The values are a grid; a search looks at few of them. At a value each block says whether the candidate was ahead. The
-claim "the candidate is ahead here" is made when the evidence against a median of 1 or below reaches
-(number of values) / (1 - confidence), and its opposite likewise.
+The values are a grid; a search tries few of them. At a value each block shows whether the candidate was ahead. The
+claim "the candidate is ahead here" is made if the evidence against a median of 1 or below reaches (number of values) /
+(1 - confidence), and its opposite likewise.
 
-Why the answer holds, whatever decided which value was tried how often and when one stopped: blocks of a value are
-fresh draws of its own seeds, so at each value the evidence is a test martingale (stats.log_e_against), also if blocks
-of others come between. By Ville's inequality it ever reaches 1 / a with probability at most a, if the median is 1 or on
-the other side (Ville 1939; Howard and Ramdas, Bernoulli 28, 2022). With a = (1 - confidence) / (number of values) the
-chance that any claim at any value is false is at most 1 - confidence (Boole's inequality), those never tried included.
-If no claim is false, then between two neighbouring claims for different sides the winner does change, at least once.
-That between two claims for the same side it does not change is no claim: a search that skips values cannot know.
+The answer holds for any choice of values and any stopping time: blocks of a value are fresh draws of its own seeds, so
+at each value the evidence is a test martingale (stats.log_e_against), also if blocks of other values come between. By
+Ville's inequality it ever reaches 1 / a with probability at most a, if the median is 1 or on the other side (Ville
+1939; Howard and Ramdas, Bernoulli 28, 2022). With a = (1 - confidence) / (number of values) the chance that any claim
+at any value is false is at most 1 - confidence (Boole's inequality), untried values included. If no claim is false,
+then the winner does change between two neighbouring claims for different sides, at least once. Two neighbouring claims
+for the same side do not exclude a change between them: a search that skips values cannot know.
 
-How it narrows: a middle that is too close to call would take blocks without end, so after a while its quarters have
-their turn, and so on: noisy bisection (Karp and Kleinberg, "Noisy binary search and its applications", SODA 2007), but
-with comparisons that may stay open.
+It narrows by noisy bisection (Karp and Kleinberg, "Noisy binary search and its applications", SODA 2007), but with
+comparisons that may stay open: a middle that is too close to call would take blocks without end, so after a while its
+quarters have their turn, and so on.
 """
 
 from __future__ import annotations
@@ -30,26 +30,32 @@ from headwind.verdicts.ended import ended
 from headwind.verdicts.findings import Pair, Rows, columns_of
 from headwind.verdicts.stats import log_e_against
 
-COARSE = 5  # values, evenly spaced, that are tried first: how often the winner changes is seen on these
+COARSE = 5  # values, evenly spaced, that are tried first to see how often the winner changes
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What the blocks at one value said."""
+    """Counts of the blocks at one value."""
 
     blocks: int = 0
-    ahead: int = 0  # in which the candidate was, for sure
+    ahead: int = 0  # blocks in which the candidate surely was
     behind: int = 0
 
     def side(self, bar: float) -> int:
-        """1: the candidate is ahead here, -1: behind, 0: not known; `bar` is the ln evidence that a claim needs."""
+        """Claim about this value, 1: the candidate is ahead, -1: behind, 0: unknown.
+
+        `bar` is the ln evidence that it needs.
+        """
         if _evidence(self.blocks, self.blocks - self.ahead) >= bar:
             return 1
         return -1 if _evidence(self.blocks, self.blocks - self.behind) >= bar else 0
 
 
 def tallies_of(matrix: Matrix, rows: Callable[[str], Rows]) -> list[Tally]:
-    """What the blocks said at each value of the matrix's search, by the primary metric; `rows` by a condition's id."""
+    """Counts at each value of the matrix's search, by the primary metric; `rows` returns rows by condition id.
+
+    Raises ValueError for a matrix without a search.
+    """
     search = matrix.find
     if search is None:
         raise ValueError("this matrix has no search")
@@ -63,7 +69,7 @@ def tallies_of(matrix: Matrix, rows: Callable[[str], Rows]) -> list[Tally]:
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """Two values, by their place in the grid, between which the winner changes; `above` is 1 if to the candidate."""
+    """Two values, by index in the grid, between which the winner changes; `above` is 1 if to the candidate."""
 
     low: int
     high: int
@@ -71,7 +77,7 @@ class Bracket:
 
     @property
     def steps(self) -> int:
-        """How wide it is."""
+        """Its width in grid steps."""
         return self.high - self.low
 
 
@@ -81,7 +87,7 @@ def _evidence(blocks: int, against: int) -> float:
 
 
 def bar_of(values: int, confidence: float) -> float:
-    """The ln evidence that a claim about one of so many values needs."""
+    """The ln evidence that a claim about one of this many values needs."""
     return math.log(values / (1 - confidence))
 
 
@@ -95,7 +101,7 @@ def fewest_for(values: int, confidence: float) -> int:
 
 
 def sides_of(tallies: Sequence[Tally], confidence: float) -> list[int]:
-    """What is claimed of each value."""
+    """The claim about each value, as of Tally.side."""
     bar = bar_of(len(tallies), confidence)
     return [tally.side(bar) for tally in tallies]
 
@@ -107,10 +113,10 @@ def brackets(sides: Sequence[int]) -> list[Bracket]:
 
 
 def next_value(tallies: Sequence[Tally], confidence: float, most: int) -> int | None:
-    """The place of the value at which the next block says most; None: the answer is there, or as near as `most` allows.
+    """Index of the most informative value for the next block; None if the search is done, or as far as `most` allows.
 
-    First the coarse values, ends before the middle. Then what lies within brackets that are too wide, the middle first.
-    At last the coarse values outside of brackets that are still open.
+    First come the coarse values, ends before the middle. Then come values within brackets that are too wide, the middle
+    first. Last come the coarse values outside of brackets that are still open.
     """
     sides, coarse = sides_of(tallies, confidence), _coarse(len(tallies))
     patience = fewest_for(len(tallies), confidence) + 3
@@ -142,7 +148,7 @@ def _coarse(values: int) -> list[int]:
 
 
 def _by_halves(low: int, high: int, depth: int = 0) -> Iterator[tuple[int, int]]:
-    """Every place between two others, with how often they must be halved to meet it."""
+    """Every place between two others, with the number of halvings that reach it."""
     middle = (low + high) // 2
     if middle > low:
         yield middle, depth

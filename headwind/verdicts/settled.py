@@ -1,10 +1,10 @@
-"""Which comparisons are settled: e-BH over the matrix after each block of a run; what survives once stays. Pure.
+"""Which comparisons are settled: e-BH over the matrix after each block of a run; a survivor stays settled. Pure.
 
-Every comparison of protocols enters with the evidence for what it claims after a block (verdict.follow). Those that
-survive are held from then on, with that verdict and that evidence. The block at which a comparison is held depends on
-nothing later, so its evidence has an expectation of at most 1 if its claim is false (a stopped test martingale), and
-e-BH keeps the false share of all that are held below FALSE_SHARE, whenever the run stops; and because stats.e_bh asks
-nothing of comparisons that are open, what they do later takes none away.
+Every comparison of protocols enters with the evidence for its claim after a block (verdict.follow). Those that survive
+are held from then on, with that verdict and that evidence. The block at which a comparison is held depends on nothing
+later, so its evidence has an expectation of at most 1 if its claim is false (a stopped test martingale), and e-BH keeps
+the false share of all that are held below FALSE_SHARE, at any stopping time. Since stats.e_bh ignores open comparisons,
+their later claims remove none.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from headwind.verdicts.verdict import NO_CLAIM, Claim
 
 
 class Settlement:
-    """What is held after the blocks that it was shown."""
+    """The comparisons that are settled after the blocks seen so far."""
 
     def __init__(self, comparisons: int) -> None:
         self.held: dict[Key, Claim] = {}
-        self.looks = 0  # blocks
-        self._comparisons = comparisons  # of protocols in the whole matrix, by every judged metric
+        self.looks = 0  # blocks seen
+        self._comparisons = comparisons  # number of protocol comparisons in the whole matrix, by every judged metric
         self._open: dict[Key, Claim] = {}
 
     def look(self, findings: Iterable[Finding], row: int) -> None:
-        """See what the comparisons of one condition said when the block in this row of it (from 0) was over."""
+        """Take in the claims of one condition's comparisons after the block in this row (from 0)."""
         self.looks += 1
         self.see({finding.key: claim_at(finding, row) for finding in findings if finding.claims})
 
     def see(self, claims: Mapping[Key, Claim]) -> None:
-        """See what some comparisons claim now, and hold what survives among all."""
+        """Take in current claims of some comparisons, and hold those that survive among all."""
         stronger = False
         for key, claim in claims.items():
             if key not in self.held:
@@ -53,13 +53,13 @@ class Settlement:
 
 
 def claim_at(finding: Finding, row: int) -> Claim:
-    """What a comparison claimed when the block in this row of its condition was over."""
+    """The claim of a comparison after the block in this row of its condition."""
     blocks = bisect_right(finding.rows, row)
     return finding.claims[blocks - 1] if finding.claims and blocks else NO_CLAIM
 
 
 def held_at_once(findings: Sequence[Finding]) -> dict[Key, Claim]:
-    """What survives in a single look, after a number of blocks that was fixed before the first."""
+    """The claims that survive a single look, after a number of blocks that was fixed before the first."""
     protocols = [finding for finding in findings if not finding.pair.is_check]
     settlement = Settlement(len(protocols))
     settlement.see({finding.key: finding.claims[-1] if finding.claims else NO_CLAIM for finding in protocols})

@@ -1,12 +1,12 @@
-"""From samples to intervals and evidence: the mathematics under every verdict. Pure; nothing here knows of a lab.
+"""From samples to intervals and evidence: the mathematics of every verdict. Pure; it does not depend on the lab.
 
 The unit of analysis is the block: every difference is ln(time of the baseline / time of the candidate) inside one
-block, or of whatever else was measured, turned round where more is better. So 0 is "equal", above 0 the candidate is
-ahead, and exp() of it is the ratio that people read. Nothing assumes a shape of the noise: all rests on signs and
-ranks, so on one fact: blocks fall above the median as often as below.
+block, or of another metric, inverted if more is better. So 0 is "equal", above 0 the candidate is ahead, and exp() of
+it is the ratio that people read. No shape of the noise is assumed: everything uses signs and ranks, so it relies on one
+fact: blocks fall above the median as often as below.
 
-Two kinds of certainty. `anytime=True` holds at whatever moment one looks and stops (adaptive repetition);
-`anytime=False` is narrower and holds once, for a number of blocks that was fixed before the first of them.
+There are two kinds of certainty. `anytime=True` holds at any stopping time (adaptive repetition); `anytime=False` is
+narrower and holds once, for a number of blocks that was fixed before the first of them.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from headwind.observed import Observed
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-LARGEST_LOG_E = 600.0  # e to this is a number that can still be added up
+LARGEST_LOG_E = 600.0  # e to this can still be summed without overflow
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where the median difference lies, in ln units (paired_bounds); exp() gives ratios. Open sides are infinite."""
+    """Interval of the median difference, in ln units (paired_bounds); exp() gives ratios. Open sides are infinite."""
 
     low: float
     high: float
-    estimate: float | None  # median difference; None where unfinished trials leave it open, or without blocks
+    estimate: float | None  # median difference; None if unfinished trials leave it open, or without blocks
     n: int  # blocks
 
     @property
     def has_estimate(self) -> bool:
-        """Whether there is one, and finite."""
+        """True if there is an estimate, and it is finite."""
         return self.estimate is not None and math.isfinite(self.estimate)
 
     @property
@@ -55,11 +55,11 @@ def paired_bounds(
 ) -> tuple[Floats, Floats]:
     """Lowest and highest possible ln ratio of each block: two arrays of shape (blocks,), equal if both finished.
 
-    The ratio is base / new, or new / base where more is better: above 0 the candidate is ahead. A protocol that did not
+    The ratio is base / new, or new / base if more is better: above 0 the candidate is ahead. A protocol that did not
     finish moves the bounds against itself or to infinity, never in its own favour. Two zeros are equal, and zero is
-    further from anything else than any margin: infinitely ahead, or behind. Nothing is added to it to avoid that,
-    because all that follows counts signs and ranks, for which an infinite difference is a large one.
-    Both inputs are in block order. Raises ValueError when their lengths differ.
+    further from any other value than any margin: infinitely ahead, or behind. No constant is added to avoid that,
+    because all later steps count signs and ranks, for which an infinite difference is a large one.
+    Both inputs are in block order. Raises ValueError if their lengths differ.
     """
     ends = [(b.low, b.high, c.low, c.high) for b, c in zip(base, new, strict=True)]
     base_low, base_high, new_low, new_high = np.array(ends, dtype=np.float64).reshape(-1, 4).T
@@ -69,7 +69,7 @@ def paired_bounds(
 
 
 def _ln_ratio(over: Floats, under: Floats) -> Floats:
-    """ln(over / under), where 0 / 0 is 1."""
+    """ln(over / under), with 0 / 0 = 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(over == under, 0.0, np.log(over) - np.log(under))
 
@@ -86,11 +86,11 @@ def log_e_of_count(n: int, k: int) -> float:
 
 
 def log_e_against(blocks: ArrayLike, against: ArrayLike) -> Floats:
-    """ln of the anytime-valid evidence for a claim that `against` of so many blocks may speak against; any shape.
+    """ln of the anytime-valid evidence for a claim that `against` of `blocks` blocks may contradict; any shape.
 
-    "The median lies above a margin" is spoken against by every block that may lie at or below it. With half of the
-    blocks or more against it there is no evidence for it, however much there may be for the opposite.
-    Source: log_e_of_count, of the count that the null hypothesis likes best among those that the bounds allow.
+    "The median lies above a margin" is contradicted by every block that may lie at or below it. If half of the blocks
+    or more contradict it, there is no evidence for it, however much there may be for the opposite. Source:
+    log_e_of_count, at the count most favourable to the null hypothesis among those that the bounds allow.
     """
     n = np.asarray(blocks, dtype=np.float64)
     k = np.minimum(against, n // 2)
@@ -100,26 +100,26 @@ def log_e_against(blocks: ArrayLike, against: ArrayLike) -> Floats:
 def e_bh(
     log_e_values: Sequence[float], rate: float = 0.10, held: Sequence[float] = (), silent: int = 0
 ) -> tuple[bool, ...]:
-    """Which of many cells survive when at most `rate` of the survivors may be false (False Discovery Rate).
+    """Which of many cells survive if at most `rate` of the survivors may be false (False Discovery Rate).
 
-    ln e-values of cells in any dependence; one answer for each. `held` are those of cells that survived before and
-    stay; `silent` counts the cells without evidence. Together they are m cells.
+    Takes ln e-values of cells in any dependence, and returns one answer for each. `held` are those of cells that
+    survived before and stay; `silent` counts the cells without evidence. Together they are m cells.
 
     The largest set R of r survivors is taken (`held` and the largest others) in which the a smallest e-values have a
     mean of at least (m - r + a) / (rate * r), for every a from 1 to r. Then, whichever cells are null, the mean of
     their e-values (those outside R taken as 0) is at least the false share of R over `rate`; and its expectation is at
     most 1. So this is the closed form of e-BH (Xu, Solari, Fischer, de Heide, Ramdas and Goeman, "Bringing closure to
-    FDR control", 2025) that asks nothing of the cells outside R: what becomes of them later takes no survivor away.
-    Plain e-BH asks for m / (rate * r) of every survivor (Wang and Ramdas, JRSS B 84, 2022).
+    FDR control", 2025) that requires nothing of the cells outside R: their later evidence removes no survivor. Plain
+    e-BH requires m / (rate * r) of every survivor (Wang and Ramdas, JRSS B 84, 2022).
 
-    Cells with the same e-value join R together or not at all: which of them comes first says nothing.
+    Cells with the same e-value join R together or not at all, since their order carries no information.
     """
     values, kept = _e_values(log_e_values), np.sort(_e_values(held))
     best, m = np.sort(values)[::-1], len(values) + len(kept) + silent
-    enough = np.flatnonzero(kept.sum() + np.cumsum(best) >= m / rate)  # what a = r asks
+    enough = np.flatnonzero(kept.sum() + np.cumsum(best) >= m / rate)  # the condition for a = r
     for joining in enough[::-1] + 1:
         if joining < len(best) and best[joining] == best[joining - 1]:
-            continue  # it would part equal ones
+            continue  # it would separate equal ones
         survivors = np.sort(np.concatenate([kept, best[:joining]]))
         r = len(survivors)
         smallest = np.arange(1, r + 1)
@@ -136,9 +136,10 @@ def _e_values(log_e_values: Sequence[float]) -> Floats:
 def interval_rank(n: int, confidence: float, anytime: bool) -> int:
     """The interval of n blocks runs from the rank-th smallest to the rank-th largest difference; 0: it is still open.
 
-    Fixed n: the sign test turned round, P(Binomial(n, 1/2) < rank) <= (1 - confidence) / 2
-    (Thompson 1936; Conover, Practical Nonparametric Statistics, 3rd ed. 1999, section 3.2).
+    Fixed n: the sign test inverted, P(Binomial(n, 1/2) < rank) <= (1 - confidence) / 2 (Thompson 1936; Conover,
+    Practical Nonparametric Statistics, 3rd ed. 1999, section 3.2).
     Anytime: the medians that log_e_of_count has not yet refuted (Darling and Robbins 1967; Howard and Ramdas 2022).
+    Raises ValueError for a confidence outside (0, 1).
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is a share between 0 and 1, not {confidence}")
@@ -177,11 +178,11 @@ def ratio_interval(lows: ArrayLike, highs: ArrayLike, confidence: float, anytime
 
 
 def narrowed(lows: Sequence[float], highs: Sequence[float], confidence: float) -> Iterator[tuple[float, float]]:
-    """Ends of the anytime-valid interval after each block, each within all that came before.
+    """Ends of the anytime-valid interval after each block, each within all earlier ones.
 
-    With the stated confidence the interval of no block misses the median, so what any of them excludes is excluded for
-    good (the running intersection of a confidence sequence: Darling and Robbins, PNAS 57, 1967). One that has nothing
-    in common with those before says that the median moved, or is the rare error; it changes nothing.
+    With the stated confidence the interval of no block misses the median, so a value that any of them excludes is
+    excluded for good (the running intersection of a confidence sequence: Darling and Robbins, PNAS 57, 1967). An
+    interval disjoint from the earlier ones means that the median moved, or is the rare error; it changes nothing.
     """
     below: list[float] = []
     above: list[float] = []
@@ -196,13 +197,13 @@ def narrowed(lows: Sequence[float], highs: Sequence[float], confidence: float) -
 
 
 def running_interval(lows: Sequence[float], highs: Sequence[float], confidence: float) -> Interval:
-    """Median difference of all blocks, and its interval `narrowed` to the last. Inputs as of ratio_interval."""
+    """Median difference of all blocks, and its interval `narrowed` to the last. Inputs as in ratio_interval."""
     *_, ends = [(-math.inf, math.inf), *narrowed(lows, highs, confidence)]
     return _within(ratio_interval(lows, highs, confidence, anytime=True), *ends)
 
 
 def interval_steps(lows: Sequence[float], highs: Sequence[float], confidence: float) -> list[Interval]:
-    """running_interval after each block."""
+    """The running_interval after each block."""
     return [
         _within(ratio_interval(lows[:n], highs[:n], confidence, anytime=True), *ends)
         for n, ends in enumerate(narrowed(lows, highs, confidence), 1)
@@ -210,16 +211,16 @@ def interval_steps(lows: Sequence[float], highs: Sequence[float], confidence: fl
 
 
 def _within(interval: Interval, low: float, high: float) -> Interval:
-    """With other ends; an estimate that they exclude is moved to the nearer one."""
+    """The interval with other ends; an estimate that they exclude is moved to the nearer one."""
     estimate = None if interval.estimate is None else min(max(interval.estimate, low), high)
     return Interval(low, high, estimate, interval.n)
 
 
 def fewest_samples(quantile: float, confidence: float = 0.95) -> int:
-    """How many samples a two-sided interval of a percentile needs: 6 for p50, 72 for p95, 368 for p99 at 95 %.
+    """Samples that a two-sided interval of a percentile needs: 6 for p50, 72 for p95, 368 for p99 at 95 %.
 
     The rarer side must hold a sample: max(q, 1 - q)^n <= (1 - confidence) / 2. Source: David and Nagaraja, Order
-    Statistics, 3rd ed. 2003, section 7.1.
+    Statistics, 3rd ed. 2003, section 7.1. Raises ValueError for a quantile outside (0, 1).
     """
     if not 0 < quantile < 1:
         raise ValueError(f"a quantile lies between 0 and 1, not {quantile}")
@@ -235,7 +236,7 @@ def _checked(lows: ArrayLike, highs: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def middle(lows: Floats, highs: Floats) -> float | None:
-    """The median of values between sorted bounds; None without any, and where it is open.
+    """The median of values between sorted bounds; None without values, and if it is open.
 
     Unfinished trials leave it open, and so does a middle between two opposite infinities.
     """

@@ -1,12 +1,12 @@
-"""From intervals to verdicts: faster, slower, tie, or not enough data; who completes more often comes first.
+"""From intervals to verdicts: faster, slower, tie, or not enough data; completing more often comes first.
 
-"New" is the candidate and "base" what it is compared with: h3 against h2 has base h2. All of it is pure.
+"New" is the candidate and "base" the baseline: h3 against h2 has base h2. All of it is pure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -19,6 +19,7 @@ from headwind.verdicts.stats import (
     Bools,
     Floats,
     Interval,
+    fewest_blocks,
     interval_rank,
     log_e_against,
     narrowed,
@@ -27,11 +28,11 @@ from headwind.verdicts.stats import (
     running_interval,
 )
 
-FEWEST_STALLS = 2  # beyond the other's: a single one says nothing of how often a protocol stalls
+FEWEST_STALLS = 2  # beyond the other's: a single one is not enough to estimate how often a protocol stalls
 
 
 class Verdict(StrEnum):
-    """What the data say about the candidate. Undecided means go on; inconclusive means that the budget ended first."""
+    """The verdict about the candidate. Undecided: more blocks can decide. Inconclusive: the budget ended first."""
 
     COMPLETES_MORE = "completes more often"
     COMPLETES_LESS = "completes less often"
@@ -57,17 +58,17 @@ class Verdict(StrEnum):
 
     @property
     def says_something(self) -> bool:
-        """True for a tie and for every difference, a slight one too."""
+        """True for a tie and for every difference, including a slight one."""
         return self is Verdict.TIE or self.favours != 0
 
     @property
     def is_completion(self) -> bool:
-        """True when it is about who finishes, and not about speed."""
+        """True if it is about completion, and not about speed."""
         return self in (Verdict.COMPLETES_MORE, Verdict.COMPLETES_LESS)
 
     @property
     def is_clear(self) -> bool:
-        """True when one side is better by more than the margin, or completes more often."""
+        """True if one side is better by more than the margin, or completes more often."""
         return self.favours != 0 and not self.is_slight
 
     @property
@@ -86,16 +87,22 @@ _OPPOSITES = {**dict(_PAIRS), **{worse: better for better, worse in _PAIRS}}
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What counts as a difference, and how sure to be. Declared before the first block."""
+    """The definition of a difference, and the confidence. Declared before the first block."""
 
     confidence: float = 0.95
     margin_ratio: float = 0.05  # times closer than this factor (1.05) are a tie
-    anytime: bool = True  # False only when the number of blocks was fixed before the first
+    anytime: bool = True  # False only if the number of blocks was fixed before the first
     stall_ratio: float = 0.05  # share of blocks a protocol may stall in, beyond the other, and still be called fast
+    fixed: bool = False  # the number of blocks, also while the run is not complete
 
     def __post_init__(self) -> None:
         if not (0 < self.confidence < 1 and self.margin_ratio > 0 and 0 <= self.stall_ratio < 1):
             raise ValueError(f"impossible {self}: confidence in (0, 1), margin above 0, stall share in [0, 1)")
+
+    def blocks_needed(self, n: int) -> int:
+        """The fewest blocks for a verdict, given n; for a fixed number those of the complete run."""
+        complete = fewest_blocks(self.confidence, self.anytime and not self.fixed)
+        return complete if n < complete else fewest_blocks(self.confidence, self.anytime)
 
     @property
     def margin(self) -> float:
@@ -104,10 +111,11 @@ class Rule:
 
 
 def judge(interval: Interval, margin: float, exhausted: bool) -> Verdict:
-    """The verdict that an interval carries; margin in ln units, exhausted when no more blocks will come.
+    """The verdict of an interval; margin in ln units, exhausted if no more blocks will come.
 
     An interval wholly outside the margin is a difference, wholly inside a tie (interval inclusion for equivalence:
-    Westlake 1972; Schuirmann 1987). Words for an interval that only excludes 1 are kept for the end of the budget.
+    Westlake 1972; Schuirmann 1987). An interval that only excludes 1 gets a slight verdict, only at the end of the
+    budget.
     """
     if interval.low > margin:
         return Verdict.FASTER
@@ -124,34 +132,34 @@ def judge(interval: Interval, margin: float, exhausted: bool) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """How often both protocols finished, over n blocks. Only blocks in which one of the two did carry evidence."""
+    """How often both protocols finished, over n blocks. Only blocks that exactly one finished carry evidence."""
 
     n: int
     base_finished: int
     new_finished: int
-    only_base: int  # blocks that the baseline alone finished
+    only_base: int  # blocks that only the baseline finished
     only_new: int
     verdict: Verdict  # COMPLETES_MORE, COMPLETES_LESS, or UNDECIDED: no difference shown
-    decided_at: int = 0  # the block after which that was so for the first time; 0: never
+    decided_at: int = 0  # the first block after which the verdict held; 0: none
 
     def stalls_too_often(self, favours: int, stall_ratio: float) -> bool:
-        """Whether the favoured side (0: either) stalled in so many blocks beyond the other that it is not called fast.
+        """True if the favoured side (0: either) stalled too often beyond the other to be called fast.
 
-        More than stall_ratio of the blocks, and FEWEST_STALLS at least.
+        That is in more than stall_ratio of the blocks, and in at least FEWEST_STALLS.
         """
         excess = (self.only_base - self.only_new) * favours if favours else abs(self.only_base - self.only_new)
         return excess >= FEWEST_STALLS and excess > stall_ratio * self.n
 
     def stalled(self, favours: int) -> int:
-        """In how many blocks the favoured side did not finish; 0 where neither is favoured."""
+        """Number of blocks that the favoured side did not finish; 0 if neither is favoured."""
         return {1: self.n - self.new_finished, -1: self.n - self.base_finished, 0: 0}[favours]
 
 
 def completion(base_finished: Sequence[bool], new_finished: Sequence[bool], rule: Rule) -> Completion:
-    """Which of two protocols finishes more often: the sign test on the blocks where exactly one finished.
+    """Which of two protocols finishes more often: the sign test on the blocks that exactly one finished.
 
     Inputs: one value per block, in the same order. Source: McNemar, Psychometrika 12, 1947, in its exact form; with
-    rule.anytime the same counts against the martingale of stats.log_e_of_count, and what was found once stays.
+    rule.anytime the same counts against the martingale of stats.log_e_of_count, and a verdict stays.
     """
     only = [(base and not new, new and not base) for base, new in zip(base_finished, new_finished, strict=True)]
     only_base, only_new, verdict, decided_at = 0, 0, Verdict.UNDECIDED, 0
@@ -171,23 +179,23 @@ def _completes(only_base: int, only_new: int, rule: Rule) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One candidate against one baseline in one condition: the verdict and everything that it rests on."""
+    """A candidate against a baseline in one condition: the verdict and everything that it rests on."""
 
     verdict: Verdict
     interval: Interval
     completion: Completion
-    log_e_value: float  # ln of the evidence for the verdict; what e_bh takes. -inf: there is none, or a slight one
+    log_e_value: float  # ln of the evidence for the verdict, for e_bh. -inf: no verdict, or a slight one
     withheld: Verdict | None = None  # the verdict on speed that stalls held back
 
 
-# A comparison can claim something on speed (faster, slower or a tie), or on completion; what the evidence for it is
-# multiplied with is declared before the first block. Most questions are about speed: few arms ever fail to complete.
+# A comparison can claim something on speed (faster, slower or a tie), or on completion. The weight of each kind is
+# declared before the first block. Most questions are about speed: few arms ever fail to complete.
 SPEED_SHARE = 0.8
 COMPLETION_SHARE = 1 - SPEED_SHARE
 
 
 def share_of(verdict: Verdict) -> float:
-    """What the evidence for this claim is multiplied with; the shares of the two kinds of claims add up to 1."""
+    """The factor of the evidence for this claim; the shares of the two kinds of claims add up to 1."""
     return COMPLETION_SHARE if verdict.is_completion else SPEED_SHARE
 
 
@@ -196,7 +204,7 @@ def compare(
 ) -> Comparison:
     """Judge a candidate against a baseline from their times in the same blocks, in block order.
 
-    Or from any other metric, of which `better` says whether less or more of it is wanted.
+    Other metrics work too: `better` states whether less or more is better.
     """
     lows, highs = (side.tolist() for side in paired_bounds(base, new, better))
     return follow(lows, highs, [t.is_finished for t in base], [t.is_finished for t in new], rule, exhausted)[0]
@@ -204,7 +212,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a comparison claimed after so many blocks, and ln of the evidence for it."""
+    """The claim of a comparison after a number of blocks, and ln of the evidence for it."""
 
     verdict: Verdict
     log_e_value: float
@@ -221,25 +229,25 @@ def follow(
     rule: Rule,
     exhausted: bool,
 ) -> tuple[Comparison, Sequence[Claim]]:
-    """What a comparison says after all of its blocks, and its claim after each of them (none: it never made one).
+    """The comparison after all of its blocks, and its claim after each of them (empty if it never made one).
 
     `lows` and `highs` are from paired_bounds. Completion comes first. While it is open, a protocol that stalls too
     often beyond the other (Completion.stalls_too_often) gets no verdict that favours it, and no tie: undecided, and
     inconclusive once exhausted. With rule.anytime intervals are those of stats.narrowed, so a verdict on speed stays.
 
     The e-value is that for the claim which is made, times its share (share_of). If the claim is false as worded, it is
-    at most the mean of two test martingales, weighted with their shares, so its expectation is at most 1 whenever one
-    stops, which is all that e-BH needs:
+    at most the mean of two test martingales, weighted with their shares, so its expectation is at most 1 at any
+    stopping time, which is all that e-BH needs:
 
     - Speed. Let t be the true median and M the martingale of log_e_of_count at t. "Faster" has evidence
       log_e_against(n, k) of the k blocks that may lie at or below the margin. It is false if t is at or below the
-      margin; then no more than k blocks lie below t, and evidence falls with its count up to n / 2, so M is at least
-      as large. "Slower" is its mirror image. A tie has the lesser evidence of both margins; it is false if t lies
-      beyond one of them, and that one's is at most M for the same reason. Whichever of the three is said, M bounds it.
-    - Completion. Let p be the true share of the blocks that only the candidate finished, among those that one of the
-      two did. "Completes more often" is false if p is at most 1/2; then the observed counts, most of them the
-      candidate's, are no likelier under p than under 1/2, and the mixture's likelihood ratio against p is at least
-      that against 1/2.
+      margin; then no more than k blocks lie below t, and evidence falls with its count up to n / 2, so M is at least as
+      large. "Slower" is its mirror image. A tie has the lesser evidence of both margins; it is false if t lies beyond
+      one of them, and that one's is at most M for the same reason. M bounds each of the three claims.
+    - Completion. Let p be the true share of the blocks that only the candidate finished, among those that exactly one
+      finished. "Completes more often" is false if p is at most 1/2; then the observed counts, most of them the
+      candidate's, are no likelier under p than under 1/2, and the mixture's likelihood ratio against p is at least that
+      against 1/2.
     """
     finishing = completion(base_finished, new_finished, rule)
     interval = interval_of(lows, highs, rule)
@@ -255,7 +263,7 @@ def follow(
 
 
 def interval_of(lows: Sequence[float], highs: Sequence[float], rule: Rule) -> Interval:
-    """Where the median difference lies: after all blocks that were fixed before, or within all intervals so far."""
+    """Interval of the median difference: after all blocks of a fixed number, or within all intervals so far."""
     if rule.anytime:
         return running_interval(lows, highs, rule.confidence)
     return ratio_interval(lows, highs, rule.confidence, anytime=False)
@@ -268,7 +276,7 @@ def _withheld(exhausted: bool) -> Verdict:
 def _claims(
     lows: Floats, highs: Floats, base_finished: Bools, new_finished: Bools, finishing: Completion, rule: Rule
 ) -> list[Claim]:
-    """The claim after each block. For a fixed number of blocks there is but one, after the last."""
+    """The claim after each block. For a fixed number of blocks there is only one, after the last."""
     m, n = rule.margin, np.arange(1, len(lows) + 1)
     if rule.anytime:
         low, high = np.array(list(narrowed(lows.tolist(), highs.tolist(), rule.confidence))).T
@@ -287,25 +295,67 @@ def _claims(
         Verdict.FASTER: (low > m) & ~_stalls(only_base - only_new, n, rule),
         Verdict.SLOWER: (high < -m) & ~_stalls(only_new - only_base, n, rule),
         Verdict.TIE: (low > -m) & (high < m) & ~_stalls(np.abs(only_base - only_new), n, rule),
-        finishing.verdict: n >= finishing.decided_at,  # comes first, and so last
+        finishing.verdict: n >= finishing.decided_at,  # set last, so it takes precedence
     }
-    said = [NO_CLAIM] * len(n)
+    claims = [NO_CLAIM] * len(n)
     for verdict in evidence:
         for number in np.flatnonzero(holds.get(verdict, False)):
-            said[number] = Claim(verdict, float(evidence[verdict][number]) + math.log(share_of(verdict)))
-    return said
+            claims[number] = Claim(verdict, float(evidence[verdict][number]) + math.log(share_of(verdict)))
+    return claims
 
 
 def _stalls(excess: NDArray[np.int64], n: NDArray[np.int64], rule: Rule) -> Bools:
-    """Completion.stalls_too_often, after each block."""
+    """The condition of Completion.stalls_too_often, after each block."""
     return (excess >= FEWEST_STALLS) & (excess > rule.stall_ratio * n)
 
 
 def ended(comparison: Comparison, rule: Rule) -> Comparison:
-    """What a comparison that was judged while more blocks could come says once none will: `exhausted` of `compare`."""
+    """The comparison, judged while more blocks could come, once none will: `exhausted` of `compare`."""
     if comparison.verdict is not Verdict.UNDECIDED:
         return comparison
     speed = judge(comparison.interval, rule.margin, exhausted=True)
     if speed.says_something and comparison.completion.stalls_too_often(speed.favours, rule.stall_ratio):
         return replace(comparison, verdict=Verdict.INCONCLUSIVE, withheld=speed)
     return replace(comparison, verdict=speed)
+
+
+class Lead(StrEnum):
+    """How clear the lead in a condition is."""
+
+    WINNER = "winner"
+    TIE = "tie at the top"
+    OPEN = "not decided"
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The protocols that no protocol clearly beats, in the order given, and how clear that is."""
+
+    protocols: tuple[str, ...]
+    lead: Lead
+
+
+def winner(protocols: Iterable[str], verdicts: Mapping[tuple[str, str], Verdict]) -> Top:
+    """The best in one condition, from the verdict of every pair, keyed (base, new) in either order.
+
+    A winner clearly beats every other protocol, so also the runner-up, whichever that is. A false winner needs one of
+    the k - 1 intervals against the truly best to err on one side: at most 5 % for three protocols at 95 %. A pair
+    without a verdict, because it was not compared, is not decided.
+    """
+    names = tuple(protocols)
+
+    def verdict_for(new: str, base: str) -> Verdict:
+        return verdicts.get((base, new), verdicts.get((new, base), Verdict.UNDECIDED).opposite)
+
+    def beats(one: str, other: str) -> bool:
+        verdict = verdict_for(one, other)
+        return verdict.is_clear and verdict.favours > 0
+
+    for name in names:
+        if all(beats(name, other) for other in names if other != name):
+            return Top((name,), Lead.WINNER)
+    unbeaten = tuple(name for name in names if not any(beats(other, name) for other in names if other != name))
+    top = unbeaten or names  # medians can form a circle
+    pairs = [(one, other) for i, one in enumerate(top) for other in top[i + 1 :]]
+    tied = bool(pairs) and all(verdict_for(one, other) is Verdict.TIE for one, other in pairs)
+    return Top(top, Lead.TIE if tied else Lead.OPEN)

@@ -1,4 +1,4 @@
-"""The kinds of workload: one file for each, which is all that the host knows of it."""
+"""The kinds of workload: one file for each, with everything that the host knows of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headwind.workloads.objects import ObjectsKeys
 from headwind.workloads.transfer import TransferKeys
 from headwind.workloads.ttfb import TtfbKeys
 
-# Of every kind; the first is that of a workload that names none.
+# every kind; the first is the default
 KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, TransferKeys, TtfbKeys)
 
 KINDS: dict[str, type[Workload]] = {keys.model.kind: keys.model for keys in KEYS}
@@ -23,12 +23,12 @@ _USUAL = {each.name: each.default for each in fields(Workload) if each.kw_only}
 
 
 def workload_to_json(workload: Workload) -> dict[str, Any]:
-    """Its settings as a JSON object but for what is usual, and its kind where that is not the plain one."""
+    """The settings without defaults as a JSON object, with the kind unless it is the default one."""
     settings = {name: value for name, value in asdict(workload).items() if _USUAL.get(name, ...) != value}
     return settings | ({} if workload.kind == PLAIN else {"kind": workload.kind})
 
 
 def workload_from_json(data: Mapping[str, Any]) -> Workload:
-    """What `workload_to_json` was given. Raises KeyError or TypeError for anything else."""
+    """The workload from the output of `workload_to_json`. Raises KeyError or TypeError for anything else."""
     settings = dict(data)
     return KINDS[settings.pop("kind", PLAIN)](**settings)

@@ -1,7 +1,7 @@
-"""The workload kind `h2load`: so many requests for one object, as fast as they will go.
+"""The workload kind `h2load`: a fixed number of requests for one object, sent as fast as possible.
 
-client/h2load.py carries it out. Here is everything that the host knows of it: the settings and how a user writes them,
-the metrics, what the client is asked, when a trial counts as done, and the words for it.
+client/h2load.py carries it out. This file has everything that the host knows of it: the settings and how a user writes
+them, the metrics, the request to the client, when a trial counts as done, and its texts.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from headwind.matrix.units import Mistake
 from headwind.matrix.values import whole
 from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
-from nginx.objects import after
+from servers.objects import after, size_of
 
 MOST_STREAMS = 1024  # http2_max_concurrent_streams and http3_max_concurrent_streams of nginx/nginx.conf
-MOST_REQUESTS = 1_000_000  # h2load keeps a raw sample of each
+MOST_REQUESTS = 1_000_000  # h2load keeps a sample of each
 MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
 MOST_THREADS = 64
 
@@ -43,13 +43,13 @@ REQUEST = Metric(
 )  # fmt: skip
 TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)
 PROGRESS = {
-    share: Metric(f"done_{name}_s", f"time until {said} of the requests were done", f"{said} done", "s",
+    share: Metric(f"done_{name}_s", f"time until {text} of the requests were done", f"{text} done", "s",
                   unfinished=Unfinished.BOUNDED)
-    for share, name, said in ((0.5, "p50", "50 %"), (0.9, "p90", "90 %"), (0.99, "p99", "99 %"), (1.0, "all", "100 %"))
+    for share, name, text in ((0.5, "p50", "50 %"), (0.9, "p90", "90 %"), (0.99, "p99", "99 %"), (1.0, "all", "100 %"))
 }  # fmt: skip
 CONNECT = Metric("connect_p50_s", "median time to connect", "median connect", "s", use=Use.SHOWN)
 SLOWEST = Metric("connect_max_s", "slowest handshake", "slowest connect", "s")
-GIVEN_UP = Metric("quic_packets_lost", "packets that the QUIC client took for lost", "lost")
+GIVEN_UP = Metric("quic_packets_lost", "packets that the QUIC client declared lost", "lost")
 BODY = Metric("bytes_body", "bytes of response bodies", "body bytes", better=Better.MORE)
 FURTHER = (
     Metric("request_p99_s", "99th percentile per request", "99th percentile", "s", use=Use.SHOWN),
@@ -71,7 +71,7 @@ FURTHER = (
 
 @dataclass(frozen=True, slots=True)
 class H2load(Workload):
-    """`requests` in total over `connections`, at most `streams` at once on each."""
+    """Workload of `requests` in total over `connections`, at most `streams` at once on each."""
 
     kind: ClassVar[str] = "h2load"
     program: ClassVar[str] = "h2load"
@@ -82,7 +82,6 @@ class H2load(Workload):
     )
     progress: ClassVar[Mapping[float, Metric]] = PROGRESS
     handshake: ClassVar[tuple[Metric, ...]] = (CONNECT, SLOWEST)
-    given_up: ClassVar[Metric | None] = GIVEN_UP
     payload: ClassVar[Metric | None] = BODY
 
     requests: int
@@ -92,42 +91,45 @@ class H2load(Workload):
     path: str = "/"  # the object that every request fetches
 
     def asked(self) -> dict[str, Any]:
-        """As client/agent.py takes it."""
+        """The request as client/agent.py takes it."""
         return {
             "path": self.object_path(), "requests": self.requests, "connections": self.connections,
             "streams": self.streams, "threads": self.threads,
         }  # fmt: skip
 
     def object_path(self) -> str:
-        """There is only one."""
+        """Path of the only object."""
         return after(self.server_delay_s, self.path)
 
     def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:
-        """Of the bodies of all answers; failed requests may have had bodies of their own, so that there can be more."""
+        """Mismatch of the bytes of all bodies; empty if none.
+
+        Failed requests may have had bodies too, so more is allowed.
+        """
         metrics = answer.get("metrics") or {}
         if "bytes_body" not in metrics:
             return ""
         count, body_bytes = int(metrics["requests_succeeded"]), int(metrics["bytes_body"])
-        wanted = count * object_bytes
-        if body_bytes < wanted or (body_bytes > wanted and not metrics["requests_failed"]):
-            return f"{count} answers had {body_bytes} bytes instead of {wanted}"
+        expected = count * object_bytes
+        if body_bytes < expected or (body_bytes > expected and not metrics["requests_failed"]):
+            return f"{count} answers had {body_bytes} bytes instead of {expected}"
         return ""
 
     def shortfall(self, answer: Mapping[str, Any]) -> str:
-        """Every request must succeed."""
+        """Number of failed requests as a text; empty if every request succeeded."""
         missing = self.requests - self.answered(answer)
         return f"{missing} of {self.requests} requests failed" if missing > 0 else ""
 
     def answered(self, answer: Mapping[str, Any]) -> int:
-        """Requests that succeeded."""
+        """Number of requests that succeeded."""
         return int((answer.get("totals") or {}).get("succeeded", 0))
 
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
-        """Of progress, mean completion and median request, from the requests that were answered in time.
+        """Bounds of progress, mean completion and median request, from the requests that were answered in time.
 
-        The others would have been done after the timeout, or never, so the mean is larger than with them at the
-        timeout. How long they would have taken from their own start nobody knows: with f of n answered, the median is
-        not below that with n - f shorter ones, and not above that with n - f longer ones; f > n / 2 bounds it.
+        The other requests would have been done after the timeout, or never, so the mean is larger than with them at the
+        timeout. How long they would have taken from their own start is unknown: with f of n answered, the median is not
+        below that with n - f shorter ones, and not above that with n - f longer ones; f > n / 2 bounds it.
         """
         columns, n = answer["samples"], self.requests
         rows = zip(columns["request_start_s"], columns["request_took_s"], columns["request_status"], strict=True)
@@ -145,7 +147,7 @@ class H2load(Workload):
         return ends
 
     def further(self, answer: Mapping[str, Any]) -> dict[str, float]:
-        """When how many requests were answered, from the start of the client; the slowest handshake; QUIC's counts."""
+        """Times from client start until each share of requests was answered; the slowest handshake; QUIC's counts."""
         columns = answer.get("samples") or {}
         rows = zip(*(columns.get(name, ()) for name in ("request_start_s", "request_took_s", "request_status")),
                    strict=True)  # fmt: skip
@@ -157,29 +159,34 @@ class H2load(Workload):
         return {**found, **(quic if "packets_lost" in columns else {})}
 
     def _reached(self, done_s: Sequence[float]) -> dict[str, float]:
-        """When each share of PROGRESS was reached; those that were not are absent."""
+        """Time at which each share of PROGRESS was reached; shares that were not reached are absent."""
         ordered = sorted(done_s)
         places = {metric.key: math.ceil(share * self.requests) - 1 for share, metric in PROGRESS.items()}
         return {key: round(ordered[place], 6) for key, place in places.items() if place < len(ordered)}
 
     def contradiction(self, answer: Mapping[str, Any]) -> str:
-        """h2load tells the same run in three ways, which must agree (client/h2load.py)."""
+        """Contradictions between h2load's three reports of the same run (client/h2load.py); empty if they agree."""
         return "" if answer["reconciled"] else "; ".join(answer["discrepancies"])
 
     def size(self) -> float:
-        """Its requests."""
+        """Number of requests."""
         return float(self.requests)
 
     def at_once(self) -> tuple[int, int]:
-        """No more answers than there are requests for each connection."""
+        """Connections, and concurrent requests on each; not more than there are requests for each connection."""
         return self.connections, max(1, min(self.streams, self.requests // self.connections))
 
+    def least(self) -> tuple[int, int]:
+        """Rounds of the busiest connection, and bytes of all bodies."""
+        connections, streams = self.at_once()
+        return max(1, self.requests // (connections * streams)), self.requests * (size_of(self.path) or 0)
+
     def processors(self) -> int:
-        """One for each thread."""
+        """CPUs that the client can use, one for each thread."""
         return self.threads
 
     def sentence(self, protocols: Collection[str]) -> str:
-        """With what pipelining means."""
+        """Description of the workload, with the meaning of pipelining."""
         is_pipelined = self.streams > 1 and "h1" in protocols
         pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if is_pipelined else ""
         return (
@@ -190,7 +197,7 @@ class H2load(Workload):
 
     @classmethod
     def method(cls) -> str:
-        """Where its times begin and end."""
+        """Definition of its times."""
         return (
             "The total time is h2load's own, from its start to its last response; throughput is the bits of response "
             "bodies over that time, headers not counted. The mean completion time is the mean over all requests of "
@@ -198,16 +205,16 @@ class H2load(Workload):
         )
 
     def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
-        """`1,000 requests of 612 bytes each over 100 new connections; not a page load`."""
+        """A short description: `1,000 requests of 612 bytes each over 100 new connections; not a page load`."""
         del protocols
         sizes = [each["bytes_body"] / each["requests_succeeded"] for each in metrics
                  if each.get("bytes_body") and each.get("requests_succeeded")]  # fmt: skip
-        what = f"of {counted(round(median(sizes)), 'byte')} each" if sizes else f"for {self.path}"
+        objects = f"of {counted(round(median(sizes)), 'byte')} each" if sizes else f"for {self.path}"
         over = counted(self.connections, "new connection")
-        return f"{counted(self.requests, 'request')} {what} over {over}; not a page load"
+        return f"{counted(self.requests, 'request')} {objects} over {over}; not a page load"
 
     def brief(self) -> str:
-        """Requests, path, connections, streams, threads."""
+        """Requests, path, connections, streams and threads as a text."""
         return (
             f"{counted(self.requests, 'request')} for {self.path}, "
             f"{counted(self.connections, 'connection')}, {counted(self.streams, 'stream')}, "
@@ -215,7 +222,7 @@ class H2load(Workload):
         )
 
     def got_done(self, metrics: Sequence[Mapping[str, float]]) -> str:
-        """`951 to 960 of 1,000 requests succeeded`."""
+        """Requests that succeeded: `951 to 960 of 1,000 requests succeeded`."""
         counts = [int(each["requests_succeeded"]) for each in metrics if "requests_succeeded" in each]
         if not counts:
             return ""
@@ -224,23 +231,23 @@ class H2load(Workload):
         return f"{shown} of {self.requests:,} requests succeeded"
 
     def line(self, metrics: Mapping[str, float]) -> str:
-        """`   2.130 s     470.0 req/s`."""
+        """Figures of a trial's line: `   2.130 s     470.0 req/s`."""
         if TOTAL.key not in metrics:
             return ""
         return f"{metrics[TOTAL.key]:8.3f} s {metrics.get('requests_per_s', 0):9.1f} req/s"
 
 
 class H2loadKeys(DelayedKeys):
-    """So many requests for one object, as fast as they will go."""
+    """A fixed number of requests for one object, sent as fast as possible."""
 
     model: ClassVar[type[Workload]] = H2load
 
     kind: Literal["h2load"] = key("the kind of the workload", "h2load")
-    requests: Annotated[int, whole(1, MOST_REQUESTS)] = key("in total")
-    connections: Annotated[int, whole(1, MOST_CONNECTIONS)] = key("at the same time; at most one for each request")
+    requests: Annotated[int, whole(1, MOST_REQUESTS)] = key("total number")
+    connections: Annotated[int, whole(1, MOST_CONNECTIONS)] = key("number in parallel; at most one for each request")
     streams: Annotated[int, whole(1, MOST_STREAMS)] = key("concurrent requests on each connection (h2, h3)", 1)
-    threads: Annotated[int, whole(1, MOST_THREADS)] = key("of the client; at most one for each connection", 1)
-    path: values.UrlPath = key("what every request fetches", "/")
+    threads: Annotated[int, whole(1, MOST_THREADS)] = key("number in the client; at most one for each connection", 1)
+    path: values.UrlPath = key("object that every request fetches", "/")
 
     @model_validator(mode="after")
     def _accepted(self) -> Self:
@@ -248,7 +255,7 @@ class H2loadKeys(DelayedKeys):
         return self
 
     def check(self) -> None:
-        """Raises Slips for what h2load refuses."""
+        """Raise Slips if h2load refuses the values."""
         slips = []
         for fewer, more in (("connections", "requests"), ("threads", "connections")):
             if getattr(self, fewer) > getattr(self, more):
@@ -258,5 +265,5 @@ class H2loadKeys(DelayedKeys):
         raise_any(slips)
 
     def to_model(self, name: str) -> H2load:
-        """The workload of this name."""
+        """Convert the keys to the workload of this name."""
         return H2load(name, self.requests, self.connections, self.streams, self.threads, self.path)

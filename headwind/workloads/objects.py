@@ -1,6 +1,6 @@
-"""The workload kind `objects`: so many objects of one size, as a browser fetches them.
+"""The workload kind `objects`: a number of objects of one size, fetched as a browser does.
 
-Over a budget of connections for each protocol, all asked for at once; client/h2load.py carries it out.
+It uses a budget of connections for each protocol, and requests all objects at once. client/h2load.py carries it out.
 """
 
 from __future__ import annotations
@@ -20,49 +20,55 @@ from headwind.matrix.values import whole
 from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Metric, Use, Workload
 from headwind.workloads.h2load import DONE, FURTHER, MOST_CONNECTIONS, MOST_STREAMS, REQUEST, TAIL, TOTAL, H2load
-from nginx.objects import path_of, size_of
+from servers.objects import path_of, size_of
 
-BUDGET = {"h1": 6, "h2": 1, "h3": 1}  # connections to one host: what browsers open
-AS_BROWSERS = 0  # of Objects.connections and Objects.streams: what the protocol's budget says
+BUDGET = {"h1": 6, "h2": 1, "h3": 1}  # connections to one host that browsers open
+AS_BROWSERS = 0  # value of Objects.connections and Objects.streams for the protocol's budget
 
 
 @dataclass(frozen=True, slots=True)
 class Objects(H2load):
-    """`requests` objects of one size, each fetched once, all asked for as early as the connections allow."""
+    """Workload of `requests` objects of one size, each fetched once, all requested as soon as connections allow."""
 
     kind: ClassVar[str] = "objects"
     metrics: ClassVar[tuple[Metric, ...]] = (TOTAL, DONE, replace(REQUEST, use=Use.COMPARED), TAIL, *FURTHER)
 
     def over(self, protocol: str) -> Self:
-        """Over the protocol's connections; one request at a time on each of HTTP/1.1's, since no browser pipelines."""
+        """The workload over the protocol's connections.
+
+        HTTP/1.1 has one request at a time on each: no browser pipelines.
+        """
         connections = self.connections or min(BUDGET[protocol], self.requests)
         return replace(self, connections=connections, streams=1 if protocol == "h1" else self.requests)
 
     def at_once(self) -> tuple[int, int]:
-        """Before a protocol is known, as over one connection."""
+        """Connections, and concurrent requests on each; before a protocol is known, as over one connection."""
         return super(Objects, self if self.connections else self.over("h2")).at_once()
 
     def sentence(self, protocols: Collection[str]) -> str:
-        """With its connections."""
+        """Description of the workload with its connections."""
         one = " Over HTTP/1.1 each connection has one request at a time." if "h1" in protocols else ""
-        return f"{self._brief(protocols)}, all asked for at once.{one}"
+        return f"{self._brief(protocols)}, all requested at once.{one}"
 
     @classmethod
     def method(cls) -> str:
-        """Where its times begin and end, and what a browser does otherwise."""
+        """Definition of its times, and the differences from a browser."""
         return (
             "The total time of objects is from the start of the client (h2load) to the last byte of the last of them, "
-            "connections opened within it. They are shared out among connections beforehand, where a browser gives the "
-            "next one to whichever is free; nothing is parsed, and nothing waits for anything else."
+            "connections opened within it. They are assigned to connections beforehand, while a browser gives the next "
+            "one to the first free connection. Nothing is parsed, and no object waits for another one."
         )
 
     def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
-        """`60 objects of 10,000 bytes, 6 new connections of HTTP/1.1 and 1 of HTTP/2 and HTTP/3; not a page load`."""
+        """A short description.
+
+        Such as `60 objects of 10,000 bytes, 6 new connections of HTTP/1.1 and 1 of HTTP/2 and HTTP/3; not a page load`.
+        """
         del metrics
         return f"{self._brief(protocols)}; not a page load"
 
     def brief(self) -> str:
-        """Objects, size, connections."""
+        """Objects, size and connections as a text."""
         return self._brief(BUDGET)
 
     def _brief(self, protocols: Collection[str]) -> str:
@@ -85,10 +91,11 @@ class ObjectsKeys(DelayedKeys):
     same_for_all: ClassVar[frozenset[str]] = DelayedKeys.same_for_all | {"size"}
 
     kind: Literal["objects"] = key("the kind of the workload")
-    requests: Annotated[int, whole(1, MOST_STREAMS)] = key("how many objects, each fetched once")
-    size: values.ObjectBytes = key("of each of them, made on demand")
+    requests: Annotated[int, whole(1, MOST_STREAMS)] = key("number of objects, each fetched once")
+    size: values.ObjectBytes = key("of each object, generated on demand")
     connections: Annotated[int, whole(1, MOST_CONNECTIONS)] | None = key(
-        f"new ones, for every protocol; without it {BUDGET['h1']} for h1 and {BUDGET['h2']} for h2 and h3", None
+        f"new connections of every protocol; default: {BUDGET['h1']} for h1 and {BUDGET['h2']} for h2 and h3",
+        None,
     )
 
     @model_validator(mode="after")
@@ -97,11 +104,11 @@ class ObjectsKeys(DelayedKeys):
         return self
 
     def check(self) -> None:
-        """Raises Slips for more connections than objects."""
+        """Raise Slips if there are more connections than objects."""
         if self.connections and self.connections > self.requests:
             message = f"{self.connections} connections are more than the {counted(self.requests, 'object')}"
             raise Slips([Slip(("connections",), Mistake(message, "at most one for each"))])
 
     def to_model(self, name: str) -> Objects:
-        """The workload of this name."""
+        """Convert the keys to the workload of this name."""
         return Objects(name, self.requests, self.connections or AS_BROWSERS, AS_BROWSERS, path=path_of(self.size))

@@ -1,1 +1,1 @@
-"""What runs at both ends of the path: joins the router, counts frames, probes, clears kernel caches."""
+"""Code of both ends of the path: joins the router, counts frames, probes, clears kernel caches."""

@@ -1,7 +1,7 @@
 """Agent operations of client and server: join the router, count frames, clear kernel caches, send probes.
 
-Runs inside the endpoint's container with the capabilities NET_ADMIN and NET_RAW. `OPERATIONS` is what an agent answers;
-`python3 -m impair.endpoint.agent` is an agent with nothing else.
+Runs inside the endpoint's container with the capabilities NET_ADMIN and NET_RAW. `OPERATIONS` are the agent's
+operations; `python3 -m impair.endpoint.agent` is an agent with only these.
 """
 
 from __future__ import annotations
@@ -11,33 +11,34 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from impair import kept
+from impair.baseline import deviations
 from impair.endpoint.path import OnlyLink
-from impair.endpoint.pattern import send_pattern, serve_pattern
 from impair.endpoint.probe import Listener, attach_filter, send_train
 from impair.endpoint.tcp_state import congestion_of, destroy_sockets, flush_metrics
 from impair.fingerprint import fingerprint
 from impair.interface import (
     AT_AN_ENDPOINT,
-    far_ends,
     frame_counters,
     odd_offloads,
     set_neighbour,
     turn_ipv6_off,
     turn_offloads_off,
+    veth_peers,
 )
 from impair.messages import EndpointCounters, FarEnds, Hello, Listening, TcpCounters, TrainSeen
-from impair.plain import oddities
 from impair.processors import kept_waiting
 from impair.profile import FRAME_BYTES
 from impair.pulse import Pulse
 from impair.wire import serve
 
 LOOK_EVERY_S = 0.01  # for a connection
+SNMP, NETSTAT = "/proc/net/snmp", "/proc/net/netstat"
 SNMP_COUNTERS = {  # group and column of /proc/net/snmp
     "ip_in_receives": ("Ip", "InReceives"),
     "ip_in_hdr_errors": ("Ip", "InHdrErrors"),
@@ -49,19 +50,19 @@ SNMP_COUNTERS = {  # group and column of /proc/net/snmp
     "tcp_retrans_segs": ("Tcp", "RetransSegs"),
 }
 TCP_COUNTERS = {  # of TcpExt in /proc/net/netstat
-    "timeouts": "TCPTimeouts",
-    "fast_resent": "TCPFastRetrans",
+    "rtos": "TCPTimeouts",
+    "fast_retransmits": "TCPFastRetrans",
     "loss_probes": "TCPLossProbes",
-    "syn_resent": "TCPSynRetrans",
-    "spurious_timeouts": "TCPSpuriousRTOs",
-    "needless": "TCPDSACKRecv",
+    "syn_retransmits": "TCPSynRetrans",
+    "spurious_rtos": "TCPSpuriousRTOs",
+    "spurious_retransmits": "TCPDSACKRecv",
 }
 SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
 ETH_P_ALL = 3
 
 
 class EndpointError(Exception):
-    """The endpoint cannot do what it is asked: what was tried, and what is needed."""
+    """The endpoint cannot carry out a request: what was tried, and what is needed."""
 
 
 class OversizeCounter:
@@ -75,12 +76,12 @@ class OversizeCounter:
         self._socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
         # ld len; jgt FRAME_BYTES -> ret 1 (count it, keep one byte); ret 0. Nothing is ever read from the socket.
         attach_filter(self._socket, [(0x80, 0, 0, 0), (0x25, 0, 1, FRAME_BYTES), (0x06, 0, 0, 1), (0x06, 0, 0, 0)])
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)  # a full buffer counts all the same
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)  # a full buffer counts as well
         self._socket.bind((interface, ETH_P_ALL))
         self._total = 0
 
     def read(self) -> int:
-        """How many there were since the counter was made (the kernel's own count starts anew with every reading)."""
+        """The number since the counter was made (the kernel's own count restarts with every reading)."""
         packets, _ = struct.unpack("@II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
         self._total += packets  # includes those that the full buffer dropped
         return self._total
@@ -105,23 +106,24 @@ class Endpoint:
 
     @cached_property
     def oversize(self) -> OversizeCounter:
-        """The watch for frames that are too long."""
+        """The counter of frames that are too long."""
         return OversizeCounter(self.interface.name)
 
     @cached_property
     def pulse(self) -> Pulse:
-        """The watch for times in which nothing ran here."""
+        """The detector of standstills of this host."""
         return Pulse()
 
     def hello(self) -> Hello:
-        """Who this is, its instruments open.
+        """Open the instruments; the host's addresses, interface and kernel.
 
         Raises InterfaceError, EndpointError or ProbeError when one cannot be opened.
         """
         link = self.interface
         self.oversize.read()
         self.pulse.largest_gap_s()
-        return Hello(link.ip, str(link.network), link.mac, link.name, link.mtu, os.uname().release, self.listen())
+        listening = Listening(self.listener.port, self.listener.receive_buffer_bytes)
+        return Hello(link.ip, str(link.network), link.mac, link.name, link.mtu, os.uname().release, listening)
 
     def join(self, gateway: str, gateway_mac: str, peer_network: str, peer_ip: str, congestion: str) -> dict[str, Any]:
         """Make the router the only way out, TCP use `congestion`, and every packet leave as one plain frame.
@@ -147,19 +149,22 @@ class Endpoint:
         return joined
 
     def use_congestion(self, congestion: str) -> dict[str, Any]:
-        """Have TCP towards the peer use `congestion`: {"congestion", "route"} as read back. Raises InterfaceError."""
+        """Set TCP's congestion control towards the peer: {"congestion", "route"} as read back.
+
+        Raises InterfaceError.
+        """
         network, (peer_ip, gateway) = self._joined(), self._peer
         self.interface.set_route(gateway, str(network), congestion)
         return {"congestion": congestion, "route": self.interface.route_to(peer_ip, gateway, congestion)}
 
     def congestion_seen(self, timeout_s: float) -> list[str]:
-        """The congestion control of the TCP connections with the peer, once there are any; empty after `timeout_s`.
+        """The congestion control of TCP connections with the peer; empty if none within `timeout_s`.
 
         Raises EndpointError.
         """
         network, deadline = self._joined(), time.monotonic() + timeout_s
         while True:
-            found = congestion_of(network) if connections(Path("/proc/net/snmp").read_text()) else []
+            found = congestion_of(network) if connections(kept.read(SNMP)) else []
             if found or time.monotonic() >= deadline:
                 return found
             time.sleep(LOOK_EVERY_S)
@@ -170,81 +175,78 @@ class Endpoint:
             raise EndpointError("the peer is not known before `join` has said who it is")
         return self._peer_network
 
+    def sent(self) -> int:
+        """The number of frames that this host has sent since the network was made."""
+        return int(kept.read(f"/sys/class/net/{self.interface.name}/statistics/tx_packets"))
+
     def counters(self) -> EndpointCounters:
         """Counters since the network was made; `oversize_frames` and the gap are counted from `hello` on."""
         frames = frame_counters()[self.interface.name]
         return EndpointCounters(
             frames.rx_frames, frames.tx_frames, frames.rx_bytes, frames.tx_bytes,
-            **snmp_counters(Path("/proc/net/snmp").read_text()),
+            **snmp_counters(kept.read(SNMP)),
             oversize_frames=self.oversize.read(),
             processors=kept_waiting(),
             largest_gap_s=self.pulse.largest_gap_s(),
-            tcp=tcp_counters(Path("/proc/net/netstat").read_text()),
+            tcp=tcp_counters(kept.read(NETSTAT)),
         )  # fmt: skip
 
     def examine(self) -> list[str]:
-        """What this host has that a plain testbed has not, in words (impair/plain.py)."""
+        """Deviations of this host from a plain testbed, as text (impair/baseline.py)."""
         link = self.interface
         networks = [str(network) for network in (link.network, self._peer_network) if network]
-        return [*oddities([link.name], networks, endpoint=True), *odd_offloads([link.name], AT_AN_ENDPOINT)]
+        return [*deviations([link.name], networks, endpoint=True), *odd_offloads([link.name], AT_AN_ENDPOINT)]
 
-    def far_ends(self) -> FarEnds:
-        """Where the link ends on the host."""
-        return far_ends([self.interface.name])
+    def veth_peers(self) -> FarEnds:
+        """The far ends of the link, on the host."""
+        return veth_peers([self.interface.name])
 
     def forget(self) -> dict[str, int | None]:
-        """Destroy the TCP sockets to the peer's network, and flush what TCP remembers of its peers.
+        """Destroy the TCP sockets to the peer's network, and flush TCP's metrics of its peers.
 
-        Returns {"sockets_destroyed": count, or None where the kernel cannot, "sockets_left": count, or None where the
-        kernel does not tell}. Raises EndpointError.
+        Returns {"sockets_destroyed": count, or None if the kernel cannot, "sockets_left": count, or None if the
+        kernel does not report it}. Raises EndpointError.
         """
         network = self._joined()
         try:
             leftovers = destroy_sockets(network)
             flush_metrics()
         except OSError as error:
-            raise EndpointError(f"the kernel would not forget {network}: {error.strerror}") from error
+            raise EndpointError(f"the kernel refused to flush {network}: {error.strerror}") from error
         return {"sockets_destroyed": leftovers.destroyed, "sockets_left": leftovers.left}
 
-    def listen(self) -> Listening:
-        """Open the listener, if it is not yet. Raises ProbeError."""
-        return Listening(self.listener.port, self.listener.receive_buffer_bytes)
-
     def train_seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> TrainSeen:
-        """What has arrived of a train: `Listener.seen`."""
+        """The arrivals of a train: `Listener.seen`."""
         return self.listener.seen(nonce, expect, timeout_s, missing_took_time)
 
 
 def snmp_counters(text: str) -> dict[str, int]:
-    """The counters of SNMP_COUNTERS out of the text of /proc/net/snmp. Raises KeyError when one is missing."""
-    groups = _groups(text)
+    """The counters of SNMP_COUNTERS, from the text of /proc/net/snmp. Raises KeyError if one is missing."""
+    lines = text.splitlines()
+    groups = {group: _group(lines, group) for group in {group for group, _ in SNMP_COUNTERS.values()}}
     return {name: int(groups[group][column]) for name, (group, column) in SNMP_COUNTERS.items()}
 
 
 def connections(text: str) -> int:
-    """How many TCP connections are established, out of the text of /proc/net/snmp.
+    """The number of established TCP connections, from the text of /proc/net/snmp.
 
-    To list them takes ten times as long, however few: the kernel goes through the table of all of the host's.
+    Listing them takes ten times as long, however few: the kernel walks the table of the whole host.
     """
-    return int(_groups(text)["Tcp"]["CurrEstab"])
+    return int(_group(text.splitlines(), "Tcp")["CurrEstab"])
 
 
 def tcp_counters(text: str) -> TcpCounters | None:
-    """The counters of TCP_COUNTERS out of the text of /proc/net/netstat; None where this kernel lacks one."""
-    extended = _groups(text).get("TcpExt", {})
+    """The counters of TCP_COUNTERS, from the text of /proc/net/netstat; None if this kernel lacks one."""
+    extended = _group(text.splitlines(), "TcpExt")
     if not extended.keys() >= set(TCP_COUNTERS.values()):
         return None
     return TcpCounters(**{name: int(extended[column]) for name, column in TCP_COUNTERS.items()})
 
 
-def _groups(text: str) -> dict[str, dict[str, str]]:
-    """Pairs of lines, names and then numbers, by the group that both begin with."""
-    groups: dict[str, dict[str, str]] = {}
-    lines = text.splitlines()
-    for names, numbers in zip(lines[::2], lines[1::2], strict=True):
-        group, *columns = names.split()
-        groups[group.rstrip(":")] = dict(zip(columns, numbers.split()[1:], strict=True))
-    return groups
+def _group(lines: Sequence[str], group: str) -> dict[str, str]:
+    """The columns of a group, which has two lines that begin with its name: first the names, then the numbers."""
+    pair = [line.split()[1:] for line in lines if line.startswith(f"{group}:")]
+    return dict(zip(*pair, strict=True)) if pair else {}
 
 
 HERE = Endpoint()
@@ -253,16 +255,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "join": HERE.join,
     "use_congestion": HERE.use_congestion,
     "congestion_seen": HERE.congestion_seen,
+    "sent": HERE.sent,
     "counters": HERE.counters,
     "fingerprint": fingerprint,
     "examine": HERE.examine,
-    "far_ends": HERE.far_ends,
+    "veth_peers": HERE.veth_peers,
     "forget": HERE.forget,
-    "listen": HERE.listen,
     "train_seen": HERE.train_seen,
     "send_train": send_train,
-    "send_pattern": send_pattern,
-    "serve_pattern": serve_pattern,
 }
 
 

@@ -1,7 +1,7 @@
-"""The buffers that sockets of this host have, as the kernel tells: limits of TCP's, and what UDP sockets were given.
+"""Socket buffers of this host, as the kernel reports them: TCP's limits, and the sizes of UDP sockets.
 
-Spoken over netlink (linux/inet_diag.h, linux/sock_diag.h), because it is asked while a client is measured: a dump of a
-hundred sockets takes well below a millisecond, where `ss -m` costs a process.
+Uses netlink (linux/inet_diag.h, linux/sock_diag.h), because a client is being measured meanwhile: a dump of a hundred
+sockets takes well below a millisecond, while `ss -m` costs a process.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import socket
 import struct
 from dataclasses import dataclass
-from pathlib import Path
 
+from impair import kept
 from impair.endpoint.tcp_state import NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY
 from impair.netlink import NLM_F_DUMP, Netlink, attributes
 
@@ -25,7 +25,7 @@ TCP_LIMITS = {"tcp_rmem_max_bytes": "tcp_rmem", "tcp_wmem_max_bytes": "tcp_wmem"
 
 @dataclass(frozen=True, slots=True)
 class UdpSocket:
-    """A UDP socket and its buffers as the kernel counts them: twice what was asked for with SO_RCVBUF (socket(7))."""
+    """A UDP socket and its buffers as the kernel counts them: twice the requested SO_RCVBUF (socket(7))."""
 
     inode: int
     port: int
@@ -34,7 +34,7 @@ class UdpSocket:
 
 
 def udp_sockets() -> list[UdpSocket]:
-    """Every UDP socket over IPv4 of this network namespace; none where the kernel cannot tell (no udp_diag)."""
+    """Every UDP socket over IPv4 of this network namespace; none if the kernel cannot list them (no udp_diag)."""
     request = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_UDP, 1 << (INET_DIAG_SKMEMINFO - 1), 0, 0xFFFF, bytes(48))
     with Netlink(NETLINK_SOCK_DIAG) as sock:
         try:
@@ -59,5 +59,5 @@ def smallest(sockets: list[UdpSocket]) -> dict[str, int | None]:
 
 
 def tcp_limits() -> dict[str, int]:
-    """How large TCP lets the buffers of a socket grow by itself: the third number of tcp_rmem and of tcp_wmem."""
-    return {name: int(Path("/proc/sys/net/ipv4", file).read_text().split()[2]) for name, file in TCP_LIMITS.items()}
+    """The limits of TCP's buffer autotuning: the third number of tcp_rmem and of tcp_wmem."""
+    return {name: int(kept.read(f"/proc/sys/net/ipv4/{file}").split()[2]) for name, file in TCP_LIMITS.items()}

@@ -22,12 +22,12 @@ class OnlyLink:
 
     @classmethod
     def find(cls, listed: Callable[..., list[dict[str, Any]]] = listed) -> OnlyLink:
-        """The only interface with a global IPv4 address. Raises InterfaceError when there is none, or a choice."""
+        """The only interface with a global IPv4 address. Raises InterfaceError if there is none, or more than one."""
         found = [(link, address) for link in listed("-4", "address", "show") for address in link.get("addr_info", ())
                  if address.get("scope") == "global"]  # fmt: skip
         if len(found) != 1:
             names = ", ".join(f"{address['local']} on {link['ifname']}" for link, address in found) or "none"
-            raise InterfaceError(f"an endpoint must have exactly one IPv4 address of its own; there is: {names}")
+            raise InterfaceError(f"an endpoint must have exactly one global IPv4 address; found: {names}")
         link, address = found[0]
         name, ip = str(link["ifname"]), str(address["local"])
         network = ipaddress.IPv4Network(f"{ip}/{address['prefixlen']}", strict=False)
@@ -42,10 +42,10 @@ class OnlyLink:
             )
 
     def set_routes(self, gateway: str, peer_network: str, congestion: str) -> list[dict[str, Any]]:
-        """The own network and the peer's, and no other: what does not go through the router must not go at all.
+        """Set routes to the own network and the peer's, and no other: all traffic goes through the router or fails.
 
-        TCP towards the peer uses the congestion control of its route, whatever the host's default is, and whether or
-        not the host allows it to everybody. Returns all routes as read back.
+        TCP towards the peer uses the congestion control of its route, whatever the host's default is, and
+        whether or not the host allows it to unprivileged programs. Returns all routes as read back.
         """
         own = str(self.network)
         for route in listed("-4", "route", "show"):
@@ -57,15 +57,15 @@ class OnlyLink:
         found = [(route["dst"], route.get("gateway"), route.get("dev"), route.get("metrics")) for route in routes]
         wanted = [(own, None, self.name, None), (peer_network, gateway, self.name, [{"congestion": congestion}])]
         if sorted(found, key=str) != sorted(wanted, key=str):
-            raise InterfaceError(f"asked for the routes {wanted}, read back {found}")
+            raise InterfaceError(f"requested the routes {wanted}, read back {found}")
         return routes
 
     def set_route(self, gateway: str, peer_network: str, congestion: str) -> None:
-        """The route to the peer's network, or another congestion control for it. Raises InterfaceError."""
+        """Set the route to the peer's network, or its congestion control. Raises InterfaceError."""
         run("ip", "-4", "route", "replace", peer_network, "via", gateway, "dev", self.name, "congctl", congestion)
 
     def route_to(self, peer_ip: str, gateway: str, congestion: str) -> dict[str, Any]:
-        """The way of a packet to the peer, as the kernel looks it up. Raises InterfaceError for any other way."""
+        """The route of a packet to the peer, as the kernel looks it up. Raises InterfaceError for any other way."""
         route = listed("-4", "route", "get", peer_ip)[0]
         found = (route.get("gateway"), route.get("dev"), route.get("metrics"))
         if found != (gateway, self.name, [{"congestion": congestion}]):

@@ -1,10 +1,10 @@
-"""Probe trains: sends timestamped datagrams, records what arrives, and computes the rate that they show.
+"""Probe trains: sends timestamped datagrams, records arrivals, and computes the rate that they show.
 
 Each direction is an independent train: the sender stamps every datagram just before it leaves, and the listener at the
-other end is asked afterwards what it saw, so that a lost direction never hides the other one. One-way delays are true
-ones, not half a round trip: both endpoints are containers on one kernel and share its clocks. The kernel stamps each
-arrival and keeps the datagram in the socket until somebody asks: nobody wakes up while a train is on its way, and a
-delay does not include the time until a reader gets a core.
+other end is queried afterwards, so that a lost direction never hides the other one. One-way delays are true ones, not
+half a round trip: both endpoints are containers on one kernel and share its clocks. The kernel stamps each arrival and
+keeps the datagram in the socket until it is read: no process wakes up during a train, and a delay does not include the
+time until a reader gets a core.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from impair.sockets import enlarge
 PORT = 4777  # of every listener; below the range that the kernel gives to clients
 RECEIVE_BUFFER_BYTES = 16 << 20
 KEPT_TRAINS = 8  # a listener forgets the oldest
+GATHER_S = 0.003  # to gather further arrivals: the kernel stamps them, so no wake-up per datagram is needed
 SHORTEST_SLEEP_S = 2e-4  # a sleep ends about 0.1 ms late: shorter waits are spent looking at the clock
 
 # Numbers of asm-generic/socket.h and linux/in.h that Python's socket module does not name.
@@ -59,7 +60,7 @@ def attach_filter(sock: socket.socket, instructions: Sequence[tuple[int, int, in
 
 @dataclass(slots=True)
 class Train:
-    """What has arrived of one train, in order of arrival; copies of a datagram are arrivals of their own."""
+    """The arrivals of one train, in order; copies of a datagram are separate arrivals."""
 
     frame_bytes: int = 0
     sequences: list[int] = field(default_factory=list)
@@ -69,7 +70,7 @@ class Train:
     sources: set[str] = field(default_factory=set)
 
     def summary(self, missing_took_time: bool = True) -> TrainSeen:
-        """Of this train alone: without datagrams that were not intact."""
+        """The train as a TrainSeen, without datagrams that were not intact."""
         start_ns = self.arrived_ns[0] if self.arrived_ns else 0
         arrivals_s = [(stamp - start_ns) / 1e9 for stamp in self.arrived_ns]
         firsts = list(dict.fromkeys(self.sequences))
@@ -111,8 +112,8 @@ class Listener:
 
     @property
     def receive_buffer_bytes(self) -> int:
-        """What may wait in the socket, in the kernel's accounting of memory."""
-        return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2  # the kernel tells twice the request
+        """The socket's receive buffer, in the kernel's accounting of memory."""
+        return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2  # the kernel reports twice the request
 
     def _open(self, port: int) -> None:
         sock = self._socket
@@ -124,14 +125,14 @@ class Listener:
         enlarge(sock, RECEIVE_BUFFER_BYTES)
         sock.bind(("", port))
         if not any(_is_stamped(sock) for _ in range(200)):
-            raise OSError("the kernel does not stamp what arrives")
+            raise OSError("the kernel does not timestamp arrivals")
 
     def seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> TrainSeen:
-        """What has arrived of train `nonce`, as soon as `expect` different datagrams have, else after `timeout_s`.
+        """The arrivals of train `nonce`, as soon as `expect` different datagrams are there, else after `timeout_s`.
 
-        Bad payloads are those of any train since the last call (`missing_took_time`: see estimate_rate). To wait for
-        late copies as well, expect more than was sent. The buffer holds about 14,000 full frames, or 40,000 of 106
-        bytes: ask for a longer train while it is on its way.
+        Bad payloads are those of any train since the last call (`missing_took_time`: see estimate_rate). To
+        wait for late copies as well, expect more than was sent. The buffer holds about 14,000 full frames, or
+        40,000 of 106 bytes: query a longer train while it is in flight.
         """
         deadline = time.monotonic() + timeout_s
         self._drain()
@@ -139,6 +140,8 @@ class Listener:
             left_s = deadline - time.monotonic()
             if left_s <= 0 or not select.select([self._socket], [], [], left_s)[0]:
                 break
+            if expect - len(self._train(nonce).distinct) > 1:
+                time.sleep(min(GATHER_S, left_s))
             self._drain()
         bad, self._bad_payloads = self._bad_payloads, 0
         return replace(self._train(nonce).summary(missing_took_time), bad_payloads=bad)
@@ -151,7 +154,7 @@ class Listener:
         return self._trains.get(nonce) or Train()
 
     def _drain(self) -> None:
-        """Take everything that waits in the socket."""
+        """Take all waiting datagrams out of the socket."""
         offset_ns = _realtime_minus_monotonic_ns()  # the kernel's stamps are CLOCK_REALTIME, which may be set any time
         receive, buffer, into = self._socket.recvmsg_into, self._buffer, [self._buffer]
         while True:
@@ -184,9 +187,9 @@ def _is_intact(datagram: memoryview) -> bool:
 
 
 def _is_stamped(sock: socket.socket) -> bool:
-    """Send the socket a datagram, and look whether its stamp is from when it came and not from when it was read.
+    """Send the socket a datagram, and check that its stamp is its arrival time and not the time of reading.
 
-    The kernel begins to stamp a moment after it was asked to; until then recvmsg() makes the stamp up.
+    The kernel starts to stamp a moment after the request; until then recvmsg() makes the stamp up.
     """
     sock.sendto(b"", ("127.0.0.1", sock.getsockname()[1]))
     sent_ns = time.time_ns()
@@ -196,13 +199,13 @@ def _is_stamped(sock: socket.socket) -> bool:
 
 
 def _stamp_ns(ancillary: Sequence[tuple[int, int, bytes]]) -> int:
-    """The kernel's time of arrival, in ns of CLOCK_REALTIME, out of what recvmsg() returned."""
+    """The kernel's time of arrival, in ns of CLOCK_REALTIME, from the result of recvmsg()."""
     seconds, nanoseconds = _TIMESPEC.unpack(ancillary[0][2])
     return int(seconds * 1_000_000_000 + nanoseconds)
 
 
 def _realtime_minus_monotonic_ns() -> int:
-    """The distance of the two clocks, from the reading that was disturbed least."""
+    """The offset between the two clocks, from the least disturbed of several readings."""
     readings = []
     for _ in range(3):
         before, realtime, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
@@ -215,7 +218,7 @@ def send_train(peer_ip: str, nonce: int, count: int, interval_s: float, size_byt
 
     `nonce` (below 2^64) names the train: a straggler of an earlier one is never counted for it. A datagram that is late
     shifts the ones behind it, so that two are never less than half an interval apart. Raises ProbeError when a datagram
-    cannot leave or nobody listens.
+    cannot leave or there is no listener.
     """
     if not SMALLEST_PAYLOAD_BYTES <= size_bytes <= LARGEST_PAYLOAD_BYTES or count < 1:
         raise ProbeError(f"cannot send {count} datagrams of {size_bytes} bytes: at least 1 of "
@@ -232,7 +235,7 @@ def send_train(peer_ip: str, nonce: int, count: int, interval_s: float, size_byt
 
 def _why(error: OSError) -> str:
     hints = {
-        errno.ECONNREFUSED: "nobody listens there (the peer's agent opens its listener with `hello`)",
+        errno.ECONNREFUSED: "no listener there (the peer's agent opens it with `hello`)",
         errno.EMSGSIZE: "larger than the interface's MTU",
         errno.ENETUNREACH: "no route (`join` makes it)",
     }

@@ -1,7 +1,7 @@
-"""The TCP that the kernel keeps: clears sockets and metrics of earlier connections, tells their congestion control.
+"""The kernel's TCP state: clears sockets and metrics of earlier connections, reads their congestion control.
 
-Spoken over netlink directly (linux/inet_diag.h, linux/tcp_metrics.h), because a trial pays for it: below a millisecond,
-where `ss -K` and `ip tcp_metrics flush` cost a process each.
+Uses netlink directly (linux/inet_diag.h, linux/tcp_metrics.h), because every trial pays for it: below a millisecond,
+while `ss -K` and `ip tcp_metrics flush` cost a process each.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _MAPPED = bytes(10) + b"\xff\xff"  # an IPv4 address inside an IPv6 socket (RFC 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What became of the TCP sockets of earlier connections."""
+    """TCP sockets of earlier connections: how many were destroyed, and how many are left."""
 
     destroyed: int | None  # None: this kernel cannot (it is built without INET_DIAG_DESTROY)
-    left: int | None  # None: this kernel does not even tell (it is built without INET_DIAG)
+    left: int | None  # None: this kernel cannot list them (it is built without INET_DIAG)
 
 
 def destroy_sockets(network: ipaddress.IPv4Network, netlink: OpenNetlink = Netlink) -> Leftovers:
@@ -72,7 +72,8 @@ def _is_towards(message: bytes, family: int, network: ipaddress.IPv4Network) -> 
     address = message[_PEER_ADDRESS]
     if family == socket.AF_INET6 and address[:12] != _MAPPED:
         return False
-    return ipaddress.IPv4Address(address[:4] if family == socket.AF_INET else address[12:]) in network
+    number = int.from_bytes(address[:4] if family == socket.AF_INET else address[12:])
+    return number & int(network.netmask) == int(network.network_address)  # a fifth of what an IPv4Address takes
 
 
 def _destroy(sock: Netlink, family: int, identity: bytes) -> int:
@@ -87,7 +88,7 @@ def _destroy(sock: Netlink, family: int, identity: bytes) -> int:
 
 
 def _can_destroy(sock: Netlink) -> bool:
-    """Ask for a socket that cannot exist: a kernel that can destroy says it is not there, another that it cannot."""
+    """Request a socket that cannot exist: the error shows whether this kernel can destroy sockets."""
     nowhere = bytes(40) + b"\xff" * 8  # no ports, no addresses, and the cookie that means "any"
     return _destroy(sock, socket.AF_INET, nowhere) != errno.EOPNOTSUPP
 
@@ -120,10 +121,10 @@ def _learns() -> bool:
 
 
 def flush_metrics(learns: Callable[[], bool] = _learns, netlink: OpenNetlink = Netlink) -> None:
-    """Forget what TCP has learned of its peers (round-trip times, windows). Raises OSError when the kernel refuses.
+    """Flush TCP's metrics of its peers (round-trip times, windows). Raises OSError if the kernel refuses.
 
-    A rootless Docker may not ask for that (GENL_ADMIN_PERM is a right of the first user namespace). It need not where
-    TCP never `learns` in this network namespace, as compose.yaml has it.
+    A rootless Docker has no permission for it (GENL_ADMIN_PERM is a right of the first user namespace). It is not
+    needed if TCP never `learns` in this network namespace, as compose.yaml has it.
     """
     try:
         _flush_metrics(netlink)

@@ -1,1 +1,1 @@
-"""What runs in the router: netem on its two ports, in this kernel or in a user-mode one."""
+"""Code of the router: netem on its two ports, in this kernel or in a user-mode one."""

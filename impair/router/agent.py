@@ -1,4 +1,4 @@
-"""The router's agent: impairs what passes between its two ports. The same in every engine; spoken to by impair/wire.py.
+"""The router's agent: impairs the traffic between its two ports, in every engine. Speaks impair/wire.py.
 
 uplink's netem sits on the port towards the server, downlink's on the port towards the client: where packets leave.
 """
@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from impair import interface
-from impair.ability import Ability
+from impair.baseline import deviations
+from impair.capabilities import NetemCapabilities
 from impair.fingerprint import fingerprint
 from impair.messages import FarEnds, NetemState, Port, PortFrames, Processors, RouterCounters, RouterHello
-from impair.plain import oddities
 from impair.processors import kept_waiting
 from impair.profile import Delay, Direction, Link, Profile
 from impair.pulse import Pulse
 from impair.router import mailbox
 from impair.router.netem import Netem, Reading
-from impair.router.tryout import try_netem
+from impair.router.try_netem import try_netem
 from impair.wire import serve
 
 SIDES = ("client", "server")
@@ -36,40 +36,40 @@ Frames = dict[str, PortFrames]  # by interface
 
 
 class Launcher:
-    """What a user-mode kernel's launcher sees of it, as it says with each request (impair/router/uml.py)."""
+    """The launcher's view of a user-mode kernel, sent with each `show` request (impair/router/uml.py)."""
 
     def __init__(self) -> None:
         self._largest_s = 0.0
-        self.processors: Processors | None = None  # the last that was told of them
-        self.container: Processors | None = None  # likewise, of all that runs around it
+        self.processors: Processors | None = None  # the last report
+        self.container: Processors | None = None  # likewise, of everything around it
 
     def heed(self, note: str) -> None:
-        """Take {"largest_gap_s", "processors", "container"} as JSON."""
+        """Parse {"largest_gap_s", "processors", "container"} as JSON."""
         seen = json.loads(note)
         self.processors, self.container = Processors(**seen["processors"]), Processors(**seen["container"])
         self._largest_s = max(self._largest_s, seen["largest_gap_s"])
 
     def largest_gap_s(self) -> float | None:
-        """The longest silence since the last call; None when nobody looks from outside."""
+        """The longest pause since the last call; None without an outside watcher."""
         largest_s, self._largest_s = self._largest_s, 0.0
         return largest_s if self.processors else None
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a router does to the machine that it runs on, and looks up there."""
+    """The router's interface to its machine: changes and queries."""
 
     netem: Callable[[], Netem] = Netem
-    try_netem: Callable[[Iterable[Profile]], Ability] = try_netem
+    try_netem: Callable[[Iterable[Profile]], NetemCapabilities] = try_netem
     describe: Callable[[str], Port] = interface.describe
     frame_counters: Callable[[], Frames] = interface.frame_counters
     forward: Callable[[], None] = interface.forward
-    set_up: Callable[[str, str, str, str], None] = interface.set_up
+    set_up: Callable[[str, str, Mapping[str, str]], None] = interface.set_up
     fingerprint: Callable[..., dict[str, str]] = fingerprint
 
 
 class Router:
-    """Two ports and a netem on each; every public method is an operation that the lab may ask for."""
+    """Two ports and a netem on each; every public method is an operation of the agent."""
 
     def __init__(
         self, engine: str, interfaces: Mapping[str, str], launcher: Launcher | None = None,
@@ -85,51 +85,52 @@ class Router:
 
     def operations(self) -> dict[str, Callable[..., Any]]:
         """Name -> operation, as `serve` takes them."""
-        names = ("hello", "setup", "examine", "far_ends", "apply", "clear", "show", "fingerprint", "probe")
+        names = ("hello", "setup", "examine", "veth_peers", "apply", "clear", "show", "fingerprint", "probe")
         return {name: getattr(self, name) for name in names}
 
     @cached_property
-    def _ability(self) -> Ability:
+    def _ability(self) -> NetemCapabilities:
         return self._machine.try_netem(())
 
     @cached_property
     def _pulse(self) -> Pulse:
         return Pulse()
 
-    def probe(self, profiles: Sequence[Mapping[str, Any]] = ()) -> Ability:
-        """What the kernel's netem can do, found by trying, and which of `profiles` (as JSON) it refuses."""
+    def probe(self, profiles: Sequence[Mapping[str, Any]] = ()) -> NetemCapabilities:
+        """Capabilities of the kernel's netem, found by trying, and which of `profiles` (as JSON) it refuses."""
         return self._machine.try_netem(Profile.from_json(profile) for profile in profiles)
 
     def hello(self) -> RouterHello:
-        """What this router is; the watch for standstills begins."""
+        """The identity of this router; starts the detection of standstills."""
         self._largest_gap_s()
         described = {side: self._machine.describe(name) for side, name in self._ports.items()}
         return RouterHello(os.uname().release, self._engine, self._ability.counters, self._ability.seed, described)
 
     def setup(
-        self, client_gateway: str, server_gateway: str, neighbours: Mapping[str, Mapping[str, str]]
+        self, client_gateway: str, server_gateway: str, neighbours: Mapping[str, Sequence[Mapping[str, str]]]
     ) -> RouterHello:
-        """Make this a router between two networks; returns what `hello` returns.
+        """Make this a router between two networks; return what `hello` returns.
 
-        The gateways are addresses with a prefix length, `neighbours` {side: {"ip", "mac"}} the two endpoints.
-        Everything is read back; raises InterfaceError where it is not as asked.
+        The gateways are addresses with a prefix length, `neighbours` {side: [{"ip", "mac"}, ...]} the endpoints.
+        Everything is read back; raises InterfaceError on a difference.
         """
         self._machine.forward()
         for side, gateway in (("client", client_gateway), ("server", server_gateway)):
-            self._machine.set_up(self._ports[side], gateway, neighbours[side]["ip"], neighbours[side]["mac"])
+            hosts = {host["ip"]: host["mac"] for host in neighbours[side]}
+            self._machine.set_up(self._ports[side], gateway, hosts)
             self._networks.append(str(ipaddress.ip_interface(gateway).network))
         return self.hello()
 
     def examine(self) -> list[str]:
-        """What this router has that a plain testbed has not, in words (impair/plain.py)."""
+        """Deviations of this router from a plain testbed, as text (impair/baseline.py)."""
         return [
-            *oddities(self._ports.values(), self._networks, endpoint=False),
+            *deviations(self._ports.values(), self._networks, endpoint=False),
             *interface.odd_offloads(self._ports.values(), interface.GLUEING),
         ]
 
-    def far_ends(self) -> FarEnds:
-        """Where the ports end on the host."""
-        return interface.far_ends(self._ports.values())
+    def veth_peers(self) -> FarEnds:
+        """The far ends of the ports, on the host."""
+        return interface.veth_peers(self._ports.values())
 
     def apply(self, profile: Mapping[str, Any], seeds: Mapping[str, int | None]) -> dict[Direction, NetemState]:
         """Give both directions a fresh netem and read it back.
@@ -175,10 +176,10 @@ class Router:
         return self._machine.fingerprint(roots=False, transport=False)
 
     def _largest_gap_s(self) -> float:
-        """The shorter of what was seen inside and outside.
+        """The shorter of the pauses seen inside and outside.
 
-        A kernel that is busy with frames lets no program of its own run, and a busy host none of the launcher's, so
-        either alone takes for a standstill what was none; a real one is seen by both.
+        A kernel that is busy with frames runs no program of its own, and a busy host none of the launcher's, so
+        either alone can report a standstill that was none; a real one is seen by both.
         """
         inside_s, outside_s = self._pulse.largest_gap_s(), self._launcher.largest_gap_s()
         return inside_s if outside_s is None else min(inside_s, outside_s)
@@ -186,8 +187,8 @@ class Router:
     def _read_together(self) -> tuple[Frames, dict[Direction, Reading | None], Frames]:
         """The ports' counters, netem's, and the ports' again.
 
-        What came in by the first is in netem's by then. Where netem does not count its own decisions they follow from
-        both, so there it is tried a few times to read them while nothing comes in.
+        Frames counted by the first reading are in netem's by then. If netem does not count its own decisions
+        they follow from both, so the reading is repeated a few times until no frame comes in meanwhile.
         """
         for attempt in count(1):
             before = self._machine.frame_counters()
@@ -213,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         group.add_argument(f"--{side}-subnet", metavar="CIDR")
         group.add_argument(f"--{side}-port", metavar="INTERFACE")
     parser.add_argument("--engine", choices=("kernel", "uml"), default="kernel")
-    parser.add_argument("--mailbox", type=Path, help="where requests are, if standard input only rings for them")
+    parser.add_argument("--mailbox", type=Path, help="directory of requests, if standard input only signals them")
     given = vars(parser.parse_args(arguments))
     try:
         interfaces = {side: given[f"{side}_port"] or interface.interface_in(given[f"{side}_subnet"]) for side in SIDES}

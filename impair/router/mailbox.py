@@ -1,15 +1,14 @@
-"""How request lines reach a user-mode kernel: each is a file in a directory that both see, and the console only rings.
+"""Delivers requests to a user-mode kernel: each is a file in a shared directory, and the console only signals it.
 
 The console itself cannot carry them. When more than 4 KB wait in it, the driver stops listening and never starts again
 (line_throttle() in arch/um/drivers/line.c takes the descriptor out of epoll, line_unthrottle() does not put it back),
 so that neither the rest of the line nor the end of the input would arrive. Answers have no such limit.
 
-Nor can it be relied on to wake its reader: while the guest forwards packets, a ring is lost now and then, and is only
-heard with the next one (seen twice in some 200 trials). So the bell is rung again for each request, from outside: a
-guest that wakes up to look by itself takes more processor time than all the rest of the lab's agents. It does so
-seldom, for the case that all rings are lost.
+Nor does it wake its reader reliably: while the guest forwards packets, a signal is sometimes lost, and only noticed
+with the next one (seen twice in some 200 trials). So the signal is repeated for each request, from outside: a guest
+that polls takes more CPU time than all the rest of the lab's agents. It polls rarely, in case all signals are lost.
 
-With each request comes a note: a line of what the sender sees and the receiver cannot.
+A request can come with a note: a line about what only the sender can see.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from pathlib import Path
 from typing import IO
 
 BELL = b"\n"
-LOOK_S = 0.5  # how often is looked for a request whose rings were all lost
+LOOK_S = 0.5  # poll interval, in case all signals of a request are lost
 MORE_RINGS = 2  # for each request
-KEPT = 1000  # requests that are surely read when that many newer ones were posted
+KEPT = 1000  # a request is surely read once this many newer ones were posted
 
 
 class Bell:
@@ -35,27 +34,27 @@ class Bell:
         self._left = 0
 
     def ring(self) -> None:
-        """For a new request. Raises BrokenPipeError where nobody listens any more."""
+        """Signal a new request. Raises BrokenPipeError if the reader is gone."""
         self._left = MORE_RINGS
         os.write(self._console.fileno(), BELL)
 
     def again(self) -> None:
-        """For requests whose ring may have been lost; nothing where the last one was some time ago."""
+        """Repeat the signal of recent requests in case it was lost."""
         if self._left > 0:
             self._left -= 1
-            with suppress(OSError, ValueError):  # nobody listens any more, or it is closed
+            with suppress(OSError, ValueError):  # the reader is gone, or it is closed
                 os.write(self._console.fileno(), BELL)
 
 
-def post(lines: Iterable[str], box: Path, bell: Bell, note: Callable[[], str] = str) -> None:
-    """Put every line into a file of its own in `box`, behind its note, and ring the bell for each.
+def post(lines: Iterable[str], box: Path, bell: Bell, note: Callable[[str], str] = lambda _: "") -> None:
+    """Write every line to a file of its own in `box`, after its note, and signal each.
 
-    A note is one line, without its end. Returns when the lines end or nobody listens any more.
+    `note` makes the note for a line: one line, without its end. Returns when the lines end or the reader is gone.
     """
     for number, line in enumerate(lines):
         unfinished = box / f"{number}.unfinished"
-        unfinished.write_text(f"{note()}\n{line}")
-        unfinished.rename(box / str(number))  # who looks by itself must not see half of it
+        unfinished.write_text(f"{note(line)}\n{line}")
+        unfinished.rename(box / str(number))  # a polling reader must not see half of it
         (box / str(number - KEPT)).unlink(missing_ok=True)
         try:
             bell.ring()
@@ -64,9 +63,9 @@ def post(lines: Iterable[str], box: Path, bell: Bell, note: Callable[[], str] = 
 
 
 def collect(box: Path, bell: int, heed: Callable[[str], object] = str) -> Iterator[str]:
-    """The lines that `post` puts into `box`, as soon as the descriptor `bell` rings or LOOK_S later, until that ends.
+    """The lines that `post` puts into `box`, on each signal on `bell` or after LOOK_S, until `bell` ends.
 
-    `heed` is given the note of each before the line itself is.
+    `heed` gets a line's note before the line.
     """
     number, is_open = 0, True
     while is_open:
@@ -74,6 +73,7 @@ def collect(box: Path, bell: int, heed: Callable[[str], object] = str) -> Iterat
             is_open = bool(os.read(bell, KEPT))
         while (file := box / str(number)).exists():
             note, _, line = file.read_text().partition("\n")
-            heed(note)
+            if note:
+                heed(note)
             yield line
             number += 1

@@ -1,4 +1,4 @@
-"""A Link -> the kernel's netem -> read back -> equal, or NetemRefused. The only file that imports pyroute2.
+"""Applies a Link to the kernel's netem and reads it back, or raises NetemRefused. The only user of pyroute2.
 
 pyroute2's own netem plugin lacks the seed, nanoseconds, loss models, ecn, slots, 64-bit rates, tables and statistics,
 and ignores what it does not know. So the messages are described here, as classes of pyroute2's netlink machinery, after
@@ -11,15 +11,34 @@ from __future__ import annotations
 
 import errno
 import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from importlib.util import find_spec, module_from_spec
 from typing import Any
-
-from pyroute2.netlink import nla, nlmsg
 
 from impair.messages import DecisionCounters, NetemCounters
 from impair.netlink import Netlink
 from impair.options import Options, distribution_table
 from impair.profile import Link
+
+
+@contextmanager
+def modules_only(package: str) -> Iterator[None]:
+    """Import modules of a package without its `__init__`, which runs when the package is imported."""
+    spec = None if package in sys.modules else find_spec(package)
+    if spec:
+        sys.modules[package] = module_from_spec(spec)
+    try:
+        yield
+    finally:
+        if spec:
+            del sys.modules[package]
+
+
+with modules_only("pyroute2"):  # whose own imports take ten times as long as everything else of an agent
+    from pyroute2.netlink import nla, nlmsg
 
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_ECHO, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x8, 0x200, 0x400
@@ -30,11 +49,11 @@ IMPAIRMENT_COUNTERS = (  # struct tc_netem_xstats, kernel 7.2 and later
 
 
 class NetemRefused(Exception):
-    """The kernel did not take an attribute as it was written."""
+    """The kernel reads back an attribute that differs from the request."""
 
     def __init__(self, device: str, attribute: str, asked: Any, got: Any) -> None:
         hint = "; this kernel cannot seed netem (6.6 and later can)" if attribute == "seed" and got is None else ""
-        super().__init__(f"netem on {device}: asked for {attribute} = {asked}, the kernel reads back {got}{hint}")
+        super().__init__(f"netem on {device}: requested {attribute} = {asked}, the kernel reads back {got}{hint}")
         self.attribute, self.asked, self.got = attribute, asked, got
 
 
@@ -138,7 +157,7 @@ def request(kind: int, flags: int, index: int, options: Options | None = None, t
 
 
 def _encoded(options: Options, table: bytes) -> dict[str, Any]:
-    """The value of TCA_OPTIONS. What is absent is not sent: a fresh netem has none of it."""
+    """The value of TCA_OPTIONS. Absent options are not sent: a fresh netem has none."""
     rate = min(options.rate, 2**32 - 1), options.packet_overhead, options.cell_size, options.cell_overhead
     model: dict[str, Any] = {}
     if options.gilbert_elliott:
@@ -173,14 +192,14 @@ def _values(read: nla | None, absent: tuple[int, ...] | None) -> Any:
 
 
 def parsed(data: bytes) -> Message:
-    """A message of the kernel, its attributes ready to be asked for."""
+    """A message of the kernel, with its attributes accessible."""
     message = Message(data)
     message.decode()
     return message
 
 
 def decoded(message: Message) -> Options:
-    """The options in a message that describes a netem; what the kernel does not tell is 0 or None."""
+    """The options in a message that describes a netem; unreported ones are 0 or None."""
     netem = message.get_attr("TCA_OPTIONS")
     model = netem.get_attr("TCA_NETEM_LOSS") or NetemOptions.LossModel()
     rate, packet_overhead, cell_size, cell_overhead = _values(netem.get_attr("TCA_NETEM_RATE"), (0, 0, 0, 0))
@@ -207,7 +226,7 @@ def decoded(message: Message) -> Options:
 
 
 def counted(message: Message) -> NetemCounters:
-    """The counters in a message that describes a netem; those of its decisions only where the kernel has them."""
+    """The counters in a message that describes a netem; those of its decisions only if the kernel has them."""
     statistics = message.get_attr("TCA_STATS2")
     basic, queue = statistics.get_attr("TCA_STATS_BASIC"), statistics.get_attr("TCA_STATS_QUEUE")
     packets, decisions = statistics.get_attr("TCA_STATS_PKT64"), statistics.get_attr("TCA_STATS_APP")
@@ -222,7 +241,7 @@ def counted(message: Message) -> NetemCounters:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the kernel says of one interface's netem."""
+    """The kernel's report of one interface's netem."""
 
     options: Options
     counters: NetemCounters
@@ -235,7 +254,7 @@ class Netem:
         self._route = Netlink()
 
     def close(self) -> None:
-        """Close the socket; what was applied stays."""
+        """Close the socket; netem stays."""
         self._route.close()
 
     def apply(self, device: str, link: Link, seed: int | None) -> Reading:
@@ -263,7 +282,7 @@ class Netem:
         return reading
 
     def clear(self, device: str) -> None:
-        """Give `device` back its default queue; nothing happens where it has it already."""
+        """Give `device` back its default queue; does nothing if it has it."""
         try:
             self._route.send(request(RTM_DELQDISC, 0, socket.if_nametoindex(device)))
         except OSError as error:

@@ -9,14 +9,14 @@ import argparse
 from collections.abc import Sequence
 
 from impair import interface
+from impair.baseline import deviations
 from impair.fingerprint import fingerprint
-from impair.plain import oddities
 from impair.wire import serve
 
 
 def examine(names: Sequence[str], subnets: Sequence[str]) -> list[str]:
-    """What this container has that a plain testbed has not, in words; TCP's settings and its way out do not matter."""
-    plain = oddities(names, [*subnets, "0.0.0.0/0"], endpoint=True)
+    """Deviations of this container, as text; TCP's settings and its way out do not matter."""
+    plain = deviations(names, [*subnets, "0.0.0.0/0"], endpoint=True)
     return [*plain, *interface.odd_offloads(names, interface.GLUEING)]
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     names = [interface.interface_in(subnet) for subnet in subnets]
     serve({
         "fingerprint": lambda: fingerprint(transport=False), "examine": lambda: examine(names, subnets),
-        "far_ends": lambda: interface.far_ends(names),
+        "veth_peers": lambda: interface.veth_peers(names),
     })  # fmt: skip
 
 

@@ -45,11 +45,12 @@ VECTOR_DEPTH = 128  # frames that the vector driver moves in one system call
 MACS = {"client": "02:48:57:00:00:01", "server": "02:48:57:00:00:02"}  # locally administered
 DEVICES = {"client": "vec0", "server": "vec1"}
 POWER_OFF_S = 2.0
+SHOW = '"show"'  # in a request: only this operation uses what is seen from outside
 
 ETH_P_ALL = 3
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 PACKET_OUTGOING = 4
-# Classic BPF: load the packet type; frames that this machine sends itself are not for the guest.
+# Classic BPF: load the packet type; frames sent by this machine are not for the guest.
 NOT_OUR_OWN = (
     (0x30, 0, 0, 0xFFFFF000 + 4),  # ldb #pkttype (SKF_AD_OFF + SKF_AD_PKTTYPE)
     (0x15, 0, 1, PACKET_OUTGOING),  # jeq #4
@@ -59,12 +60,12 @@ NOT_OUR_OWN = (
 
 
 class BootError(Exception):
-    """The user-mode kernel cannot start here; says why and what to do."""
+    """The user-mode kernel cannot start here: the reason and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The machine that boots it."""
+    """The machine that boots the user-mode kernel."""
 
     processor: str = platform.machine()
     modules: Path = MODULES
@@ -75,7 +76,7 @@ class Host:
 
 
 def check_host(host: Host = Host()) -> str:
-    """The path of the user-mode kernel, when it can run here. Raises BootError otherwise."""
+    """The path of the user-mode kernel, if it can run here. Raises BootError otherwise."""
     if host.processor != "x86_64":
         raise BootError(f"user-mode Linux exists for x86_64 only, and this is {host.processor}: use a host whose "
                         "kernel has sch_netem (engine kernel)")  # fmt: skip
@@ -139,7 +140,7 @@ def kernel_arguments(descriptors: dict[str, int], command: list[str]) -> list[st
 def run(interfaces: dict[str, str], command: list[str], turn: int = 0) -> None:
     """Run `command` in a user-mode kernel that owns `interfaces` {side: name}, until our standard input ends.
 
-    The command gets `--mailbox DIRECTORY` added, where its requests are (mailbox.py); `turn` is that of its processor.
+    The command gets `--mailbox DIRECTORY` added, where its requests are (mailbox.py); `turn` is that of its CPU.
     Raises BootError, also when the kernel ends by itself, and InterfaceError.
     """
     kernel = check_host()
@@ -163,11 +164,11 @@ def run(interfaces: dict[str, str], command: list[str], turn: int = 0) -> None:
 
 @contextmanager
 def _one_processor(turn: int) -> Iterator[None]:
-    """What is started inside stays on one processor: of those that we may use the one whose turn it is.
+    """Pin child processes to one CPU: of the usable ones, the one given by `turn`.
 
-    So the guests of several testbeds lie evenly on all. A user-mode kernel and its programs are processes that wake
-    each other at every system call: on two processors each call costs twice as much (what a trial asks of the router:
-    12 ms instead of 4), and frames pass no faster.
+    So the guests of several testbeds are spread evenly. A user-mode kernel and its programs are processes that wake
+    each other at every system call: on two CPUs each call costs twice as much (a trial's requests to the router: 12
+    ms instead of 4), and frames pass no faster.
     """
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {sorted(allowed)[turn % len(allowed)]})
@@ -178,12 +179,12 @@ def _one_processor(turn: int) -> Iterator[None]:
 
 
 def _feed(guest: subprocess.Popen[bytes], box: Path, ended: threading.Event) -> None:
-    """Pass our input on; when it ends, the guest goes off, by force if it does not want to."""
+    """Pass our input on; when it ends, the guest powers off, or is killed."""
     assert guest.stdin
     watch = Watch(glance_at(guest.pid))  # the kernel wakes up as often as that: impair/router/agent.py has a pulse
     bell = mailbox.Bell(guest.stdin)
     threading.Thread(target=_tick, args=(watch, bell), daemon=True).start()
-    mailbox.post(sys.stdin, box, bell, lambda: _seen(watch, guest.pid))
+    mailbox.post(sys.stdin, box, bell, lambda line: _seen(watch, guest.pid) if SHOW in line else "")
     ended.set()
     guest.stdin.close()
     try:
@@ -200,7 +201,7 @@ def _tick(watch: Watch, bell: mailbox.Bell) -> None:
 
 
 def _seen(watch: Watch, guest: int) -> str:
-    """What a kernel cannot know of itself, for its agent: see `Launcher` in impair/router/agent.py."""
+    """Facts that a kernel cannot know about itself, for its agent: see `Launcher` in impair/router/agent.py."""
     seen, container = watch.tell(), kept_waiting()
     processors = replace(container, cpu_s=seen["cpu_s"], working_s=working_s(guest) or seen["cpu_s"])
     return encoded({"largest_gap_s": seen["largest_gap_s"], "processors": processors, "container": container})
@@ -211,7 +212,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--client-subnet", metavar="CIDR", required=True)
     parser.add_argument("--server-subnet", metavar="CIDR", required=True)
-    parser.add_argument("--turn", metavar="N", type=int, default=0, help="which processor, counted round and round")
+    parser.add_argument("--turn", metavar="N", type=int, default=0, help="index of the CPU to use (modulo)")
     given = parser.parse_args()
     subnets = {"client": given.client_subnet, "server": given.server_subnet}
     agent = ["python3", "-m", "impair.router.agent", "--engine", "uml"]

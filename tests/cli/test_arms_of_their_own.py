@@ -12,7 +12,7 @@ import pytest
 import lab
 from headwind.model import Outcome, Result
 from headwind.run.journal import JOURNAL, Run, _connect
-from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
+from tests.fake_testbed import Sabotage, World, fake_dependencies, fake_testbed
 
 TIMEOUT_S = 3.0
 MATRIX = """
@@ -39,7 +39,7 @@ class Stopped:
         self.world = World(Sabotage(hangs=True))
 
     def lab(self, *arguments: str) -> int:
-        return lab.main(list(arguments), fake_means(lambda: fake_testbed(self.world)))
+        return lab.main(list(arguments), fake_dependencies(lambda: fake_testbed(self.world)))
 
     def run(self, *arguments: str) -> int:
         return self.lab("run", str(self.matrix), "--reports", str(self.reports), *arguments)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import lab
-from headwind.cli import options
-from headwind.cli.means import Means
+from headwind import engines
+from headwind.cli.dependencies import Dependencies
 from headwind.errors import HeadwindError, UsageError
 from impair.profile import Profile
 from tests import fake
@@ -36,10 +36,10 @@ def matrix(tmp_path: Path) -> Path:
     return tmp_path / "matrix.yaml"
 
 
-def exit_code(*arguments: str, means: Means | None = None) -> int:
+def exit_code(*arguments: str, deps: Dependencies | None = None) -> int:
     """As the shell sees it, however the program ends."""
     try:
-        return lab.main(list(arguments), means)
+        return lab.main(list(arguments), deps)
     except SystemExit as end:
         return int(end.code or 0)
 
@@ -69,6 +69,17 @@ def test_a_wrong_command_line_is_2_and_is_told(
     assert "usage: lab.py" in said.err
     assert word in said.err
     assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(["validat"], "validate"), (["run", "--bugdet", "5min"], "--budget"), (["run", "--engine", "krnel"], "kernel")],
+)
+def test_a_misspelt_command_option_or_choice_comes_with_the_one_that_it_resembles(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], meant: str
+) -> None:
+    assert exit_code(*arguments) == 2
+    assert capsys.readouterr().err.endswith(f"; did you mean `{meant}`?\n")
 
 
 def test_help_names_every_command_with_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +139,7 @@ def test_down_spares_living_labs_unless_told(
         asked.append(include_living)
         return 3
 
-    assert exit_code("down", *arguments, means=Means(sweep=sweep)) == 0
+    assert exit_code("down", *arguments, deps=Dependencies(sweep=sweep)) == 0
     assert asked == [include_living]
     assert "3 testbeds removed" in capsys.readouterr().out
 
@@ -257,10 +268,10 @@ def test_reports_that_cannot_be_kept_are_2_before_anything_starts(
     matrix: Path, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
     (matrix.parent / "file").write_text("")
-    means = Means(sweep=lambda *_: pytest.fail("it began"))
+    deps = Dependencies(sweep=lambda *_: pytest.fail("it began"))
     reports = matrix.parent / place
-    assert exit_code("run", str(matrix), "--reports", str(reports), means=means) == 2
-    assert f"lab.py: --reports {reports}: run folders cannot be made here: " in capsys.readouterr().err
+    assert exit_code("run", str(matrix), "--reports", str(reports), deps=deps) == 2
+    assert f"lab.py: --reports {reports}: cannot create run folders: " in capsys.readouterr().err
     assert exit_code("plan", str(matrix), "--reports", str(reports)) == 0, "a plan keeps nothing"
 
 
@@ -269,7 +280,7 @@ def test_reports_that_may_not_be_written_are_2(
 ) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert exit_code("run", str(matrix), "--reports", str(matrix.parent)) == 2
-    assert "it may not be written" in capsys.readouterr().err
+    assert "not writable" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["report", "none"], ["run", "--resume", "none"]])
@@ -278,7 +289,7 @@ def test_a_run_that_is_not_there_is_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert exit_code(*arguments) == 2
-    assert "none: no run is here" in capsys.readouterr().err
+    assert "none: not a run folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -305,5 +316,5 @@ def test_a_budget_for_a_fixed_number_of_blocks_is_2(matrix: Path, capsys: pytest
     assert "--budget" in capsys.readouterr().err
 
 
-def test_the_engines_offered_are_those_that_exist() -> None:
-    assert options.ENGINES == ("auto", "kernel", "uml")
+def test_the_engines_offered_are_those_that_impair() -> None:
+    assert engines.CHOICES == ("auto", "kernel", "uml")

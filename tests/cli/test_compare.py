@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import lab
-from headwind.arm import H3, PLAIN, Arm
+from headwind.arm import H2, H3, PLAIN, Arm
 from headwind.errors import UsageError
 from headwind.model import Matrix
 from headwind.report.trust import OTHER_LABS
@@ -47,10 +48,12 @@ def test_a_slower_machine_is_said_and_ends_with_0(
     assert (
         "the machine was 2.2 times slower: all arms alike in 2 of 2 conditions (clean/article, delay/article)" in told
     )
-    assert "no regression (--absolute counts it)" in told
-    assert "worse" not in told
+    assert "not counted as a regression (--absolute counts it)" in told
+    runs = f"{Path(loaded).name} against {Path(usual).name}"
+    assert told.startswith(f"{runs}: of 18 comparisons none got worse, none got better, 18 show no change above 1.0")
     assert lab.main(["compare", usual, loaded, "--absolute"]) == 3
-    assert "by absolute values: 18 of 18 figures worse" in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"{runs}: of 18 absolute values 18 got worse, none got better" in told
 
 
 def test_a_slower_protocol_on_a_slower_machine_is_named_alone_and_ends_with_3(
@@ -60,10 +63,14 @@ def test_a_slower_protocol_on_a_slower_machine_is_named_alone_and_ends_with_3(
     file = tmp_path / "changes.json"
     assert lab.main(["compare", usual, worse, "--json", str(file)]) == 3
     told = " ".join(capsys.readouterr().out.split())
-    assert "HTTP/3 worse: clean/article against h1 and h2" in told
+    runs = f"{Path(worse).name} against {Path(usual).name}"
+    assert told.startswith(f"{runs}: of 18 comparisons 12 got worse, none got better, 6 show no change above 1.0")
+    assert "HTTP/3 worse (0.67x): clean/article against h1 and h2" in told
     assert "HTTP/2 worse" not in told
     written: dict[str, Any] = json.loads(file.read_text())
     assert written["regression"] is True
+    assert all((each["verdict"] == "inconclusive") is each["inconclusive"] for each in written["ratios"])
+    assert {each["verdict"] for each in written["ratios"] if not each["regression"]} <= {"bounded", "tie"}
     assert {(each["candidate"], each["baseline"]) for each in written["ratios"] if each["regression"]} == {
         ("h3", "h1"), ("h3", "h2"),
     }  # fmt: skip
@@ -81,7 +88,7 @@ def test_what_cannot_be_told_ends_with_4_where_that_is_asked_for(
     file = tmp_path / "changes.json"
     assert lab.main(["compare", usual, few]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "cannot tell: 18 of 18; needs 8 blocks in each run, has 20 and 2 (clean/article, delay/article)" in told
+    assert "unknown: 18 of 18; needs 8 blocks in each run, has 20 and 2 (clean/article, delay/article)" in told
     assert "[0" not in told, "no row says nothing"
     assert lab.main(["compare", usual, few, "--strict", "--json", str(file)]) == 4
     written = json.loads(file.read_text())
@@ -98,11 +105,14 @@ def test_wide_bounds_cannot_tell_in_text_file_and_exit_status(
     file = tmp_path / "changes.json"
     assert lab.main(["compare", *noisy]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "no change larger" not in told
-    assert "cannot tell: 9 of 9; changes of up to " in told
+    assert "no change above" not in told
+    assert "unknown: 9 of 9; changes of up to " in told
     assert lab.main(["compare", *noisy, "--strict", "--json", str(file)]) == 4
     written = json.loads(file.read_text())
     assert written["inconclusive"]["count"] == 9
+    needed = written["inconclusive"]["blocks_needed"]
+    assert (f"needs about {needed} blocks" if needed else "needs hundreds of blocks") in told, "not the least"
+    assert {each["verdict"] for each in written["ratios"]} == {"inconclusive"}
     assert all(each["inconclusive"] and each["largest_factor"] > 1.5 for each in written["ratios"])
 
 
@@ -122,7 +132,7 @@ def test_only_what_changed_has_a_row_and_the_rest_is_bounded(
     again = recorded(tmp_path / "again", dict.fromkeys(PLAIN, 1.0))
     assert lab.main(["compare", usual, again, "--strict"]) == 0
     told = capsys.readouterr().out
-    assert "no change larger than 1.0" in told
+    assert "no change above 1.0" in told
     assert "h3 against h1" not in told
     worse = recorded(tmp_path / "worse", {**dict.fromkeys(PLAIN, 1.0), H3: 1.5})
     assert lab.main(["compare", usual, worse, "--strict"]) == 3, "a regression goes before what is open"
@@ -135,17 +145,71 @@ def test_what_else_differs_is_in_words_with_short_digests(
     tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     testbed = {**fake.ENVIRONMENT["testbed"], "h2load": {"patch_sha256": "e0242d86a46a" + "9" * 52}}
-    images = {**fake.ENVIRONMENT["images"], "server": "sha256:" + "77" * 32}
+    images = {**fake.ENVIRONMENT["images"], "nginx": "777777777777@sha256:" + "77" * 32}
     labs = [{"owner": "host:4711:x", "testbeds": 3, "from": 1.0, "to": 2.0}] * 2
     others = {**fake.ENVIRONMENT, "images": images, "testbed": testbed, OTHER_LABS: labs}
     again = recorded(tmp_path / "again", dict.fromkeys(PLAIN, 1.0), environment=others)
     assert lab.main(["compare", usual, again]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("! ")]
     assert [line.replace("\N{RIGHTWARDS ARROW}", ">") for line in lines] == [
-        f"! environment: images > server: {'5e' * 6} -> {'77' * 6}",
+        f"! environment: images > nginx: {'5e' * 6}@{'5e' * 6} -> {'77' * 6}@{'77' * 6}",
         "! environment: other labs on the machine: none -> 2",
         "! environment: testbed > h2load > patch digest: not noted -> e0242d86a46a",
     ]
+
+
+def test_an_order_is_no_change_of_the_matrix(tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]) -> None:
+    turned = replace(MATRIX, conditions=MATRIX.conditions[::-1], arms=PLAIN[::-1])
+    again = recorded(tmp_path / "again", dict.fromkeys(PLAIN, 1.0), turned)
+    assert lab.main(["compare", usual, again, "--strict"]) == 0
+    told = capsys.readouterr().out
+    assert "matrix:" not in told
+    assert "only in" not in told
+
+
+def test_what_only_one_run_has_is_named(tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]) -> None:
+    other = replace(MATRIX, conditions=(MATRIX.conditions[0], fake.example_matrix(fake.PROFILES[2]).conditions[0]))
+    other = replace(other, arms=(H2, H3))
+    later, file = recorded(tmp_path / "later", dict.fromkeys(PLAIN, 1.0), other), tmp_path / "changes.json"
+    assert lab.main(["compare", usual, later, "--json", str(file)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "of 3 comparisons none got worse" in told
+    assert f"only in {Path(usual).name}, so not compared: condition delay/article; protocol h1" in told
+    assert f"only in {Path(later).name}, so not compared: condition loss/article" in told
+    assert "matrix:" not in told, "said once"
+    assert json.loads(file.read_text())["not_compared"] == [
+        {"only_in": Path(usual).name, "conditions": ["delay/article"], "arms": ["h1"]},
+        {"only_in": Path(later).name, "conditions": ["loss/article"], "arms": []},
+    ]
+
+
+def test_another_network_of_the_same_name_is_named(
+    tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slower = replace(fake.PROFILES[1], downlink=fake.PROFILES[2].downlink)
+    other = replace(MATRIX, conditions=(MATRIX.conditions[0], replace(MATRIX.conditions[1], profile=slower)))
+    assert lab.main(["compare", usual, recorded(tmp_path / "later", dict.fromkeys(PLAIN, 1.0), other)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "of the same name in both runs, but set otherwise, so not compared: condition delay/article" in told
+    assert "! matrix: profiles.delay.downlink.loss: not set -> 30%" in told
+
+
+def test_a_condition_that_one_run_did_not_reach_cannot_be_told(
+    tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = [fake.ok(trial, 1.0) for trial in fake.trials_of(replace(MATRIX, conditions=MATRIX.conditions[:1]))]
+    with fake.recorded(tmp_path / "stopped", MATRIX, results) as run:
+        stopped = str(run.folder)
+    file = tmp_path / "changes.json"
+    assert lab.main(["compare", usual, stopped, "--json", str(file)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "of 18 comparisons none got worse, none got better, 9 show no change above " in told
+    assert "9 are unknown." in told
+    assert "unknown: 9 of 18; needs 8 blocks in each run, has 20 and 0 (delay/article)" in told
+    assert lab.main(["compare", usual, stopped, "--strict"]) == 4
+    counts = json.loads(file.read_text())["counts"]
+    assert (counts["of"], counts["bounded"], counts["cannot_tell"]) == (18, 9, 9)
+    assert sum(counts[key] for key in ("worse", "better", "likely", "bounded", "cannot_tell")) == counts["of"]
 
 
 def test_a_single_arm_is_compared_only_where_that_is_asked_for(tmp_path: Path) -> None:
@@ -158,3 +222,14 @@ def test_a_single_arm_is_compared_only_where_that_is_asked_for(tmp_path: Path) -
 def test_runs_without_a_common_condition_are_refused(tmp_path: Path, usual: str) -> None:
     other = recorded(tmp_path / "b", dict.fromkeys(PLAIN, 1.0), fake.example_matrix(fake.PROFILES[2], repeat=2))
     assert lab.main(["compare", usual, other]) == UsageError.exit_code == 2
+
+
+def test_a_run_is_not_compared_with_itself_or_with_an_earlier_state_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It reported no change, and everything as bounded."""
+    whole = recorded(tmp_path / "whole", dict.fromkeys(PLAIN, 1.0))
+    part = shutil.copytree(whole, tmp_path / "part")
+    for other in (whole, str(part)):
+        assert lab.main(["compare", other, whole]) == 2
+        assert "both are the same run" in capsys.readouterr().err

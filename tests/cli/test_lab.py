@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -11,21 +12,23 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import lab
-from headwind.cli import beside
+from headwind.cli import progress
 from headwind.model import Outcome
 from headwind.proof.attempts import MOST_ATTEMPTS
+from headwind.report.row_text import headline
 from headwind.report.trust import OTHER_LABS
-from headwind.report.words import headline
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.journal import Run
 from headwind.testbed.docker import DockerError
-from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
+from tests.fake_testbed import Sabotage, World, fake_dependencies, fake_testbed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MATRIX = """
@@ -64,8 +67,8 @@ class Lab:
         self.matrix.write_text(MATRIX)
 
     def run(self, *arguments: str) -> int:
-        means = fake_means(lambda: fake_testbed(self.world), other_labs=self.others)
-        return lab.main(["run", str(self.matrix), "--reports", str(self.folder / "reports"), *arguments], means)
+        deps = fake_dependencies(lambda: fake_testbed(self.world), other_labs=self.others)
+        return lab.main(["run", str(self.matrix), "--reports", str(self.folder / "reports"), *arguments], deps)
 
     @property
     def folders(self) -> list[Path]:
@@ -133,7 +136,7 @@ def test_a_busy_machine_does_not_make_a_run_fail(fake_lab: Lab) -> None:
     assert fake_lab.run("--lanes", "3") == 0
     assert fake_lab.outcomes() == [Outcome.OK] * TRIALS
     summary = (fake_lab.folders[-1] / "summary.md").read_text()
-    assert "processors were short; these trials count" in summary
+    assert "CPUs were short; these trials count" in summary
     for name in ("HTTP/1.1", "HTTP/2", "HTTP/3"):
         assert f"{name} 4 of 4" in summary
 
@@ -142,6 +145,16 @@ def test_a_broken_trial_is_written_down_as_what_it_was_and_run_again(fake_lab: L
     fake_lab.world.sabotage = Sabotage(dies="router", at=[5])
     assert fake_lab.run() == 0
     assert fake_lab.outcomes() == [*[Outcome.OK] * 5, Outcome.LAB_ERROR, *[Outcome.OK] * (TRIALS - 5)]
+
+
+def test_what_is_hardly_meant_is_printed_before_the_start(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_lab.matrix.write_text(
+        MATRIX.replace("clean: {}", "clean: {uplink: {loss: 95%}}").replace("repeat: 2", "repeat: 1")
+    )
+    fake_lab.run()
+    said = capsys.readouterr().out
+    assert f"{fake_lab.matrix}:7:20: `clean` loses 95.0 % of all packets on average" in said
+    assert said.index("warning:") < said.index("bringing the testbed up")
 
 
 def test_a_bad_matrix_starts_nothing_and_ends_with_2(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +247,7 @@ class Street:
 def test_another_lab_beside_this_one_is_said_once_kept_with_the_run_and_in_its_report(
     fake_lab: Lab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, since: int, *, kept: bool
 ) -> None:
-    monkeypatch.setattr(beside, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "LOOK_EVERY_S", 0.0)
     street = Street(since)
     fake_lab.others = street.look
     assert fake_lab.run() == 0
@@ -246,7 +259,22 @@ def test_another_lab_beside_this_one_is_said_once_kept_with_the_run_and_in_its_r
     assert [(lab["owner"], lab["testbeds"]) for lab in labs] == ([("elsewhere:4711:1", 4)] if kept else [])
     assert all(lab["from"] < lab["to"] for lab in labs)
     page = (fake_lab.folders[-1] / "report.html").read_text()
-    assert ("1 other lab measured on this machine meanwhile: they share its processors" in page) == kept
+    assert ("1 other lab measured on this machine meanwhile: they share its CPUs" in page) == kept
+
+
+def test_notices_stand_above_the_progress_bar_in_lines_of_their_own(
+    fake_lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`2 min 33 s left of 3 minanother lab (process 13671 ...` stood in the line of the bar."""
+    screen = io.StringIO()
+    terminal = partial(Console, file=screen, width=140, force_terminal=True, color_system=None)
+    monkeypatch.setattr(progress, "console", terminal)
+    monkeypatch.setattr(progress, "LOOK_EVERY_S", 0.0)
+    fake_lab.others = Street(since=2).look
+    assert fake_lab.run() == 0
+    before, _, _ = screen.getvalue().partition("another lab (process")
+    assert "#0" in before, "the bar was there"
+    assert before.endswith(("\n", "\x1b[2K")), "the line of the bar is erased first"
 
 
 def test_a_trial_that_ctrl_c_cut_is_stopped_and_no_reason_to_doubt(
@@ -255,7 +283,7 @@ def test_a_trial_that_ctrl_c_cut_is_stopped_and_no_reason_to_doubt(
     fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run("--junit") == 130
     told = " ".join(capsys.readouterr().out.split())
-    assert "Stopped by Ctrl-C. 5 of 12 trials ran: 4 ok, 1 stopped" in told
+    assert "Stopped by Ctrl-C. 4 of 12 trials ran: 4 ok, 1 stopped" in told
     assert "lab-error" not in told
     assert "lab error" not in told
     assert "! " not in told  # no warning
@@ -280,12 +308,12 @@ def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
     assert fake_lab.run() == 130
     out = capsys.readouterr().out
     assert "\nNot finished; 1 min 30 s more may settle" not in out, "two blocks settle nothing"
-    nothing = "1 min 30 s more will probably settle nothing; for clean, loss raise `max` (2) in a new run"
-    assert f"\nNot finished; {nothing}. Resume with:\n" in out
+    nothing = "1 min 30 s more will probably settle nothing.\n  For clean, loss raise `max` (2) in a new run."
+    assert f"\nNot finished; {nothing}\nResume with:\n" in out
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "90s"]
     fake_lab.world.sabotage = Sabotage()
-    assert lab.main(command, fake_means(lambda: fake_testbed(fake_lab.world))) == 0
+    assert lab.main(command, fake_dependencies(lambda: fake_testbed(fake_lab.world))) == 0
     out = capsys.readouterr().out
     assert "All 12 trials ran" in " ".join(out.split())
     assert "--resume" not in out, "every condition is at its maximum"
@@ -297,12 +325,12 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60}"))
     fake_lab.run("--budget", "1s")  # too short for a block
     out = capsys.readouterr().out
-    expected = "3 min more may settle something in 2 of 2 networks (clean, loss), 1 s is too short for clean, loss"
-    assert f"6 of 6 comparisons are not settled; {expected}. Resume with:" in " ".join(out.split())
+    expected = "3 min more may settle something in 2 of 2 networks. The last budget, 1 s, is too short for clean, loss."
+    assert f"6 of 6 comparisons are not settled; {expected} Resume with:" in " ".join(out.split())
     assert "More time would settle" not in out, "said once"
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "3min"]
-    lab.main([*command[:-1], "8s"], fake_means(lambda: fake_testbed(fake_lab.world)))
+    lab.main([*command[:-1], "8s"], fake_dependencies(lambda: fake_testbed(fake_lab.world)))
     assert fake_lab.outcomes()
 
 
@@ -311,10 +339,10 @@ def test_the_resume_line_names_what_its_budget_may_settle(fake_lab: Lab, capsys:
     fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     told = " ".join(capsys.readouterr().out.split())
-    assert "Not finished; 1 h more may settle something in 2 of 2 networks (clean, loss). Resume with: " in told
+    assert "Not finished; 1 h more may settle something in 2 of 2 networks. Resume with: " in told
     again = ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "2h"]
     fake_lab.world.sabotage = Interrupting(at=[8], closed=fake_lab.world.dead)
-    assert lab.main(again, fake_means(lambda: fake_testbed(fake_lab.world))) == 130
+    assert lab.main(again, fake_dependencies(lambda: fake_testbed(fake_lab.world))) == 130
     assert last_command(capsys.readouterr().out) == again, "not the first budget"
 
 
@@ -334,15 +362,16 @@ def test_experiments_say_how_to_resume_each_once_all_have_run(
         budget = MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60, budget: 1s}")  # too short for a block
         (fake_lab.folder / f"{name}.yaml").write_text(f"title: About {name}\n{budget}")
     files = [str(fake_lab.folder / f"{name}.yaml") for name in ("one", "two")]
-    means = fake_means(lambda: fake_testbed(fake_lab.world))
-    lab.main(["experiments", *files, "--reports", str(fake_lab.folder / "reports")], means)
+    deps = fake_dependencies(lambda: fake_testbed(fake_lab.world))
+    lab.main(["experiments", *files, "--reports", str(fake_lab.folder / "reports")], deps)
     between, last = re.split(r"^page: .*\n", capsys.readouterr().out, flags=re.MULTILINE)
     assert between.count("report: ") == 2
     assert "--resume" not in between
-    first, command, second, other = last.splitlines()
-    assert first.startswith("About one: 6 of 6 comparisons are not settled; ")
-    assert second.startswith("About two: 6 of 6 comparisons are not settled; ")
-    assert {str(folder) for folder in fake_lab.folders} == {shlex.split(line)[4] for line in (command, other)}
+    lines = last.splitlines()
+    sentences = [line.partition(";")[0] for line in lines if line.startswith("About ")]
+    assert sentences == [f"About {name}: 6 of 6 comparisons are not settled" for name in ("one", "two")]
+    commands = [lines[number + 1] for number, line in enumerate(lines) if line == "Resume with:"]
+    assert {str(folder) for folder in fake_lab.folders} == {shlex.split(line)[4] for line in commands}
 
 
 def test_a_network_that_never_ran_is_a_reason_to_resume_without_any_comparison(
@@ -382,8 +411,8 @@ def test_the_command_comes_below_the_sentence_that_ends_the_run(
     fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     fake_lab.run()
     lines = capsys.readouterr().out.rstrip().splitlines()
-    assert lines[-3] == "lab.py: stopped by Ctrl-C; nothing is left running"
-    assert lines[-2].startswith("Not finished; ")
+    assert lines[-4] == "lab.py: stopped by Ctrl-C; nothing is left running"
+    assert lines[-3].startswith("Not finished; ")
 
 
 def test_make_lab_run_names_no_matrix_so_that_a_run_goes_on_by_its_own() -> None:
@@ -404,8 +433,8 @@ def test_resume_refuses_another_matrix_and_says_what_changed(fake_lab: Lab, caps
     fake_lab.matrix.write_text(MATRIX.replace("20%", "30%"))
     assert fake_lab.run("--resume", str(fake_lab.folders[-1])) == 2
     said = capsys.readouterr().err
-    assert f"{fake_lab.matrix} is another matrix than {fake_lab.folders[-1] / 'matrix.yaml'}" in said
-    assert "Name no matrix" in said
+    assert f"{fake_lab.matrix} is not the same matrix as {fake_lab.folders[-1] / 'matrix.yaml'}" in said
+    assert "name none" in said
     assert "20" in said
     assert "30" in said
 

@@ -16,9 +16,9 @@ import pytest
 import lab
 from headwind.model import Outcome
 from headwind.run.codec import State
-from headwind.run.journal import Run
+from headwind.run.journal import STOPPED, Run
 from headwind.testbed import testbed as testbeds
-from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
+from tests.fake_testbed import Sabotage, World, fake_dependencies, fake_testbed
 
 MATRIX = """
 protocols: [h1, h2, h3]
@@ -67,10 +67,10 @@ def beds(signals: None) -> Beds:
     return Beds()
 
 
-def run_lab(beds: Beds, folder: Path, *arguments: str, **means: Any) -> int:
+def run_lab(beds: Beds, folder: Path, *arguments: str, **deps: Any) -> int:
     (folder / "matrix.yaml").write_text(MATRIX)
     command = ["run", str(folder / "matrix.yaml"), "--reports", str(folder / "reports"), *arguments]
-    return lab.main(command, fake_means(beds.up, **means))
+    return lab.main(command, fake_dependencies(beds.up, **deps))
 
 
 def folder_of(reports: Path) -> Path:
@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_what_is_finished_on_all_lanes_and_resume_does_the_rest(bed
         before = [result for result in run.results() if result.outcome is Outcome.OK]
         broken = [result for result in run.results() if result.outcome is not Outcome.OK]
     assert 0 < len(before) < TRIALS
-    assert {result.reason for result in broken} <= {"the lab stopped during this trial"}
+    assert {result.reason for result in broken} <= {STOPPED}
     assert (folder / "report.html").exists()
     assert run_lab(beds, tmp_path, "--lanes", "2", "--resume", str(folder)) == 0
     with Run.open(folder) as run:

@@ -12,13 +12,16 @@ from rich.console import Console
 
 import lab
 from headwind.cli import plan
-from headwind.cli.plan import earlier_results, print_plan
+from headwind.cli.plan import print_plan
 from headwind.format import about
-from headwind.model import AUTO, Matrix, Repetition
+from headwind.model import Matrix, Repetition
 from headwind.plan.forecast import START_S, Forecast
+from headwind.plan.minimum import GUESSED
 from headwind.plan.schedule import plan_blocks
+from headwind.run.earlier import earlier_results
 from impair.profile import Link, Loss, Profile
 from tests import fake
+from tests.matrix_files import MINIMAL, load
 
 CLEAN, LOSS, OTHER = Profile("clean"), Profile("loss [b]", downlink=Link(loss=Loss(0.3))), Profile("other")
 MATRIX = fake.example_matrix(CLEAN, LOSS, repeat=3, title="Two [networks]")
@@ -42,11 +45,20 @@ def test_every_condition_has_a_line_with_its_blocks_and_where_the_time_comes_fro
 def test_the_order_shown_is_the_order_that_runs(tmp_path: Path) -> None:
     lines = plan_of(MATRIX, tmp_path).splitlines()
     shown = [line.strip() for line in lines if "#" in line]
-    assert lines[lines.index(f"  {shown[0]}") - 1] == "the first block of each network, and the order inside it:"
+    assert lines[lines.index(f"  {shown[0]}") - 1] == "the first block of each network, with its order:"
     first = plan_blocks(MATRIX)[:2]
     assert shown == [
         f"{block.condition.profile.name} #{block.index}: {' '.join(arm.name for arm in block.order)}" for block in first
     ]
+
+
+def test_the_plan_warns_of_what_is_hardly_meant_and_notes_what_a_rate_does_to_a_jitter(tmp_path: Path) -> None:
+    network = "{delay: 15ms, jitter: 5ms, rate: 10mbit, loss: {gemodel: {p: 30%, r: 1%}}}"
+    shown = plan_of(load(MINIMAL.replace("clean: {}", f"far: {{downlink: {network}}}"), tmp_path), tmp_path)
+    assert "about 100 packets, 96.8 % lost on average" in shown.replace("\n", " ")
+    assert "so most packets of a train take longer than the delay: far (downlink)." in shown.replace("\n", " ")
+    assert "`far` loses 96.8 % of all packets on average" in shown
+    assert "are `p` and `r` swapped? {p: 1%, r: 30%} loses 3.23 %" in shown
 
 
 def test_the_time_has_an_upper_end(tmp_path: Path) -> None:
@@ -124,15 +136,25 @@ def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=1.0))
     work_s = sum(map(Forecast(matrix.timeout_s).block_s, plan_blocks(matrix)))
-    shown = {lanes: " ".join(plan_of(replace(matrix, lanes=lanes), tmp_path).split()) for lanes in (1, AUTO)}
+    shown = {lanes: " ".join(plan_of(replace(matrix, lanes=lanes), tmp_path).split()) for lanes in (1, 6)}
     assert f"of each network), about {about(START_S + work_s)} on one lane: more than the budget of 1 s " in shown[1]
     assert f"together they need about {about(work_s)}. " in shown[1]
     here = f"{about(START_S + work_s / 6)} on this machine (up to 6 lanes)"
-    assert f"of each network), about {here}: more than the budget of 1 s " in shown[AUTO]
-    assert f"together they need about {about(work_s / 6)} on up to 6 lanes. " in shown[AUTO]
+    assert f"of each network), about {here}: more than the budget of 1 s " in shown[6]
+    assert f"together they need about {about(work_s / 6)} on up to 6 lanes. " in shown[6]
     assert [("time for 9 blocks on one lane" in said) for said in shown.values()] == [False, True]
-    fixed = " ".join(plan_of(replace(MATRIX, lanes=AUTO), tmp_path).split())
+    fixed = " ".join(plan_of(replace(MATRIX, lanes=6), tmp_path).split())
     assert f"18 trials, about {about(START_S + work_s / 3 / 6)} on this machine (up to 6 lanes); never more" in fixed
+
+
+@pytest.mark.parametrize(("budget", "lanes"), [("2s", "one lane"), ("1h", "up to 6 lanes")])
+def test_a_budget_that_is_too_short_for_further_testbeds_is_planned_with_one(
+    budget: str, lanes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plan, "lanes_here", lambda asked: asked or 6)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert lab.main(["plan", "--budget", budget, "--reports", str(tmp_path)]) == 0
+    assert lanes in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_time_names_the_blocks_that_it_is_for(tmp_path: Path) -> None:
@@ -144,6 +166,25 @@ def test_a_time_names_the_blocks_that_it_is_for(tmp_path: Path) -> None:
     fixed = plan_of(MATRIX, tmp_path)
     assert "time for 3 blocks" in fixed
     assert "further blocks" not in plan_of(replace(MATRIX, repeat=Repetition(least=9, most=9)), tmp_path)
+
+
+@pytest.mark.parametrize(("blocks", "warns"), [(1, True), (5, True), (6, False)])
+def test_a_fixed_number_of_blocks_that_allows_no_verdict_is_said_with_what_does(
+    tmp_path: Path, blocks: int, *, warns: bool
+) -> None:
+    shown = " ".join(plan_of(replace(MATRIX, repeat=Repetition.fixed(blocks)), tmp_path).split())
+    warning = f"Nothing can be settled: a verdict needs 6 blocks, and the matrix allows {blocks}; `repeat: {{min: 9, "
+    assert (warning in shown) == warns
+
+
+def test_a_minimum_that_may_exceed_the_budget_as_a_guess_says_how_long_it_may_take(tmp_path: Path) -> None:
+    """`the minimum is about 2 min 38 s` stood beside `may not reach its 9 blocks in 3 min`."""
+    work_s = 9 / 3 * sum(map(Forecast(MATRIX.timeout_s).block_s, plan_blocks(MATRIX)))
+    matrix = replace(MATRIX, lanes=1, repeat=Repetition(9, 60, budget_s=1.2 * work_s + START_S))
+    shown = " ".join(plan_of(matrix, tmp_path).split())
+    longest = about(START_S + GUESSED * work_s)
+    assert f"about {about(START_S + work_s)} on one lane, or up to {longest}, since it is a guess; further" in shown
+    assert " may not reach " in shown
 
 
 def test_one_earlier_trial_is_in_the_singular(tmp_path: Path) -> None:

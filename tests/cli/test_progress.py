@@ -111,6 +111,14 @@ def test_on_a_terminal_a_bar_says_what_runs_and_how_long_the_rest_takes() -> Non
     assert "1/3" in shown.out.getvalue()
 
 
+def test_nothing_of_the_bar_is_left_when_the_run_ends() -> None:
+    """Its `64/84` stood above the sentence that counts the trials of the minimum."""
+    shown = Shown(terminal=True)
+    with shown.reporter.showing():
+        shown.finished(fake.ok(FIRST, 1.0))
+    assert "\x1b[2K" in shown.out.getvalue().rpartition("1/3")[2]
+
+
 def test_the_time_left_follows_what_was_learnt() -> None:
     matrix = replace(MATRIX, repeat=Repetition.fixed(2))
     shown = Shown(terminal=True, matrix=matrix)
@@ -182,6 +190,14 @@ def test_two_lanes_keep_their_blocks_apart() -> None:
     first, second = shown.out.getvalue().splitlines()
     assert first.startswith("clean [b] #1  h1 3.00 s  h2 3.00 s  h3 3.00 s")
     assert second.startswith("clean [b] #0  h1 1.00 s  h2 1.00 s  h3 1.00 s")
+
+
+def test_what_is_left_of_a_budget_is_what_the_scheduler_has() -> None:
+    """It was the forecast of when everything is settled, which is another time."""
+    shown = Shown(terminal=False, matrix=replace(MATRIX, repeat=Repetition(1, 3)), left_s=600.0, verbose=False)
+    (*_, line) = run_block(shown, *(fake.ok(trial, 1.0) for trial in BLOCK.trials()))
+    assert shown.scheduler.expected_s(1) < 60
+    assert line.endswith("10 min left of 15 min)")
 
 
 @pytest.mark.parametrize(("left_s", "words"), [(360.0, "6 min left"), (45.0, "45 s left")])

@@ -22,7 +22,7 @@ from headwind.run.data import RunData
 from headwind.run.journal import ResumeRefused, Run
 from headwind.testbed.docker import Say
 from tests.fake import ENVIRONMENT, example_matrix, ok_results
-from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
+from tests.fake_testbed import Sabotage, World, fake_dependencies, fake_testbed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MATRIX = """
@@ -66,8 +66,8 @@ def add(run: Run, results: list[Result]) -> None:
 
 def run_lab(folder: Path, world: World, *arguments: str, redrawing: Callable[[Run, Say], Redrawing] = Redrawing) -> int:
     (folder / "matrix.yaml").write_text(MATRIX)
-    means = fake_means(lambda: fake_testbed(world), redrawing=redrawing)
-    return lab.main(["run", str(folder / "matrix.yaml"), "--reports", str(folder / "reports"), *arguments], means)
+    deps = fake_dependencies(lambda: fake_testbed(world), redrawing=redrawing)
+    return lab.main(["run", str(folder / "matrix.yaml"), "--reports", str(folder / "reports"), *arguments], deps)
 
 
 def folder_in(reports: Path) -> Path:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headwind.cli.resume import how_to_resume
 from headwind.format import budget_text
 from headwind.model import Repetition
+from headwind.report.verdicts import more_text
 from headwind.run.data import RunData
 from headwind.verdicts.judgement import Judge
 from headwind.verdicts.outlook import Outlook
 from tests import fake
 
+JUDGE = "start a new run with `judge: [total_s]`"
 MATRIX = fake.example_matrix(*fake.PROFILES[:2], repeat=Repetition(3, 60, budget_s=900.0))
 
 
@@ -24,7 +28,7 @@ def test_nothing_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert len(data.judgement.open) == 2
         for name in ("tell", "_cell"):
             monkeypatch.setattr(Judge, name, None)
-        why, command = how_to_resume(run, data)
+        why, *_, command = how_to_resume(run, data)
     assert why.startswith("6 of 6 comparisons are not settled; 15 min more may settle something in 2 of 2 networks")
     assert command.endswith(" --budget 15min")
 
@@ -40,46 +44,82 @@ def resumed(folder: Path, budget_s: float) -> list[str]:
 
 
 def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Path) -> None:
-    why, command = resumed(tmp_path, 240.0)
-    assert "; 7 min more may settle something in 2 of 2 networks (clean, delay), 4 min is too short for delay." in why
+    why, *details, command = resumed(tmp_path, 240.0)
+    assert why.endswith("; 7 min more may settle something in 2 of 2 networks.")
+    assert "  The last budget, 4 min, is too short for delay." in details
     assert command.endswith(" --budget 7min")
 
 
 def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
-    why, command = resumed(tmp_path, 480.0)
-    assert "; 8 min more may settle something in 2 of 2 networks (clean, delay). Resume with:" in why
+    why, *details, command = resumed(tmp_path, 480.0)
+    assert why.endswith("; 8 min more may settle something in 2 of 2 networks.")
+    assert not any("too short" in line for line in details)
     assert command.endswith(" --budget 8min")
 
 
 def test_the_budget_that_was_given_last_is_the_one_that_is_proposed(tmp_path: Path) -> None:
     with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(3)))) as run:
-        why, command = how_to_resume(run, RunData.of(run), budget_s=1200.0)
+        why, *_, command = how_to_resume(run, RunData.of(run), budget_s=1200.0)
     assert "; 20 min more may settle something in 2 of 2 networks" in why
     assert command.endswith(" --budget 20min")
 
 
+def ended(folder: Path, repeat: Repetition, first: Outlook | None, **second: Any) -> tuple[RunData, list[str]]:
+    """A run of nine blocks and its last lines; `first` is the forecast for `clean`, None if all of it is settled.
+
+    `second` are fields of what is open in `delay`.
+    """
+    matrix = replace(MATRIX, repeat=repeat)
+    with fake.recorded(folder, matrix, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(9)))) as run:
+        data = RunData.of(run)
+        clean, delay = data.judgement.open
+        left = (replace(clean, soonest=first, outlook=first),) if first else ()
+        opened = (*left, replace(delay, **second))
+        object.__setattr__(data, "judgement", replace(data.judgement, open=opened))
+        return data, how_to_resume(run, data)
+
+
 @pytest.mark.parametrize(
-    ("blocks", "promised"),
+    ("outlook", "most", "promised"),
     [
-        (5, "15 min more may settle something in 2 of 2 networks (clean, delay)."),
-        (60, "15 min more may settle something in 1 of 2 networks (clean); for delay raise `max` (60) in a new run."),
-        (None, "15 min more may settle something in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 60, "15 min more may settle something in 2 of 2 networks."),
+        (Outlook(60, 1, None), 60, "15 min more may settle something in 1 of 2 networks (clean)."),
+        (Outlook(None, 1, None), 60, "15 min more may settle something in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 9, "15 min more may settle something in 1 of 2 networks (clean)."),
     ],
 )
 def test_only_what_the_forecast_of_the_report_allows_is_promised(
-    tmp_path: Path, blocks: int | None, promised: str
+    tmp_path: Path, outlook: Outlook, most: int, promised: str
 ) -> None:
-    """`3 min more may settle something` stood beside `probably never: it would take hundreds of blocks more`."""
-    outlook = Outlook(blocks, 1, None)
-    with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(9)))) as run:
-        data = RunData.of(run)
-        clean, delay = data.judgement.open
-        clean = replace(clean, soonest=Outlook(1, 1, 1))
-        judgement = replace(data.judgement, open=(clean, replace(delay, soonest=outlook, outlook=outlook)))
-        object.__setattr__(data, "judgement", judgement)
-        why, command = how_to_resume(run, data)
-    assert f"; {promised} Resume with:" in why
+    """`3 min more may settle something` stood beside a forecast of hundreds of blocks."""
+    _, (why, *details, command) = ended(
+        tmp_path, MATRIX.repeat, Outlook(1, 1, 1), soonest=outlook, outlook=outlook, most=most
+    )
+    assert why.endswith(f"; {promised}")
+    raised = [line for line in details if "raise `max`" in line]
+    assert raised == (["  For delay raise `max` (60) in a new run."] if most == 9 else []), "blocks are left below it"
+    is_later = most == 60 and "(clean)" in promised
+    assert ("  Probably open for longer: delay." in details) == is_later, "no comparison that is open goes unnamed"
     assert command.endswith(" --budget 15min")
+
+
+def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it(tmp_path: Path) -> None:
+    """`1 min more may settle something` stood beside `about 24 more blocks, 2 min 16 s`."""
+    far = Outlook(24, 10, 40)
+    slow: dict[str, Any] = {"soonest": far, "outlook": far, "block_s": 10.0}
+    repeat = Repetition(3, 60, budget_s=60.0)
+    data, (_, detail, *_) = ended(tmp_path / "one", repeat, Outlook(1, 1, 1), **slow)
+    assert detail == f"  Soonest in clean: {more_text(data.judgement.open[0])}."
+    _, (why, detail, *_, command) = ended(tmp_path / "other", repeat, None, **slow)
+    assert why.endswith("; 5 min more may settle something in 1 of 2 networks (delay).")
+    assert detail == "  Soonest in delay: about 24 more blocks (10 to 40), 4 min."
+    assert command.endswith(" --budget 5min")
+
+
+def test_self_checks_are_no_comparison_that_more_time_settles(tmp_path: Path) -> None:
+    """`mobile` was named for its open self-check, between comparisons that were open elsewhere."""
+    _, (why, *_) = ended(tmp_path, MATRIX.repeat, Outlook(1, 1, 1), undecided=(), unconfirmed=())
+    assert why.endswith("; 15 min more may settle something in 1 of 2 networks (clean).")
 
 
 @pytest.mark.parametrize(
@@ -87,3 +127,24 @@ def test_only_what_the_forecast_of_the_report_allows_is_promised(
 )
 def test_a_budget_is_written_in_whole_seconds(seconds: float, said: str) -> None:
     assert budget_text(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("most", "said"),
+    [
+        (
+            60,
+            "every comparison is settled by a judged metric; for total time, start a new run with `judge: [total_s]`.",
+        ),
+        (3, "3 comparisons are not settled within `max` (3); raise it in a new run."),
+    ],
+)
+def test_a_run_that_has_nothing_left_to_run_says_why(tmp_path: Path, most: int, said: str) -> None:
+    """It ended minutes before its budget, and resuming it did nothing, both without a word."""
+    matrix = fake.example_matrix(fake.PROFILES[0], repeat=Repetition(3, most, budget_s=900.0))
+    rng, results = random.Random(3), []
+    for good in fake.ok_results(replace(matrix, repeat=Repetition.fixed(min(most, 20)))):
+        done_s = {"h1": 4.0, "h2": 2.0, "h3": 1.0}[good.trial.arm.name] * (1 + good.trial.block.index / 1000)
+        results.append(replace(good, metrics={**good.metrics, "total_s": rng.uniform(1, 3), "mean_done_s": done_s}))
+    with fake.recorded(tmp_path, matrix, results) as run:
+        assert how_to_resume(run, RunData.of(run)) == [f"No blocks are left to run: {said}"]

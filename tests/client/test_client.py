@@ -172,7 +172,7 @@ def change(result: dict[str, Any], *path: str, by: float) -> dict[str, Any]:
         (lambda output: replace(output, log=output.log.replace("\t200\t", "\t500\t", 1)), "succeeded in the log"),
         (lambda output: replace(output, log=output.log.replace("\t200\t", "\t-1\t", 1)), "answered in the log"),
         (lambda output: replace(output, log=re.sub(r"\t(\d+)$", r"\t9\1", output.log)), "us apart"),
-        (lambda output: replace(output, result=change(output.result, "requests", "total", by=1)), "asked for"),
+        (lambda output: replace(output, result=change(output.result, "requests", "total", by=1)), "requested"),
         (
             lambda output: replace(output, result=change(output.result, "requests", "failed", by=1)),
             "and requests differ",

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 import lab
 from headwind.testbed.testbed import Testbed
-from tests.fake_testbed import IMAGES, World, fake_means, fake_testbed
+from tests.fake_testbed import IMAGES, World, fake_dependencies, fake_testbed
 
 OPTIONS = dict(text.split("=") for text in sys.argv[3:])
 TRIAL_S = float(OPTIONS.get("trial_s", "0.05"))
@@ -43,6 +43,6 @@ def up() -> Iterator[Testbed]:
 
 
 if __name__ == "__main__":
-    built = replace(IMAGES, ids={**IMAGES.ids, "server": OPTIONS.get("server", "sha256:1")})
-    means = fake_means(up, ensure_images=lambda _: built, busy_s=2.0)
-    sys.exit(lab.main(["worker", sys.argv[1], "--name", sys.argv[2]], means))
+    built = replace(IMAGES, ids={**IMAGES.ids, "nginx": OPTIONS.get("nginx", "sha256:1")})
+    deps = fake_dependencies(up, ensure_images=lambda *_: built, busy_s=2.0)
+    sys.exit(lab.main(["worker", sys.argv[1], "--name", sys.argv[2]], deps))

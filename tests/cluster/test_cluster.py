@@ -36,16 +36,17 @@ TRIALS = 24
 PATIENT_S, HASTY_S = 60, 10  # of the run, for a host that does not answer
 LAB = """
 import lab, sys
-from headwind.cli.means import Means
+from headwind.cli.dependencies import Dependencies
 from headwind.cli.redrawing import Redrawing
 from tests.fake_testbed import AT_ONCE, NoRedrawing
 redrawing = Redrawing if "--redrawing" in sys.argv else NoRedrawing
-means = Means(patience_s=float(sys.argv[1]), clock=AT_ONCE, redrawing=redrawing)
-sys.exit(lab.main([argument for argument in sys.argv[2:] if argument != "--redrawing"], means))
+deps = Dependencies(patience_s=float(sys.argv[1]), clock=AT_ONCE, redrawing=redrawing)
+sys.exit(lab.main([argument for argument in sys.argv[2:] if argument != "--redrawing"], deps))
 """
 IMPORTED = (
-    "distributed.cli.dask_scheduler", "lab", "headwind.cli.cluster", "headwind.cli.means", "headwind.cluster.link",
-    "headwind.matrix.reader", "headwind.plan.scheduler", "headwind.report", "tests.fake_testbed",
+    "distributed.cli.dask_scheduler", "lab", "headwind.cli.cluster", "headwind.cli.dependencies",
+    "headwind.cluster.connection", "headwind.matrix.reader", "headwind.plan.scheduler", "headwind.report",
+    "tests.fake_testbed",
 )  # fmt: skip
 START_S = 60.0  # what a process may take to be there, on a busy machine
 
@@ -165,7 +166,7 @@ def hosts_of_blocks(results: list[Result]) -> dict[str, set[str]]:
 def test_two_workers_run_whole_blocks_of_one_run_and_one_with_other_images_is_refused(cluster: Cluster) -> None:
     cluster.worker("alpha")
     cluster.worker("beta")
-    cluster.worker("gamma", "server=sha256:9")
+    cluster.worker("gamma", "nginx=sha256:9")
     assert cluster.run("--redrawing").wait() == 0, cluster.said("run")
     results = cluster.results()
     assert [result.outcome for result in results] == [Outcome.OK] * TRIALS
@@ -175,9 +176,9 @@ def test_two_workers_run_whole_blocks_of_one_run_and_one_with_other_images_is_re
     with Run.open(cluster.journal) as run:
         environment = run.environment
     assert list(environment["hosts"]) == ["alpha", "beta"]
-    assert "without gamma: its image server is sha256:9, not sha256:1" in cluster.said("run")
-    assert "its image server" in environment["hosts refused"]["gamma"]
-    assert "its image server" in (cluster.journal / "report.html").read_text()
+    assert "without gamma: its image nginx is tag@sha256:9, not tag@sha256:1" in cluster.said("run")
+    assert "its image nginx" in environment["hosts refused"]["gamma"]
+    assert "its image nginx" in (cluster.journal / "report.html").read_text()
     assert {life["host"] for life in environment["testbeds"]} == {"alpha", "beta"}
     assert {result.place.testbed for result in results} == {life["testbed"] for life in environment["testbeds"]}
     assert all(life["why"] == "the end of the run" for life in environment["testbeds"])
@@ -192,7 +193,7 @@ def test_a_worker_that_is_killed_loses_no_finished_trial_and_its_blocks_run_agai
     cluster.await_trials(6)
     doomed.kill()
     assert run.wait() == 0, cluster.said("run")
-    assert "going on without a host: beta has not answered" in cluster.said("run")
+    assert "continuing without a host: beta has not answered" in cluster.said("run")
     results = cluster.results()
     assert {result.outcome for result in latest(results).values()} == {Outcome.OK}
     assert len(latest(results)) == TRIALS
@@ -279,7 +280,7 @@ def test_ctrl_c_takes_the_far_testbeds_down_and_a_second_run_can_have_them(clust
 
 def test_without_a_scheduler_or_a_worker_it_is_said_what_to_do(cluster: Cluster) -> None:
     assert cluster.run().wait() == 1
-    assert "no machine can take part" in cluster.said("run")
+    assert "no usable worker" in cluster.said("run")
     cluster.scheduler.kill()
     cluster.scheduler.wait()
     assert cluster.run().wait() == 2

@@ -121,7 +121,7 @@ def in_progress() -> Golden:
 
 def killed_at_once() -> Golden:
     """Not a single trial ended."""
-    return Golden(example_matrix(), (), State.INTERRUPTED, "the lab was stopped before it could say why", {})
+    return Golden(example_matrix(), (), State.INTERRUPTED, "the lab was killed, so no reason was recorded", {})
 
 
 def hostile() -> Golden:
@@ -231,7 +231,9 @@ def arms() -> Golden:
     six = Arm("h1-six", Protocol.H1, overrides=Overrides((("connections", 6),)))
     bbr = Arm("h2-bbr", Protocol.H2, overrides=Overrides(congestion="bbr"))
     shipped = Arm(
-        "h3-as-shipped", Protocol.H3, overrides=Overrides(server=Windows.AS_SHIPPED, client=Windows.AS_SHIPPED)
+        "h3-as-shipped",
+        Protocol.H3,
+        overrides=Overrides(server_windows=Windows.AS_SHIPPED, client_windows=Windows.AS_SHIPPED),
     )
     matrix = example_matrix(
         *PROFILES[:2], repeat=12, title="Arms", arms=(*PLAIN, six, bbr, shipped),

@@ -65,7 +65,7 @@ def good() -> dict[str, Any]:
 
 def test_a_port_is_set_up_and_read_back(answers: Answers, settings: Path) -> None:
     ran = answers(good())
-    interface.set_up("eth0", GATEWAY, IP, MAC, settings)
+    interface.set_up("eth0", GATEWAY, {IP: MAC}, settings)
     assert f"ip address replace {GATEWAY} dev eth0" in ran()
     assert "ip link set dev eth0 mtu 1500 up" in ran()
     assert (settings / "net/ipv6/conf/eth0/disable_ipv6").read_text() == "1"
@@ -85,14 +85,14 @@ def test_a_port_is_set_up_and_read_back(answers: Answers, settings: Path) -> Non
 def test_a_port_that_is_not_as_asked_is_refused(answers: Answers, settings: Path, words: str, answer: Any) -> None:
     answers({**good(), words: answer})
     with pytest.raises(InterfaceError, match="read back"):
-        interface.set_up("eth0", GATEWAY, IP, MAC, settings)
+        interface.set_up("eth0", GATEWAY, {IP: MAC}, settings)
 
 
 def test_a_port_whose_packets_would_be_merged_is_refused(answers: Answers, settings: Path) -> None:
     on = [{"ifname": "eth0", "generic-segmentation-offload": {"active": True, "fixed": True}}]
     answers({**good(), "--json -k": on})
     with pytest.raises(InterfaceError, match="left on: generic-segmentation-offload"):
-        interface.set_up("eth0", GATEWAY, IP, MAC, settings)
+        interface.set_up("eth0", GATEWAY, {IP: MAC}, settings)
 
 
 Features = dict[str, dict[str, bool]]
@@ -143,7 +143,7 @@ def test_a_receiver_that_always_checks_is_fine_and_said(driver: Callable[..., Fe
 
 def test_an_answer_without_segmentation_proves_nothing(driver: Callable[..., Features]) -> None:
     del driver()["generic-segmentation-offload"]
-    with pytest.raises(InterfaceError, match="tells nothing of segmentation"):
+    with pytest.raises(InterfaceError, match="does not report segmentation"):
         turn_offloads_off("eth0", GLUEING)
 
 

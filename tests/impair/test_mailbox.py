@@ -63,14 +63,16 @@ def test_posting_ends_when_nobody_listens(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_note_is_heeded_before_its_line(tmp_path: Path) -> None:
+def test_a_note_is_heeded_before_its_line_and_none_is_where_there_is_none(tmp_path: Path) -> None:
     seen: list[str] = []
     with console() as (listening, ringing):
         bell = mailbox.Bell(ringing)
-        mailbox.post(LINES, tmp_path, bell, lambda: f"note {len(list(tmp_path.iterdir()))}")
+        mailbox.post(
+            LINES, tmp_path, bell, lambda line: f"note {len(list(tmp_path.iterdir()))}" if line != LINES[1] else ""
+        )
         ringing.close()
         together = [(seen[-1], line) for line in mailbox.collect(tmp_path, listening, seen.append)]
-    assert together == [(f"note {number}", line) for number, line in enumerate(LINES)]
+    assert together == [("note 0" if number == 1 else f"note {number}", line) for number, line in enumerate(LINES)]
 
 
 def test_a_line_of_which_the_first_ring_was_lost_arrives_with_the_next(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import re
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from impair import options
-from impair.ability import EVERY_KIND
+from impair.capabilities import EVERY_KIND
 from impair.messages import DecisionCounters, NetemCounters
 from impair.options import ALL, Options, distribution_table
 from impair.profile import (
@@ -29,7 +31,7 @@ from impair.profile import (
     Reorder,
     Slot,
 )
-from impair.router import netem, tryout
+from impair.router import netem, try_netem
 from impair.router.netem import (
     NLM_F_CREATE,
     NLM_F_EXCL,
@@ -46,6 +48,7 @@ from impair.router.netem import (
 )
 from tests.strategies import LINKS
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 U32, U64 = st.integers(0, ALL), st.integers(0, 2**64 - 1)
 S32, COUNT, NS = st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
 OPTIONS = st.builds(
@@ -297,21 +300,21 @@ def test_netem_is_tried_and_taken_away_again(join: Join, monkeypatch: pytest.Mon
     kernel = FakeKernel()
     ours = join(kernel)
     monkeypatch.setattr(netem, "distribution_table", lambda _: b"")  # of an iproute2 that the host may not have
-    found = tryout.try_netem(netem=lambda: ours)
+    found = try_netem.try_netem(netem=lambda: ours)
     assert (found.netem, found.seed, found.counters, found.refused) == (True, True, True, {})
     assert kernel.held is None
 
 
 def test_a_kernel_without_netem_is_quoted(join: Join) -> None:
     ours = join(FakeKernel(refuses=(errno.ENOENT, "Specified qdisc kind is unknown")))
-    found = tryout.try_netem(netem=lambda: ours)
+    found = try_netem.try_netem(netem=lambda: ours)
     assert (found.netem, found.seed, found.counters) == (False, False, False)
     assert re.fullmatch(r"Specified qdisc kind is unknown \(tried in .*\)", found.why)
 
 
 def test_a_network_that_the_kernel_refuses_has_its_words_alone(join: Join) -> None:
     ours = join(FakeKernel(refuses=(errno.EINVAL, "Invalid slot")))
-    assert tryout._refused(ours, [Profile("mine", downlink=Link(slot=Slot(0.1, 0.2)))]) == {"mine": "Invalid slot"}
+    assert try_netem._refused(ours, [Profile("mine", downlink=Link(slot=Slot(0.1, 0.2)))]) == {"mine": "Invalid slot"}
 
 
 class Half(Netem):
@@ -327,10 +330,23 @@ class Half(Netem):
 
 def test_each_kind_of_impairment_is_tried_for_itself(join: Join) -> None:
     join(FakeKernel())
-    found = tryout.try_netem(EVERY_KIND, Half)
+    found = try_netem.try_netem(EVERY_KIND, Half)
     assert (found.netem, found.seed, found.counters, list(found.refused)) == (True, False, False, ["slot"])
-    assert "asked for slot" in found.refused["slot"]
-    assert tryout.try_netem([Profile("mine", downlink=Link(slot=Slot(0.1, 0.2)))], Half).refused.keys() == {"mine"}
+    assert "requested slot" in found.refused["slot"]
+    assert try_netem.try_netem([Profile("mine", downlink=Link(slot=Slot(0.1, 0.2)))], Half).refused.keys() == {"mine"}
+
+
+def test_an_agent_starts_with_pyroute2s_messages_alone_and_the_rest_can_still_be_imported() -> None:
+    program = (
+        "import sys, impair.router.netem\n"
+        "print(len([name for name in sys.modules if name.startswith('pyroute2')]))\n"
+        "from pyroute2 import IPRoute, netlink\n"
+        "print(IPRoute.__name__, impair.router.netem.nlmsg is netlink.nlmsg)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    modules, *rest = told.split()
+    assert int(modules) < 10
+    assert rest == ["IPRoute", "True"]
 
 
 def test_tables_are_read_as_iproute2_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def test_a_taken_port_is_said(listener: Listener) -> None:
 def test_a_train_to_nobody_is_said(wire: socket.socket) -> None:
     port = wire.getsockname()[1]
     wire.close()
-    with pytest.raises(ProbeError, match=f"127.0.0.1, UDP port {port}: nobody listens"):
+    with pytest.raises(ProbeError, match=f"127.0.0.1, UDP port {port}: no listener"):
         send_train("127.0.0.1", 1, 100, 0.001, 64, port)
 
 

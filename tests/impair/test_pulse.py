@@ -10,12 +10,12 @@ import time
 
 import pytest
 
-from impair.pulse import LOOK_S, TICK_S, Glance, Pulse, Watch, glance_at, working_s
+from impair.pulse import LOOK_S, TICK_S, Pulse, Snapshot, Watch, glance_at, working_s
 
 
 def watch_over(*moments: tuple[float, float]) -> dict[str, float]:
     """What a watch tells that looked at these (time, processor time), the last of them when it was asked."""
-    readings = iter([Glance(*moment) for moment in moments])
+    readings = iter([Snapshot(*moment) for moment in moments])
     watch = Watch(lambda: next(readings))
     for _ in moments[2:]:
         watch.look()
@@ -52,7 +52,7 @@ def test_a_process_that_is_held_to_a_tenth_is_never_silent_for_long() -> None:
 
 def test_each_reading_of_the_largest_starts_afresh_but_a_silence_goes_on() -> None:
     moments = [(0.0, 0.0), (0.4, 0.0), (0.9, 0.0), (0.92, 0.01), (0.94, 0.02)]
-    readings = iter([Glance(*moment) for moment in moments])
+    readings = iter([Snapshot(*moment) for moment in moments])
     watch = Watch(lambda: next(readings))
     assert [watch.tell()["largest_gap_s"] for _ in range(4)] == pytest.approx([0.4, 0.9, 0.91, 0.01])
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from impair.ability import Ability
+from impair.capabilities import NetemCapabilities
 from impair.messages import NetemCounters, Port, PortFrames, Processors
 from impair.options import Options
 from impair.profile import Delay, Direction, Link, Loss, Profile
@@ -62,7 +62,9 @@ def machine(netem: FakeNetem, done: list[tuple[Any, ...]]) -> Machine:
     frames = PortFrames(3, 3, 3, 3, 3, 3)
     return Machine(
         netem=lambda: cast("Netem", netem),
-        try_netem=lambda profiles: Ability(True, "tried", "7.2", True, True, {p.name: "no" for p in profiles}),
+        try_netem=lambda profiles: NetemCapabilities(
+            True, "tried", "7.2", True, True, {p.name: "no" for p in profiles}
+        ),
         describe=lambda name: Port(name, f"mac of {name}", 1500),
         frame_counters=lambda: {"lo": frames, "eth-c": frames, "eth-s": replace(frames, rx_frames=4)},
         forward=lambda: done.append(("forward",)),
@@ -148,11 +150,12 @@ def test_hello_says_who_and_with_which_ports(router: Router) -> None:
     assert told.ports["client"] == Port("eth-c", "mac of eth-c", 1500)
 
 
-def test_setup_gives_each_port_its_gateway_and_neighbour(router: Router, done: list[tuple[Any, ...]]) -> None:
-    neighbours = {"client": {"ip": "10.1.0.10", "mac": "c"}, "server": {"ip": "10.2.0.10", "mac": "s"}}
+def test_setup_gives_each_port_its_gateway_and_neighbours(router: Router, done: list[tuple[Any, ...]]) -> None:
+    servers = [{"ip": "10.2.0.10", "mac": "s"}, {"ip": "10.2.0.11", "mac": "t"}]
+    neighbours = {"client": [{"ip": "10.1.0.10", "mac": "c"}], "server": servers}
     told = router.setup("10.1.0.254/24", "10.2.0.254/24", neighbours)
-    assert done == [("forward",), ("eth-c", "10.1.0.254/24", "10.1.0.10", "c"),
-                    ("eth-s", "10.2.0.254/24", "10.2.0.10", "s")]  # fmt: skip
+    assert done == [("forward",), ("eth-c", "10.1.0.254/24", {"10.1.0.10": "c"}),
+                    ("eth-s", "10.2.0.254/24", {"10.2.0.10": "s", "10.2.0.11": "t"})]  # fmt: skip
     assert told == router.hello()
 
 
@@ -168,7 +171,7 @@ def test_a_refusal_is_an_answer_and_the_agent_goes_on(router: Router, netem: Fak
     serve(router.operations(), io.StringIO("".join(json.dumps(request) + "\n" for request in requests)), said)
     ready, refused, impossible, probed = (json.loads(line) for line in said.getvalue().splitlines())
     assert ready == {"ready": True}
-    assert "asked for seed = 2, the kernel reads back None; this kernel cannot seed netem" in refused["error"]
+    assert "requested seed = 2, the kernel reads back None; this kernel cannot seed netem" in refused["error"]
     assert refused["kind"] == "NetemRefused"
     assert impossible["kind"] == "KeyError"
     assert probed["ok"] == {

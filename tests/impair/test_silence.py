@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from impair.endpoint.silence import COUNTERS, Silence
+from impair.endpoint.packet_gap import COUNTERS, Silence
 from impair.pulse import LOOK_S, TICK_S, Pulse
 
 

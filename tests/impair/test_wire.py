@@ -29,6 +29,18 @@ def test_an_answer_carries_the_id_of_its_request() -> None:
     assert answer(OPERATIONS, '{"id": 7, "op": "add", "a": 1, "b": 2}') == {"id": 7, "ok": 3}
 
 
+def test_requests_of_one_line_are_carried_out_in_order_and_answered_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    requests = [{"id": 3, "op": "add", "a": 1, "b": 2}, {"id": 1, "op": "fail"}, {"id": 2, "op": "unspeakable"}, 5,
+                {"id": 4, "op": "add", "a": 3, "b": 4}]  # fmt: skip
+    (answers,) = said(json.dumps(requests))[1:]
+    assert isinstance(answers, list)
+    assert [(each["id"], each.get("ok"), each.get("kind")) for each in answers] == [
+        (3, 3, None), (1, None, "OSError"), (2, None, "TypeError"), (None, None, "AttributeError"), (4, 7, None),
+    ]  # fmt: skip
+
+
 def test_an_agent_says_first_that_it_is_ready_and_ends_with_its_input() -> None:
     assert said() == [{"ready": True}]
 
@@ -53,7 +65,7 @@ def test_empty_lines_are_no_requests() -> None:
         ('{"op": "add"}', None, "KeyError", "id"),
         ('{"id": 6, "op": ["add"]}', 6, "TypeError", "list"),
         ('{"id": 7, "op": "unspeakable"}', 7, "TypeError", "no JSON"),
-        ("[1]", None, "TypeError", ""),
+        ("1", None, "AttributeError", ""),
         ("null", None, "AttributeError", ""),
         ("not JSON", None, "JSONDecodeError", "Expecting value"),
     ],

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Congestion, Overrides, Protocol, Role
+from headwind.format import override_texts
 from headwind.model import Matrix
 from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.run.differences import differences
-from headwind.settings import UNBOUND, Settings, Windows
+from headwind.settings import UNLIMITED, Settings, Windows
 from headwind.verdicts.findings import pairs_of
 from headwind.workloads.h2load import H2load
 from tests.matrix_files import load, manual_examples, refusal
@@ -47,8 +48,8 @@ def test_an_arm_overrides_what_it_names_and_nothing_else(tmp_path: Path) -> None
     assert bbr.workload(condition.workload) == condition.workload
     assert bbr.congestion(Congestion("reno", "cubic")) == Congestion("bbr", "cubic")
     assert six.congestion(Congestion("reno", "cubic")) == Congestion("reno", "cubic")
-    assert both.settings(UNBOUND) == Settings(Windows.AS_SHIPPED, Windows.AS_SHIPPED)
-    assert half.settings(UNBOUND) == Settings(server=Windows.AS_SHIPPED)
+    assert both.settings(UNLIMITED) == Settings(Windows.AS_SHIPPED, Windows.AS_SHIPPED)
+    assert half.settings(UNLIMITED) == Settings(server=Windows.AS_SHIPPED)
 
 
 def test_a_run_folder_keeps_arms_and_says_which_of_them_changed(tmp_path: Path) -> None:
@@ -75,6 +76,45 @@ def test_the_manuals_example_is_one(tmp_path: Path) -> None:
     assert len(matrix.compare) == 4
 
 
+CADDY = "h3-caddy: {protocol: h3, server: caddy}"
+
+
+def test_an_arm_names_its_server(tmp_path: Path) -> None:
+    matrix = load(
+        with_arms(
+            CADDY, "h2-haproxy: {protocol: h2, server: haproxy}", more="selfcheck: {protocol: h3-caddy, again: [far]}\n"
+        ),
+        tmp_path,
+    )
+    plain, caddy, haproxy = matrix.arms[0], *matrix.arms[3:]
+    assert [arm.server.name for arm in (plain, caddy, haproxy)] == ["nginx", "caddy", "haproxy"]
+    assert caddy.twin(Role.AGAIN).server == caddy.server
+    assert override_texts([plain, caddy]) == ["HTTP/3 (caddy): server caddy"]
+    assert caddy.congestion(Congestion()) == Congestion("cubic", "newreno"), "quic-go has no other"
+    assert haproxy.congestion(Congestion()) == Congestion()
+    read = matrix_from_json(json.loads(json.dumps(matrix_to_json(matrix))), matrix.source, matrix.path)
+    assert read.arms == matrix.arms
+    assert [arm.server for arm in read.arms] == [arm.server for arm in matrix.arms]
+
+
+@pytest.mark.parametrize(
+    ("arm", "workload", "message"),
+    [
+        ("h3-caddy: {protocol: h3, server: cady}", "{requests: 1, connections: 1}", "did you mean `caddy`?"),
+        ("h3: {protocol: h3, server: caddy}", "{requests: 1, connections: 1}", "such as `h3-caddy`"),
+        (CADDY, "{requests: 1, connections: 1, server_delay: 5ms}",
+         "cannot serve the workload `large`: it has no `server_delay`"),
+        (CADDY, "{kind: ttfb, session: resumed}", "it has no log of resumed sessions"),
+        (CADDY[:-1] + ", settings: as-shipped}", "{requests: 2, connections: 2}", "caddy has no windows `as-shipped`"),
+        (CADDY[:-1] + ", congestion: cubic}", "{requests: 2, connections: 2}", "only newreno"),
+    ],
+)  # fmt: skip
+def test_a_server_that_cannot_serve_an_arm_is_refused(arm: str, workload: str, message: str, tmp_path: Path) -> None:
+    text = f"arms:\n  {arm}\nprofiles: {{far: {{both: {{delay: 20ms}}}}}}\nworkloads: {{large: {workload}}}\n"
+    with_other = text.replace("arms:", "protocols: [h2]\narms:")
+    assert message in str(refusal(with_other, tmp_path))
+
+
 MANY = [f"h2-a{number}: {{protocol: h2, connections: {number}}}" for number in range(1, 7)]
 
 
@@ -86,19 +126,19 @@ MANY = [f"h2-a{number}: {{protocol: h2, connections: {number}}}" for number in r
         (with_arms("h2-again: {protocol: h2}"), "3:3", "is what a self-check's twin of `h2` is called"),
         (with_arms("h1-six: {protocol: h2}"), "3:22", "`h1-six` speaks h2"),
         (with_arms("h2: {protocol: h2, congestion: bbr}", protocols="[h1]"), "3:3", "needs a name that says so"),
-        (with_arms("h2: {protocol: h2}"), "3:3", "`h2` is there twice"),
+        (with_arms("h2: {protocol: h2}"), "3:3", "`h2` appears twice"),
         (with_arms("h1-six: {connections: 6}"), "3:3", "`protocol` is missing"),
         (with_arms("h1-six: {protocol: h1, connection: 6}"), "3:26", "did you mean `connections`?"),
         (with_arms("h1-six: {protocol: h1, connections: six}"), "3:39", "`six` is not a plain number"),
         (with_arms("h1-ten: {protocol: h1, connections: 20}"), "3:39", "with the workload `large` 20 connections"),
         (with_arms("h2-bbr: {protocol: h2, congestion: brb}"), "3:38", "did you mean `bbr`?"),
-        (with_arms("h3-bbr: {protocol: h3, congestion: bbr}"), "3:38", "nginx's QUIC cannot do `bbr`"),
+        (with_arms("h3-bbr: {protocol: h3, congestion: bbr}"), "3:38", "nginx's QUIC does not support `bbr`"),
         (with_arms("h2-bbr: {protocol: h2, congestion: {tcp: bbr}}"), "3:38", "a mapping where one value is expected"),
         (with_arms("h3-x: {protocol: h3, settings: shipped}"), "3:34", "did you mean `as-shipped`?"),
         (with_arms(SIX, more="compare: [[h1-six, h4]]\n"), "4:20", "`h4`"),
         (with_arms(SIX, more="compare: [[h1-six, h1-six]]\n"), "4:11", "two different arms"),
         (with_arms(SIX, more="compare: [[h1-six]]\n"), "4:11", "two different arms"),
-        (with_arms(SIX, more="compare: [[h1-six, h1], [h1, h1-six]]\n"), "4:25", "is there twice"),
+        (with_arms(SIX, more="compare: [[h1-six, h1], [h1, h1-six]]\n"), "4:25", "appears twice"),
         (with_arms(SIX, more="selfcheck: {protocol: h2-bbr}\n"), "4:23", "is not one of the arms of this file"),
         (with_arms(*MANY[:4]), "3:3", "7 arms make 21 comparisons in each condition, and 15 are the most"),
         (with_arms(*MANY, more="compare: [[h2, h1]]\n"), "3:3", "9 arms are too many"),

@@ -69,10 +69,10 @@ def test_a_row_may_write_its_network_in_other_words_than_the_profile(tmp_path: P
 @pytest.mark.parametrize(
     ("row", "condition_id", "gap"),
     [
-        ("far: {both: {delay: 20ms}, h1: 1s, h3: 2s}", "far/page", "another network than the profile now is"),
-        ("far/page: {uplink: {rate: 2mbit}, h1: 1s, h3: 2s}", "far/page", "another network than the profile now is"),
-        ("clean: {downlink: {loss: 1%}, h1: 1s, h3: 2s}", "clean/page", "another network than the profile now is"),
-        ("far: {h1: 1s, h3: 2s}", "far/page", "no network written, so a clean one, which the profile is not"),
+        ("far: {both: {delay: 20ms}, h1: 1s, h3: 2s}", "far/page", "the profile is a different network now"),
+        ("far/page: {uplink: {rate: 2mbit}, h1: 1s, h3: 2s}", "far/page", "the profile is a different network now"),
+        ("clean: {downlink: {loss: 1%}, h1: 1s, h3: 2s}", "clean/page", "the profile is a different network now"),
+        ("far: {h1: 1s, h3: 2s}", "far/page", "no network given, which means a clean one; the profile is not clean"),
         ("clan: {h1: 1s, h3: 2s}", "clan", "there is no such condition"),
         ("clean/pages: {h1: 1s, h3: 2s}", "clean/pages", "there is no such condition"),
         ("clean: {h1: 1s, h2: 2s}", "clean/page", "the matrix has no h2"),
@@ -106,7 +106,7 @@ def test_a_profile_alone_names_its_only_condition_and_of_several_none(tmp_path: 
     assert [row.condition_id for row in matrix.published[0].rows if not row.gap] == ["clean/page", "loss/page"]
     assert gaps(matrix) == {
         "there is no such condition": ["clean/feed"],
-        "several workloads; profile/workload says which": ["loss"],
+        "several workloads; write profile/workload": ["loss"],
     }
 
 
@@ -157,7 +157,7 @@ def test_validating_names_what_is_not_compared_in_a_line_for_each_article(
     assert first.startswith(f"{file}: valid")
     assert lines == [
         "published a, not compared: clan, far/pages (there is no such condition); far/page (the matrix has no h2)",
-        "published b, not compared: far/page (no network written, so a clean one, which the profile is not)",
+        "published b, not compared: far/page (no network given, which means a clean one; the profile is not clean)",
     ]
 
 
@@ -187,7 +187,7 @@ def test_a_row_may_be_about_any_two_arms_that_are_compared(tmp_path: Path) -> No
     text = with_published("clean: {h1-six: 1s, h3: 2s}").replace(
         "published", "arms: {h1-six: {protocol: h1, connections: 6}}\ncompare: [[h3, h1]]\npublished"
     )
-    assert gaps(load(text, tmp_path)) == {"the matrix compares no two of its arms": ["clean/page"]}
+    assert gaps(load(text, tmp_path)) == {"the matrix does not compare these arms": ["clean/page"]}
     compared = text.replace("[[h3, h1]]", "[[h3, h1], [h3, h1-six]]")
     assert load(compared, tmp_path).published[0].rows == (PublishedRow("clean/page", {"h1-six": 1.0, "h3": 2.0}),)
 
@@ -207,8 +207,8 @@ def test_a_row_that_the_experiment_does_not_measure_says_why_and_needs_no_figure
 @pytest.mark.parametrize(
     ("times", "complaint"),
     [
-        ("clean: {h1: 1s, h3: 2s}, clean/page: {h1: 1s, h3: 2s}", "is there twice"),
-        ("a/b/c: {h1: 1s, h3: 2s}", "`c` is no metric"),
+        ("clean: {h1: 1s, h3: 2s}, clean/page: {h1: 1s, h3: 2s}", "appears twice"),
+        ("a/b/c: {h1: 1s, h3: 2s}", "`c` is not a metric"),
         ("a/b/c/d: {h1: 1s, h3: 2s}", "`c/d` contains `/`"),
         ("/page: {h1: 1s, h3: 2s}", "or is empty"),
         ('"\\x1b[31m": {h1: 1s, h3: 2s}', "unprintable"),
@@ -218,12 +218,12 @@ def test_a_row_that_the_experiment_does_not_measure_says_why_and_needs_no_figure
         ("clean: {h1: 1s, h3: 0s}", "out of range"),
         ("clean: {uplink: {delay: 1ms, jitter: 2ms}, h1: 1s, h3: 2s}", "netem would clip"),
         ("clean: 1s", "a mapping of keys"),
-        ("clean/page: {h1: 1s, h3: 2s}, clean/page/total_s: {h1: 1s, h3: 2s}", "is there twice"),
+        ("clean/page: {h1: 1s, h3: 2s}, clean/page/total_s: {h1: 1s, h3: 2s}", "appears twice"),
         ("clean/page/ttbf_s: {h1: 1s, h3: 2s}", "`ttbf_s` is not a metric that can be judged"),
         ("clean/page: {h1: 1mbit, h3: 2mbit}", "the figures are in bps"),
         ("clean/page/goodput_bps: {h1: 1s, h3: 2s}", "the figures are in s"),
         ("clean: {h1: 1s, h3: 2mbit}", "times and rates are mixed"),
-        ("clean: {h1: {mean: 1s}, h3: 2s}", "other statistics"),
+        ("clean: {h1: {mean: 1s}, h3: 2s}", "different statistics"),
         ("clean: {h1: {mean: 1s}, h3: {meen: 2s}}", "`meen` is not a statistic"),
         ("clean: {h1: {mean: 1s}, h3: {}}", "no figure"),
         ("clean: {h1: {mean: 1}, h3: {mean: 2s}}", "`1` has no unit"),

@@ -135,11 +135,11 @@ def test_every_shipped_matrix_tells_editors_its_schema(file: Path) -> None:
 def test_the_example_of_the_manual_uses_every_key_of_a_profile(tmp_path: Path) -> None:
     matrix = load(manual_example(), tmp_path)
     assert [condition.id for condition in matrix.conditions] == [
-        "at the station/page", "on the way/page", "on the way/feed", "tunnel/page", "tunnel/feed",
+        "wifi/page", "lte/page", "lte/feed", "poor lte/page", "poor lte/feed",
     ]  # fmt: skip
-    tunnel = matrix.conditions[-1].profile
-    assert tunnel.downlink.reorder == Reorder(0.25, 5)
-    assert tunnel.uplink.slot == Slot(0.01, 0.03, 16)
+    poor = matrix.conditions[-1].profile
+    assert poor.downlink.reorder == Reorder(0.25, 5)
+    assert poor.uplink.slot == Slot(0.01, 0.03, 16)
 
 
 def test_reading_a_matrix_loads_nothing_heavy() -> None:

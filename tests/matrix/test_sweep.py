@@ -8,7 +8,8 @@ import jsonschema
 import pytest
 import yaml
 
-from headwind.matrix.reader import MatrixError, load_matrix, profiles_refused, schema
+from headwind.matrix.reader import MatrixError, load_matrix, schema
+from headwind.matrix.refused import profiles_refused
 from headwind.model import Matrix
 from headwind.report.sweeps import sweeps_of
 from impair.options import Options
@@ -71,10 +72,10 @@ def test_an_editor_accepts_it() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[0%, 0.5%, 5%]", "[0%]", ["5:41: this list has 1 values", "a single one needs no list"]),
+        ("[0%, 0.5%, 5%]", "[0%]", ["5:41: this list has 1 value\n", "a single one needs no list: 0%"]),
         ("[0%, 0.5%, 5%]", "[]", ["5:41: this list has 0 values"]),
         ("[0%, 0.5%, 5%]", "[0%, 5, 5%]", ["5:46: `5` has no unit", "5%"]),
-        ("[0%, 0.5%, 5%]", "[0%, 5%, 5.0%]", ["5:50: `5.0%` is there twice"]),
+        ("[0%, 0.5%, 5%]", "[0%, 5%, 5.0%]", ["5:50: `5.0%` appears twice"]),
         ("[0%, 0.5%, 5%]", "[0%, {a: b}]", ["5:46: "]),
         ("[0%, 0.5%, 5%]", "[0%, 101%]", ["5:46: "]),
         ("20ms, loss", "[20ms, 30ms], loss", ["several values in `downlink.delay` and in `downlink.loss`"]),
@@ -110,7 +111,8 @@ def test_a_mistake_is_shown_where_it_is(old: str, new: str, said: list[str], tmp
 def test_values_that_the_lab_chooses_are_rounded_to_what_netem_keeps(
     written: str, names: list[str], tmp_path: Path
 ) -> None:
-    matrix = load(MATRIX.replace("delay: {from: 0ms, to: 200ms, steps: 5}", written), tmp_path)
+    text = MATRIX.replace("delay: {from: 0ms, to: 200ms, steps: 5}", written)
+    matrix = load(f"timeout: 24h\n{text.lstrip()}", tmp_path)
     assert [condition.profile.name for condition in matrix.conditions[4:]] == [f"far {name}" for name in names]
 
 
@@ -136,7 +138,7 @@ def test_any_number_of_steps_is_taken_as_it_is(along: str, low: str, high: str, 
         ("rate: {from: 1mbit, to: 2000001bit, steps: 3}", "2000001 bit/s is not a whole number of bytes/s"),
         ("rate: [1mbit, 1000001bit]", "1000001 bit/s is not a whole number of bytes/s"),
         ("loss: {from: 0%, to: 0.00000001%, steps: 2}", "below netem's resolution"),
-        ("rate: {from: 8bit, to: 80bit, steps: 20}", "closer together than netem tells apart"),
+        ("rate: {from: 8bit, to: 80bit, steps: 20}", "closer together than netem's resolution"),
         ("rate: {from: 1bit, to: 99999999999999999999999999tbit, steps: 3}", "is not a whole number of bytes/s"),
     ],
 )

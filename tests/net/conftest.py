@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from headwind.arm import Congestion
+from headwind.testbed import path as paths
+from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.docker import DockerError, docker
-from headwind.testbed.images import Images, ensure_images
+from headwind.testbed.images import Images, ensure_images, needed
 from headwind.testbed.testbed import Testbed
 from headwind.trial.start import examine_start
 from tests.net.beside import alone
@@ -36,13 +37,13 @@ Tables = Mapping[str, Sequence[int]]
 def images() -> Images:
     """Those of this tree. Of the rings that run at the same time one builds them, and the others wait."""
     with alone():
-        return ensure_images(print)
+        return ensure_images(print, needed())
 
 
 @pytest.fixture(scope="session")
 def project(images: Images) -> Iterator[Project]:
     """Somewhere to put containers; takes them away at the end, whatever happened."""
-    place = Project(f"headwind-test-{os.getpid()}", f"headwind-impair:{images.tag}")
+    place = Project(f"headwind-test-{os.getpid()}", images.reference("impair"))
     try:
         yield place
     finally:
@@ -50,11 +51,11 @@ def project(images: Images) -> Iterator[Project]:
 
 
 @pytest.fixture(scope="session")
-def bed(images: Images) -> Iterator[Testbed]:
-    """A testbed as the lab makes it, for all tests that run trials on one; whoever changes it puts it back."""
-    with Testbed.up(images.tag, Congestion(), "auto", print) as up:
-        examine_start(up)
-        yield up
+def bed(images: Images) -> Iterator[paths.Path]:
+    """The path of a testbed as the lab makes it, for all tests that run trials; a test that changes it restores it."""
+    with Testbed.up(BedSpec(images.tags)) as up:
+        examine_start(up.path())
+        yield up.path()
 
 
 @pytest.fixture(scope="session")
@@ -84,10 +85,10 @@ def project_in(project: Project, engine: str) -> Project:
     if engine not in OLD_KERNELS:
         return project
     try:
-        images = with_kernel(ensure_images(print), engine.removeprefix("kernel-in-"))
+        images = with_kernel(ensure_images(print, needed()), engine.removeprefix("kernel-in-"))
     except DockerError as error:
         pytest.skip(f"no older kernel to be had: {error}")
-    return Project(project.name, f"headwind-impair:{images.tag}", project.numbers)
+    return Project(project.name, images.reference("impair"), project.numbers)
 
 
 @pytest.fixture(scope="session")

@@ -61,8 +61,12 @@ def pass_on(answers: IO[str]) -> None:
 
 
 def start_endpoint(side: str) -> subprocess.Popen[str]:
-    """An endpoint's agent in a namespace of its own, joined to the main one by the veth pair `to-SIDE` -- `eth0`."""
-    process = start("unshare", "--net", "python3", "-m", "impair.endpoint.agent")
+    """An endpoint's agent in a namespace of its own, joined to the main one by the veth pair `to-SIDE` -- `eth0`.
+
+    /sys is mounted anew, because a mount shows the interfaces of the namespace that made it.
+    """
+    agent = "mount -t sysfs sysfs /sys && exec python3 -m pattern"
+    process = start("unshare", "--net", "--mount", "sh", "-c", agent)
     inside = ["nsenter", f"--net=/proc/{process.pid}/ns/net"]
     for command in (
         ["ip", "link", "add", f"to-{side}", "type", "veth", "peer", "name", "eth0", "netns", str(process.pid)],

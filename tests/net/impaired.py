@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from headwind.testbed import testbed
 from headwind.testbed.addresses import Addresses, pick_addresses
 from headwind.testbed.agent import Agent, Request
+from headwind.testbed.containers import LABEL, OWNER_LABEL, taken_subnets
 from headwind.testbed.docker import docker
 from headwind.testbed.operations import Operation
 from headwind.testbed.owner import this_lab
@@ -69,7 +69,7 @@ class ImpairedPath:
     def join(self) -> None:
         """Tell everybody of each other, as headwind/testbed/testbed.py does."""
         hello = {side: ask(self.end(side), "hello") for side in SIDES}
-        neighbours = {side: {"ip": told["ip"], "mac": told["mac"]} for side, told in hello.items()}
+        neighbours = {side: [{"ip": told["ip"], "mac": told["mac"]}] for side, told in hello.items()}
         gateways = {f"{side}_gateway": self.addresses.gateway(side) for side in SIDES}
         router = ask(self.router, "setup", **gateways, neighbours=neighbours)
         for side, peer in ENDS.values():
@@ -136,7 +136,16 @@ class Project:
     def __init__(self, name: str, image: str, numbers: Iterator[int] | None = None) -> None:
         self.name, self.image = name, image
         self.numbers = numbers or count()  # of its networks
-        self._labels = ("--label", f"{testbed.LABEL}={name}", "--label", f"{testbed.OWNER_LABEL}={this_lab()}")
+        self._labels = (
+            "--label",
+            f"{LABEL}={name}",
+            "--label",
+            f"{OWNER_LABEL}={this_lab()}",
+        )
+
+    def labels(self) -> tuple[str, ...]:
+        """Options that make a container or network part of it."""
+        return self._labels
 
     def network(self, subnet: str, gateway: str) -> str:
         """Make a bridged network; returns its name."""
@@ -164,7 +173,7 @@ class Project:
     def remove(self) -> None:
         """Take everything away, whatever state it is in."""
         for listing, remove in ((("ps", "-aq"), ("rm", "-f", "-v")), (("network", "ls", "-q"), ("network", "rm"))):
-            ours = docker(*listing, "--filter", f"label={testbed.LABEL}={self.name}").split()
+            ours = docker(*listing, "--filter", f"label={LABEL}={self.name}").split()
             if ours:
                 docker(*remove, *ours)
 
@@ -180,16 +189,18 @@ def start_agent(stack: ExitStack, logs: Path, name: str, container: str, *comman
 @contextmanager
 def containers(project: Project, engine: str, logs: Path) -> Iterator[ImpairedPath]:
     """Three containers in two networks, as in a run of the lab; the router by `kernel` or `uml`."""
-    addresses = pick_addresses(random.SystemRandom(), testbed.taken_subnets())
+    addresses = pick_addresses(random.SystemRandom(), taken_subnets())
     subnets = {side: getattr(addresses, f"{side}_subnet") for side in SIDES}
     networks = {side: project.network(subnets[side], addresses.host(side, 1)) for side in SIDES}
     ends = {side: project.container(networks={networks[side]: addresses.host(side, 10)}) for side in SIDES}
+    for end in ends.values():
+        docker("cp", str(HERE / "pattern.py"), f"{end}:/opt/headwind/pattern.py")
     at = {networks[side]: addresses.host(side, 253) for side in SIDES}
     router = project.container(networks=at, router=True)
     with ExitStack() as stack:
         module = "impair.router.uml" if engine == "uml" else "impair.router.agent"
         where = [word for side in SIDES for word in (f"--{side}-subnet", subnets[side])]
-        client, server = (start_agent(stack, logs, side, ends[side], "-m", "impair.endpoint.agent") for side in SIDES)
+        client, server = (start_agent(stack, logs, side, ends[side], "-m", "pattern") for side in SIDES)
         path = ImpairedPath(
             engine, client, server, start_agent(stack, logs, "router", router, "-m", module, *where), addresses
         )
@@ -200,7 +211,8 @@ def containers(project: Project, engine: str, logs: Path) -> Iterator[ImpairedPa
 def namespaces(project: Project, logs: Path) -> Iterator[ImpairedPath]:
     """One container, in it a user-mode kernel, in that three namespaces: the `kernel` engine, whatever the host has."""
     container = project.container(networks={}, router=True)
-    docker("cp", str(HERE / "guest.py"), f"{container}:/opt/headwind/guest.py")
+    for module in ("guest", "pattern"):
+        docker("cp", str(HERE / f"{module}.py"), f"{container}:/opt/headwind/{module}.py")
     boot = "from impair.router import uml; uml.run({}, ['python3', '-m', 'guest'])"
     with ExitStack() as stack:
         wire = start_agent(stack, logs, "guest", container, "-c", boot)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lab
-from headwind.cli.means import Means
+from headwind.cli.dependencies import Dependencies
 from headwind.matrix.reader import load_matrix
 from headwind.testbed import images
 from headwind.testbed.docker import docker
@@ -24,27 +24,25 @@ DOCKERFILE = "tests/net/old-kernel/Dockerfile"
 
 
 def with_kernel(present: Images, suite: str) -> Images:
-    """The three images with the kernel of `suite` in the router, under a tag of their own; layers are cached.
+    """The images, of which the router's has the kernel of `suite`, and a tag of its own; layers are cached.
 
     Raises DockerError when apt cannot get the package.
     """
-    tag = f"{present.tag}-{suite}"
-    router = f"headwind-impair:{tag}"
-    given = {"BASE": images.BASE, "ROUTER": f"headwind-impair:{present.tag}", "SUITE": suite}
+    tags = {**present.tags, "impair": f"{present.tags['impair']}-{suite}"}
+    router = images.reference("impair", tags["impair"])
+    given = {"BASE": images.BASE, "ROUTER": present.reference("impair"), "SUITE": suite}
     arguments = [word for name, value in given.items() for word in ("--build-arg", f"{name}={value}")]
     docker("build", "--tag", router, "--file", DOCKERFILE, *arguments, str(Path(DOCKERFILE).parent))
     identity = docker("image", "inspect", "--format", "{{.Id}}", router).strip()
-    for name in ("client", "server"):
-        docker("tag", f"headwind-{name}:{present.tag}", f"headwind-{name}:{tag}")
-    return replace(present, tag=tag, ids={**present.ids, "impair": identity})
+    return replace(present, tags=tags, ids={**present.ids, "impair": identity})
 
 
 def run_lab(suite: str, matrix: Path, reports: Path) -> int:
     """`lab.py run` with the kernel of `suite` in the router; the exit code."""
-    prepared = with_kernel(images.ensure_images(print), suite)
-    means = Means(ensure_images=lambda _: prepared)
+    prepared = with_kernel(images.ensure_images(print, images.needed()), suite)
+    deps = Dependencies(ensure_images=lambda *_: prepared)
     loaded = load_matrix(matrix)
-    return lab.run_matrix(loaded, reports, "uml", None, means=means, ending=[], verbose=True, junit=False)[1]
+    return lab.run_matrix(loaded, reports, "uml", None, deps=deps, ending=[], verbose=True, junit=False)[1]
 
 
 def main() -> int:

@@ -9,8 +9,8 @@ import pytest
 
 from headwind.arm import H1, H2, H3, Arm, Overrides, Protocol
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.settings import Windows
-from headwind.testbed import testbed as testbeds
+from headwind.settings import TrialRules, Windows
+from headwind.testbed import path as paths
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.profile import Delay, Direction, Link, Profile
@@ -18,13 +18,17 @@ from impair.profile import Delay, Direction, Link, Profile
 FAR = Link(Delay(0.02))
 RENO = Arm("h2-reno", Protocol.H2, overrides=Overrides(congestion="reno"))  # every kernel has it
 SIX = Arm("h1-six", Protocol.H1, overrides=Overrides((("connections", 6),)))
-SHIPPED = Arm("h3-as-shipped", Protocol.H3, overrides=Overrides(server=Windows.AS_SHIPPED, client=Windows.AS_SHIPPED))
+SHIPPED = Arm(
+    "h3-as-shipped",
+    Protocol.H3,
+    overrides=Overrides(server_windows=Windows.AS_SHIPPED, client_windows=Windows.AS_SHIPPED),
+)
 TWO = Arm("h3-two", Protocol.H3, overrides=Overrides((("workers", 2), ("connections", 4))))
 ORDER = (RENO, H2, SIX, H1, SHIPPED, TWO, H3)
 
 
 @pytest.fixture(scope="module")
-def results(bed: testbeds.Testbed) -> dict[Arm, Result]:
+def results(bed: paths.Path) -> dict[Arm, Result]:
     """A block of all of them; a trial again where the machine was so busy that its network could not be proven."""
     block = Block(
         Condition(Profile("far", FAR, FAR), H2load("large", 6, 1, 1, path="/1m")), 0, ORDER,
@@ -33,12 +37,12 @@ def results(bed: testbeds.Testbed) -> dict[Arm, Result]:
     return {trial.arm: settled(bed, trial) for trial in block.trials()}
 
 
-def settled(bed: testbeds.Testbed, trial: Trial) -> Result:
+def settled(bed: paths.Path, trial: Trial) -> Result:
     """The trial's result; again where its network could not be proven."""
     for _ in range(3):
-        if (result := run_trial(bed, trial, 30.0)).outcome is not Outcome.INVALID:
+        if (result := run_trial(bed, trial, TrialRules(30.0))).outcome is not Outcome.INVALID:
             return result
-    return run_trial(bed, trial, 30.0)
+    return run_trial(bed, trial, TrialRules(30.0))
 
 
 def test_every_arm_of_the_block_gives_data(results: dict[Arm, Result]) -> None:
@@ -74,7 +78,7 @@ def test_nginx_has_as_many_workers_as_the_arm_asks_for_and_one_again_after_it(re
 
 
 def test_a_condition_has_a_congestion_control_of_its_own_and_the_next_has_the_usual_one(
-    bed: testbeds.Testbed,
+    bed: paths.Path,
 ) -> None:
     usual = H2load("large", 2, 1, 1, path="/100k")
     seen = []

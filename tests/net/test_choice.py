@@ -13,10 +13,10 @@ import pytest
 
 from headwind.model import Outcome
 from headwind.run.journal import Run
+from headwind.testbed.containers import OWNER_LABEL
 from headwind.testbed.docker import docker
 from headwind.testbed.engine import row_of
-from headwind.testbed.testbed import OWNER_LABEL
-from impair.ability import EVERY_KIND, Ability
+from impair.capabilities import EVERY_KIND, NetemCapabilities
 from tests.net.beside import exit_status, outcomes
 from tests.net.impaired import ImpairedPath, Project, ask
 
@@ -72,11 +72,11 @@ sys.exit(lab.main(sys.argv[1:]))
 """
 
 
-def host_ability(project: Project) -> Ability:
+def host_ability(project: Project) -> NetemCapabilities:
     """What the host's own kernel can do."""
     inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", project.image)
-    told = docker(*inside, "python3", "-m", "impair.router.tryout")
-    return Ability(**json.loads(told))
+    told = docker(*inside, "python3", "-m", "impair.router.try_netem")
+    return NetemCapabilities(**json.loads(told))
 
 
 def test_engine_kernel_without_netem_ends_in_one_sentence_and_leaves_nothing(project: Project, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_auto_says_what_it_chose_and_why_and_keeps_it(project: Project, tmp_path
 @pytest.mark.parametrize("path", ["kernel-in-uml"], indirect=True)
 def test_what_trying_finds_is_what_the_table_says(path: ImpairedPath) -> None:
     told = ask(path.router, "probe", 30.0, profiles=[profile.to_json() for profile in EVERY_KIND])
-    found, row = Ability(**told), row_of(told["kernel"])
+    found, row = NetemCapabilities(**told), row_of(told["kernel"])
     assert (found.netem, found.seed, found.counters) == (True, row.seed, row.counters)
     assert found.refused == {}
     assert asdict(found)["why"] == "tried in a throw-away namespace"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from headwind.proof.congestion import check_congestion
+from headwind.proof.ends import check_congestion
 from headwind.proof.evidence import TcpSockets
 
 pytestmark = pytest.mark.beside

@@ -1,4 +1,7 @@
-"""Both endpoints' agents for real: two network namespaces and a veth pair between them, no router."""
+"""Both endpoints' agents for real: two network namespaces and a veth pair between them, no router.
+
+One pair serves most tests. Each test undoes its changes, and the next one joins both ends again.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 ENDS = ("client", "server")
 NUMBER = {"client": 1, "server": 2}
 IMPOSSIBLE_MAC = "02:00:00:00:00:99"  # nobody's: a frame to it is dropped on arrival
+_numbers = count()
 # Connects to the peer and waits; argv: the peer's address and port.
 HOLD = """
 import socket, sys
@@ -135,7 +139,7 @@ def missing() -> str:
 def made_pair(logs: Path, *, agents: bool = True) -> Iterator[Pair]:
     if why := missing():
         pytest.skip(why)
-    pair = Pair(f"hwt{os.getpid()}")
+    pair = Pair(f"hwt{os.getpid()}-{next(_numbers)}")
     with ExitStack() as stack:
         for end in ENDS:
             stack.callback(
@@ -155,7 +159,7 @@ def made_pair(logs: Path, *, agents: bool = True) -> Iterator[Pair]:
             run(*inside, "link", "set", "hwt0", "up")
             run(*inside, "route", "add", "default", "via", f"10.77.{NUMBER[end]}.1")
             if agents:
-                command = pair.inside(end, sys.executable, "-m", "impair.endpoint.agent")
+                command = pair.inside(end, sys.executable, "-m", "tests.net.pattern")
                 pair.agents[end] = Agent(end, command, logs / f"{end}.log")
                 stack.callback(pair.agents[end].close)
                 pair.agents[end].wait_ready(60)
@@ -163,28 +167,44 @@ def made_pair(logs: Path, *, agents: bool = True) -> Iterator[Pair]:
         yield pair
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """The pair of this module."""
+    with made_pair(tmp_path_factory.mktemp("shared")) as pair:
+        yield pair
+
+
+@pytest.fixture
+def pair(shared: Pair) -> Pair:
+    """The module's pair: both ends are joined, and no connection of an earlier test is left."""
+    for end in ENDS:
+        shared.join(end)
+        shared.agents[end].call("forget")
+    return shared
+
+
 @pytest.fixture
 def strangers(tmp_path: Path) -> Iterator[Pair]:
-    """A pair that nobody has joined."""
+    """A pair of the test's own that nobody has joined."""
     with made_pair(tmp_path) as pair:
         yield pair
 
 
 @pytest.fixture
-def pair(strangers: Pair) -> Pair:
-    """A pair that can reach each other."""
+def own_pair(strangers: Pair) -> Pair:
+    """A joined pair of the test's own: for tests that leave frames, connections or totals behind."""
     for end in ENDS:
         strangers.join(end)
     return strangers
 
 
-def test_an_endpoint_knows_itself(strangers: Pair) -> None:
+def test_an_endpoint_knows_itself(pair: Pair) -> None:
     for end in ENDS:
-        link = json.loads(run(*strangers.inside(end, "ip", "-json", "link", "show", "hwt0")))[0]
-        hello = strangers.hello[end]
+        link = json.loads(run(*pair.inside(end, "ip", "-json", "link", "show", "hwt0")))[0]
+        hello = dict(pair.hello[end])
         assert hello.pop("probe")["buffer_bytes"] >= 16 << 20
         assert hello == {
-            "ip": strangers.ip(end), "network": f"10.77.{NUMBER[end]}.0/24", "mac": link["address"],
+            "ip": pair.ip(end), "network": f"10.77.{NUMBER[end]}.0/24", "mac": link["address"],
             "interface": "hwt0", "mtu": 1500, "kernel": os.uname().release,
         }  # fmt: skip
 
@@ -237,7 +257,7 @@ def test_join_refuses_what_it_cannot_do(strangers: Pair, changed: dict[str, str]
 def test_join_refuses_another_mtu(tmp_path: Path) -> None:
     with made_pair(tmp_path, agents=False) as pair:
         run(*pair.inside("client", "ip", "link", "set", "hwt0", "mtu", "1400"))
-        agent = Agent("client", pair.inside("client", sys.executable, "-m", "impair.endpoint.agent"), tmp_path / "log")
+        agent = Agent("client", pair.inside("client", sys.executable, "-m", "tests.net.pattern"), tmp_path / "log")
         agent.wait_ready(10)
         with pytest.raises(AgentError, match="MTU of 1400 bytes"):
             agent.call("join", gateway="10.77.1.254", gateway_mac=IMPOSSIBLE_MAC, peer_network="10.77.2.0/24",
@@ -250,7 +270,7 @@ def test_a_missing_capability_is_named(tmp_path: Path, capability: str) -> None:
     with made_pair(tmp_path, agents=False) as pair:
         without = ("setpriv", f"--bounding-set=-{capability}", f"--inh-caps=-{capability}")
         agent = Agent(
-            "client", pair.inside("client", *without, sys.executable, "-m", "impair.endpoint.agent"), tmp_path / "log"
+            "client", pair.inside("client", *without, sys.executable, "-m", "tests.net.pattern"), tmp_path / "log"
         )
         agent.wait_ready(10)
         with pytest.raises(AgentError, match=f"CAP_{capability.upper()}"):
@@ -301,70 +321,105 @@ def gain(before: dict[str, Any], after: dict[str, Any]) -> dict[str, int]:
     return {name: after[name] - before[name] for name in after if isinstance(after[name], int)}
 
 
+NEIGHBOUR = "ip neighbour replace 10.77.1.254 lladdr {gateway_mac} nud permanent dev hwt0"
+ROUTE = "ip route change 10.77.2.0/24 via 10.77.1.254 dev hwt0 congctl"
+NFT = ["nft add table ip tampering", "nft delete table ip tampering"]
+
+
 @pytest.mark.parametrize(
-    ("topics", "commands"),
+    ("topics", "commands", "undo"),
     [
-        ("routes", ["ip route add 10.99.0.0/24 via 10.77.1.253"]),
-        ("routes", ["ip route add 10.99.0.0/24 via 10.77.1.253 table 77"]),
-        ("congestion", ["ip route change 10.77.2.0/24 via 10.77.1.254 dev hwt0 congctl {default}"]),
-        ("routes", ["ip route change 10.77.2.0/24 via 10.77.1.254 dev hwt0 congctl {congestion} initcwnd 40"]),
-        ("routes", ["ip address add 10.99.0.1/32 dev hwt0"]),
-        ("rules", ["ip rule add from all lookup 77 priority 77"]),
-        ("neighbours", ["ip neighbour replace 10.77.1.254 lladdr 02:00:00:00:00:99 nud permanent dev hwt0"]),
-        ("neighbours", ["ip neighbour add 10.77.1.9 lladdr 02:00:00:00:00:99 nud permanent dev hwt0"]),
-        ("links qdiscs", ["tc qdisc add dev hwt0 root tbf rate 10mbit burst 5000 latency 50ms"]),
-        ("links qdiscs", ["tc qdisc add dev hwt0 root pfifo limit 10"]),
-        ("links qdiscs", ["tc qdisc add dev hwt0 root netem delay 1ms"]),
-        ("qdiscs", ["tc qdisc add dev hwt0 clsact"]),
-        ("links", ["ip link set hwt0 mtu 1400"]),
-        ("links neighbours", ["ip link set hwt0 address 02:00:00:00:00:77"]),  # the kernel then forgets the neighbours
-        ("links offloads", ["ip link add hwt7 type veth peer name hwt8"]),
-        ("firewall", ["nft add table ip tampering"]),
-        ("firewall", ["nft add table ip tampering", "nft delete table ip tampering"]),  # also one that is taken back
-        ("firewall", ["iptables -A OUTPUT -j ACCEPT"]),
-        ("firewall", ["iptables-legacy -A OUTPUT -j ACCEPT"]),
-        ("offloads", ["ethtool -K hwt0 gro on"]),
-        ("offloads", ["ethtool -K hwt0 tx on"]),
-        ("sysctls", ["sysctl -w net.ipv4.ip_forward={not_forwarding}"]),
-        ("sysctls", ["sysctl -w net.ipv4.tcp_no_metrics_save={not_saving}"]),
+        ("routes", ["ip route add 10.99.0.0/24 via 10.77.1.253"], ["ip route del 10.99.0.0/24"]),
+        ("routes", ["ip route add 10.99.0.0/24 via 10.77.1.253 table 77"], ["ip route flush table 77"]),
+        ("congestion", [f"{ROUTE} {{default}}"], [f"{ROUTE} {{congestion}}"]),
+        ("routes", [f"{ROUTE} {{congestion}} initcwnd 40"], [f"{ROUTE} {{congestion}}"]),
+        ("routes", ["ip address add 10.99.0.1/32 dev hwt0"], ["ip address del 10.99.0.1/32 dev hwt0"]),
+        ("rules", ["ip rule add from all lookup 77 priority 77"], ["ip rule del priority 77"]),
+        ("neighbours", ["ip neighbour replace 10.77.1.254 lladdr 02:00:00:00:00:99 nud permanent dev hwt0"],
+         [NEIGHBOUR]),
+        ("neighbours", ["ip neighbour add 10.77.1.9 lladdr 02:00:00:00:00:99 nud permanent dev hwt0"],
+         ["ip neighbour del 10.77.1.9 dev hwt0"]),
+        ("links qdiscs", ["tc qdisc add dev hwt0 root tbf rate 10mbit burst 5000 latency 50ms"],
+         ["tc qdisc del dev hwt0 root"]),
+        ("links qdiscs", ["tc qdisc add dev hwt0 root pfifo limit 10"], ["tc qdisc del dev hwt0 root"]),
+        ("links qdiscs", ["tc qdisc add dev hwt0 root netem delay 1ms"], ["tc qdisc del dev hwt0 root"]),
+        ("qdiscs", ["tc qdisc add dev hwt0 clsact"], ["tc qdisc del dev hwt0 clsact"]),
+        ("links", ["ip link set hwt0 mtu 1400"], ["ip link set hwt0 mtu 1500"]),
+        # the kernel then forgets the neighbours
+        ("links neighbours", ["ip link set hwt0 address 02:00:00:00:00:77"],
+         ["ip link set hwt0 address {own_mac}", NEIGHBOUR]),
+        ("links offloads", ["ip link add hwt7 type veth peer name hwt8"], ["ip link del hwt7"]),
+        ("firewall", NFT[:1], NFT[1:]),
+        ("firewall", NFT, []),  # also one that is taken back
+        ("firewall", ["iptables -A OUTPUT -j ACCEPT"], ["iptables -D OUTPUT -j ACCEPT"]),
+        ("firewall", ["iptables-legacy -A OUTPUT -j ACCEPT"], ["iptables-legacy -D OUTPUT -j ACCEPT"]),
+        ("offloads", ["ethtool -K hwt0 gro on"], ["ethtool -K hwt0 gro off"]),
+        ("offloads", ["ethtool -K hwt0 tx on"], ["ethtool -K hwt0 tx off"]),
+        ("sysctls", ["sysctl -w net.ipv4.ip_forward={not_forwarding}"],
+         ["sysctl -w net.ipv4.ip_forward={forwarding}"]),
+        ("sysctls", ["sysctl -w net.ipv4.tcp_no_metrics_save={not_saving}"],
+         ["sysctl -w net.ipv4.tcp_no_metrics_save={saving}"]),
     ],
 )  # fmt: skip
-def test_tampering_changes_its_topics_of_the_fingerprint(pair: Pair, topics: str, commands: list[str]) -> None:
-    def toggled(setting: str) -> int:
-        return 1 - int(run(*pair.inside("client", "cat", f"/proc/sys/net/ipv4/{setting}")))
-
-    words = {
-        "default": default_congestion(), "congestion": other_congestion(),
-        "not_forwarding": toggled("ip_forward"), "not_saving": toggled("tcp_no_metrics_save"),
-    }  # fmt: skip
+def test_tampering_changes_its_topics_of_the_fingerprint(
+    pair: Pair, topics: str, commands: list[str], undo: list[str]
+) -> None:
+    words = words_of(pair)
     before = pair.agents["client"].call("fingerprint")
-    for command in commands:
-        tool = command.split()[0]
-        if not shutil.which(tool):
-            pytest.skip(f"not installed: {tool}")
-        inside = pair.inside("client", *command.format(**words).split())
-        done = subprocess.run(inside, capture_output=True, text=True, check=False)
-        if done.returncode and tool in ("tc", "nft", "iptables", "iptables-legacy"):
-            pytest.skip(f"this kernel cannot: {command}: {done.stderr.strip()}")
-        assert done.returncode == 0, done.stderr
-    after = pair.agents["client"].call("fingerprint")
-    assert {topic for topic in before.keys() | after.keys() if before.get(topic) != after.get(topic)} == set(
-        topics.split()
+    try:
+        for command in commands:
+            tamper(pair, command.format(**words))
+        after = pair.agents["client"].call("fingerprint")
+    finally:
+        for command in undo:
+            subprocess.run(pair.inside("client", *command.format(**words).split()), capture_output=True, check=False)
+    assert different(before, after) == set(topics.split())
+    undone = different(before, pair.agents["client"].call("fingerprint"))
+    assert undone <= {"firewall"}, "the next test finds the pair as this one did; of a firewall changes are counted"
+
+
+def words_of(pair: Pair) -> dict[str, Any]:
+    """What the placeholders in a command stand for, as it is before."""
+    forwarding, saving = (
+        int(run(*pair.inside("client", "cat", f"/proc/sys/net/ipv4/{name}")))
+        for name in ("ip_forward", "tcp_no_metrics_save")
     )
+    return {
+        "default": default_congestion(), "congestion": other_congestion(), "gateway_mac": pair.hello["server"]["mac"],
+        "own_mac": pair.hello["client"]["mac"], "forwarding": forwarding, "not_forwarding": 1 - forwarding,
+        "saving": saving, "not_saving": 1 - saving,
+    }  # fmt: skip
 
 
-def test_traffic_does_not_change_the_fingerprint(pair: Pair) -> None:
-    before = {end: pair.agents[end].call("fingerprint") for end in ENDS}
+def tamper(pair: Pair, command: str) -> None:
+    """Run a command at the client; skips if this machine has no such tool or its kernel no such feature."""
+    tool = command.split(maxsplit=1)[0]
+    if not shutil.which(tool):
+        pytest.skip(f"not installed: {tool}")
+    done = subprocess.run(pair.inside("client", *command.split()), capture_output=True, text=True, check=False)
+    if done.returncode and tool in ("tc", "nft", "iptables", "iptables-legacy"):
+        pytest.skip(f"this kernel cannot: {command}: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+
+
+def different(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
+    """The topics of two fingerprints that are not the same in both."""
+    return {topic for topic in before.keys() | after.keys() if before.get(topic) != after.get(topic)}
+
+
+def test_traffic_does_not_change_the_fingerprint(own_pair: Pair) -> None:
+    before = {end: own_pair.agents[end].call("fingerprint") for end in ENDS}
     assert before["client"].keys() == {
         "links", "routes", "rules", "neighbours", "qdiscs", "firewall", "offloads", "sysctls", "limits", "programs",
         "congestion",
     }  # fmt: skip
-    pair.train("client", 200, size_bytes=1472)
-    pair.transfer("client", 2_000_000, 10.0)
-    subprocess.run(pair.inside("client", "ping", "-c1", "-W1", "10.77.1.33"), capture_output=True, check=False)  # ARP
-    assert {end: pair.agents[end].call("fingerprint") for end in ENDS} == before
-    pair.agents["client"].call("forget")
-    assert pair.agents["client"].call("fingerprint") == before["client"]
+    own_pair.train("client", 200, size_bytes=1472)
+    own_pair.transfer("client", 2_000_000, 10.0)
+    arp = own_pair.inside("client", "ping", "-c1", "-W1", "10.77.1.33")
+    subprocess.run(arp, capture_output=True, check=False)
+    assert {end: own_pair.agents[end].call("fingerprint") for end in ENDS} == before
+    own_pair.agents["client"].call("forget")
+    assert own_pair.agents["client"].call("fingerprint") == before["client"]
 
 
 @pytest.mark.timed
@@ -393,21 +448,21 @@ def test_a_corrupted_datagram_is_counted_on_arrival_and_not_shown(pair: Pair) ->
     assert (seen["received"], seen["bad_payloads"]) == (5, 0)
 
 
-def test_oversize_frames_are_counted_where_they_arrive(pair: Pair) -> None:
-    sent, served = pair.transfer("client", 2_000_000, 10.0)
+def test_oversize_frames_are_counted_where_they_arrive(own_pair: Pair) -> None:
+    sent, served = own_pair.transfer("client", 2_000_000, 10.0)
     assert sent["complete"]
     assert (served["bytes"], served["bad_bytes"]) == (2_000_000, 0)
-    counted = {end: pair.agents[end].call("counters")["oversize_frames"] for end in ENDS}
+    counted = {end: own_pair.agents[end].call("counters")["oversize_frames"] for end in ENDS}
     assert counted == {"client": 0, "server": 0}
-    run(*pair.inside("client", "ethtool", "-K", "hwt0", "sg", "on", "tx", "on", "gso", "on", "tso", "on"))
-    pair.transfer("client", 2_000_000, 10.0)
-    first = pair.agents["server"].call("counters")["oversize_frames"]
+    run(*own_pair.inside("client", "ethtool", "-K", "hwt0", "sg", "on", "tx", "on", "gso", "on", "tso", "on"))
+    own_pair.transfer("client", 2_000_000, 10.0)
+    first = own_pair.agents["server"].call("counters")["oversize_frames"]
     assert first > 0
-    pair.transfer("client", 2_000_000, 10.0)
+    own_pair.transfer("client", 2_000_000, 10.0)
     assert (
-        pair.agents["server"].call("counters")["oversize_frames"] > first
+        own_pair.agents["server"].call("counters")["oversize_frames"] > first
     )  # a total, although the kernel's starts anew
-    assert pair.agents["client"].call("counters")["oversize_frames"] == 0  # its own do not count
+    assert own_pair.agents["client"].call("counters")["oversize_frames"] == 0  # its own do not count
 
 
 def test_a_transfer_through_nothing_ends_with_nothing(pair: Pair) -> None:
@@ -436,32 +491,32 @@ def holding(pair: Pair, port: int = 9999) -> Iterator[None]:
         yield
 
 
-def test_forget_ends_the_connections_to_the_peer_and_no_others(pair: Pair) -> None:
-    with holding(pair):
+def test_forget_ends_the_connections_to_the_peer_and_no_others(own_pair: Pair) -> None:
+    with holding(own_pair):
         for end in ENDS:
-            assert len(towards_peer(pair, end)) == 1
-        answer = pair.agents["client"].call("forget")
+            assert len(towards_peer(own_pair, end)) == 1
+        answer = own_pair.agents["client"].call("forget")
         if answer["sockets_destroyed"] is None:
             assert answer["sockets_left"] == 1
             pytest.skip("this kernel cannot destroy sockets (INET_DIAG_DESTROY)")
         assert answer == {"sockets_destroyed": 1, "sockets_left": 0}
-        assert towards_peer(pair, "client") == []
-        pair.agents["server"].call("forget")
-        assert towards_peer(pair, "server") == []
-        own = run(*pair.inside("server", "ss", "-Htan", "src", "127.0.0.1")).splitlines()
+        assert towards_peer(own_pair, "client") == []
+        own_pair.agents["server"].call("forget")
+        assert towards_peer(own_pair, "server") == []
+        own = run(*own_pair.inside("server", "ss", "-Htan", "src", "127.0.0.1")).splitlines()
         assert [line.split()[0] for line in own] == ["ESTAB", "ESTAB"]
-        assert "LISTEN" in run(*pair.inside("server", "ss", "-Htln"))
-        assert pair.agents["client"].call("forget") == {"sockets_destroyed": 0, "sockets_left": 0}
+        assert "LISTEN" in run(*own_pair.inside("server", "ss", "-Htln"))
+        assert own_pair.agents["client"].call("forget") == {"sockets_destroyed": 0, "sockets_left": 0}
 
 
-def test_forget_ends_a_connection_that_has_no_owner_any_more(pair: Pair) -> None:
-    with holding(pair):
+def test_forget_ends_a_connection_that_has_no_owner_any_more(own_pair: Pair) -> None:
+    with holding(own_pair):
         for end in ENDS:
-            pair.join(end, gateway_mac=IMPOSSIBLE_MAC)  # the end of the connection never arrives
-    assert [line.split()[0] for line in towards_peer(pair, "client")] == ["FIN-WAIT-1"]
-    if pair.agents["client"].call("forget")["sockets_destroyed"] is None:
+            own_pair.join(end, gateway_mac=IMPOSSIBLE_MAC)  # the end of the connection never arrives
+    assert [line.split()[0] for line in towards_peer(own_pair, "client")] == ["FIN-WAIT-1"]
+    if own_pair.agents["client"].call("forget")["sockets_destroyed"] is None:
         pytest.skip("this kernel cannot destroy sockets (INET_DIAG_DESTROY)")
-    assert towards_peer(pair, "client") == []
+    assert towards_peer(own_pair, "client") == []
 
 
 def towards_peer(pair: Pair, end: str) -> list[str]:

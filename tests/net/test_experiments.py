@@ -9,7 +9,7 @@ import pytest
 from headwind.matrix.reader import load_matrix
 from headwind.model import Matrix, Outcome, Result
 from headwind.plan.schedule import plan_blocks
-from headwind.testbed import testbed as testbeds
+from headwind.testbed import path as paths
 from headwind.trial.trial import run_trial
 
 FOLDER = Path(__file__).parent.parent.parent / "experiments"
@@ -19,25 +19,25 @@ FINDINGS = ["everyday", *(name for name in MATRICES if name.startswith("finding_
 
 
 @pytest.mark.parametrize("name", ARTICLES)
-def test_an_experiment_gives_data(bed: testbeds.Testbed, name: str) -> None:
+def test_an_experiment_gives_data(bed: paths.Path, name: str) -> None:
     assert reasons(run_all(bed, MATRICES[name].in_short()), Outcome.OK) == {}
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.beside
 @pytest.mark.parametrize("name", FINDINGS)
-def test_a_finding_gives_data(bed: testbeds.Testbed, name: str) -> None:
+def test_a_finding_gives_data(bed: paths.Path, name: str) -> None:
     """Beside other tests a network may stay unproven."""
     found = run_all(bed, MATRICES[name].in_short())
     assert reasons(found, Outcome.OK, Outcome.INVALID) == {}
 
 
-def run_all(bed: testbeds.Testbed, matrix: Matrix) -> dict[str, Result]:
+def run_all(bed: paths.Path, matrix: Matrix) -> dict[str, Result]:
     """A result for each trial; again where the machine was so busy that a network could not be proven."""
     found: dict[str, Result] = {}
     for trial in [trial for block in plan_blocks(matrix) for trial in block.trials()]:
         for _ in range(4):
-            found[trial.id] = run_trial(bed, trial, matrix.timeout_s)
+            found[trial.id] = run_trial(bed, trial, matrix.rules)
             if found[trial.id].outcome is not Outcome.INVALID:
                 break
     return found

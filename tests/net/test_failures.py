@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from headwind.model import Outcome
-from headwind.run.journal import Run
 from headwind.testbed.docker import docker
-from headwind.testbed.testbed import OWNER_LABEL
-from tests.net.beside import exit_status, outcomes
+from tests.net.live_lab import POLL_S, ROOT, finished_by, left_by, live_lab
 
 pytestmark = [
     pytest.mark.timeout(400, func_only=True),  # the first test may have to build the images
@@ -26,19 +20,6 @@ pytestmark = [
     pytest.mark.usefixtures("images"),
 ]
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-# 200 responses of 612 bytes at 400 kbit/s: a trial of more than three seconds, whatever the machine.
-MATRIX = """
-protocols: [h2]
-lanes: 1
-timeout: 30s
-repeat: {trials}
-profiles:
-  slow: {{downlink: {{rate: 400kbit}}}}
-workloads:
-  some: {{requests: 200, connections: 2, streams: 10}}
-"""
-DEADLINE_S = 240  # for what is left of a run, on a busy machine
 SIGNAL = """
 import os, pathlib, sys
 for process in pathlib.Path('/proc').glob('[0-9]*'):
@@ -54,96 +35,6 @@ for process in pathlib.Path('/proc').glob('[0-9]*'):
 def send_signal(container: str, name: str, number: int) -> str:
     """Signal every process of that name in a container; the pids that got it."""
     return docker("exec", container, "python3", "-c", SIGNAL, name, str(number), check=False).strip()
-
-
-class LiveLab:
-    """A lab that runs in a process of its own."""
-
-    def __init__(self, folder: Path, trials: int, *more: str) -> None:
-        matrix = folder / "matrix.yaml"
-        matrix.write_text(MATRIX.format(trials=trials))
-        self.reports = folder / "reports"
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", ROOT / "lab.py", "run", matrix, "-v", "--reports", self.reports, *more],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        )  # fmt: skip
-        self.said: list[str] = []
-
-    def wait_for(self, pattern: str) -> None:
-        """Read what the lab says until a line matches."""
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self.said.append(line)
-            if re.search(pattern, line):
-                return
-        pytest.fail("the lab ended before it said " + pattern + ":\n" + "".join(self.said))
-
-    def wait_until_done(self, number: int) -> None:
-        """So many trials are done, or more."""
-        self.wait_for(r"\[ *\d+/\d+\]")
-        while int(re.findall(r"\[ *(\d+)/\d+\]", self.said[-1])[-1]) < number:
-            self.wait_for(r"\[ *\d+/\d+\]")
-
-    def wait_for_trial(self, number: int) -> None:
-        """All before it are done, and the client runs it; the first one has number 0."""
-        self.wait_until_done(number)
-        client = self.container("client")
-        while "h2load" not in docker("top", client, "-eo", "pid,comm"):
-            assert self.process.poll() is None, "".join(self.said)
-
-    def container(self, service: str) -> str:
-        """The id of one of this lab's containers."""
-        return docker("ps", "-q", "--filter", f"label=com.docker.compose.service={service}",
-                      *self.ours).strip()  # fmt: skip
-
-    @property
-    def ours(self) -> tuple[str, str]:
-        """A filter for what belongs to this lab."""
-        owner = f"{os.uname().nodename}:{self.process.pid}:"
-        every = docker("ps", "-a", "--filter", f"label={OWNER_LABEL}", "--format", f'{{{{.Label "{OWNER_LABEL}"}}}}')
-        owners = {line for line in every.split() if line.startswith(owner)}
-        return "--filter", f"label={OWNER_LABEL}={owners.pop() if owners else owner}"
-
-    def end(self) -> tuple[int, str]:
-        """Wait for the end; the exit code and everything that was said."""
-        rest, _ = self.process.communicate(timeout=DEADLINE_S)
-        return self.process.returncode, "".join(self.said) + rest
-
-    @property
-    def run(self) -> Run:
-        (folder,) = (path.parent for path in self.reports.glob("*/matrix.json"))
-        return Run.open(folder)
-
-    def outcomes(self) -> list[Outcome]:
-        """Those of all attempts, once the lab is over; the process that drew for a killed one ends a bit later."""
-        deadline_s = time.monotonic() + DEADLINE_S
-        with self.run as run:
-            while run.is_live and time.monotonic() < deadline_s:
-                time.sleep(0.05)
-            return outcomes(run)
-
-    def due(self) -> int:
-        """The exit code of a lab that went through."""
-        with self.run as run:
-            return exit_status(run)
-
-
-@contextmanager
-def live_lab(folder: Path, trials: int, *more: str) -> Iterator[LiveLab]:
-    """A lab that is ended whatever the test does."""
-    lab = LiveLab(folder, trials, *more)
-    try:
-        yield lab
-    finally:
-        if lab.process.poll() is None:
-            lab.process.terminate()
-            lab.process.communicate(timeout=DEADLINE_S)
-
-
-def left_by(lab: LiveLab) -> str:
-    """Containers and networks that carry the lab's owner label."""
-    kept = lab.ours
-    return docker("ps", "-aq", *kept) + docker("network", "ls", "-q", *kept)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -191,6 +82,7 @@ def test_each_part_that_is_killed_breaks_one_attempt_and_no_more(tmp_path: Path)
     assert left_by(lab) == ""
 
 
+@pytest.mark.timed  # four lanes need free CPUs
 @pytest.mark.timeout(600, func_only=True)  # four testbeds, twice, and one
 def test_with_four_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Path) -> None:
     """A part of one lane is killed, then the lab; the run goes on, is interrupted, and goes on to its end."""
@@ -199,6 +91,7 @@ def test_with_four_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Pa
         lab.wait_until_done(2)
         while len(servers := lab.container("server").split()) < 4:
             assert lab.process.poll() is None, "".join(lab.said)
+            time.sleep(POLL_S)
         lab.wait_until_done(3)
         docker("kill", servers[-1])
         lab.wait_for("lab-error")
@@ -227,10 +120,3 @@ def test_with_four_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Pa
     assert len(finished_by(third)) == blocks
     assert len({trial for trial, _ in finished_by(third)}) == blocks, "none was run twice"
     assert left_by(third) == ""
-
-
-def finished_by(lab: LiveLab) -> set[tuple[str, int]]:
-    """The trials that need not run again, each with the number of its attempt."""
-    with lab.run as run:
-        tried = zip(run.results(), outcomes(run), strict=True)
-        return {(result.trial.id, result.attempt) for result, outcome in tried if outcome is Outcome.OK}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lab
-from headwind.cli.means import Means
+from headwind.cli.dependencies import Dependencies
 from headwind.matrix.reader import load_matrix
 from headwind.model import DATA_OUTCOMES, Result
 from headwind.run.journal import Run
@@ -43,7 +43,7 @@ def with_kernel_of(suite: str, present: Images) -> Images:
 @pytest.mark.beside  # and what is built then is there for all others
 @pytest.mark.parametrize("suite", KERNELS)
 def test_the_router_takes_an_older_kernel_with_its_modules_and_no_other(images: Images, suite: str) -> None:
-    router = f"headwind-impair:{with_kernel_of(suite, images).tag}"
+    router = with_kernel_of(suite, images).reference("impair")
     modules = docker("run", "--rm", "--network", "none", router, "ls", "/usr/lib/uml/modules").split()
     assert [name.startswith(f"{KERNELS[suite]}.") for name in modules] == [True]
 
@@ -53,9 +53,9 @@ def run(suite: str, text: str, folder: Path, present: Images) -> list[Result]:
     folder.mkdir(exist_ok=True)
     (folder / "matrix.yaml").write_text(text)
     prepared = with_kernel_of(suite, present)
-    matrix, means = load_matrix(folder / "matrix.yaml"), Means(ensure_images=lambda _: prepared)
+    matrix, deps = load_matrix(folder / "matrix.yaml"), Dependencies(ensure_images=lambda *_: prepared)
     reports = folder / "reports"
-    made, code = lab.run_matrix(matrix, reports, "uml", None, means=means, ending=[], verbose=True, junit=False)
+    made, code = lab.run_matrix(matrix, reports, "uml", None, deps=deps, ending=[], verbose=True, junit=False)
     results = results_in(made)
     assert code == 0, [result.reason for result in results]
     return results

@@ -11,9 +11,11 @@ from headwind.matrix.reader import load_matrix
 from headwind.model import Block, Outcome, Result
 from headwind.plan.schedule import plan_blocks
 from headwind.run.journal import Run
+from headwind.testbed import containers
 from headwind.testbed import testbed as testbeds
+from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.docker import docker
-from headwind.testbed.images import ensure_images
+from headwind.testbed.images import ensure_images, needed
 from headwind.trial.block import Task
 from headwind.trial.lane import Lane
 from headwind.trial.lanes import Begun, Lanes
@@ -50,20 +52,24 @@ class Row:
     def repeat(self, blocks: Collection[Block]) -> None:
         assert not blocks
 
+    def worth(self, up: int, most: int, up_s: float) -> int:
+        assert up <= most
+        assert up_s > 0
+        return most
+
 
 def test_two_lanes_measure_side_by_side_and_one_that_breaks_leaves_the_other_alone(tmp_path: Path) -> None:
     (tmp_path / "matrix.yaml").write_text(MATRIX)
-    matrix, tag = load_matrix(tmp_path / "matrix.yaml"), ensure_images(print).tag
+    matrix, tags = load_matrix(tmp_path / "matrix.yaml"), ensure_images(print, needed()).tags
     killed = False
     with Run.create(tmp_path, matrix, {}) as run, run.recording():
-        first = Lane(lambda engine: testbeds.Testbed.up(tag, matrix.congestion, engine), matrix.timeout_s)
+        first = Lane(lambda engine: testbeds.Testbed.up(BedSpec(tags, matrix.congestion, engine)), matrix.rules)
         with Lanes(first, 2) as lanes:
             for event in lanes.run(Row(plan_blocks(matrix)), run):
                 if isinstance(event, Begun) and event.lane == 2 and not killed:
                     (lane,) = (lane for lane in lanes.lanes if lane.number == 2)
                     assert isinstance(lane, Lane)
-                    testbed = lane.running
-                    docker("kill", testbed.containers["server"])
+                    docker("kill", lane.path.containers["server"])
                     killed = True
             lanes.retire()
         results = run.results()
@@ -81,5 +87,5 @@ def test_two_lanes_measure_side_by_side_and_one_that_breaks_leaves_the_other_alo
     assert {result.place.lane for result in good} == {1, 2}
     assert all(result.metrics[f"{host}_cpu_s"] > 0 for result in good for host in ("client", "router", "server"))
     for name in names:
-        kept = f"label={testbeds.LABEL}={name}"
+        kept = f"label={containers.LABEL}={name}"
         assert docker("ps", "-aq", "--filter", kept) + docker("network", "ls", "-q", "--filter", kept) == ""

@@ -12,10 +12,11 @@ from typing import cast
 
 import pytest
 
+from headwind.engines import KERNEL
 from headwind.model import Outcome, Proof
 from headwind.proof.evidence import Evidence, Moment
 from headwind.proof.proof import prove
-from headwind.testbed import testbed
+from headwind.testbed import path as paths
 from headwind.testbed.agent import Agent
 from headwind.testbed.operations import APPLY
 from headwind.trial.probes import send_trains
@@ -42,20 +43,20 @@ class OldPath:
     """A path through an older kernel, and the lab's view of it."""
 
     path: ImpairedPath
-    testbed: testbed.Testbed
+    lab: paths.Path
 
     def proof_of(self, asked: Link, real: Profile) -> Proof:
         """What the lab says of the network `real`, when it asked for `asked` on the downlink and was told it had it."""
         profile, router = Profile("asked", downlink=asked), self.path.router
         configured = APPLY.read(self.path.apply(profile.uplink, profile.downlink))
         self.path.apply(real.uplink, real.downlink)
-        trains = send_trains(self.testbed, profile)
-        before = read_moment(self.testbed)
+        trains = send_trains(self.lab, profile)
+        before = read_moment(self.lab)
         for direction in Direction:
             self.path.train(direction, DATAGRAMS, size_bytes=DATAGRAM_BYTES, patience_s=0.1)
         self.path.transfer(DOWN, TCP_BYTES, timeout_s=10.0)
         assert ask(router, "show")[DOWN]["counters"]["packets"] > DATAGRAMS / 2
-        after = read_moment(self.testbed)
+        after = read_moment(self.lab)
 
         def as_asked(moment: Moment) -> Moment:
             up, down = moment.router.uplink, moment.router.downlink
@@ -79,9 +80,10 @@ def old(
     with open_path(f"kernel-in-{request.param}", project, tmp_path_factory.mktemp(request.param)) as path:
         assert ask(path.router, "hello")["kernel"].startswith(f"{KERNELS[request.param]}.")
         client, server, router = (cast("Agent", asked) for asked in (path.client, path.server, path.router))
-        facts = {"router": ask(path.router, "hello")}
-        assert facts["router"]["netem_counters"] is False
-        yield OldPath(path, testbed.Testbed(client, server, router, path.addresses, "kernel", facts))
+        assert ask(path.router, "hello")["netem_counters"] is False
+        server_ip = path.addresses.host("server", 10)
+        lab = paths.Path(client, server, router, path.addresses, server_ip, KERNEL, has_counters=False)
+        yield OldPath(path, lab)
 
 
 @pytest.mark.parametrize("link", [Link(), CORRUPT, CORRUPT_AND_LOST, REORDERED], ids=str)
@@ -112,7 +114,7 @@ def test_another_network_is_invalid_with_the_reason(
     proof = old.proof_of(asked, real)
     trial = next(trials_of(example_matrix(Profile("asked", downlink=asked))))
     run = ClientRun([], 0, False, 1.0, 0.0, Machine(2, 0.0), 0.0, "", {}, {}, {})
-    outcome, reason = decide(trial, run, {}, None, proof, is_healthy=True)
+    outcome, reason = decide(trial, run, {}, None, proof)
     assert outcome is Outcome.INVALID
     for words in reasons:
         assert words in reason

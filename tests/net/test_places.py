@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,10 +18,10 @@ import pytest
 
 from headwind.model import Outcome
 from headwind.run.journal import Run
-from headwind.testbed import testbed
+from headwind.testbed import path as paths
 from headwind.testbed.docker import docker
-from headwind.testbed.images import debian_mirror
-from headwind.trial.start import NotPlain, examine_start
+from headwind.testbed.images import IMAGES, Sources, debian_mirror, write_archive
+from headwind.trial.start import UnexpectedState, examine_start
 from tests.net.beside import alone, exit_status, outcomes
 
 pytestmark = [
@@ -104,10 +105,14 @@ def test_compose_2_brings_the_testbed_up(plugins: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["impair", "nginx"])
 def test_buildx_builds_the_images(plugins: Path, name: str) -> None:
     tag = f"headwind-buildx-test:{os.getpid()}"
-    command = ["docker", "buildx", "build", "--load", "--tag", tag, "--file", f"{name}/Dockerfile", "."]
+    image = IMAGES[name]
+    command = ["docker", "buildx", "build", "--load", "--tag", tag, "--file", image.dockerfile, "-"]
     environment = {**os.environ, "DOCKER_CONFIG": str(plugins), "BUILDKIT_PROGRESS": "plain"}
     try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        with tempfile.TemporaryFile() as context:
+            write_archive(Sources.read(image).files, context)
+            context.seek(0)
+            done = subprocess.run(command, stdin=context, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
         docker("run", "--rm", "--network", "none", tag, "python3", "-c", "import impair.wire")
     finally:
@@ -157,11 +162,11 @@ def rule(*words: str) -> Iterator[None]:
 @pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("iptables"), reason="only root sets the firewall, by iptables"
 )
-def test_a_firewall_that_drops_forwarded_frames_is_said_before_the_first_trial(bed: testbed.Testbed) -> None:
+def test_a_firewall_that_drops_forwarded_frames_is_said_before_the_first_trial(bed: paths.Path) -> None:
     if Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text().strip() != "1":
         pytest.skip("bridged frames do not pass this host's firewall")
     subnet, plain = bed.addresses.server_subnet, replace(bed, containers={})  # whose programs others have changed
-    with rule("FORWARD", "-d", subnet, "-j", "DROP"), pytest.raises(NotPlain, match="nothing passes") as refused:
+    with rule("FORWARD", "-d", subnet, "-j", "DROP"), pytest.raises(UnexpectedState, match="nothing passes") as refused:
         examine_start(plain)
     assert subnet in str(refused.value)
     assert "iptables -S FORWARD" in str(refused.value)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwind.proof.proof import shows_rate
-from headwind.testbed import testbed as testbeds
+from headwind.testbed import path as paths
 from headwind.testbed.docker import docker
 from headwind.trial.probes import send_bulk
 from impair.profile import Direction, Link, Profile, Rate
@@ -29,15 +29,15 @@ workloads:
 pytestmark = pytest.mark.timeout(300, func_only=True)  # the first test may have to build the images
 
 
-def is_believed(bed: testbeds.Testbed, real: Link, direction: Direction) -> bool:
+def is_believed(bed: paths.Path, real: Link, direction: Direction) -> bool:
     """Whether the trains through `real` show what ASKED asks for."""
     profile = Profile("rated", real, real)
-    bed.router.call("apply", profile=profile.to_json(), seeds=bed.netem_seeds(dict.fromkeys(Direction, 1)))
+    bed.apply(profile, dict.fromkeys(Direction, 1))
     return shows_rate(ASKED, send_bulk(bed, direction, ASKED).rate.rate_bps)
 
 
 @pytest.mark.parametrize("direction", Direction)
-def test_the_asked_rate_is_believed_and_one_a_twentieth_off_is_not(bed: testbeds.Testbed, direction: Direction) -> None:
+def test_the_asked_rate_is_believed_and_one_a_twentieth_off_is_not(bed: paths.Path, direction: Direction) -> None:
     assert ASKED.rate
     believed = {
         percent: is_believed(bed, Link(rate=Rate(ASKED.rate.rate_bps * percent // 100)), direction)
@@ -46,7 +46,7 @@ def test_the_asked_rate_is_believed_and_one_a_twentieth_off_is_not(bed: testbeds
     assert believed == {90: False, 95: False, 100: True, 105: False, 110: False}
 
 
-def test_a_shaper_at_half_the_rate_is_found_in_its_direction(bed: testbeds.Testbed) -> None:
+def test_a_shaper_at_half_the_rate_is_found_in_its_direction(bed: paths.Path) -> None:
     shaper = ("tc", "qdisc", "{}", "dev", "eth0", "root", "tbf", "rate", "50mbit", "burst", "32k", "latency", "400ms")
     server = bed.containers["server"]
     docker("exec", server, *(word.format("add") for word in shaper))
@@ -69,6 +69,6 @@ def test_a_rate_above_what_the_path_carries_is_refused_before_anything_is_measur
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 2, result.stdout + result.stderr
-    assert f"{matrix}:6:3: `fast` uplink: a rate of 10gbit cannot be had here" in result.stderr
+    assert f"{matrix}:6:3: `fast` uplink: a rate of 10gbit is not possible here" in result.stderr
     assert "Traceback" not in result.stderr
     assert list(reports.glob("*/")) == []

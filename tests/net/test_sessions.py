@@ -11,7 +11,8 @@ import pytest
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.model import Block, Condition, Outcome, Result
-from headwind.testbed import testbed as testbeds
+from headwind.settings import TrialRules
+from headwind.testbed import path as paths
 from headwind.trial.trial import run_trial
 from headwind.workloads.transfer import FIRST_BYTE
 from headwind.workloads.ttfb import EARLY, Ttfb
@@ -44,7 +45,7 @@ Results = dict[tuple[str, Arm], list[Result]]
 
 
 @pytest.fixture(scope="module")
-def results(bed: testbeds.Testbed) -> Results:
+def results(bed: paths.Path) -> Results:
     """Two trials of each; more where the machine was so busy that it added a round trip, or that none was proven."""
     found: Results = {}
     for workload in (*SESSIONS.values(), LARGE, SLOW):
@@ -52,7 +53,7 @@ def results(bed: testbeds.Testbed) -> Results:
         for trial in block.trials():
             key, proven = (workload.name, trial.arm), list[Result]()
             for _ in range(MOST):
-                result = run_trial(bed, trial, 30.0)
+                result = run_trial(bed, trial, TrialRules(30.0))
                 proven += [result] if result.outcome is not Outcome.INVALID else []
                 if len(proven) >= FEWEST and fastest_s(proven) < LEAST_S[key] + MACHINE_S:
                     break

@@ -12,41 +12,40 @@ from pathlib import Path
 
 import pytest
 
-from headwind.arm import Congestion
 from headwind.errors import HeadwindError
+from headwind.testbed import containers
 from headwind.testbed import testbed as testbeds
+from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.docker import docker
-from headwind.testbed.images import Images
+from headwind.testbed.images import Images, reference
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 pytestmark = pytest.mark.beside
 
-ODD = "FROM headwind-server:{tag}\nRUN sed -i '1i keepalive_requests 5;' /opt/headwind/nginx/nginx.conf\n"
+ODD = "FROM {nginx}\nRUN sed -i '1i keepalive_requests 5;' /opt/headwind/nginx/nginx.conf\n"
 
 
 @pytest.fixture
-def odd(images: Images, tmp_path: Path) -> Iterator[str]:
-    """The tag of images whose nginx.conf has a directive in the wrong place."""
-    tag = f"{images.tag}-odd-{os.getpid()}"
-    (tmp_path / "Dockerfile").write_text(ODD.format(tag=images.tag))
-    docker("build", "--network", "none", "--tag", f"headwind-server:{tag}", str(tmp_path))
-    for name in ("client", "impair"):
-        docker("tag", f"headwind-{name}:{images.tag}", f"headwind-{name}:{tag}")
-    yield tag
-    docker("rmi", *(f"headwind-{name}:{tag}" for name in ("client", "server", "impair")))
+def odd(images: Images, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The tags of images of which nginx's has a directive in the wrong place of nginx.conf."""
+    tags = {**images.tags, "nginx": f"{images.tags['nginx']}-odd-{os.getpid()}"}
+    (tmp_path / "Dockerfile").write_text(ODD.format(nginx=images.reference("nginx")))
+    docker("build", "--network", "none", "--tag", reference("nginx", tags["nginx"]), str(tmp_path))
+    yield tags
+    docker("rmi", reference("nginx", tags["nginx"]))
 
 
-def test_a_server_that_does_not_come_up_shows_what_nginx_said(odd: str) -> None:
+def test_a_server_that_does_not_come_up_shows_what_nginx_said(odd: dict[str, str]) -> None:
     with (
         pytest.raises(HeadwindError, match=r"log of server: .*\[emerg\].*keepalive_requests.* is not allowed here"),
-        testbeds.Testbed.up(odd, Congestion(), "auto"),
+        testbeds.Testbed.up(BedSpec(odd)),
     ):
         pytest.fail("it is up")
 
 
 def left(owner: int) -> list[str]:
-    names = docker("ps", "-a", "--filter", f"label={testbeds.LABEL}", "--format", "{{.Names}}").split()
-    names += docker("network", "ls", "--filter", f"label={testbeds.LABEL}", "--format", "{{.Name}}").split()
+    names = docker("ps", "-a", "--filter", f"label={containers.LABEL}", "--format", "{{.Names}}").split()
+    names += docker("network", "ls", "--filter", f"label={containers.LABEL}", "--format", "{{.Name}}").split()
     return [name for name in names if name.startswith(f"headwind-{owner}-")]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headwind.report.commands import tc_command
+from headwind.report.tc_commands import tc_command
 from impair.options import Options
 from impair.profile import (
     Corrupt,

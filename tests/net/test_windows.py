@@ -10,8 +10,8 @@ import pytest
 
 from headwind.arm import H3, PLAIN, Arm
 from headwind.model import Block, Condition, Result, Trial
-from headwind.settings import LARGEST_BDP_BYTES, PORTS, UNBOUND, Settings, Windows
-from headwind.testbed import testbed as testbeds
+from headwind.settings import LARGEST_BDP_BYTES, PORTS, UNLIMITED, Settings, TrialRules, Windows
+from headwind.testbed import path as paths
 from headwind.testbed.docker import docker
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
@@ -25,24 +25,24 @@ AS_SHIPPED = Settings(Windows.AS_SHIPPED, Windows.AS_SHIPPED)
 TIMEOUT_S = 8.0  # 64 KB in each of its round trips of 40 ms are 13 MB
 
 
-def result(bed: testbeds.Testbed, settings: Settings, arm: Arm = H3, work: H2load = BULK) -> Result:
+def result(bed: paths.Path, settings: Settings, arm: Arm = H3, work: H2load = BULK) -> Result:
     seeds = dict.fromkeys(Direction, 1)
     block = Block(Condition(Profile("far", FAR, FAR), work), 0, (arm,), seeds)
-    return run_trial(bed, Trial(block, 0, arm), TIMEOUT_S, settings=settings)
+    return run_trial(bed, Trial(block, 0, arm), TrialRules(TIMEOUT_S, settings))
 
 
-def test_a_planted_send_buffer_is_named_and_without_it_no_window_is(bed: testbeds.Testbed) -> None:
+def test_a_planted_send_buffer_is_named_and_without_it_no_window_is(bed: paths.Path) -> None:
     planted = result(bed, Settings(server=Windows.AS_SHIPPED))
     assert "total_s" not in planted.metrics, "20 MB take longer than that"
     assert any("limited by a window of 64 KB (nginx's http3_stream_buffer_size)" in w for w in planted.proof.warnings)
-    free = result(bed, UNBOUND)
+    free = result(bed, UNLIMITED)
     assert not [warning for warning in free.proof.warnings if "window" in warning]
     assert "total_s" in free.metrics
 
 
-def test_what_a_trial_had_is_what_its_settings_say(bed: testbeds.Testbed) -> None:
+def test_what_a_trial_had_is_what_its_settings_say(bed: paths.Path) -> None:
     for arm in PLAIN:
-        had = result(bed, UNBOUND, arm, FEW).proof.counters["windows"]
+        had = result(bed, UNLIMITED, arm, FEW).proof.counters["windows"]
         tcp = [had[side][name] for side in had for name in ("tcp_rmem_max_bytes", "tcp_wmem_max_bytes")]
         assert min(tcp) // 2 >= 2 * LARGEST_BDP_BYTES
         assert had["server"]["http3_stream_buffer_bytes"] >= 2 * LARGEST_BDP_BYTES
@@ -54,9 +54,9 @@ def test_what_a_trial_had_is_what_its_settings_say(bed: testbeds.Testbed) -> Non
             assert had["client"]["udp_rcvbuf_bytes"] == 32 << 20, "NET_ADMIN is not bound by net.core.rmem_max"
 
 
-@pytest.mark.parametrize(("settings", "buffer_bytes"), [(UNBOUND, 16 << 20), (AS_SHIPPED, 64 << 10)])
+@pytest.mark.parametrize(("settings", "buffer_bytes"), [(UNLIMITED, 16 << 20), (AS_SHIPPED, 64 << 10)])
 def test_nginx_grants_the_flow_control_that_its_configuration_says(
-    bed: testbeds.Testbed, settings: Settings, buffer_bytes: int
+    bed: paths.Path, settings: Settings, buffer_bytes: int
 ) -> None:
     """QUIC's transport parameters show the buffer that nginx runs with, not the one that is written down."""
     bed.router.call("apply", profile=Profile("clean").to_json(), seeds={"uplink": 1, "downlink": 1})
@@ -71,11 +71,11 @@ def test_nginx_grants_the_flow_control_that_its_configuration_says(
     assert remote["initial_max_stream_data_bidi_remote"] == buffer_bytes
 
 
-def test_requests_are_padded_by_the_shipped_client_only(bed: testbeds.Testbed) -> None:
+def test_requests_are_padded_by_the_shipped_client_only(bed: paths.Path) -> None:
     frames = {}
     for windows in Windows:
         proof = result(bed, Settings(client=windows), work=PAGES).proof
         before, after = (proof.counters[moment]["client"] for moment in ("before", "after"))
         frames[windows] = (after["tx_bytes"] - before["tx_bytes"]) // (after["tx_frames"] - before["tx_frames"])
-    assert frames[Windows.UNBOUND] < 300
+    assert frames[Windows.UNLIMITED] < 300
     assert frames[Windows.AS_SHIPPED] > 500

@@ -10,7 +10,8 @@ import pytest
 from headwind.arm import PLAIN, Arm
 from headwind.metric import Workload
 from headwind.model import Block, Condition, Outcome, Result
-from headwind.testbed import testbed as testbeds
+from headwind.settings import TrialRules
+from headwind.testbed import path as paths
 from headwind.trial.trial import run_trial
 from headwind.workloads.objects import Objects
 from headwind.workloads.transfer import FIRST_BYTE, HANDSHAKE, Transfer
@@ -34,14 +35,14 @@ FIRST_BYTE_RTTS: dict[Workload, dict[str, int]] = {
 
 
 @pytest.fixture(scope="module")
-def results(bed: testbeds.Testbed) -> dict[tuple[Workload, Arm], Result]:
+def results(bed: paths.Path) -> dict[tuple[Workload, Arm], Result]:
     """A trial of each, again where the machine was so busy that its network could not be proven."""
     found: dict[tuple[Workload, Arm], Result] = {}
     for workload in (PICTURES, SMALL, LARGE, SLOW, SLOW_PICTURES):
         block = Block(Condition(FAR, workload), 0, PLAIN, dict.fromkeys(Direction, 1))
         for trial in block.trials():
             for _ in range(4):
-                result = found[workload, trial.arm] = run_trial(bed, trial, 30.0)
+                result = found[workload, trial.arm] = run_trial(bed, trial, TrialRules(30.0))
                 if result.outcome is not Outcome.INVALID:
                     break
     return found

@@ -6,7 +6,8 @@ import pytest
 
 from headwind.arm import H3, PLAIN, Arm, Protocol
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.testbed import testbed as testbeds
+from headwind.settings import TrialRules
+from headwind.testbed import path as paths
 from headwind.testbed.docker import docker
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
@@ -42,17 +43,17 @@ while set(workers()) & set(old):
 """
 
 
-def alter(bed: testbeds.Testbed, *arguments: str) -> None:
+def alter(bed: paths.Path, *arguments: str) -> None:
     """As if it had been so from the start: what changes later is found by the fingerprints, for every arm."""
     docker("exec", bed.containers["server"], "python3", "-c", ALTER, *arguments)
     bed.fingerprints = bed.read_fingerprints()
 
 
-def tried(bed: testbeds.Testbed, arm: Arm, path: str = "/", profile: Profile = LOSSY) -> Result:
+def tried(bed: paths.Path, arm: Arm, path: str = "/", profile: Profile = LOSSY) -> Result:
     """One trial; again where the machine was so busy that the network could not be proven."""
     condition = Condition(profile, H2load("some", 4 if path == "/10m" else 40, 4, 2, path=path))
     block = Block(condition, 7, PLAIN, dict.fromkeys(Direction, 5))
-    results = (run_trial(bed, Trial(block, 0, arm), 20.0) for _ in range(8))
+    results = (run_trial(bed, Trial(block, 0, arm), TrialRules(20.0)) for _ in range(8))
     reasons = []
     for result in results:
         if result.outcome is not Outcome.INVALID:
@@ -63,13 +64,13 @@ def tried(bed: testbeds.Testbed, arm: Arm, path: str = "/", profile: Profile = L
 
 @pytest.mark.parametrize("url", ["/", "/10k"])
 @pytest.mark.parametrize("arm", PLAIN, ids=str)
-def test_an_honest_server_gives_the_asked_bytes(bed: testbeds.Testbed, arm: Arm, url: str) -> None:
+def test_an_honest_server_gives_the_asked_bytes(bed: paths.Path, arm: Arm, url: str) -> None:
     result = tried(bed, arm, url)
     assert (result.outcome, result.reason) == (Outcome.OK, "")
     assert result.samples["content"]["alpn"] == arm.protocol.alpn
 
 
-def test_of_a_large_object_a_stretch_is_compared(bed: testbeds.Testbed) -> None:
+def test_of_a_large_object_a_stretch_is_compared(bed: paths.Path) -> None:
     result = tried(bed, H3, "/10m", Profile("clean"))
     assert (result.outcome, result.samples["content"]["status"]) == (Outcome.OK, 206), result.reason
     assert result.samples["content"]["bytes"] == 1 << 20
@@ -78,10 +79,10 @@ def test_of_a_large_object_a_stretch_is_compared(bed: testbeds.Testbed) -> None:
 @pytest.mark.parametrize("altered", PLAIN, ids=str)
 @pytest.mark.parametrize(
     ("length", "what", "word"), [("61", "page", "40 answers had 2440 bytes instead of 24480"),
-                                 ("612", "zeros", "other content than asked for: 612 bytes")]
+                                 ("612", "zeros", "other content than requested: 612 bytes")]
 )  # fmt: skip
 def test_other_bytes_for_one_protocol_are_no_time_and_the_others_stay_as_they_are(
-    bed: testbeds.Testbed, altered: Arm, length: str, what: str, word: str
+    bed: paths.Path, altered: Arm, length: str, what: str, word: str
 ) -> None:
     alter(bed, VERSIONS[altered.protocol], length, what)
     try:

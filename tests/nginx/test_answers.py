@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from impair.messages import Answers
-from nginx import answers, objects
+from nginx import answers
+from servers import objects
 
 LINES = """\
 ["200","0.030",".",""]

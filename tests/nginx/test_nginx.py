@@ -18,9 +18,11 @@ from pathlib import Path
 import pytest
 
 from headwind.settings import LARGEST_BDP_BYTES, PORTS, SESSION_PORTS, Windows
-from nginx import agent, objects
-from nginx.master import Nginx, children
-from nginx.probes import QUIC_TIMEOUT_S, NginxIsGone, Probes, unknown_initial
+from nginx import agent
+from nginx.master import Nginx
+from servers import objects
+from servers.probes import QUIC_TIMEOUT_S, Probes, ServerIsGone, unknown_initial
+from servers.processes import children
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CONFIGURATION = (ROOT / "nginx" / "nginx.conf").read_text()
@@ -115,7 +117,7 @@ def test_the_wanted_buffer_is_read_from_the_configuration(text: str, size: int) 
 def test_no_window_of_the_server_binds_below_the_largest_product_and_a_fresh_one_is_as_shipped() -> None:
     buffers = agent._stream_buffers(CONFIGURATION)
     for ports in (PORTS, SESSION_PORTS):
-        assert buffers[ports[Windows.UNBOUND]] >= 2 * LARGEST_BDP_BYTES
+        assert buffers[ports[Windows.UNLIMITED]] >= 2 * LARGEST_BDP_BYTES
         assert buffers[ports[Windows.AS_SHIPPED]] == 64 << 10
         (fresh,) = [server for server in SERVERS if f"listen {ports[Windows.AS_SHIPPED]} quic" in server]
         assert "buf" not in fresh, "a fresh nginx sets no buffer"
@@ -176,10 +178,10 @@ def nginx(tmp_path: Path, sent: Sent) -> Nginx:
     return Nginx(tmp_path / "nginx.pid", tmp_path / "workers.conf", probes=sent)
 
 
-def test_a_restart_gives_new_workers_under_the_same_master(nginx: Nginx, sent: Sent) -> None:
+def test_a_fresh_server_has_new_workers_under_the_same_master(nginx: Nginx, sent: Sent) -> None:
     with master(nginx.pid_file, lives=4) as pid:
         before = nginx.health()
-        restarted = nginx.restart_workers()
+        restarted = nginx.fresh()
         after = nginx.health()
     assert before.master == after.master == pid
     assert before.master_started_s == after.master_started_s
@@ -190,12 +192,12 @@ def test_a_restart_gives_new_workers_under_the_same_master(nginx: Nginx, sent: S
 
 
 @pytest.mark.parametrize("wanted", [1, 3])
-def test_a_restart_gives_as_many_workers_as_are_wanted(nginx: Nginx, sent: Sent, wanted: int) -> None:
+def test_a_fresh_server_has_as_many_workers_as_are_wanted(nginx: Nginx, sent: Sent, wanted: int) -> None:
     with master(nginx.pid_file, lives=20) as pid:
         before = nginx.health().workers
-        restarted = nginx.restart_workers(wanted)
+        restarted = nginx.fresh(wanted)
         after = nginx.health()
-        again = nginx.restart_workers(wanted)
+        again = nginx.fresh(wanted)
     assert after.master == pid
     assert len(restarted["workers"]) == len(again["workers"]) == wanted
     assert after.workers == restarted["workers"]
@@ -205,8 +207,8 @@ def test_a_restart_gives_as_many_workers_as_are_wanted(nginx: Nginx, sent: Sent,
 
 def test_workers_that_do_not_come_back_are_an_error(nginx: Nginx, sent: Sent) -> None:
     hasty = replace(nginx, timeout_s=0.3)
-    with master(nginx.pid_file, lives=3), pytest.raises(NginxIsGone, match="no new workers"):
-        hasty.restart_workers()
+    with master(nginx.pid_file, lives=3), pytest.raises(ServerIsGone, match="no new workers"):
+        hasty.fresh()
     assert sent.all == []
 
 
@@ -225,7 +227,7 @@ def test_a_crash_of_a_worker_shows_in_the_health(nginx: Nginx) -> None:
 def test_without_a_master_there_is_no_health(nginx: Nginx, content: str | None) -> None:
     if content is not None:
         nginx.pid_file.write_text(content)
-    with pytest.raises(NginxIsGone, match="nginx does not run here"):
+    with pytest.raises(ServerIsGone, match="nginx is not running"):
         nginx.health()
 
 
@@ -279,7 +281,7 @@ def test_a_version_negotiation_proves_a_quic_server() -> None:
 
 @pytest.mark.parametrize(("answer", "complaint"), [(None, "does not answer"), (b"hello, hello", "not a Version Neg")])
 def test_anything_else_does_not(answer: bytes | None, complaint: str) -> None:
-    with listening(socket.SOCK_DGRAM, udp(answer, 1)) as probes, pytest.raises(NginxIsGone, match=complaint):
+    with listening(socket.SOCK_DGRAM, udp(answer, 1)) as probes, pytest.raises(ServerIsGone, match=complaint):
         probes.quic(1)
 
 
@@ -291,7 +293,7 @@ def test_a_refusal_of_plain_http_proves_a_tls_server() -> None:
 def test_a_server_that_takes_plain_http_is_the_wrong_one() -> None:
     with (
         listening(socket.SOCK_STREAM, tcp(b"HTTP/1.1 200 OK\r\n\r\n")) as probes,
-        pytest.raises(NginxIsGone, match="200 OK"),
+        pytest.raises(ServerIsGone, match="200 OK"),
     ):
         probes.tcp()
 
@@ -299,7 +301,7 @@ def test_a_server_that_takes_plain_http_is_the_wrong_one() -> None:
 def test_a_closed_port_is_an_error() -> None:
     with closing(socket.socket()) as unused:
         unused.bind(("127.0.0.1", 0))
-        with pytest.raises(NginxIsGone, match="TCP port"):
+        with pytest.raises(ServerIsGone, match="TCP port"):
             Probes(unused.getsockname()[1]).tcp()
 
 
@@ -307,5 +309,5 @@ def test_an_nginx_with_another_configuration_is_odd() -> None:
     title = "nginx: master process nginx -c {} -g daemon off; worker_processes 1; "
     assert agent.odd_command(title.format(agent.CONFIGURATION)) == []
     (odd,) = agent.odd_command(title.format("/srv/slow.conf"))
-    assert "obeys another file" in odd
+    assert "another configuration" in odd
     assert "/srv/slow.conf" in odd

@@ -14,7 +14,7 @@ from headwind.clock import Clock
 from headwind.model import Trial, slowed
 from headwind.run.codec import State
 from headwind.run.journal import Run
-from tests.fake_testbed import Sabotage, World, fake_means, fake_testbed
+from tests.fake_testbed import Sabotage, World, fake_dependencies, fake_testbed
 
 MATRIX = """
 protocols: [h1, h2, h3]
@@ -46,8 +46,8 @@ class Lab:
     def run(self, *arguments: str) -> int:
         """Run it, and return the exit code."""
         clock = Clock(lambda: self.world.clock_s, self.world.wait)
-        means = fake_means(lambda: fake_testbed(self.world, clock), clock=clock)
-        return lab.main(["run", str(self.matrix), "--reports", str(self.folder / "reports"), *arguments], means)
+        deps = fake_dependencies(lambda: fake_testbed(self.world, clock), clock=clock)
+        return lab.main(["run", str(self.matrix), "--reports", str(self.folder / "reports"), *arguments], deps)
 
     @property
     def last(self) -> Path:
@@ -197,9 +197,9 @@ def test_slower_alike_is_a_regression_only_on_demand(fake_lab: Lab, capsys: pyte
     assert compared(fake_lab, second, third) == 0
     assert "the machine was 1.3 times slower" in capsys.readouterr().out
     assert compared(fake_lab, second, third, "--absolute") == 3
-    assert "27 of 27 figures worse" in capsys.readouterr().out
+    assert "of 27 absolute values 27 got worse" in capsys.readouterr().out
     assert compared(fake_lab, third, second, "--absolute") == 0
-    assert "0 of 27 figures worse, 27 better" in capsys.readouterr().out
+    assert "of 27 absolute values none got worse, 27 got better" in capsys.readouterr().out
 
 
 def test_what_differs_between_two_runs_is_said(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:

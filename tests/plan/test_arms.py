@@ -8,7 +8,7 @@ import pytest
 
 from headwind.matrix.reader import MatrixError
 from headwind.plan.arms import check_arms
-from tests.fake_testbed import World, fake_testbed
+from tests.fake_testbed import World, fake_path
 from tests.matrix_files import load
 
 TEXT = """protocols: [h1, h2]
@@ -22,16 +22,16 @@ workloads: {page: {requests: 1, connections: 1}}
 
 def test_what_every_arm_asks_for_is_tried_and_the_usual_one_set_again(tmp_path: Path) -> None:
     world = World()
-    with fake_testbed(world) as testbed:
-        check_arms(load(TEXT, tmp_path), testbed)
+    with fake_path(world) as path:
+        check_arms(load(TEXT, tmp_path), path)
     assert world.congestion == {"client": "cubic", "server": "cubic"}
     assert world.order.count("server use_congestion") == 3
 
 
 def test_a_congestion_control_that_is_not_there_is_refused_with_its_place(tmp_path: Path) -> None:
     world = World(lacking={"vegas"})
-    with fake_testbed(world) as testbed, pytest.raises(MatrixError) as refusal:
-        check_arms(load(TEXT, tmp_path), testbed)
+    with fake_path(world) as path, pytest.raises(MatrixError) as refusal:
+        check_arms(load(TEXT, tmp_path), path)
     (complaint,) = refusal.value.complaints
     assert (complaint.line, complaint.column) == (4, 28)
     assert "`h2-vegas` cannot have the congestion control vegas here" in str(complaint)
@@ -45,8 +45,8 @@ def test_that_of_a_workload_is_tried_once_and_refused_where_the_workload_has_it(
         "connections: 1}", "connections: 1, congestion: {tcp: bbr}}"
     )
     world = World(lacking={"bbr"})
-    with fake_testbed(world) as testbed, pytest.raises(MatrixError) as refusal:
-        check_arms(load(text, tmp_path), testbed)
+    with fake_path(world) as path, pytest.raises(MatrixError) as refusal:
+        check_arms(load(text, tmp_path), path)
     arm, workload = refusal.value.complaints
     assert "`h2-bbr` cannot have the congestion control bbr here" in str(arm)
     assert "`page` cannot have the congestion control bbr here" in str(workload)

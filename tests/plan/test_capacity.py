@@ -10,11 +10,11 @@ import pytest
 
 from headwind.matrix.complaint import MatrixError
 from headwind.model import Matrix
-from headwind.plan.capacity import FAR_BELOW, FLOORS, PathTooSlow, check_capacity
-from headwind.run.ceilings import earlier_ceilings
+from headwind.plan.capacity import FAR_BELOW, FLOORS, Load, PathTooSlow, check_capacity
+from headwind.run.earlier import earlier_ceilings
 from headwind.trial.calibration import measure_capacity
 from impair.profile import Direction
-from tests.fake_testbed import World, fake_testbed
+from tests.fake_testbed import World, fake_path
 from tests.matrix_files import MINIMAL, load
 
 HOST = {"kernel": "6.1", "machine": "x86_64", "cpu": "fast", "cores": 2, "rmem_max_bytes": 212992}
@@ -30,8 +30,8 @@ def rated(rate: str, folder: Path) -> Matrix:
 
 
 def test_a_host_shows_the_highest_rate_that_leaves_a_reserve() -> None:
-    with fake_testbed(World(frame_s=1514 * 8 / 500e6)) as testbed:
-        measured = measure_capacity(testbed)
+    with fake_path(World(frame_s=1514 * 8 / 500e6)) as path:
+        measured = measure_capacity(path)
     for direction in Direction:
         assert measured[direction]["rate_bps"] == pytest.approx(500e6)
         assert measured[direction]["shown_bps"] == 400e6
@@ -44,7 +44,7 @@ def test_what_is_possible_runs(tmp_path: Path) -> None:
 
 
 def test_a_rate_that_cannot_be_shown_is_refused_with_the_figures(tmp_path: Path) -> None:
-    with pytest.raises(MatrixError, match=r"downlink: a rate of 651mbit cannot be had.* 900 Mbit/s .* 650 Mbit/s"):
+    with pytest.raises(MatrixError, match=r"downlink: a rate of 651mbit is not possible.* 900 Mbit/s .* 650 Mbit/s"):
         check_capacity(rated("651mbit", tmp_path), ceiling(), [])
 
 
@@ -52,8 +52,24 @@ def test_a_rate_that_cannot_be_shown_is_refused_with_the_figures(tmp_path: Path)
 def test_a_path_below_the_floor_is_refused_whatever_is_asked(name: str, tmp_path: Path) -> None:
     matrix = load(MINIMAL, tmp_path)
     check_capacity(matrix, ceiling(**{name: FLOORS[name]}), [])
-    with pytest.raises(PathTooSlow, match=r"uplink it carries .* the least is"):
+    with pytest.raises(PathTooSlow, match=r"uplink it carries .* the minimum is"):
         check_capacity(matrix, ceiling(**{name: 0.99 * FLOORS[name]}), [])
+
+
+@pytest.mark.parametrize(
+    ("busy", "told"),
+    [
+        (
+            Load(7.9, 2),
+            r"Likely cause: other programs .* \(load average 7\.9 on 2 CPUs\)\. Wait .* below 2",
+        ),
+        (Load(0.4, 2), r"not the cause \(load average 0\.4 on 2 CPUs\)\. Check whether anything shapes"),
+        (None, r"Check whether other programs .* and whether anything shapes"),
+    ],
+)
+def test_a_refusal_names_the_likely_cause_and_the_way_out(busy: Load | None, told: str, tmp_path: Path) -> None:
+    with pytest.raises(PathTooSlow, match=rf"{told}.*then run the same command again"):
+        check_capacity(load(MINIMAL, tmp_path), ceiling(rate_bps=1e6), [], busy)
 
 
 @pytest.mark.parametrize("name", FLOORS)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from headwind.arm import H1, Protocol
 from headwind.model import Condition, Trial
-from headwind.plan.forecast import OVERHEAD_S, Forecast, guess_s
+from headwind.plan.forecast import OVERHEAD_S, Forecast, guess_s, lanes_that_pay
 from headwind.workloads.h2load import H2load
 from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
 from tests import fake
@@ -87,3 +88,22 @@ def test_a_large_object_is_guessed_to_take_what_the_rate_lets_through(rate_bps: 
     assert guess == pytest.approx(seconds, abs=0.5)
     lossy = Link(delay=Delay(0.1), loss=Loss(0.01), rate=Rate(rate_bps))
     assert guess_s(Condition(Profile("lossy", downlink=lossy), large)) > 10 * guess  # TCP sends 1.4 Mbit/s there
+
+
+@pytest.mark.parametrize(
+    ("work_s", "up_s", "left_s", "lanes"),
+    [
+        (30.0, 10.0, math.inf, 2),  # 25 s on two lanes, 30 s on one or three
+        (10.0, 10.0, math.inf, 1),
+        (6000.0, 10.0, math.inf, 6),
+        (6000.0, 10.0, 120.0, 6),  # (120 - 50) * 6 is more than (120 - 40) * 5
+        (6000.0, 25.0, 120.0, 3),  # under load: 70 s on three is more than 95 s on two, or 20 s on five
+        (6000.0, 50.0, 90.0, 1),
+        (0.0, 10.0, 0.0, 1),
+    ],
+)
+def test_further_testbeds_come_up_only_if_they_get_more_done_in_time(
+    work_s: float, up_s: float, left_s: float, lanes: int
+) -> None:
+    assert lanes_that_pay(lambda number: work_s / number, 1, 6, up_s, left_s) == lanes
+    assert lanes_that_pay(lambda _: work_s, 1, 6, up_s, left_s) == 1, "nothing may run beside it"

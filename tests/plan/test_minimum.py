@@ -8,9 +8,9 @@ import pytest
 
 from headwind.metric import BUSY
 from headwind.model import Matrix, Repetition
+from headwind.plan.cpu_demand import HEADROOM, CpuDemand
 from headwind.plan.forecast import Forecast
 from headwind.plan.minimum import affordable, enough_s, guessed, minimum_s, what_a_budget_settles
-from headwind.plan.needs import HEADROOM, Needs
 from tests import fake
 
 NAMES = ("clean", "delay", "loss")
@@ -77,7 +77,9 @@ def test_a_guess_may_be_too_short(budget_s: float, words: str) -> None:
     warning = what_a_budget_settles(matrix(budget_s), costs, guesses=["loss/article"])
     assert warning.startswith(words)
     assert bool(warning) == bool(words)
-    assert not words or warning.endswith("; a budget of 10min is enough for all.")
+    assert not words or warning.endswith(
+        "; a budget of 10min is enough for all, even if what is a guess takes 1.5 times as long."
+    )
 
 
 def test_what_no_trial_is_known_of_is_guessed() -> None:
@@ -92,14 +94,15 @@ def test_fewer_blocks_than_a_verdict_needs_settle_nothing_however_long_they_take
     few = replace(matrix(900.0), repeat=replace(matrix(900.0).repeat, least=2, most=7))
     costs = {condition.id: 1.0 for condition in few.conditions}
     assert what_a_budget_settles(few, costs) == (
-        "Nothing can be settled: a verdict needs 8 blocks, and the matrix allows 7."
+        "Nothing can be settled: a verdict needs 8 blocks, and the matrix allows 7; `repeat: {min: 9, max: 60}` runs "
+        "until everything is settled."
     )
 
 
 @pytest.mark.parametrize(("least", "blocks"), [(2, 8), (8, 8), (9, 9), (12, 12)])
 def test_a_minimum_has_the_blocks_that_an_interval_needs(least: int, blocks: int) -> None:
     wanted = matrix(None, least)
-    forecast, needs = Forecast(60.0), Needs(2)
+    forecast, needs = Forecast(60.0), CpuDemand(2)
     forecast.learn(fake.ok(next(fake.trials_of(wanted)), 1.0))
     once = minimum_s(wanted, forecast, needs, 1)
     done = {condition.id: blocks - 1 for condition in wanted.conditions}
@@ -115,7 +118,7 @@ def test_side_by_side_a_block_takes_a_share_of_the_host() -> None:
         for trial in fake.trials_of(wanted)
         if trial.block.condition != unknown
     ]
-    needs = Needs(2, results)
+    needs = CpuDemand(2, results)
     assert needs.share(light, 1) == 1.0
     assert needs.share(light, 4) == 0.25
     assert needs.share(light, 40) == pytest.approx(0.1 / (2 * HEADROOM))

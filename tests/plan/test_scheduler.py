@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from headwind.clock import Clock
 from headwind.metric import BUSY, MACHINE, PRESSURE
-from headwind.model import Block, Matrix, Outcome, Place, Proof, Repetition, Result, Trial
+from headwind.model import AUTO, Block, Matrix, Outcome, Place, Proof, Repetition, Result, Trial
 from headwind.plan.schedule import plan_blocks
-from headwind.plan.scheduler import SHORT_S, TURN_ALONE_S, TURN_BESIDE_S, Scheduler
+from headwind.plan.scheduler import SHORT_S, TURN_ALONE_S, TURN_PARALLEL_S, Scheduler
 from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.trial.block import Task
 from impair.profile import Loss, Profile
@@ -200,7 +200,7 @@ def test_those_that_run_alone_and_the_others_take_turns_by_the_clock() -> None:
     lengths = [(alone, until - began) for alone, began, until in turns[1:-1]]
     assert len(lengths) >= 4
     for alone, length in lengths:
-        assert length == pytest.approx(TURN_ALONE_S if alone else TURN_BESIDE_S, abs=20.0)
+        assert length == pytest.approx(TURN_ALONE_S if alone else TURN_PARALLEL_S, abs=20.0)
 
 
 def test_near_the_end_of_a_turn_only_blocks_begin_that_end_with_it() -> None:
@@ -213,7 +213,7 @@ def test_near_the_end_of_a_turn_only_blocks_begin_that_end_with_it() -> None:
     assert len(running) == 2
     assert "clean" not in names(running)
     finish(scheduler, running.pop(0))
-    now[0] += TURN_BESIDE_S - 0.5 * scheduler.forecast.trials_s(running[0].trials)
+    now[0] += TURN_PARALLEL_S - 0.5 * scheduler.forecast.trials_s(running[0].trials)
     assert scheduler.next(running) is None
     finish(scheduler, running.pop(0))
     assert names(together(scheduler)) == ["clean"]
@@ -230,7 +230,7 @@ def test_while_a_block_goes_on_after_its_turn_short_ones_run_beside_it() -> None
     now[0] += TURN_ALONE_S + 1.0  # that of the blocks which run alone is over
     running = together(scheduler)
     late = next(task for task in running if names([task]) == ["delay"])
-    now[0] += TURN_BESIDE_S + 1.0
+    now[0] += TURN_PARALLEL_S + 1.0
     begun = list[str]()
     for _ in range(3):
         for task in running:
@@ -261,7 +261,7 @@ def test_lanes_do_not_drain_for_blocks_that_may_not_run_yet() -> None:
         finish(scheduler, running.pop(names(running).index("loss")))
         running = together(scheduler, running)
     assert sorted(names(running)) == ["delay", "loss", "loss"], "for a second one over the delay there is no room"
-    now[0] += TURN_ALONE_S + TURN_BESIDE_S
+    now[0] += TURN_ALONE_S + TURN_PARALLEL_S
     finish(scheduler, running.pop(names(running).index("loss")))
     assert sorted(names(together(scheduler, running))) == ["delay", "loss", "loss"]
 
@@ -276,7 +276,7 @@ def test_what_must_run_again_beside_others_does_not_take_the_turn_of_those_that_
         finish(scheduler, running.pop(0))
         running = together(scheduler, running)
     assert len(running) == 2
-    now[0] += TURN_ALONE_S + TURN_BESIDE_S
+    now[0] += TURN_ALONE_S + TURN_PARALLEL_S
     ended = running.pop()
     finish(scheduler, ended)
     scheduler.repeat([ended.block])
@@ -442,6 +442,7 @@ def test_a_short_budget_gives_whole_minima_to_as_many_networks_as_fit() -> None:
     done = run_for(matrix, 110.0, {"clean": 2.0, "delay": 3.0, "loss": 9.0})
     assert done["clean"] >= 9
     assert done["delay"] >= 9
+    assert sum(done.values()) > 18, "the rest, too short for the minimum of loss, is spent too"
     assert run_for(matrix, 200.0, {"clean": 2.0, "delay": 3.0, "loss": 9.0})["loss"] >= 9, "all fit"
 
 
@@ -466,3 +467,12 @@ def test_a_block_begins_only_if_it_is_expected_to_end_in_time() -> None:
     assert shorter is None or scheduler.forecast.trials_s(shorter.trials) <= left[0]
     left[0] = 0.0
     assert scheduler.next() is None
+
+
+def test_a_short_budget_has_fewer_lanes_unless_the_matrix_says_how_many() -> None:
+    matrix = replace(MATRIX, lanes=AUTO)
+    long = Scheduler(matrix, left_s=lambda: 3600.0, lanes=6, cores=8)
+    short = Scheduler(matrix, left_s=lambda: 1.0, lanes=6, cores=8)
+    assert (long.worth(1, 6, 2.0), short.worth(1, 6, 2.0)) == (6, 1)
+    assert (long.lanes, short.lanes) == (6, 1)
+    assert Scheduler(replace(MATRIX, lanes=6), left_s=lambda: 1.0, lanes=6, cores=8).worth(1, 6, 2.0) == 6

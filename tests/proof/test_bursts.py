@@ -15,7 +15,7 @@ from headwind.report.method import method
 from headwind.trial.trial import run_trial
 from impair.profile import FourState, GilbertElliott, Link, Loss, Profile
 from tests import fake
-from tests.fake_testbed import World, a_trial, fake_testbed
+from tests.fake_testbed import RULES, World, a_trial, fake_path
 from tests.golden.runs import Golden
 from tests.matrix_files import MINIMAL, load
 
@@ -55,7 +55,7 @@ def test_the_sentence_names_each_profile_and_direction_once() -> None:
     assert WHAT_FOLLOWS in sentence
     assert "`loss: 2%`), or a `rate` with a short `queue`" in sentence
     assert sentence.count("train") == 1
-    assert "both (uplink: about 3.3 packets), both (downlink: about 3.3 packets)" in sentence
+    assert "both (uplink: about 3.3 packets, 6.25 % lost on average), both (downlink: about 3.3 packets, " in sentence
     assert list(describe([PLAIN])) == []
 
 
@@ -74,11 +74,11 @@ def test_plan_and_method_say_it(tmp_path: Path) -> None:
     assert not any(WHAT_FOLLOWS in text for text in method(Golden(fake.example_matrix(PLAIN), ()).data("plain")))
 
 
-@pytest.mark.parametrize(("silence_s", "warned"), [(0.3, False), (STALL_S, False), (58.0, True)])
-def test_a_long_silence_over_bursts_is_said_with_the_trial(silence_s: float, warned: bool) -> None:
-    with fake_testbed(World(silence_s=silence_s)) as testbed:
-        result = run_trial(testbed, a_trial(BURSTY), 60.0)
-        other = run_trial(testbed, a_trial(PLAIN), 60.0)
-    assert [f"no frame for {silence_s:.1f} s" in text for text in result.proof.warnings] == [True] * warned
+@pytest.mark.parametrize(("packet_gap_max_s", "warned"), [(0.3, False), (STALL_S, False), (58.0, True)])
+def test_a_long_silence_over_bursts_is_said_with_the_trial(packet_gap_max_s: float, warned: bool) -> None:
+    with fake_path(World(packet_gap_max_s=packet_gap_max_s)) as path:
+        result = run_trial(path, a_trial(BURSTY), RULES)
+        other = run_trial(path, a_trial(PLAIN), RULES)
+    assert [f"no frame for {packet_gap_max_s:.1f} s" in text for text in result.proof.warnings] == [True] * warned
     assert other.proof.warnings == ()
-    assert list(stalls(PLAIN, silence_s)) == []
+    assert list(stalls(PLAIN, packet_gap_max_s)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -19,12 +20,12 @@ from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.verdicts_json import verdicts_json
 from headwind.report.html.page import render
-from headwind.report.summary import notices
+from headwind.report.impairment_checks import truth_table
+from headwind.report.times_table import notices
 from headwind.report.trust import doubts
-from headwind.report.truth import truth_table
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
-from headwind.verdicts.assumptions import Concern
+from headwind.verdicts.assumptions import WarningKind
 from headwind.workloads.h2load import TOTAL
 from impair.profile import Delay, Direction, Duplicate, GilbertElliott, Link, Loss, Profile, Rate
 from tests.fake import ENVIRONMENT, STARTED_AT, example_matrix, metrics_of, ok, trials_of, typical_evidence
@@ -74,7 +75,7 @@ def test_2_percent_asked_and_2_2_given_over_40000_packets_is_a_finding() -> None
     (finding,) = (question for question in failed(data) if not question.between)
     assert (finding.arms, finding.count, finding.direction) == ((H3,), 40_000, Direction.DOWNLINK)
     assert finding.measured == pytest.approx(0.022)
-    assert finding.text.startswith("downlink loss 2.20 % instead of 2 % (h3: 40,000 packets can tell ± 0.")
+    assert finding.text.startswith("downlink loss 2.20 % instead of 2 % (h3: 40,000 packets, detection limit ± 0.")
 
 
 def test_what_is_wrong_for_every_arm_is_found_in_all_of_them_and_not_between_them() -> None:
@@ -127,14 +128,16 @@ def test_few_trains_can_tell_nothing_and_say_so() -> None:
                    for check in result.proof.checks)  # fmt: skip
     results = tuple(replace(each, proof=replace(result.proof, checks=checks)) for each in data.results)
     assert failed(replace(data, results=results)) == []
-    assert "too few to tell" in render(replace(data, results=results), STARTED_AT)
+    page = render(replace(data, results=results), STARTED_AT)
+    assert "trials: too few" in page
+    assert not re.search(r"\d trials in \d+ trials", page)
 
 
 def test_one_late_trial_is_no_finding_and_few_trials_cannot_tell() -> None:
     asked, late = down("far", delay=Delay(0.02)), down("far", delay=Delay(0.0225))
     few = a_run(asked, given={Protocol.H1: late}, blocks=2)
     assert failed(few) == []
-    assert "too few to tell" in render(few, STARTED_AT)
+    assert "too few trials" in render(few, STARTED_AT)
     many, moment = a_run(asked, blocks=12), a_run(asked, given={Protocol.H1: late}, blocks=12).results[0]
     results = tuple(moment if result.trial.id == moment.trial.id else result for result in many.results)
     assert failed(replace(many, results=results)) == []
@@ -184,16 +187,16 @@ def test_verdicts_over_another_network_are_neither_decided_nor_counted_and_say_w
         assert after.findings[TOTAL].verdict is before.findings[TOTAL].verdict
         concerned = after.condition.id == "loss/article"
         assert (after.is_decided, after.network_held) == (not concerned, not concerned)
-        assert any(caveat.concern is Concern.NETWORK for caveat in after.caveats) is concerned
+        assert any(caveat.kind is WarningKind.NETWORK for caveat in after.warnings) is concerned
         assert not (concerned and any(finding.survives for finding in after.findings.values()))
-    assert doubts(bad)[0].concern is Concern.NETWORK
+    assert doubts(bad)[0].kind is WarningKind.NETWORK
     words = {line.condition.id: certainty_of(line.primary, bad.rule) for line in bad.compared}
     assert words["loss/article"] in (Certainty.LIKELY, Certainty.UNCLEAR)
 
 
 def test_the_finding_stands_first_wherever_the_run_is_told() -> None:
     data = a_run(LOSS, OTHER, given=WRONG, blocks=20)
-    told = "loss was not over the requested network, nothing of it is decided: downlink loss 2.20 % instead of 2 %"
+    told = "loss did not have the requested network, so nothing is decided: downlink loss 2.20 % instead of 2 %"
     first = notices(data)[0]
     assert first.text.startswith(told)
     assert set(first.trials) == {result.trial.id for result in data.results if "loss/article" in result.trial.id}
@@ -213,4 +216,4 @@ def test_the_truth_table_says_what_so_many_packets_can_tell() -> None:
     assert (truth.whole.count, truth.findings) == (3 * 4 * PACKETS, [])
     assert truth.tolerance
     assert truth.whole.resolution < truth.tolerance / 2
-    assert "120,000 packets can tell ± 0." in render(data, STARTED_AT)
+    assert "120,000 packets: detection limit ± 0." in render(data, STARTED_AT)

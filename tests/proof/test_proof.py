@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from headwind.model import Check, Proof
 from headwind.proof.evidence import Evidence, Trains
+from headwind.proof.probe_checks import probes_for, shows_reordering
 from headwind.proof.proof import prove
-from headwind.proof.uncounted import PROBE_COUNT, probes_for, shows_reordering
+from headwind.settings import PROBE_COUNT
 from impair.profile import (
     Corrupt,
     Delay,
@@ -204,7 +205,7 @@ def test_a_train_that_was_never_sent_proves_nothing() -> None:
 def test_no_probe_at_all_is_believed_only_where_the_loss_explains_it(link: Link, believed: bool) -> None:
     check = check_of(with_train(link, "probe", delays_s=[]), "delay_s")
     assert (check.passed, check.measured) == (believed, None)
-    assert ("explains" in check.note) == believed
+    assert ("explained" in check.note) == believed
 
 
 @pytest.mark.parametrize(("loss", "believed"), [(0.0, False), (0.05, False), (0.7, True), (1.0, True)])

@@ -12,13 +12,13 @@ from headwind.arm import H1, H2, H3, Arm, Protocol
 from headwind.model import Block, Condition, Trial
 from headwind.proof.evidence import Evidence, WindowSizes
 from headwind.proof.windows import Window, limiting, window_warnings, windows
-from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows, largest_bdp_bytes
+from headwind.settings import LARGEST_BDP_BYTES, Settings, TrialRules, Windows, largest_bdp_bytes
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
 from impair.profile import Delay, Direction, Link, Profile, Rate
 from tests import quiet
-from tests.fake_testbed import World, fake_testbed
+from tests.fake_testbed import RULES, World, fake_path
 
 FAR = Profile("far", Link(delay=Delay(0.02)), Link(delay=Delay(0.02)))
 BULK = H2load("bulk", requests=10, connections=1, streams=1, path="/10m")
@@ -110,9 +110,9 @@ def test_the_clients_windows_exceed_twice_the_largest_product_and_are_stated(pro
 
 def test_a_trial_keeps_what_both_ends_had_and_runs_with_the_settings_that_were_asked_for() -> None:
     world = World()
-    with fake_testbed(world) as testbed:
-        kept = run_trial(testbed, trial(), 60.0, settings=Settings(server=Windows.AS_SHIPPED)).proof.counters["windows"]
-        default = run_trial(testbed, trial(), 60.0).proof.counters["windows"]
+    with fake_path(world) as path:
+        kept = run_trial(path, trial(), TrialRules(60.0, Settings(server=Windows.AS_SHIPPED))).proof.counters["windows"]
+        default = run_trial(path, trial(), RULES).proof.counters["windows"]
     assert kept["server"]["http3_stream_buffer_bytes"] == 64 << 10
     assert default["server"]["http3_stream_buffer_bytes"] == 16 << 20
     assert default["client"] == {"window_bytes": (1 << 24) - 1}

@@ -7,20 +7,30 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from importlib import util
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    FloatRect,
+    Locator,
+    Page,
+    ViewportSize,
+    sync_playwright,
+)
 
 from bench.pictures import NAMES
 from headwind.arm import PLAIN
 from headwind.report import render
+from tests.drawn import Axis
 from tests.fake import STARTED_AT, recorded
 from tests.golden.runs import LARGE, RUNS
 
@@ -31,7 +41,8 @@ pytestmark = [
 ]
 ALL = {**RUNS, **LARGE}
 SERIOUS = ("serious", "critical")
-NARROW, WIDE = {"width": 400, "height": 800}, {"width": 1200, "height": 900}
+NARROW, WIDE = ViewportSize(width=400, height=800), ViewportSize(width=1200, height=900)
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @dataclass
@@ -94,16 +105,48 @@ def reader(browser: Browser) -> Iterator[Reader]:
         yield Reader(context.new_page())
 
 
-@pytest.mark.parametrize("name", ALL)
+@dataclass(frozen=True)
+class Look:
+    """What is to be seen of one page, on a telephone and then in a wide window: it is loaded once for all of it."""
+
+    picture: FloatRect | None  # of the answer, on a telephone
+    scroll_width: int  # on a telephone
+    said: list[str]
+    asked: list[str]
+    owned: str  # the type of what a script in a name would have made
+    faults: list[str]  # that axe finds
+
+
+@pytest.fixture(scope="session")
+def look(request: pytest.FixtureRequest, browser: Browser, files: dict[str, Path]) -> Look:
+    name: str = request.param
+    with context_of(browser, viewport=NARROW) as context:
+        reader = Reader(context.new_page())
+        page = reader.open(files[name])
+        pictures = page.locator("table.answer tbody td.picture")
+        picture = pictures.first.bounding_box() if pictures.count() else None
+        page.evaluate("document.querySelectorAll('details.condition').forEach((item) => { item.open = true; })")
+        scroll_width = page.evaluate("document.documentElement.scrollWidth")
+        page.set_viewport_size(WIDE)
+        page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
+        page.mouse.wheel(0, 5000)
+        owned = page.evaluate("typeof window.owned")
+        said, asked = list(reader.said), list(reader.asked)
+        return Look(picture, scroll_width, said, asked, owned, [] if name == "large" else faults(page))
+
+
+def of_pages(names: Collection[str]) -> pytest.MarkDecorator:
+    """A test for each page; those of a page run one after the other, and share its look."""
+    return pytest.mark.parametrize("look", names, indirect=True)
+
+
+@of_pages(ALL)
 def test_a_page_says_nothing_in_the_console_and_asks_the_network_for_nothing(
-    name: str, reader: Reader, files: dict[str, Path]
+    look: Look, files: dict[str, Path], request: pytest.FixtureRequest
 ) -> None:
-    page = reader.open(files[name])
-    page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
-    page.mouse.wheel(0, 5000)
-    assert reader.said == []
-    assert reader.asked == [files[name].as_uri()]
-    assert page.evaluate("typeof window.owned") == "undefined"
+    assert look.said == []
+    assert look.asked == [files[request.node.callspec.params["look"]].as_uri()]
+    assert look.owned == "undefined"
 
 
 def test_a_script_in_a_name_would_not_run_even_if_it_got_into_the_page(reader: Reader, files: dict[str, Path]) -> None:
@@ -123,41 +166,63 @@ def axe() -> str:
     return (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
 
 
-# Rows whose elements, and what they stand in, have the same names and classes have the same colours: one of them stays.
-ONE_ROW_OF_EACH_KIND = """() => {
-    const seen = new Set();
-    for (const row of document.querySelectorAll('tr')) {
-        const items = [...row.querySelectorAll('*')];
-        for (let item = row; item; item = item.parentElement) items.push(item);
-        const kind = items.map((item) => item.tagName + '.' + item.getAttribute('class')).join();
-        if (seen.has(kind)) row.remove();
-        seen.add(kind);
+# Elements with the same name, classes and ancestors have the same colours: one of each kind stays. A row or paragraph
+# whose children are gone is such an element itself.
+ONE_OF_EACH_KIND = """() => {
+    const seen = new Set(), kinds = new Map([[null, '']]);
+    const own = (item) => ['class', 'style', 'fill'].map((name) => item.getAttribute(name)).join(' ');
+    for (const item of document.body.querySelectorAll('*')) {
+        const parent = kinds.get(item.parentElement) || '';
+        kinds.set(item, parent + '>' + item.tagName + ' ' + own(item));
+    }
+    for (const item of [...kinds.keys()].reverse()) {
+        if (!item || item.children.length) continue;
+        if (seen.has(kinds.get(item))) item.remove();
+        seen.add(kinds.get(item));
     }
 }"""
-COLOURS = "color-contrast"  # what takes axe nearly all its time
+COLOURS = "color-contrast"
+AXE = "{{resultTypes: ['violations'], selectors: false, {rules}}}"  # selectors of all that passed take most of its time
+OTHER_RULES = AXE.format(rules=f"rules: {{'{COLOURS}': {{enabled: false}}}}")
+COLOUR_RULE = AXE.format(rules=f"runOnly: ['{COLOURS}']")
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name != "large"])
-def test_axe_finds_nothing_serious(name: str, browser: Browser, files: dict[str, Path]) -> None:
-    """Everything but colours does not depend on the scheme."""
-    with context_of(browser) as context:
-        page = Reader(context.new_page()).open(files[name])
-        page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
-        page.evaluate(axe())
-        found = [page.evaluate(f"axe.run({{rules: {{'{COLOURS}': {{enabled: false}}}}}})")]
-        page.evaluate(ONE_ROW_OF_EACH_KIND)
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            found.append(page.evaluate(f"axe.run({{runOnly: ['{COLOURS}']}})"))
+def faults(page: Page) -> list[str]:
+    """The serious ones that axe finds, in light and dark. Afterwards most of the page is gone.
+
+    Everything but colours does not depend on the scheme.
+    """
+    page.evaluate(axe())
+    found = [page.evaluate(f"axe.run({OTHER_RULES})")]
+    page.evaluate(ONE_OF_EACH_KIND)
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        found.append(page.evaluate(f"axe.run({COLOUR_RULE})"))
     assert all(run["passes"] for run in found), "axe looked at something"
-    bad = [
+    return [
         f"{item['impact']} {item['id']}: {item['help']}: {node['html'][:200]} {node['failureSummary']}"
         for run in found
         for item in run["violations"]
         for node in item["nodes"][:2]
         if item["impact"] in SERIOUS
     ]
-    assert bad == []
+
+
+@of_pages([name for name in ALL if name != "large"])
+def test_axe_finds_nothing_serious(look: Look) -> None:
+    assert look.faults == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_a_planted_fault(scheme: str, reader: Reader, files: dict[str, Path]) -> None:
+    """A colour of one kind of cell in one scheme, and a picture without words."""
+    page = reader.open(files["mixed"])
+    page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
+    rule = f"@media (prefers-color-scheme: {scheme}) {{ table.blocks td {{ color: #888; background: #777; }} }}"
+    page.evaluate(f"document.styleSheets[0].insertRule('{rule}', document.styleSheets[0].cssRules.length)")
+    page.evaluate("document.querySelector('main').append(document.createElement('img'))")
+    kinds = {fault.split(":")[0] for fault in faults(page)}
+    assert kinds == {f"serious {COLOURS}", "critical image-alt"}
 
 
 def test_without_its_script_the_page_still_has_every_number(browser: Browser, files: dict[str, Path]) -> None:
@@ -240,6 +305,15 @@ def test_a_warning_leads_to_the_row_of_its_trial(reader: Reader, files: dict[str
     assert "failed" in row.inner_text()
 
 
+def places_of_blocks(chart: Locator, blocks: int) -> list[float]:
+    """How far right of the chart's edge each block's trials are, in pixels."""
+    kind, *numbers = (chart.get_attribute("data-x") or "").split()
+    width = float((chart.get_attribute("viewBox") or "").split()[2])
+    axis, box = Axis(kind, *map(float, numbers)), chart.bounding_box()
+    assert box
+    return [axis.place(block) * box["width"] / width for block in range(blocks)]
+
+
 def test_under_the_pointer_are_the_facts_of_the_trial_and_its_command(reader: Reader, files: dict[str, Path]) -> None:
     golden = RUNS["mixed"]()
     page = reader.open(files["mixed"], "#c1")
@@ -251,7 +325,7 @@ def test_under_the_pointer_are_the_facts_of_the_trial_and_its_command(reader: Re
     page.mouse.move(box["x"] + 5, box["y"] + 5)
     page.wait_for_timeout(500)  # the trials are unpacked when they are first asked for
     texts = set()
-    for x in range(0, int(box["width"]), 12):
+    for x in places_of_blocks(chart, golden.matrix.repeat.least):
         for y in range(0, int(box["height"]), 6):
             page.mouse.move(box["x"] + x, box["y"] + y)
             if facts.is_visible():
@@ -282,11 +356,10 @@ def test_trials_without_a_time_are_told_from_each_other_too(
     assert box
     page.mouse.move(box["x"] + 5, box["y"] + 5)
     page.wait_for_timeout(500)
-    left = float((chart.get_attribute("data-x") or "").split()[3])
     found = set()
     for _, arm, y in rows:
-        for x in range(round(left), 400, 8):
-            page.mouse.move(box["x"] + x * box["width"] / width, box["y"] + float(y) * box["width"] / width)
+        for x in places_of_blocks(chart, RUNS[name]().matrix.repeat.least):
+            page.mouse.move(box["x"] + x, box["y"] + float(y) * box["width"] / width)
             text = page.locator("#facts").inner_text()
             if page.locator("#facts").is_visible() and text.startswith(f"{arm}, ") and said in text:
                 found.add(arm)
@@ -315,12 +388,9 @@ def test_the_trials_can_be_saved_from_the_page(name: str, reader: Reader, files:
     assert reader.said == []
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_a_narrow_window_never_scrolls_sideways(name: str, browser: Browser, files: dict[str, Path]) -> None:
-    with context_of(browser, viewport=NARROW) as context:
-        page = Reader(context.new_page()).open(files[name])
-        page.evaluate("document.querySelectorAll('details.condition').forEach((item) => { item.open = true; })")
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+@of_pages(ALL)
+def test_a_narrow_window_never_scrolls_sideways(look: Look) -> None:
+    assert look.scroll_width <= NARROW["width"]
 
 
 @pytest.mark.parametrize("viewport", [NARROW, WIDE])
@@ -336,15 +406,10 @@ def test_the_answer_stands_before_menu_and_dates(viewport: Any, browser: Browser
     assert places[0] < 100
 
 
-@pytest.mark.parametrize("name", ["sweep", "small", "mixed", "checked", "arms", "large"])
-def test_the_picture_begins_on_the_first_screen_of_a_telephone(
-    name: str, browser: Browser, files: dict[str, Path]
-) -> None:
-    with context_of(browser, viewport=NARROW) as context:
-        page = Reader(context.new_page()).open(files[name])
-        box = page.locator("table.answer tbody td.picture").first.bounding_box()
-    assert box
-    assert box["y"] + box["height"] <= NARROW["height"]
+@of_pages(["sweep", "small", "mixed", "checked", "arms", "large"])
+def test_the_picture_begins_on_the_first_screen_of_a_telephone(look: Look) -> None:
+    assert look.picture
+    assert look.picture["y"] + look.picture["height"] <= NARROW["height"]
 
 
 def test_wide_tables_show_every_column_and_their_heads_do_not_meet(reader: Reader, files: dict[str, Path]) -> None:

@@ -100,6 +100,6 @@ def test_only_what_survives_among_all_comparisons_is_sure(name: str) -> None:
     for each in data.judgement.compared:
         known = known_of(each, data.judgement.rule)
         assert (known.certainty is Certainty.SURE) <= known.finding.survives
-        if known.certainty is Certainty.SURE and not known.is_tie:
+        if known.certainty is Certainty.SURE and known.verdict is not Verdict.TIE:
             assert {*sides(known.finding)} <= {H1, H2, H3, *data.matrix.arms}
             assert known.verdict.is_clear

@@ -15,9 +15,9 @@ from scipy.stats import gaussian_kde
 from headwind.metric import Better
 from headwind.observed import NOTHING, Observed, from_best, quantile
 from headwind.report.html.charts.axes import Scale, clock_ticks, count_ticks, scale, ticks
-from headwind.report.html.charts.density import bandwidth, density, swarm
 from headwind.report.html.charts.labels import spread
 from headwind.report.html.charts.svg import number, shortened, text_width
+from headwind.report.html.charts.violin import bandwidth, density, swarm
 
 QUARTERS = (0.25, 0.5, 0.75)
 

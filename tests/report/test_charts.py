@@ -22,8 +22,8 @@ from headwind.matrix.arms import MOST_ARMS
 from headwind.observed import NOTHING, Observed
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
+from headwind.report.html.charts.marks import arm_style
 from headwind.report.html.charts.svg import WIDTH, Point
-from headwind.report.html.colours import arm_style
 from headwind.workloads.h2load import TOTAL
 from tests.drawn import Drawn
 

@@ -20,7 +20,7 @@ from headwind.report.html.page import render
 from headwind.report.html.pictures import condition_pictures, timeline_picture
 from headwind.report.trust import doubts
 from headwind.run.data import RunData
-from headwind.verdicts.assumptions import Concern
+from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.findings import Pair
 from headwind.workloads.h2load import TOTAL
 from impair.profile import Direction
@@ -176,7 +176,7 @@ def test_every_attempt_travels_in_the_page(name: str) -> None:
 def test_warnings_of_comparisons_are_said_with_their_conditions() -> None:
     """Three blocks of five conditions: too few for all fifteen comparisons."""
     data = data_of("small")
-    (doubt,) = [item for item in doubts(data.judgement) if item.concern is Concern.FEW_BLOCKS]
+    (doubt,) = [item for item in doubts(data.judgement) if item.kind is WarningKind.FEW_BLOCKS]
     assert doubt.comparisons == 15
     assert doubt.condition_ids == tuple(condition.id for condition in data.matrix.conditions)
     page = render(data, 0.0)

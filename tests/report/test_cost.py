@@ -11,7 +11,7 @@ from headwind.model import Result
 from headwind.report import RunData, render
 from headwind.report.drift import drift_text, usual_times
 from headwind.report.html.page import FIRST_FACTS, first_facts, over_clean
-from headwind.report.summary import summary_table
+from headwind.report.times_table import summary_table
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, timeout, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
 from tests.pages import parse, section, words
@@ -59,7 +59,7 @@ def test_without_a_clean_median_there_is_no_cost(name: str) -> None:
 
 def test_the_column_calls_itself_a_description() -> None:
     text = words(section(parse(render(RUNS["small"]().data("small"), 0.0)), "results"))
-    assert "is no verdict" in text
+    assert "is not a verdict" in text
 
 
 def drifting(slower: dict[Arm, float]) -> RunData:

@@ -116,7 +116,7 @@ def test_the_settings_of_a_network_have_the_keys_and_units_of_matrix_yaml() -> N
     )  # fmt: skip
     assert link_settings(link, as_written) == {
         "delay": "100ms", "jitter": "10ms", "distribution": "normal", "loss.gemodel.p": "1%", "loss.gemodel.r": "30%",
-        "loss.gemodel.bad_loss": "100%", "loss.gemodel.good_loss": "0%", "reorder": "25%", "reorder.gap": "5",
+        "loss.gemodel.bad": "100%", "loss.gemodel.good": "0%", "reorder": "25%", "reorder.gap": "5",
         "rate": "10mbit", "slot.min_delay": "10ms", "slot.max_delay": "20ms", "ecn": "on", "queue": "50",
     }  # fmt: skip
     assert link_settings(Link(loss=Loss(0.3))) == {"loss": "30 %"}

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm
+from headwind.model import Condition
 from headwind.report import RunData
 from headwind.report.answer import answer_of, workloads
 from headwind.report.certainty import Certainty, certainty_of, known_of
 from headwind.report.headline import Card, card_of, lines_of, open_text
 from headwind.report.networks import networks_of
-from headwind.report.standing import Standing, columns_of, ordered_pairs
+from headwind.report.ranking import Standing, columns_of, ordered_pairs
 from headwind.report.verdicts import leader
 from headwind.workloads.objects import Objects
+from headwind.workloads.transfer import Transfer
+from headwind.workloads.ttfb import Ttfb
 from tests.comparisons import OPEN, OTHERS, RULE, finding, line
 from tests.fake import PROFILES, example_matrix, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
@@ -32,6 +36,11 @@ BY_DONE = (
 )
 
 
+def texts_of(cards: Sequence[Card]) -> list[str]:
+    """The lines as in summary.md."""
+    return [f"{label}, {line}" for label, _, line in lines_of(cards)]
+
+
 def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Card]:
     """The cards of HTTP/3 (or HTTP/2) against HTTP/1.1 over one network for each of `ends`; SURE ones survive."""
     matrix = example_matrix(*PROFILES[: len(ends)], arms=(H1, H3) if newest else (H1, H2))
@@ -41,7 +50,7 @@ def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Ca
         known = known_of(line(finding(*each, survives=each in SURE, new=new, base=H1), *more), RULE)
         network = networks_of(matrix)[condition.id]
         found.append(Standing(condition, network, (known,), {}, {}, {}, {}, {}, ""))
-    return [card_of(matrix, found[0].known[0].line.pair, found, RULE)]
+    return [card_of(found[0].known[0].line.pair, found, RULE)]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +60,7 @@ def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Ca
         (LOSS, "sure slower: no impairment (1.44x)"),
         (TIE, "sure tie: no impairment (at most 1.03x)"),
         (SLIGHT, "likely faster: no impairment (1.02x to 1.20x)"),
+        ((1.01, 1.06), "likely faster: no impairment (1.01x to 1.06x, may be under 5 %)"),
         (MAYBE, "unclear unclear: no impairment (1.25x slower to 1.40x faster)"),
         (OPEN, "unclear unclear: no impairment (no limit)"),
     ],
@@ -63,7 +73,7 @@ def test_a_comparison_says_how_sure_it_is_who_leads_and_how_far(ends: Ends, said
 
 def test_the_surest_come_first_and_of_each_the_largest() -> None:
     (card,) = over(MAYBE, WIN, LOSS, BIG, TIE)
-    assert list(lines_of([card])) == [
+    assert list(texts_of([card])) == [
         "HTTP/3 against HTTP/1.1, faster: 30 % loss + 20 % corruption (1.99x), 100 ± 10 ms delay (1.40x)",
         "HTTP/3 against HTTP/1.1, slower: 30 % loss (1.44x)",
         "HTTP/3 against HTTP/1.1, tie: loss-duplicate (at most 1.03x)",
@@ -85,7 +95,7 @@ def test_the_surest_come_first_and_of_each_the_largest() -> None:
 )
 def test_another_metric_is_told_where_it_says_more_or_otherwise(total: Ends, other: Ends, said: list[str]) -> None:
     (card,) = over(total, other=other)
-    lines = [each.removeprefix("HTTP/3 against HTTP/1.1, ") for each in lines_of([card])]
+    lines = [each.removeprefix("HTTP/3 against HTTP/1.1, ") for each in texts_of([card])]
     assert [each.replace("no impairment ", "") for each in lines] == said
 
 
@@ -146,7 +156,7 @@ def test_against_whom_nothing_is_sure_is_said() -> None:
 
 def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
     answer = answer_of(over_eight({H3: {2: 2.0}}))
-    said = " ".join(lines_of(answer.cards))
+    said = " ".join(texts_of(answer.cards))
     told = [float(size) for ends in re.findall(r"\(([\d.]+)x slower to ([\d.]+)x faster\)", said) for size in ends]
     unclear = [known.line.primary.comparison.interval for each in answer.standings for known in each.known
                if known.by_primary is Certainty.UNCLEAR]  # fmt: skip
@@ -186,7 +196,7 @@ def test_many_networks_are_named_up_to_eight_and_of_more_four() -> None:
     [
         ("small", "Nothing is sure yet: no network has the 6 blocks that a verdict needs."),
         ("one-trial", "There is one protocol, so nothing to compare."),
-        ("killed-at-once", "Nothing has run, so nothing is known."),
+        ("killed-at-once", "No trials have run yet."),
     ],
 )
 def test_without_a_verdict_the_headline_says_why(name: str, said: str) -> None:
@@ -255,7 +265,7 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_and_its_size_in_th
         "By median time per request (without handshakes and what waits before it is sent), "
         "HTTP/3 is surely slower than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
     )
-    assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(lines_of(answer.cards))
+    assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(texts_of(answer.cards))
     assert answer_of(measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})).by_others == ()
 
 
@@ -270,3 +280,52 @@ def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
         "By total time, HTTP/3 is surely tied with HTTP/1.1 and HTTP/2 within 5 % under 100 ± 10 ms delay."
     )
     assert answer.by_others == (BY_DONE,)
+
+
+# several workloads that go by different metrics first
+
+
+def two_workloads(compare: tuple[Arm, Arm] = (H3, H2)) -> RunData:
+    """A page and a first byte over two networks; HTTP/3's first byte is sooner in all, its page nowhere surely."""
+    networks = PROFILES[:2]
+    workloads = Transfer("bulk", 1, 1, 1, path="/bytes/100000"), Ttfb("first", "/bytes/1000")
+    matrix = replace(
+        example_matrix(*networks, repeat=12), arms=(H2, H3), compare=(compare,),
+        conditions=tuple(Condition(profile, each) for profile in networks for each in workloads),
+    )  # fmt: skip
+    trials = [*trials_of(matrix)]
+    some = {each.profile: took(each, 1.0) for each in trials if each.block.condition.workload == workloads[0]}
+    results = []
+    for trial in trials:
+        first_s = shaken(trial) ** 0.05 * (0.3 if trial.arm is H3 else 0.5)
+        own = {"total_s": shaken(trial) ** 30, "ttfb_s": first_s, "handshake_s": first_s / 2}
+        results.append(replace(some[trial.profile], trial=trial, metrics=own))
+    return Golden(matrix, tuple(results)).data("x")
+
+
+def test_counts_by_a_metric_are_of_all_conditions_that_it_judges() -> None:
+    answer = answer_of(two_workloads())
+    assert [answer.headline, *answer.by_others] == [
+        "Nothing is sure yet by total time.",
+        "By time to first byte, HTTP/3 is surely faster than HTTP/2 in all 4 conditions.",
+    ]
+
+
+def test_a_metric_that_adds_somewhere_counts_where_it_agrees_too() -> None:
+    """Sure by total time in six of eight networks, by mean completion time in all: not in two."""
+    data = over_eight({H3: dict.fromkeys(range(6), 2.0)})
+    results = []
+    for each in data.results:
+        done_s = shaken(each.trial) ** 0.1 * (0.5 if each.trial.arm is H3 else 1.0)
+        results.append(replace(each, metrics={**each.metrics, "mean_done_s": done_s}))
+    (said,) = answer_of(replace(data, results=tuple(results))).by_others
+    assert "HTTP/3 is surely faster than HTTP/1.1 and HTTP/2 in all 8 networks." in said
+
+
+def test_candidate_and_baseline_stand_as_in_the_matrix() -> None:
+    """Also where the newest protocol is the baseline; the headline is about it all the same."""
+    data = two_workloads((H2, H3))
+    answer = answer_of(data)
+    assert {card.label for card in answer.cards} == {"HTTP/2 against HTTP/3"}
+    assert "HTTP/2 against HTTP/3, slower" in " ".join(texts_of(answer.cards))
+    assert answer.by_others == ("By time to first byte, HTTP/3 is surely faster than HTTP/2 in all 4 conditions.",)

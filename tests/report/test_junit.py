@@ -98,14 +98,14 @@ def test_what_the_lab_broke_for_good_is_an_error() -> None:
 def test_a_run_that_did_not_go_to_its_end_is_an_error(ended: State, expected: str) -> None:
     data = RUNS["small"]().data("small")
     told = root_of(replace(data, status=Status(ended, "because", STARTED_AT, None)))
-    assert state(cases(told)["run", "the run went to its end"]) == expected
+    assert state(cases(told)["run", "the run finished"]) == expected
 
 
 @pytest.mark.parametrize("reason", HOSTILE)
 def test_a_reason_is_text_that_xml_can_hold(reason: str) -> None:
     data = RUNS["small"]().data("small")
     told = root_of(replace(data, status=Status(State.FAILED, reason, STARTED_AT, None)))
-    error = cases(told)["run", "the run went to its end"].find("error")
+    error = cases(told)["run", "the run finished"].find("error")
     assert error is not None
     assert clean(reason) in (error.get("message") or "")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
+from html import unescape
+from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import html5lib
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -16,8 +19,12 @@ from headwind.arm import H2, Arm, Protocol, Role
 from headwind.format import clean
 from headwind.model import Repetition
 from headwind.report.formats.markdown import code, summary_md, text
+from headwind.report.html.page import render
 from headwind.report.trust import trust_line
+from headwind.report.verdicts import settled_by_others, sure_text
 from headwind.run.data import RunData
+from impair.profile import Profile
+from tests import fake
 from tests.fake import PROFILES, checked_matrix, example_matrix, ok, trials_of
 from tests.golden.runs import HOSTILE, RUNS, Golden, everything
 from tests.pages import words
@@ -54,27 +61,51 @@ def plain(value: str) -> str:
     return " ".join(clean(value).split())
 
 
+def uncoded(value: str) -> str:
+    """What is shown of a text, in which single backticks around something make it code."""
+    return re.sub(r"(?<!`)`([^\s`](?:[^`]*[^\s`])?)`(?!`)", r"\1", plain(value))
+
+
 @given(NASTY)
+@example("www.x.test`\\`")
 def test_any_text_is_shown_as_it_is(value: str) -> None:
     shown = page(f"- {text(value)} .\n")
-    assert tags(shown) == ["ul", "li"]
-    assert words(shown) == " ".join(f"{plain(value)} .".split())
+    assert [tag for tag in tags(shown) if tag != "code"] == ["ul", "li"]
+    assert words(shown) == " ".join(f"{uncoded(value)} .".split())
     if plain(value):
-        assert tags(page(f"- {text(value)}\n")) == ["ul", "li"]
+        assert [tag for tag in tags(page(f"- {text(value)}\n")) if tag != "code"] == ["ul", "li"]
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("raise `max`, or `selfcheck: {protocol: h2, again: [rural dsl]}`",) * 2,
+        ("loss 1 % & 2 %, x < 3, > 60 s, 21:35, {a} [b] (c) a_b",) * 2,
+        ("see https://example.test/a_b?c=1.", "see `https://example.test/a_b?c=1`."),
+        ("a <b> &lt; c", "a &#60;b> &#38;lt; c"),
+        ("one ` alone", "one &#96; alone"),
+    ],
+)
+def test_only_what_would_be_obeyed_at_its_place_is_escaped(value: str, written: str) -> None:
+    assert text(value) == written
+
+
+def test_a_name_is_readable_in_a_terminal_too() -> None:
+    assert code("lossy 1%/bulk") == "`lossy 1%/bulk`"
 
 
 @given(NASTY, NASTY)
 def test_any_name_and_text_fit_into_a_cell(first: str, second: str) -> None:
     shown = page(f"| a | b |\n| --- | --- |\n| {code(first)} | {text(second)} |\n")
     cells = [words(cell) for cell in shown.iter("td")]
-    assert cells == [plain(first), plain(second)]
+    assert cells == [plain(first), uncoded(second)]
     assert set(tags(shown)) <= OURS
 
 
 @given(NASTY)
 def test_nothing_becomes_a_link_a_person_or_an_issue(value: str) -> None:
-    for written in (text(value), code(value) if "<code>" in code(value) else ""):
-        left = written.replace("<!-- -->", "")
+    for written in (text(value), code(value)):
+        left = re.sub(r"`[^`]*`", "", written.replace("<!-- -->", ""))  # nothing is looked for in code
         assert not re.search(r"@|://|www\.|(?<!&)#|\$", left, re.IGNORECASE)
 
 
@@ -119,8 +150,8 @@ def test_a_cell_says_everything_about_a_comparison() -> None:
         "✓ tie 1.00x [1.00, 1.00] | ✓ HTTP/2 1.23x [1.23, 1.23] | 24 |" in said
     )
     assert (
-        "| `clean`: no impairment | sure: h3 1.23x [1.23, 1.23] | sure: tie 1.00x [1.00, 1.00] | "
-        "sure: h2 1.23x [1.23, 1.23] |" in said
+        "| `clean`: no impairment | ✓ HTTP/3 1.23x [1.23, 1.23] | ✓ tie 1.00x [1.00, 1.00] | "
+        "✓ HTTP/2 1.23x [1.23, 1.23] |" in said
     ), "by another judged metric"
 
 
@@ -128,7 +159,7 @@ def test_warnings_come_before_the_table_and_trials_that_did_not_finish_are_in_it
     said = summary(RUNS["mixed"]().data("mixed"))
     assert said.index("not proven to be the requested one") < said.index("`clean`: no impairment")
     row, *_ = (line for line in said.splitlines() if "| `loss-corrupt`: " in line)
-    assert "unfinished: h1 2, h2 1 |" in row
+    assert "unfinished: HTTP/1.1 2, HTTP/2 1 |" in row
 
 
 def test_a_self_check_that_failed_comes_before_everything_and_cannot_be_overlooked() -> None:
@@ -146,15 +177,15 @@ def test_a_self_check_that_failed_comes_before_everything_and_cannot_be_overlook
 def test_the_page_of_a_job_says_what_to_trust_as_the_report_does(name: str) -> None:
     data = RUNS[name]().data(name)
     shown = words(page(summary(data)))
-    assert plain(trust_line(data)) in shown
+    assert uncoded(trust_line(data)) in shown
 
 
-def test_comparisons_are_called_as_in_the_sentences_above_their_table() -> None:
-    """The newest protocol first; the table had the candidate first."""
+def test_comparisons_are_called_as_in_the_matrix() -> None:
+    """The candidate first, also if it is a variant of the newest protocol."""
     heads = [line for line in summary(RUNS["arms"]().data("x")).splitlines() if " against " in line and "|" in line]
     assert len(heads) > 1
-    assert all("HTTP/3 against HTTP/3 (as-shipped)" in line for line in heads)
-    assert not any("HTTP/3 (as-shipped) against HTTP/3 " in line for line in heads)
+    assert all("HTTP/3 (as-shipped) against HTTP/3 " in line for line in heads)
+    assert not any("HTTP/3 against HTTP/3 (as-shipped)" in line for line in heads)
 
 
 def test_what_is_open_has_a_price() -> None:
@@ -167,3 +198,37 @@ def test_what_is_open_has_a_price() -> None:
 def test_a_run_without_a_title_has_a_heading() -> None:
     data = RUNS["small"]().data("small")
     assert summary(replace(data, matrix=replace(data.matrix, title=""))).startswith("## Headwind\n")
+
+
+@pytest.mark.parametrize("word", ["unclear", "likely"])
+def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path, word: str) -> None:
+    """It got no more blocks, was listed nowhere, and nothing named `judge`."""
+    matrix = fake.example_matrix(Profile("clean"), repeat=Repetition(12, 60))
+    rng, results = random.Random(3), []
+    for good in fake.ok_results(replace(matrix, repeat=Repetition.fixed(12))):
+        done_s = {"h1": 4.0, "h2": 2.0, "h3": 1.0}[good.trial.arm.name] * (1 + good.trial.block.index / 1000)
+        slight = (1.01, 1.06)[good.trial.block.index % 2] ** {"h1": 2, "h2": 1, "h3": 0}[good.trial.arm.name]
+        total_s = slight if word == "likely" else rng.uniform(1, 3)
+        results.append(replace(good, metrics={**good.metrics, "total_s": total_s, "mean_done_s": done_s}))
+    with fake.recorded(tmp_path, matrix, results) as run:
+        data = RunData.of(run)
+    (sentence,) = settled_by_others(data)
+    first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, HTTP/2 against HTTP/1.1)"
+    assert sentence == (
+        f"{word} by total time and sure by another metric, so without more blocks: {first}; to settle total time, "
+        "start a new run with `judge: [total_s]`"
+    )
+    assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
+    assert "`judge: [total_s]`" in render(data, 0.0)
+    assert settled_by_others(replace(data, matrix=replace(matrix, repeat=Repetition.fixed(12)))) == []
+
+
+def test_sure_has_one_definition() -> None:
+    """The first one of the page lacked that it is significant among all comparisons."""
+    data = RUNS["small"]().data("small")
+    sure = sure_text(data.judgement.rule)
+    assert sure.endswith("significant among all comparisons")
+    assert f"sure: {sure}. " in summary(data)
+    page = render(data, 0.0)
+    assert page.count(f"✓ sure: {sure}. ") == 1
+    assert "is sure: " not in page.replace(sure, "") or f"is sure: {sure}" in page

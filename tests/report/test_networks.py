@@ -45,7 +45,15 @@ LTE = [Link(delay=Delay(0.035), rate=Rate(12_000_000))] * 2
         (Profile("LTE", *LTE), "35 ms delay + 12 Mbit/s both ways"),
         (Profile("far 400ms", *LTE), "35 ms delay + 12 Mbit/s both ways"),
         (Profile("baseline"), "no impairment"),
-        (Profile("lossy", downlink=Link(loss=GilbertElliott(0.01, 0.3))), ""),
+        (Profile("lossy", downlink=Link(loss=GilbertElliott(0.01, 0.3))), "bursty loss"),
+        (
+            Profile("rural", Link(Delay(0.025), rate=Rate(500_000)), Link(Delay(0.025), rate=Rate(4_000_000))),
+            "downlink 25 ms delay + 4 Mbit/s, uplink 25 ms delay + 500 kbit/s",
+        ),
+        (
+            Profile("train", Link(Delay(0.035)), Link(Delay(0.035), GilbertElliott(0.01, 0.3), rate=Rate(15_000_000))),
+            "downlink 35 ms delay + bursty loss + 15 Mbit/s, uplink 35 ms delay",
+        ),
         (Profile("\u03b2 [b]", downlink=Link(loss=Loss(0.3))), "30 % loss"),
     ],
 )

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from headwind.arm import H1, H2, H3, Arm, Protocol
 from headwind.model import Matrix, Published, PublishedRow, Result
 from headwind.report.compare.comparison import warnings
-from headwind.report.formats.published_md import published_md
 from headwind.report.html.page import render
 from headwind.report.html.panels import published_pictures
+from headwind.report.overview import published_md
 from headwind.report.published import Row, measured_text, published_rows, published_verdict, word_for
 from headwind.run.codec import State, Status, matrix_from_json, matrix_to_json
 from headwind.run.data import RunData

@@ -29,20 +29,22 @@ from headwind.metric import Better
 from headwind.model import Outcome, Result
 from headwind.observed import NOTHING, Kind, Observed, from_best
 from headwind.observed import median as median_of
+from headwind.plan.doubts import IN_ORDER
 from headwind.report import RunData, render, summary_table, write_report
 from headwind.report.condition import trial_text
 from headwind.report.files import write_files
 from headwind.report.formats.terminal import print_summary
-from headwind.report.summary import Row, notices
-from headwind.report.truth import pooled, truth_table
-from headwind.report.words import headline, network, network_text
+from headwind.report.impairment_checks import pooled, truth_table
+from headwind.report.method import method
+from headwind.report.row_text import headline, network, network_text
+from headwind.report.times_table import Row, notices
 from headwind.run.codec import State
 from headwind.run.data import latest_of
 from headwind.run.journal import Run
 from headwind.run.tables import trials_table
 from headwind.settings import Windows
 from headwind.workloads.h2load import H2load
-from impair.profile import Direction
+from impair.profile import Delay, Direction, Link, Profile, Rate
 from tests.fake import (
     PROFILES,
     STARTED_AT,
@@ -204,6 +206,17 @@ def test_the_truth_is_pooled_over_packets() -> None:
     assert (truth.passed, truth.trials, truth.unmeasured) == (9, 9, 0)
 
 
+def test_the_check_of_a_jittered_delay_notes_that_a_rate_keeps_the_order(tmp_path: Path) -> None:
+    delay = Delay(0.015, 0.005)
+    profile = Profile("slow", uplink=Link(delay=delay), downlink=Link(delay=delay, rate=Rate(10_000_000)))
+    matrix = example_matrix(profile, repeat=1)
+    with recorded(tmp_path, matrix, [ok(trial, 1.0) for trial in trials_of(matrix)]) as run:
+        data = RunData.of(run)
+        table_ = truth_table(data, matrix.conditions[0])
+        assert [each.direction for each in table_ if IN_ORDER in each.notes] == [Direction.DOWNLINK]
+        assert f"{IN_ORDER}: slow (downlink)." in method(data)
+
+
 def test_larger_trials_weigh_more_and_unknown_weights_weigh_the_same() -> None:
     assert pooled([(0.1, 1000), (0.4, 3000)]) == pytest.approx(0.325)
     assert pooled([(0.1, 0), (0.4, 3000)]) == pytest.approx(0.25)
@@ -268,7 +281,7 @@ def test_a_matrix_that_impairs_one_direction_only_needs_no_arrows() -> None:
 def test_what_the_article_did_not_have_gets_a_column_of_its_own() -> None:
     profile = RUNS["every-impairment"]().matrix.conditions[0].profile
     text = network_text(network(profile, both_ways=True))
-    assert "delay ↓ 100 ms ± 10 ms (normal), loss ↓ gemodel: p 1 %, r 30 %, bad_loss 100 %" in text
+    assert "delay ↓ 100 ms ± 10 ms (normal), loss ↓ gemodel: p 1 %, r 30 %, bad 100 %" in text
     assert "↓ reorder 25 %, reorder.gap 5, rate 10 Mbit/s" in text
     assert "↑ slot.min_delay 10 ms" in text
     assert "Other" in words(section(parse(page_of("every-impairment")), "results"))
@@ -344,7 +357,7 @@ def test_a_run_in_progress_says_so() -> None:
 
 def test_a_run_that_ended_early_says_why() -> None:
     data = RUNS["killed-at-once"]().data("x")
-    assert headline(data) == ("The lab was stopped before it could say why. 0 of 45 trials ran.")
+    assert headline(data) == ("The lab was killed, so no reason was recorded. 0 of 45 trials ran.")
     rows = list(table(section(parse(page_of("killed-at-once")), "results")))[1:]
     assert {(row[-5], row[-3]) for row in rows} == {("—", "not run")}
 
@@ -365,7 +378,7 @@ def test_when_half_timed_out_the_median_is_a_bound() -> None:
 def test_warnings_are_one_link_from_the_first_screen_and_lead_to_their_trials() -> None:
     root = parse(page_of("mixed"))
     answer, trust = section(root, "answer"), section(root, "trust")
-    assert "\N{WARNING SIGN} 2 trials server: 12 to 761 datagrams lost" in words(trust)
+    assert "\N{WARNING SIGN} 2 trials in clean: server: 12 to 761 datagrams lost" in words(trust)
     assert "#trust" in [link.get("href") for link in answer.iter("a")]
     links = {words(link): link.get("href", "") for link in trust.iter("a")}
     row = root.find(f".//tr[@id='{links['loss #1 h2'][1:]}']")
@@ -376,7 +389,7 @@ def test_warnings_are_one_link_from_the_first_screen_and_lead_to_their_trials() 
 
 def test_warnings_that_differ_only_in_numbers_are_one() -> None:
     (notice,) = [item for item in notices(RUNS["mixed"]().data("x")) if "datagrams" in item.text]
-    assert notice.text.startswith("server: 12 to 761 datagrams lost")
+    assert notice.text.startswith("in clean: server: 12 to 761 datagrams lost")
     assert notice.trials == ("clean/article#0/h3", "clean/article#2/h3")
 
 
@@ -389,6 +402,21 @@ def test_ranges_of_merged_warnings_are_of_whole_numbers() -> None:
     )  # fmt: skip
     texts = [item.text for item in notices(replace(golden, results=results).data("x")) if "late" in item.text]
     assert texts == ["over HTTP/1.1: late by 71.68 to 1,020 ms"]
+
+
+def test_a_range_of_figures_is_of_one_network_which_is_named() -> None:
+    golden = RUNS["small"]()
+    slow, fast = list(dict.fromkeys(each.trial.block.condition for each in golden.results))[:2]
+    told = {slow: ("9 s", "7 s", "8 s"), fast: ("1 s", "1 s")}
+    results = tuple(
+        replace(each, proof=replace(each.proof, warnings=(f"late by {left.pop()}",)))
+        if (left := waiting.get(each.trial.block.condition)) else each
+        for waiting in [{condition: [*texts] for condition, texts in told.items()}] for each in golden.results
+    )  # fmt: skip
+    data = replace(golden, results=results).data("x")
+    (text,) = [item.text for item in notices(data) if "late" in item.text]
+    first, second = map(data.matrix.name_of, (slow, fast))
+    assert text == f"{first} (3 trials): late by 7 to 9 s; with other figures also {second} (2 trials)"
 
 
 def test_every_attempt_is_on_the_page() -> None:
@@ -523,6 +551,6 @@ def test_what_arms_set_for_themselves_is_said_on_the_first_screen_and_in_the_met
 
 def test_windows_as_shipped_are_explained_where_an_arm_has_them_whatever_its_name() -> None:
     named = Arm("h3-as-shipped", Protocol.H3, overrides=Overrides((("connections", 6),)))
-    has = Arm("h3-slow", Protocol.H3, overrides=Overrides(server=Windows.AS_SHIPPED))
+    has = Arm("h3-slow", Protocol.H3, overrides=Overrides(server_windows=Windows.AS_SHIPPED))
     assert variants_text([named]) == "Variants: HTTP/3 (as-shipped): connections 6."
     assert variants_text([has]).endswith(". As shipped are the windows and buffers that the programs come with.")

@@ -114,7 +114,7 @@ def test_names_are_text_and_nothing_else() -> None:
 
 
 def test_without_a_run_there_is_no_page() -> None:
-    with pytest.raises(UsageError, match="no run was given"):
+    with pytest.raises(UsageError, match="no run given"):
         render_several([], DRAWN_AT)
 
 
@@ -126,8 +126,8 @@ def test_every_run_is_introduced_by_its_letter() -> None:
     assert first["Id and report"] == "firstfirst/report.html"
     assert (first["Started"], first["Engine"]) == ("2026-11-21 09:35:00 UTC", "uml")
     assert first["Blocks planned"] == "20 blocks of 3 conditions"
-    assert first["What came of it"] == "All 180 trials ran: 180 ok."
-    assert second["What came of it"] == "In progress, 20 of 45 trials: 20 ok."
+    assert first["Result"] == "All 180 trials ran: 180 ok."
+    assert second["Result"] == "In progress, 20 of 45 trials: 20 ok."
 
 
 def test_after_z_come_letters_in_pairs() -> None:
@@ -142,7 +142,7 @@ def test_only_what_differs_is_told_and_of_every_run() -> None:
     facts = {fact.name: fact.values for fact in differing_facts([run("a"), other, run("c")])}
     assert facts == {
         "blocks": ("20 blocks", "20 to 60 blocks", "20 blocks"),
-        "budget": ("none", "1 min", "none"),
+        "budget of the matrix": ("none", "1 min", "none"),
         "margin": ("5%", "10%", "5%"),
         "seed": ("7", "8", "7"),
         "environment → engine": ("uml", "kernel", "uml"),
@@ -291,7 +291,9 @@ def test_of_two_runs_the_changes_are_those_of_the_comparison_in_the_terminal() -
         )
         assert cell.startswith(expected)
     metrics = ", ".join(metric.label for metric in H2load.with_use(Use.JUDGED))
-    assert f"From run A to run B: HTTP/3 worse: clean/article against h1 and h2 ({metrics}); delay" in words(root)
+    assert f"From run A to run B: HTTP/3 worse (0.50x): clean/article against h1 and h2 ({metrics}); delay" in words(
+        root
+    )
 
 
 def test_what_all_share_is_said_to_be_the_machines() -> None:
@@ -329,7 +331,7 @@ def test_runs_without_a_common_condition_are_shown_and_said_to_have_none() -> No
 
 def test_one_run_is_compared_with_nothing() -> None:
     root = page(run("a"))
-    assert "nothing to compare it with" in words(section(root, "runs"))
+    assert "nothing to compare" in words(section(root, "runs"))
     assert root.find(".//section[@id='differences']") is None
     assert set(rows(root, "verdicts")[0]) == {"Condition", "Comparison", "A"}
 
@@ -372,4 +374,4 @@ def test_a_description_names_every_impairment() -> None:
     condition = RUNS["every-impairment"]().matrix.conditions[0]
     assert "↓ loss.gemodel.p 1%" in describe(condition)
     assert "↑ slot.min_delay 10ms" in describe(condition)
-    assert describe(RUNS["small"]().matrix.conditions[0]).startswith("nothing impaired; 1,000 requests")
+    assert describe(RUNS["small"]().matrix.conditions[0]).startswith("unimpaired; 1,000 requests")

@@ -13,15 +13,17 @@ from rich.console import Console
 from headwind.arm import H2
 from headwind.model import Repetition, SelfCheck
 from headwind.plan.schedule import plan_block
+from headwind.plan.scheduler import Scheduler
 from headwind.report.formats.junit import junit_xml
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.terminal import print_summary
+from headwind.report.formats.verdicts_json import verdicts_json
 from headwind.report.html.page import render
-from headwind.report.summary import summary_table
-from headwind.report.words import headline, trials_text
+from headwind.report.row_text import headline, trials_text
+from headwind.report.times_table import summary_table
 from headwind.run.codec import State
-from headwind.run.data import RunData
-from headwind.run.journal import Run
+from headwind.run.data import RunData, was_stopped
+from headwind.run.journal import STOPPED, Run
 from tests import fake
 
 CHECK = SelfCheck(H2, again=("clean",), slower=())
@@ -80,7 +82,8 @@ def test_the_page_counts_complete_blocks(data: RunData) -> None:
 
 def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> None:
     """`102 of 126 trials ran: 102 ok` read as if 24 trials had been lost."""
-    assert headline(data).startswith("Stopped by Ctrl-C. 68 of at least 98 trials ran: 66 ok, 2 stopped with the run")
+    assert headline(data).startswith("Stopped by Ctrl-C. 66 of at least 97 trials ran: 66 ok, 2 stopped with the run")
+    assert Scheduler(MATRIX, data.results).counts == (66, 97), "what the resumed run shows"
     over = replace(data, status=replace(data.status, state=State.FINISHED))
     assert headline(over).startswith("68 trials ran; the budget ended before 30 of the minimum of 90: 66 ok, ")
 
@@ -88,13 +91,28 @@ def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> 
 def test_trials_beyond_the_minimum_make_up_for_none_that_did_not_run(data: RunData) -> None:
     """`79 of 81 trials ran` stood beside four trials `not run`: two that ran were of a block beyond the 81."""
     rows = summary_table(data)
-    not_run = sum(max(0, row.planned - sum(row.outcomes.values())) for row in rows)
-    assert f" of at least {len(data.latest) + not_run} trials ran" in headline(data)
+    not_run = sum(max(0, row.planned - sum(row.outcomes.values()) + row.stopped) for row in rows)
+    done, total = re.findall(r"(\d+) of at least (\d+) trials ran", headline(data))[0]
+    assert int(total) - int(done) == not_run
+
+
+@pytest.mark.parametrize("state", [State.FINISHED, State.INTERRUPTED])
+def test_a_fixed_number_of_blocks_needs_as_many_for_a_verdict_when_it_is_stopped(data: RunData, state: State) -> None:
+    """`1 of 6 blocks` of a finished run was `0 of 8 blocks` of one that was stopped."""
+    few = replace(data, matrix=replace(MATRIX, repeat=Repetition.fixed(9)), judge=None, results=data.results[-8:])
+    seen = replace(few, status=replace(data.status, state=state))
+    counts = re.findall(r"\d of \d blocks", summary_md(seen, seen.judgement, "report.html"))
+    assert counts
+    assert all(count.endswith(" of 6 blocks") for count in counts)
+    early = 6 if state is State.FINISHED else 8  # a look before the end needs the blocks of any stopping time
+    assert seen.judgement.rule.blocks_needed(6) == early
 
 
 def test_what_was_stopped_has_one_name(data: RunData) -> None:
     told = [text for row in summary_table(data) for text in trials_text(row)]
     assert told.count("1 stopped with the run") == 2
+    assert {result.reason for result in data.results if was_stopped(result)} == {STOPPED}
+    assert STOPPED.startswith("stopped with the run")
     pages = render(data, 0.0), junit_xml(data, data.judgement).decode()
     for text in (*told, *pages):
         assert "lab-error" not in text
@@ -105,3 +123,16 @@ def test_the_trials_of_a_block_that_was_stopped_stay_in_the_tally(data: RunData)
     assert data.judgement.lines[0].blocks == 10
     assert len(data.latest) == 11 * len(MATRIX.arms_in(MATRIX.conditions[0])) + 8 * 3
     assert plan_block(MATRIX, MATRIX.conditions[0], 10).order[-1] in data.rows["clean/article"][10]
+
+
+@pytest.mark.parametrize("state", [State.INTERRUPTED, State.FINISHED])
+def test_the_file_counts_the_trials_as_the_headline_does(data: RunData, state: State) -> None:
+    """`90 of at least 100 trials ran: 90 ok, 6 stopped` was `planned: 96, ran: 96, lab-error: 6` in verdicts.json."""
+    seen = replace(data, status=replace(data.status, state=state))
+    trials = verdicts_json(seen, seen.judgement)["trials"]
+    told = headline(seen)
+    assert (trials["outcomes"]["ok"], trials["outcomes"]["lab-error"], trials["stopped"]) == (66, 0, 2)
+    if state is State.INTERRUPTED:
+        assert f"{trials['ran']} of at least {trials['planned']} trials ran" in told
+    else:
+        assert f"{trials['ran']} trials ran; the budget ended before {trials['planned'] - trials['ran']} of" in told

@@ -18,9 +18,8 @@ from headwind.report.certainty import Certainty
 from headwind.report.formats.verdicts_json import VERSION, verdicts_text
 from headwind.run.codec import State
 from headwind.run.data import RunData
-from headwind.verdicts.assumptions import Concern
-from headwind.verdicts.verdict import Verdict
-from headwind.verdicts.winner import Lead
+from headwind.verdicts.assumptions import WarningKind
+from headwind.verdicts.verdict import Lead, Verdict
 from tests.fake import PROFILES, checked_matrix, example_matrix, ok, ok_results, trials_of
 from tests.golden.runs import RUNS, Golden, everything
 
@@ -133,8 +132,8 @@ def test_the_words_are_those_of_the_code() -> None:
     assert parts["arm"]["pattern"] == f"^{ARM_NAME.pattern}$"
     assert set(properties["trials"]["properties"]["outcomes"]["properties"]) == set(Outcome)
     assert set(properties["run"]["properties"]["state"]["enum"]) == set(State)
-    concern = parts["comparison"]["properties"]["warnings"]["items"]["properties"]["concern"]
-    assert set(concern["enum"]) == set(Concern)
+    kind = parts["comparison"]["properties"]["warnings"]["items"]["properties"]["kind"]
+    assert set(kind["enum"]) == set(WarningKind)
     standing = properties["best"]["additionalProperties"]["properties"]["standing"]
     assert set(standing["enum"]) == set(Lead)
 

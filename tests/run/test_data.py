@@ -48,7 +48,7 @@ def test_a_result_in_short_says_the_same_of_its_network() -> None:
         for result in make().results:
             short = in_short(result)
             assert short.proof.passed == result.proof.passed
-            assert short.is_processor_bound == result.is_processor_bound
+            assert short.is_cpu_bound == result.is_cpu_bound
             assert (short.outcome, short.metrics, short.trial) == (result.outcome, result.metrics, result.trial)
 
 

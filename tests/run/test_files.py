@@ -1,4 +1,4 @@
-"""The files of a run folder: all there, drawn from the journal alone, and what docs/report.md says of them."""
+"""The files of a run folder: all there, drawn from the journal alone, and described in docs/files.md."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from tests.golden.runs import RUNS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GUIDE = (ROOT / "docs/report.md").read_text()
+FILES = (ROOT / "docs/files.md").read_text()
 ALWAYS = {"trials.csv", "requests.parquet", "verdicts.json", "summary.md", "report.html"}
 OWN = {"matrix.yaml", "matrix.json", "environment.json", "journal.sqlite", "journal.lock"}
 
@@ -243,11 +244,11 @@ def test_a_page_is_put_where_it_is_asked_for(tmp_path: Path) -> None:
 def test_a_page_never_becomes_a_file_of_a_run(run: Run) -> None:
     for name in (JOURNAL, "matrix.yaml", "report.html", "notes.html"):
         before = (run.folder / name).read_bytes() if (run.folder / name).exists() else None
-        with pytest.raises(UsageError, match="a run folder keeps its own files only"):
+        with pytest.raises(UsageError, match="a run folder has only its own files"):
             write_page(run.folder / name, "page")
         link = run.folder.parent / "link"
         link.symlink_to(run.folder / name)
-        with pytest.raises(UsageError, match="a run folder keeps its own files only"):
+        with pytest.raises(UsageError, match="a run folder has only its own files"):
             write_page(link, "page")
         link.unlink()
         assert ((run.folder / name).read_bytes() if before is not None else None) == before
@@ -274,30 +275,30 @@ def test_a_page_of_several_runs_is_named_after_them_beside_the_first(tmp_path: P
     assert others.name != many.name, "other runs, another file"
 
 
-# docs/report.md
+# docs/report.md and docs/files.md
 
 
 def test_the_guide_explains_every_word() -> None:
-    table = GUIDE.partition("| word | means |")[2].partition("\n\n")[0]
+    table = GUIDE.partition("| word | meaning |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| ([a-z ]+) \|", table, re.MULTILINE) == [word.value for word in Certainty]
     for word in ("✓", "✗", "reproduced", "contradicted", "same side", "other side"):
         assert word in GUIDE
 
 
-def test_the_guide_names_every_file_column_and_outcome(run: Run) -> None:
+def test_every_file_column_and_outcome_is_described(run: Run) -> None:
     write_files(run, junit=True)
     for name in (names(run.folder) - OWN) | {"journal.sqlite"}:
-        assert f"`{name}`" in GUIDE
+        assert f"`{name}`" in FILES
     for name in parquet.read_schema(run.folder / "requests.parquet").names:
-        assert f"`{name}`" in GUIDE
+        assert f"`{name}`" in FILES
     for outcome in set(Outcome) - {Outcome.OK, Outcome.SKIPPED}:
-        assert f"`{outcome.value}`" in GUIDE
+        assert f"`{outcome.value}`" in FILES
 
 
-def test_the_guides_example_of_reading_requests_keeps_arms_of_a_protocol_apart(tmp_path: Path) -> None:
+def test_the_example_of_reading_requests_keeps_arms_of_a_protocol_apart(tmp_path: Path) -> None:
     bbr = Arm("h2-bbr", Protocol.H2, overrides=Overrides(congestion="bbr"))
     matrix = example_matrix(PROFILES[0], repeat=1, arms=(*PLAIN, bbr))
-    (code,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", FILES, re.DOTALL)
     with recorded(tmp_path, matrix, [replace(r, samples=samples_of("h2")) for r in ok_results(matrix)]) as run:
         write_files(run)
         done = subprocess.run(

@@ -19,12 +19,14 @@ from headwind.run import tables
 from headwind.run.data import RunData
 from headwind.run.frames import RunFrames, open_run
 from headwind.run.journal import JournalError, NoRunFolder
+from headwind.verdicts.verdict import Verdict
 from tests.fake import example_matrix, ok, recorded, trials_csv, trials_of
 from tests.golden.runs import RUNS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STORED = Path(__file__).with_name("stored")
 GUIDE = (ROOT / "docs/frames.md").read_text()
+FILES = (ROOT / "docs/files.md").read_text()
 
 
 @pytest.fixture
@@ -108,7 +110,7 @@ def test_requests_are_those_of_the_parquet_file(stored: RunFrames) -> None:
 def test_samples_that_are_none_are_an_error_for_people(tmp_path: Path) -> None:
     matrix = example_matrix()
     results = [ok(next(trials_of(matrix)), 1.0, samples={"samples": [1]})]
-    with recorded(tmp_path, matrix, results) as run, pytest.raises(JournalError, match="are no requests"):
+    with recorded(tmp_path, matrix, results) as run, pytest.raises(JournalError, match="are not requests"):
         _ = open_run(run.folder).requests
     with pytest.raises(NoRunFolder):
         open_run(tmp_path)
@@ -160,6 +162,12 @@ def test_a_run_that_is_not_over_has_the_same_columns(name: str, tmp_path: Path) 
     assert len(pd.read_csv(StringIO(trials_csv(data.trials)))) == len(data.results), "a header at least"
 
 
-def test_the_guide_describes_every_column(stored: RunFrames) -> None:
+def test_the_documents_describe_every_column(stored: RunFrames) -> None:
     columns = {*tables.TRIALS, "latest", "analysed", *stored.requests, *tables.CHECKS, *tables.VERDICTS}
-    assert {name for name in columns if f"`{name}`" not in GUIDE} == set()
+    assert {name for name in columns if f"`{name}`" not in GUIDE + FILES} == set()
+
+
+def test_the_guide_lists_every_verdict() -> None:
+    """It named three of nine, with `undecided`, which a finished run does not have."""
+    rows = re.findall(r"^\| (`.*?) \|", GUIDE.partition("Values of `verdict`")[2], re.MULTILINE)
+    assert [name for row in rows for name in re.findall("`(.*?)`", row)] == list(Verdict)

@@ -238,7 +238,7 @@ def test_of_two_labs_that_go_on_with_one_run_the_second_is_refused(tmp_path: Pat
         recorded(tmp_path, matrix, []) as first,
         Run.open(first.folder) as second,
         first.recording(),
-        pytest.raises(ResumeRefused, match="another lab is running this very run"),
+        pytest.raises(ResumeRefused, match="another lab is running this run"),
         second.recording(),
     ):
         pytest.fail("two labs record one run")
@@ -274,7 +274,7 @@ def ruin(folder: Path, name: str, content: bytes) -> None:
 
 
 def test_a_folder_that_is_no_run_is_told_apart_from_a_damaged_one(tmp_path: Path) -> None:
-    with pytest.raises(NoRunFolder, match="no run is here"):
+    with pytest.raises(NoRunFolder, match="not a run folder"):
         Run.open(tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
     with a_run(tmp_path) as run:
@@ -344,7 +344,7 @@ def test_the_journal_of_an_earlier_headwind_is_refused_with_what_to_do(
 
 def test_a_folder_that_cannot_be_made_is_an_error_for_people(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(JournalError, match="cannot make a run folder here"):
+    with pytest.raises(JournalError, match="cannot create a run folder here"):
         a_run(tmp_path / "file")
 
 
@@ -431,8 +431,8 @@ def test_a_changed_matrix_is_refused_with_every_difference_in_its_own_words(
 
 def test_changed_images_and_another_engine_are_refused_by_name(tmp_path: Path) -> None:
     with a_run(tmp_path) as run, pytest.raises(ResumeRefused) as refusal:
-        run.check_resumable(example_matrix(), {**ENVIRONMENT["images"], "client": "sha256:new"}, "kernel")
-    assert f"image client: {'c1' * 6} -> sha256:new" in str(refusal.value)
+        run.check_resumable(example_matrix(), {**ENVIRONMENT["images"], "client": "newtag@sha256:new"}, "kernel")
+    assert f"image client: {'c1' * 6}@{'c1' * 6} -> newtag@sha256:new" in str(refusal.value)
     assert "engine: uml -> kernel" in str(refusal.value)
     assert "matrix" not in str(refusal.value).splitlines()[1]
     assert refusal.value.exit_code == 2

@@ -25,8 +25,8 @@ def test_failures_and_timeouts_are_data() -> None:
 @pytest.mark.parametrize(
     ("lost", "why"),
     [
-        ((), "the time was over before"),
-        ((lab_error(FIRST, STOPPED),), "the time was over before"),  # by Ctrl-C, and no time was left to resume it
+        ((), "the time ended before"),
+        ((lab_error(FIRST, STOPPED),), "the time ended before"),  # by Ctrl-C, and no time was left to resume it
         ((lab_error(FIRST),), "loss/article#0/h1 gave no data in 1 attempt, last: the router died"),
         ([invalid(FIRST, 1.0, attempt=number) for number in range(3)], "gave no data in 3 attempts, last: impairment"),
     ],
@@ -88,4 +88,4 @@ def test_attempts_in_which_a_host_stood_still_ask_for_a_quieter_machine() -> Non
     ]  # fmt: skip
     said = shortfall(matrix, [*results, *still])
     assert " (these attempts are in none)" in said, "some are the last at their trials"
-    assert said.endswith("; something else used the processors: run again on a quieter machine")
+    assert said.endswith("; another program used the CPUs: run again on a quieter machine")

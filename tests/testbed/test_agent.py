@@ -97,6 +97,34 @@ def test_answers_find_their_requests_in_any_order(start: Start) -> None:
     assert agent.wait(first, 10.0) == {"number": 1}
 
 
+def test_requests_that_are_started_together_are_sent_together_and_fail_alone(start: Start) -> None:
+    agent = start()
+    with agent.together():
+        first, bad, last = agent.start("echo", number=1), agent.start("fail", words="no"), agent.start("pid")
+        with pytest.raises(AgentDied, match="did not answer"):
+            agent.wait(first, 0.3)
+    assert isinstance(agent.wait(last, STARTS_S), int)
+    with pytest.raises(AgentError, match="no"):
+        agent.wait(bad, STARTS_S)
+    assert agent.wait(first, STARTS_S) == {"number": 1}
+    assert agent.call("echo", number=4) == {"number": 4}
+
+
+def test_requests_that_were_to_be_sent_together_are_not_sent_after_an_error(start: Start) -> None:
+    agent = start()
+
+    def fail_inside() -> None:
+        with agent.together():
+            agent.start("die", words="never asked for")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_inside()
+    with agent.together():
+        pass
+    assert agent.call("echo", number=4) == {"number": 4}
+
+
 def test_agents_work_at_the_same_time(start: Start, tmp_path: Path) -> None:
     client, server = start(name="client"), start(name="server")
     here, there = str(tmp_path / "here"), str(tmp_path / "there")
@@ -112,7 +140,7 @@ def test_a_message_of_megabytes_passes_both_ways(start: Start) -> None:
 
 def test_a_failed_operation_is_an_error_and_the_agent_lives_on(start: Start) -> None:
     agent = start()
-    with pytest.raises(AgentError, match=r"^the router could not do it: no such qdisc \(ValueError\)$"):
+    with pytest.raises(AgentError, match=r"^the router failed: no such qdisc \(ValueError\)$"):
         agent.call("fail", words="no such qdisc")
     assert agent.call("echo") == {}
 
@@ -136,7 +164,7 @@ def test_a_dead_agent_cannot_be_asked(start: Start) -> None:
     agent = start()
     os.kill(agent.call("pid"), signal.SIGKILL)
     until(lambda: not agent.alive)
-    with pytest.raises(AgentDied, match=r"the router (is gone|died)"):
+    with pytest.raises(AgentDied, match=r"the router (has ended|died)"):
         agent.call("echo")
 
 
@@ -208,7 +236,7 @@ def test_a_closed_agent_has_ended_and_can_be_closed_again(start: Start) -> None:
     agent.close()
     assert ended(pid)
     assert not agent.alive
-    with pytest.raises(AgentDied, match="is gone"):
+    with pytest.raises(AgentDied, match="has ended"):
         agent.start("echo")
 
 

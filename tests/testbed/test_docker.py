@@ -65,7 +65,7 @@ def test_a_stream_gets_every_line_as_it_comes_complaints_too(path: Path) -> None
 
 def test_silence_ends_a_command_and_a_word_now_and_then_does_not(path: Path) -> None:
     install(path, "exec sleep 60")
-    with pytest.raises(DockerError, match=r"`docker pull x` printed nothing for 0\.1 s and was ended"):
+    with pytest.raises(DockerError, match=r"`docker pull x` printed nothing for 0\.1 s and was killed"):
         docker("pull", "x", silence_s=0.1, check=False)
     install(path, "sleep 60; echo never")  # what it has started ends with it
     with pytest.raises(DockerError, match="printed nothing"):
@@ -124,9 +124,17 @@ def test_commands_do_not_read_what_is_typed(path: Path) -> None:
         os.close(reading)
 
 
+def test_docker_reads_a_file_on_its_standard_input(path: Path) -> None:
+    install(path, "exec cat")
+    with (path / "context").open("w+b") as file:
+        file.write(b"sent\n" * 100_000)
+        file.seek(0)
+        assert docker("build", "-", stdin=file) == "sent\n" * 100_000
+
+
 def test_compose_gets_its_variables(path: Path) -> None:
-    install(path, 'case "$*" in "compose version") ;; *) echo "$* $HEADWIND_TAG";; esac')
-    assert compose("up", "-d", environment={"HEADWIND_TAG": "abc"}) == "compose up -d abc\n"
+    install(path, 'case "$*" in "compose version") ;; *) echo "$* $HEADWIND_NGINX_TAG";; esac')
+    assert compose("up", "-d", environment={"HEADWIND_NGINX_TAG": "abc"}) == "compose up -d abc\n"
 
 
 def test_the_older_compose_is_found_where_docker_has_none(path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from headwind.engines import KERNEL, UML
 from headwind.matrix.reader import load_matrix
 from headwind.testbed.engine import (
     COUNTED,
@@ -22,12 +23,12 @@ from headwind.testbed.engine import (
     row_of,
     wants_uml,
 )
-from impair.ability import EVERY_KIND, Ability
+from impair.capabilities import EVERY_KIND, NetemCapabilities
 from impair.profile import Corrupt, Delay, Link, Profile, Reorder
 
 DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "kernels.md"
 OLD, MIDDLE, NEW = (row.ability for row in KERNELS)
-NONE = Ability(netem=False, why="Specified qdisc kind is unknown", kernel="6.18.44")
+NONE = NetemCapabilities(netem=False, why="Specified qdisc kind is unknown", kernel="6.18.44")
 REORDERED = Profile("reordered", uplink=Link(delay=Delay(0.1), reorder=Reorder(0.25)))
 CORRUPTED = Profile("corrupted", uplink=Link(corrupt=Corrupt(0.01)))
 NO_UML = "user-mode Linux exists for x86_64 only"
@@ -49,13 +50,13 @@ NO_UML = "user-mode Linux exists for x86_64 only"
     ],
 )
 def test_what_a_kernel_lacks_depends_on_what_the_matrix_needs(
-    ability: Ability, profile: Profile, lacks: list[str]
+    ability: NetemCapabilities, profile: Profile, lacks: list[str]
 ) -> None:
     assert list(lacking(ability, [PLAIN, profile])) == lacks
     assert wants_uml(ability, [PLAIN, profile]) is bool(lacks)
     with_uml, without = (chosen("auto", ability, [profile], refusal) for refusal in (None, NO_UML))
-    assert with_uml.engine == ("uml" if lacks else "kernel")
-    assert (without.engine, list(without.lacks)) == ("kernel", lacks)
+    assert with_uml.engine is (UML if lacks else KERNEL)
+    assert (without.engine, list(without.lacks)) == (KERNEL, lacks)
     assert without.is_plain is not bool(lacks)
     for words in lacks:
         assert words in with_uml.reason
@@ -65,17 +66,17 @@ def test_what_a_kernel_lacks_depends_on_what_the_matrix_needs(
 
 def test_a_kernel_that_refuses_one_network_is_not_used_for_it() -> None:
     ability = replace(NEW, refused={"slotted": "asked for slot = 1, the kernel reads back None"})
-    assert chosen("auto", ability, EVERY_KIND, None).engine == "uml"
+    assert chosen("auto", ability, EVERY_KIND, None).engine is UML
     for asked, refusal in (("auto", NO_UML), ("kernel", None)):
-        with pytest.raises(EngineError, match="no way to make profile slotted") as refused:
+        with pytest.raises(EngineError, match="no support for profile slotted") as refused:
             chosen(asked, ability, EVERY_KIND, refusal)
         assert "modprobe" not in str(refused.value), "a module does not help here"
 
 
 def test_without_netem_there_is_uml_or_one_clear_sentence() -> None:
     assert wants_uml(NONE, [])
-    assert chosen("auto", NONE, [PLAIN], None).engine == "uml"
-    for asked, refusal, words in (("auto", NO_UML, NO_UML), ("kernel", None, "use --engine uml")):
+    assert chosen("auto", NONE, [PLAIN], None).engine is UML
+    for asked, refusal, words in (("auto", NO_UML, NO_UML), ("kernel", None, "Use --engine uml")):
         with pytest.raises(EngineError, match="qdisc kind is unknown") as refused:
             chosen(asked, NONE, [PLAIN], refusal)
         assert words in str(refused.value)
@@ -85,9 +86,9 @@ def test_without_netem_there_is_uml_or_one_clear_sentence() -> None:
 
 def test_engine_kernel_is_taken_as_asked_and_its_lacks_are_said() -> None:
     choice = chosen("kernel", OLD, [COUNTED], None)
-    assert (choice.engine, choice.lacks) == ("kernel", (NO_SEEDS, NO_COUNTERS))
+    assert (choice.engine, choice.lacks) == (KERNEL, (NO_SEEDS, NO_COUNTERS))
     assert NO_SEEDS in choice.reason
-    assert "not asked for" in choice.reason
+    assert "not requested" in choice.reason
 
 
 def test_a_kernel_with_seeds_and_without_counters_proves_the_default_matrix() -> None:

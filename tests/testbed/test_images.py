@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
 import subprocess
 import sys
+import tarfile
+import threading
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -16,50 +20,110 @@ import yaml
 
 from headwind.testbed import images
 from headwind.testbed.docker import DockerError
-from headwind.testbed.images import Host
+from headwind.testbed.images import Host, Image, Sources
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+DOCKERFILES = [image.dockerfile for image in images.IMAGES.values()]
 ID = "sha256:" + "0123456789abcdef" * 4
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A source tree with one file in each part of the build context."""
-    for name in ("client/agent.py", "client/distfiles/README.md", "impair/wire.py", "nginx/nginx.conf", "lab.py"):
+    """A source tree with files in each folder of the images."""
+    for name in (
+        "client/agent.py", "client/distfiles/README.md", "client/distfiles/nghttp2-1.70.0.tar.gz", "impair/wire.py",
+        "nginx/nginx.conf", "nginx/entrypoint.sh", "nginx/__pycache__/agent.pyc", "servers/objects.py",
+        "servers/caddy/agent.py", "lab.py",
+    ):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"this is {name}\n")
-    (tmp_path / ".dockerignore").write_text("*\n!client\n")
+    (tmp_path / "nginx/entrypoint.sh").chmod(0o755)
     return tmp_path
 
 
-def test_the_tag_is_twelve_hex_digits_and_stable(tree: Path) -> None:
-    assert re.fullmatch(r"[0-9a-f]{12}", images.content_tag(tree))
-    assert images.content_tag(tree) == images.content_tag(tree)
+def tags(tree: Path = ROOT) -> dict[str, str]:
+    return {name: Sources.read(image, tree).tag for name, image in images.IMAGES.items()}
+
+
+def test_a_tag_is_twelve_hex_digits_and_stable(tree: Path) -> None:
+    assert all(re.fullmatch(r"[0-9a-f]{12}", tag) for tag in tags(tree).values())
+    assert len(set(tags(tree).values())) == len(images.IMAGES)
+    assert tags(tree) == tags(tree)
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "changed"),
     [
-        lambda tree: (tree / "client/agent.py").write_text("changed"),
-        lambda tree: (tree / "nginx/new.conf").write_text(""),
-        lambda tree: (tree / "impair/wire.py").unlink(),
-        lambda tree: (tree / "impair/wire.py").rename(tree / "impair/wires.py"),
-        lambda tree: (tree / "nginx/nginx.conf").chmod(0o755),
-        lambda tree: (tree / ".dockerignore").write_text("*\n"),
+        (lambda tree: (tree / "client/agent.py").write_text("changed"), {"client"}),
+        (lambda tree: (tree / "client/distfiles/README.md").write_text("changed"), {"client"}),
+        (lambda tree: (tree / "nginx/new.conf").write_text(""), {"nginx"}),
+        (lambda tree: (tree / "nginx/nginx.conf").chmod(0o755), {"nginx"}),
+        (lambda tree: (tree / "servers/objects.py").write_text("changed"), {*images.IMAGES} - {"client", "impair"}),
+        (lambda tree: (tree / "servers/caddy/agent.py").write_text("changed"), {"caddy"}),
+        (lambda tree: (tree / "impair/wire.py").unlink(), {*images.IMAGES}),
+        (lambda tree: (tree / "impair/wire.py").rename(tree / "impair/wires.py"), {*images.IMAGES}),
+        (lambda tree: (tree / "lab.py").write_text("changed"), set()),
+        (lambda tree: (tree / "nginx/__pycache__/agent.pyc").write_text("changed"), set()),
+        (lambda tree: (tree / "client/distfiles/nghttp2-1.70.0.tar.gz").write_text("changed"), set()),
     ],
 )
-def test_the_tag_changes_with_everything_that_goes_into_an_image(tree: Path, change: Callable[[Path], Any]) -> None:
-    before = images.content_tag(tree)
+def test_a_change_gives_a_new_tag_to_the_images_that_contain_it_and_to_no_other(
+    tree: Path, change: Callable[[Path], Any], changed: set[str]
+) -> None:
+    before = tags(tree)
     change(tree)
-    assert images.content_tag(tree) != before
+    after = tags(tree)
+    assert {name for name in before if before[name] != after[name]} == changed
 
 
-@pytest.mark.parametrize("name", ["lab.py", "client/__pycache__/agent.pyc", "client/distfiles/nghttp2-1.70.0.tar.gz"])
-def test_the_tag_stays_with_what_does_not(tree: Path, name: str) -> None:
-    before = images.content_tag(tree)
-    (tree / name).parent.mkdir(exist_ok=True)
-    (tree / name).write_text("changed")
-    assert images.content_tag(tree) == before
+@pytest.mark.parametrize("image", images.IMAGES.values(), ids=images.IMAGES)
+def test_a_tag_changes_with_the_content_of_every_file_that_the_builder_gets(tree: Path, image: Image) -> None:
+    sources = Sources.read(image, tree)
+    for number, file in enumerate(sources.files):
+        other = replace(file, content=file.content + b"x")
+        assert replace(sources, files=(*sources.files[:number], other, *sources.files[number + 1 :])).tag != sources.tag
+
+
+def entries(archive: bytes) -> dict[str, tarfile.TarInfo]:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+        return {entry.name: entry for entry in opened}
+
+
+def test_the_builder_gets_the_files_of_the_image_and_no_others(tree: Path) -> None:
+    docker = FakeDocker(images.BASE)
+    images.ensure_images(lambda _: None, images.IMAGES, Host(docker, root=tree))
+    sent = {
+        tag.partition(":")[0]: {name for name, entry in entries(context).items() if entry.isfile()}
+        for tag, context in docker.contexts.items()
+    }
+    assert sent == {
+        "headwind-nginx": {"impair/wire.py", "nginx/nginx.conf", "nginx/entrypoint.sh", "servers/objects.py"},
+        "headwind-client": {
+            "impair/wire.py", "client/agent.py", "client/distfiles/README.md", "client/distfiles/nghttp2-1.70.0.tar.gz",
+        },
+        "headwind-impair": {"impair/wire.py"},
+        "headwind-caddy": {"impair/wire.py", "servers/caddy/agent.py", "servers/objects.py"},
+        "headwind-haproxy": {"impair/wire.py", "servers/objects.py"},
+        "headwind-own": {"impair/wire.py", "servers/objects.py"},
+    }  # fmt: skip
+
+
+def test_what_the_builder_gets_depends_on_names_modes_and_contents_alone(tree: Path) -> None:
+    def archive() -> bytes:
+        into = io.BytesIO()
+        images.write_archive(Sources.read(images.IMAGES["nginx"], tree).files, into)
+        return into.getvalue()
+
+    before = archive()
+    os.utime(tree / "nginx/nginx.conf", (1, 1))
+    (tree / "nginx/nginx.conf").chmod(0o600)
+    assert archive() == before, "builders find the layers of an earlier build"
+    modes = {name: entry.mode for name, entry in entries(before).items()}
+    assert modes == {
+        "impair": 0o755, "impair/wire.py": 0o644,
+        "nginx": 0o755, "nginx/nginx.conf": 0o644, "nginx/entrypoint.sh": 0o755,
+        "servers": 0o755, "servers/objects.py": 0o644,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -87,19 +151,24 @@ def test_a_long_step_is_cut() -> None:
 
 
 class FakeDocker:
-    """Docker as far as images.py uses it: it knows what is `there`, and remembers every command."""
+    """Docker as far as images.py uses it: the images that it has and gets, and every command."""
 
-    def __init__(self, *there: str, failing: str = "", registry: bool = True) -> None:
-        self.there, self.failing, self.registry = set(there), failing, registry
+    def __init__(
+        self, *there: str, failing: str = "", registry: bool = True, during: Callable[[], object] = lambda: None
+    ) -> None:
+        self.there, self.failing, self.registry, self.during = set(there), failing, registry, during
         self.commands: list[tuple[str, ...]] = []
+        self.contexts: dict[str, bytes] = {}  # by the image that is built
 
-    def __call__(self, *command: str, stream: Any = None, **_: Any) -> str:
+    def __call__(self, *command: str, stream: Any = None, stdin: Any = None, **_: Any) -> str:
         self.commands.append(command)
         match command:
             case ("image", "inspect", "--format", template, *names):
-                labels = ' {"headwind.base":"mmdebstrap"}' if "Labels" in template else ""
-                return "".join(f"{ID}{labels}\n" if name in self.there else "Error: No such image\n" for name in names)
+                wanted = [name for name in names if name in self.there]
+                return "".join(f'{ID} ["{name}"]\n' if "RepoTags" in template else f"{ID}\n" for name in wanted)
             case ("build", "--tag", tag, *_):
+                self.contexts[tag] = stdin.read()
+                self.during()
                 stream("Step 1/2 : FROM base")
                 if self.failing and self.failing in tag:
                     raise DockerError(f"{tag} cannot be built")
@@ -108,8 +177,6 @@ class FakeDocker:
                 if not self.registry:
                     raise DockerError("`docker pull` failed with status 1:\n  dial tcp: no such host")
                 self.there.add(name)
-            case ("image", "rm", *names):
-                self.there -= set(names)
             case ("import", *_, name):
                 self.there.add(name)
             case _:
@@ -126,46 +193,85 @@ def without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def names(tag: str) -> list[str]:
-    return [f"headwind-{name}:{tag}" for name in ("server", "client", "impair")]
+def present(tree: Path = ROOT) -> list[str]:
+    """The names in Docker of a source tree's images."""
+    return [images.reference(name, tag) for name, tag in tags(tree).items()]
 
 
-def test_images_that_are_there_are_taken_with_one_question() -> None:
-    tag = images.content_tag(ROOT)
-    docker, said = FakeDocker(*names(tag)), list[str]()
-    found = images.ensure_images(said.append, Host(docker))
-    assert (found.tag, found.built, found.base) == (tag, False, "mmdebstrap")
-    assert found.ids == {"server": ID, "client": ID, "impair": ID}
+def test_images_that_are_there_are_used_after_one_question() -> None:
+    docker, said = FakeDocker(*present()), list[str]()
+    found = images.ensure_images(said.append, images.IMAGES, Host(docker))
+    assert found.tags == tags()
+    assert found.ids == dict.fromkeys(images.IMAGES, ID)
+    assert found.recorded["nginx"] == f"{tags()['nginx']}@{ID}"
     assert len(docker.commands) == 1
     assert said == []
-    assert images.router_image(docker) == f"headwind-impair:{tag}"
+    assert images.router_image(docker) == found.reference("impair")
 
 
-def test_one_missing_image_has_all_of_them_built() -> None:
-    tag = images.content_tag(ROOT)
-    docker, said = FakeDocker(*names(tag)[:2], images.BASE), list[str]()
-    found = images.ensure_images(said.append, Host(docker))
-    assert found.built
-    assert sorted((command[2], command[4]) for command in docker.did("build")) == [
-        (f"headwind-client:{tag}", "client/Dockerfile"),
-        (f"headwind-impair:{tag}", "impair/Dockerfile"),
-        (f"headwind-server:{tag}", "nginx/Dockerfile"),
+def test_only_the_images_that_are_missing_are_built() -> None:
+    docker, said, names = FakeDocker(*present()[:2], images.BASE), list[str](), images.needed()
+    found = images.ensure_images(said.append, names, Host(docker))
+    assert [command[2:5] for command in docker.did("build")] == [
+        (found.reference("impair"), "--file", "impair/Dockerfile")
     ]
-    assert sum("1/2 FROM base" in line for line in said) == 3, "every step is told"
+    assert sum("1/2 FROM base" in line for line in said) == 1, "every step is reported"
     assert not docker.did("pull")
+    assert images.ensure_images(said.append, names, Host(docker)) == found
 
 
-def test_files_that_change_during_a_build_are_built_again() -> None:
-    tags = iter(["old", "new", "new", "new"])  # before and after each of two builds
+def test_only_the_images_that_are_named_are_built() -> None:
     docker = FakeDocker(images.BASE)
-    assert images.ensure_images(lambda _: None, Host(docker, tag=lambda _: next(tags))).tag == "new"
-    assert docker.there == {images.BASE, *names("new")}, "no image keeps a tag that is not its own"
+    found = images.ensure_images(lambda _: None, ["nginx", "impair"], Host(docker))
+    assert found.tags.keys() == found.ids.keys() == {"nginx", "impair"}
+    assert docker.there == {images.BASE, found.reference("nginx"), found.reference("impair")}
+
+
+def test_a_testbed_needs_the_images_of_client_router_and_its_kinds_of_server() -> None:
+    assert set(images.needed()) == {"client", "impair", "nginx"}
+    assert set(images.needed([])) == {"client", "impair"}
+    assert set(images.needed(["caddy", "nginx"])) == {"client", "impair", "nginx", "caddy"}
+
+
+def test_the_client_is_begun_first_and_in_parallel() -> None:
+    """It compiles h2load, which takes longer than all other images together."""
+    together = threading.Barrier(2, timeout=10)
+    begun: list[str] = []
+
+    def during() -> None:
+        begun.append("")
+        if len(begun) <= 2:
+            together.wait()
+
+    docker = FakeDocker(images.BASE, during=during)
+    images.ensure_images(lambda _: None, images.IMAGES, Host(docker))
+    first = {name.partition(":")[0] for name in list(docker.contexts)[:2]}
+    assert first == {"headwind-client", "headwind-nginx"}
+
+
+def test_a_change_during_the_build_affects_neither_tag_nor_image(tree: Path) -> None:
+    before = tags(tree)
+    docker = FakeDocker(images.BASE, during=lambda: (tree / "impair/wire.py").write_text("changed"))
+    found = images.ensure_images(lambda _: None, images.IMAGES, Host(docker, root=tree))
+    assert found.tags == before != tags(tree)
+    assert all(b"this is impair/wire.py" in context for context in docker.contexts.values())
 
 
 @pytest.mark.parametrize("failing", ["headwind-client", "headwind-impair"])
 def test_a_build_that_fails_is_an_error_whatever_the_others_do(failing: str) -> None:
     with pytest.raises(DockerError, match=f"{failing}:[0-9a-f]+ cannot be built"):
-        images.ensure_images(lambda _: None, Host(FakeDocker(images.BASE, failing=failing)))
+        images.ensure_images(lambda _: None, images.IMAGES, Host(FakeDocker(images.BASE, failing=failing)))
+
+
+def test_images_that_docker_built_elsewhere_are_an_error_with_their_names() -> None:
+    class Elsewhere(FakeDocker):
+        def __call__(self, *command: str, **given: Any) -> str:
+            told = super().__call__(*command, **given)
+            self.there.discard(present()[1])
+            return told
+
+    with pytest.raises(images.ImageError, match=r"built headwind-client:[0-9a-f]{12} without an error"):
+        images.ensure_images(lambda _: None, images.IMAGES, Host(Elsewhere(images.BASE)))
 
 
 def test_without_images_there_is_no_router_image() -> None:
@@ -203,7 +309,6 @@ def test_without_a_registry_the_base_comes_from_the_mirror_that_apt_uses() -> No
     images.ensure_base("debian:other", said.append, programs.host(docker))
     made = [words for words in programs.ran if words[0] == "mmdebstrap"]
     assert [words[-1] for words in made] == ["http://mirror.example/debian"]
-    assert docker.did("import")[0][1:3] == ("--change", "LABEL headwind.base=mmdebstrap")
     assert docker.there == {"debian:other"}
     assert "no such host" in said[-1], "the reason is told"
 
@@ -254,7 +359,7 @@ def test_a_tarball_in_the_build_context_is_not_committed() -> None:
     assert ignored.returncode == 0
 
 
-@pytest.mark.parametrize("file", sorted(images.DOCKERFILES.values()))
+@pytest.mark.parametrize("file", DOCKERFILES)
 def test_the_first_layer_of_every_image_is_the_same(file: str) -> None:
     final_stage = (ROOT / file).read_text().rpartition("\nFROM ")[2]
     first = re.search(r"^RUN (?:.*\\\n)*.*", final_stage, re.MULTILINE)
@@ -264,16 +369,36 @@ def test_the_first_layer_of_every_image_is_the_same(file: str) -> None:
     assert first.group() == shared.group()
 
 
-@pytest.mark.parametrize("file", sorted(images.DOCKERFILES.values()))
+@pytest.mark.parametrize("file", DOCKERFILES)
 def test_no_step_of_a_build_only_sets_what_compose_can_set(file: str) -> None:
     """Each step takes seconds on storage drivers that compare trees."""
     lines = (ROOT / file).read_text().replace("\\\n", " ").splitlines()
     assert {line.split()[0] for line in lines if line and line[0] != "#"} == {"ARG", "FROM", "COPY", "RUN"}
 
 
-def test_the_build_context_is_what_the_tag_covers() -> None:
+@pytest.mark.parametrize("image", images.IMAGES.values(), ids=images.IMAGES)
+def test_an_image_has_its_dockerfile_and_all_that_it_copies(image: Image) -> None:
+    paths = {file.path for file in Sources.read(image).files}
+    assert image.dockerfile in paths
+    assert all(
+        any(PurePosixPath(path).match(part) or path.startswith(f"{part}/") for path in paths) for part in image.context
+    )
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", (ROOT / image.dockerfile).read_text(), re.MULTILINE)
+    for name in (name for line in copied for name in line.split()):
+        assert name == "." or any(PurePosixPath(path).is_relative_to(name) for path in paths), name
+
+
+@pytest.mark.parametrize("image", images.IMAGES.values(), ids=images.IMAGES)
+def test_an_image_has_every_package_that_its_code_imports(image: Image) -> None:
+    files = [file for file in Sources.read(image).files if file.path.endswith(".py")]
+    ours = re.compile(r"^ *(?:from|import) (client|impair|nginx|servers)\b", re.MULTILINE)
+    imported = {name for file in files for name in ours.findall(file.content.decode())}
+    assert imported <= {part.partition("/")[0] for part in image.context}
+
+
+def test_compose_builds_from_the_folders_of_the_images() -> None:
     allowed = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
-    assert sorted([".dockerignore", *allowed]) == sorted(images.CONTEXT)
+    assert set(allowed) == {part.partition("/")[0] for image in images.IMAGES.values() for part in image.context}
 
 
 def test_images_need_no_package_of_the_lab() -> None:
@@ -290,7 +415,7 @@ def test_images_need_no_package_of_the_lab() -> None:
 def test_images_made_beside_the_installation_end_with_a_status_and_no_traceback(
     monkeypatch: pytest.MonkeyPatch, raised: BaseException | None, status: int | str
 ) -> None:
-    def ensure(_: Callable[[str], None]) -> None:
+    def ensure(*_: object) -> None:
         if raised:
             raise raised
 
@@ -325,19 +450,25 @@ def test_a_fresh_clone_builds_the_images_while_pip_installs(target: str, beside:
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 
 
-@pytest.mark.parametrize("service", ["client", "impair", "server"])
-def test_a_container_may_change_its_own_network_and_nothing_else(service: str) -> None:
+@pytest.mark.parametrize(("service", "name"), [
+    ("client", "client"), ("impair", "impair"), ("server", "nginx"), ("caddy", "caddy"), ("haproxy", "haproxy"),
+])  # fmt: skip
+def test_a_container_may_change_its_own_network_and_nothing_else(service: str, name: str) -> None:
     container = COMPOSE["services"][service]
     assert container["cap_add"] == ["NET_ADMIN"]
     assert not {"privileged", "volumes", "network_mode", "pid", "devices", "security_opt", "ports"} & container.keys()
     assert container["command"], "the image names none"
-    assert container["image"] == f"headwind-{service}:${{HEADWIND_TAG:-latest}}"
-    assert container["build"] == {"context": ".", "dockerfile": images.DOCKERFILES[service]}
+    assert container["image"] == f"headwind-{name}:${{HEADWIND_{name.upper()}_TAG:-latest}}"
+    assert container["build"] == {"context": ".", "dockerfile": images.IMAGES[name].dockerfile}
 
 
 def test_the_router_is_the_only_container_on_both_networks() -> None:
     attached = {name: sorted(container["networks"]) for name, container in COMPOSE["services"].items()}
-    assert attached == {"client": ["client-net"], "impair": ["client-net", "server-net"], "server": ["server-net"]}
+    assert attached == {
+        "client": ["client-net"],
+        "impair": ["client-net", "server-net"],
+        **{key: ["server-net"] for key in ("server", "caddy", "haproxy")},
+    }
 
 
 @pytest.mark.parametrize("network", ["client-net", "server-net"])

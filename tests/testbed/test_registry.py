@@ -12,11 +12,10 @@ import lab
 from headwind.errors import UsageError
 from headwind.testbed import images, registry
 from headwind.testbed.docker import DockerError
-from headwind.testbed.images import Host
+from headwind.testbed.images import Host, Sources
 
 PLACE = "registry.example:5000/team"
-TAG = "0123456789ab"
-NAMES = [f"headwind-{name}:{TAG}" for name in ("server", "client", "impair")]
+NAMES = [Sources.read(image).reference for image in images.IMAGES.values()]
 
 
 class Docker:
@@ -27,6 +26,7 @@ class Docker:
         self.remote = None if remote is None else dict(remote)
         self.made_for = made_for
         self.built: list[str] = []
+        self.asked: list[str] = []
 
     def __call__(self, *command: str, **_: Any) -> str:
         if command[0] == "version":
@@ -34,14 +34,14 @@ class Docker:
         if command[:2] == ("image", "inspect"):
             return self._inspected(*command[3:])
         match command:
-            case ("image", "rm", *names):
-                for name in names:
-                    del self.here[name]
+            case ("image", "rm", name):
+                self.here.pop(name, None)
             case ("tag", name, other):
                 self.here[other] = self.here[name]
             case ("push", name):
                 self._reached()[name] = self.here[name]
             case ("pull", name):
+                self.asked.append(name)
                 if name not in self._reached():
                     raise DockerError(f"`docker pull {name}` failed with status 1:\n  manifest unknown")
                 self.here[name] = self._reached()[name]
@@ -56,7 +56,7 @@ class Docker:
         known = [name for name in names if name in self.here]
         if template == "{{.Architecture}}":
             return "".join(f"{self.made_for}\n" for _ in known)
-        return "".join(f"{self.here[name]}{' null' if 'Labels' in template else ''}\n" for name in known)
+        return "".join(f'{self.here[name]} ["{name}"]\n' if "RepoTags" in template else "sha256:\n" for name in known)
 
     def _reached(self) -> dict[str, str]:
         if self.remote is None:
@@ -69,7 +69,7 @@ def _identity(text: str) -> str:
 
 
 def ensured(docker: Docker, said: list[str]) -> images.Images:
-    return images.ensure_images(said.append, Host(docker, tag=lambda _: TAG))
+    return images.ensure_images(said.append, images.IMAGES, Host(docker))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def everything() -> dict[str, str]:
 def test_images_that_the_registry_has_are_pulled_and_not_built() -> None:
     docker, said = Docker(everything()), list[str]()
     found = ensured(docker, said)
-    assert (docker.built, found.built) == ([], False)
+    assert docker.built == []
     assert list(found.ids.values()) == [_identity(name) for name in NAMES], "with the ids that were pushed"
     assert sorted(docker.here) == sorted([images.BASE, *NAMES]), "under their own names and no other"
     assert said == [f"pulling {PLACE}/{name}" for name in NAMES]
@@ -93,30 +93,40 @@ def test_images_that_the_registry_has_are_pulled_and_not_built() -> None:
 
 @pytest.mark.usefixtures("named")
 @pytest.mark.parametrize(
-    ("remote", "made_for", "reason"),
+    ("remote", "made_for", "reason", "lacking"),
     [
-        (None, "amd64", "dial tcp: connection refused"),
-        ({}, "amd64", "manifest unknown"),
-        (dict(list(everything().items())[:2]), "amd64", "manifest unknown"),
-        (everything(), "arm64", "its headwind-server:0123456789ab is for arm64, and this is amd64"),
+        (None, "amd64", "dial tcp: connection refused", NAMES),
+        ({}, "amd64", "manifest unknown", NAMES),
+        (dict(list(everything().items())[1:]), "amd64", "manifest unknown", NAMES[:1]),
+        (everything(), "arm64", "its {name} is for arm64, and this is amd64", NAMES),
     ],
-    ids=["unreachable", "without the tag", "with two of three", "of another architecture"],
+    ids=["unreachable", "without the tags", "with two of three", "of another architecture"],
 )
-def test_a_registry_that_is_no_help_is_a_line_and_a_build(
-    remote: Mapping[str, str] | None, made_for: str, reason: str
+def test_each_image_that_the_registry_lacks_is_a_line_and_a_build(
+    remote: Mapping[str, str] | None, made_for: str, reason: str, lacking: list[str]
 ) -> None:
     docker, said = Docker(remote, made_for=made_for), list[str]()
-    assert ensured(docker, said).built
-    assert sorted(docker.built) == sorted(NAMES)
-    assert [line for line in said if "building them" in line] == [
-        f"{PLACE} has no images for us ({reason}); building them"
+    ensured(docker, said)
+    assert sorted(docker.built) == sorted(lacking)
+    assert [line for line in said if "building it" in line] == [
+        f"{PLACE} has no {name} for us ({reason.format(name=name)}); building it" for name in lacking
     ]
+
+
+@pytest.mark.usefixtures("named")
+def test_a_registry_that_is_out_of_reach_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "ANSWER_S", 0.0)
+    docker = Docker(None)
+    ensured(docker, [])
+    assert docker.asked == [f"{PLACE}/{NAMES[0]}"]
+    assert sorted(docker.built) == sorted(NAMES)
 
 
 def test_without_a_registry_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADWIND_REGISTRY", raising=False)
     docker, said = Docker(everything()), list[str]()
-    assert ensured(docker, said).built
+    ensured(docker, said)
+    assert sorted(docker.built) == sorted(NAMES)
     assert not [line for line in said if PLACE in line]
 
 
@@ -125,14 +135,26 @@ def test_images_that_are_here_are_not_asked_for() -> None:
     docker = Docker(None)
     docker.here |= {name: _identity(name) for name in NAMES}
     said: list[str] = []
-    assert not ensured(docker, said).built
+    ensured(docker, said)
+    assert docker.built == []
     assert said == []
+
+
+@pytest.mark.usefixtures("named")
+def test_only_the_image_that_is_missing_here_is_pulled() -> None:
+    docker = Docker(everything())
+    docker.here |= {name: _identity(name) for name in NAMES[1:]}
+    ensured(docker, [])
+    assert docker.asked == [f"{PLACE}/{NAMES[0]}"]
+    assert docker.built == []
 
 
 @pytest.mark.usefixtures("named")
 def test_pushed_images_are_what_another_machine_pulls() -> None:
     mine, said = Docker({}), list[str]()
-    images.push_images(said.append, Host(mine, tag=lambda _: TAG))
+    images.push_images(said.append, images.IMAGES, Host(mine))
+    assert mine.remote is not None
+    assert sorted(mine.remote) == sorted(everything())
     assert sorted(mine.here) == sorted([images.BASE, *NAMES]), "no second names stay"
     theirs = Docker(mine.remote)
     assert ensured(theirs, []).ids == ensured(mine, []).ids

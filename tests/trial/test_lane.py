@@ -20,7 +20,7 @@ from headwind.trial.block import Task, left_after, run_block
 from headwind.trial.lane import ATTEMPTS, LabBroken, Lane, Stopped
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction
-from tests.fake_testbed import BAD, Sabotage, World, fake_testbed
+from tests.fake_testbed import BAD, RULES, Sabotage, World, fake_testbed
 
 
 def blocks(count: int, *arms: Arm) -> list[Block]:
@@ -63,7 +63,7 @@ class Notes:
 @pytest.mark.parametrize("dies", ["client", "server", "router"])
 def test_a_dead_container_is_a_lab_error_and_the_trial_runs_again(dies: str) -> None:
     world, notes = World(Sabotage(dies=dies, at=[0])), Notes()
-    with Lane(lambda _: fake_testbed(world), 60.0) as lane:
+    with Lane(lambda _: fake_testbed(world), RULES) as lane:
         assert lane.run(notes.task(blocks(1, H3)[0]), notes) == ()
     assert notes.outcomes == [Outcome.LAB_ERROR, Outcome.OK]
     assert dies in notes.results[0].reason
@@ -73,10 +73,10 @@ def test_a_dead_container_is_a_lab_error_and_the_trial_runs_again(dies: str) -> 
 
 def test_a_block_goes_on_where_the_lab_broke() -> None:
     notes = Notes()
-    with Lane(lambda _: fake_testbed(World(Sabotage(dies="client", at=[1]))), 60.0) as lane:
+    with Lane(lambda _: fake_testbed(World(Sabotage(dies="client", at=[1]))), RULES) as lane:
         (block,) = blocks(1)
         testbed = lane.open()
-        kept = list(run_block(testbed, notes.task(block), notes, lane.place, 60.0))
+        kept = list(run_block(testbed.path, notes.task(block), notes, lane.place, RULES))
     assert [result.outcome for result in kept] == [Outcome.OK, Outcome.LAB_ERROR], "the third one did not start"
     task = notes.task(block)
     for result in kept:
@@ -87,7 +87,7 @@ def test_a_block_goes_on_where_the_lab_broke() -> None:
 
 def test_a_lab_that_stays_broken_gives_up_and_has_written_every_attempt_down() -> None:
     world, notes = World(Sabotage(nginx_dies=True)), Notes()
-    with Lane(lambda _: fake_testbed(world), 60.0) as lane, pytest.raises(LabBroken, match="nginx"):
+    with Lane(lambda _: fake_testbed(world), RULES) as lane, pytest.raises(LabBroken, match="nginx"):
         notes.run(lane, 1)
     assert notes.outcomes == [Outcome.LAB_ERROR] * ATTEMPTS
 
@@ -100,7 +100,7 @@ def test_a_testbed_that_does_not_come_up_is_a_lab_error_with_its_place() -> None
             raise error
         return fake_testbed(World())
 
-    lane = Lane(up, 60.0, number=3)
+    lane = Lane(up, RULES, number=3)
     assert lane.run(notes.task(blocks(1, H3)[0]), notes) == ()
     lane.close()
     assert notes.outcomes == [Outcome.LAB_ERROR, Outcome.OK]
@@ -111,7 +111,7 @@ def test_a_testbed_that_does_not_come_up_is_a_lab_error_with_its_place() -> None
 
 def test_a_result_says_which_lane_and_testbed_it_is_from() -> None:
     world, notes = World(Sabotage(dies="router", at=[1])), Notes()
-    with Lane(lambda _: fake_testbed(world), 60.0, number=3) as lane:
+    with Lane(lambda _: fake_testbed(world), RULES, number=3) as lane:
         notes.run(lane, 1)
     places = [result.place for result in notes.results]
     assert {(place.lane, place.engine) for place in places} == {(3, "fake")}
@@ -125,7 +125,7 @@ def test_a_result_says_which_lane_and_testbed_it_is_from() -> None:
 def run_blocks(sabotage: Sabotage, count: int) -> tuple[Lane, Notes]:
     """Whole blocks on a lane, whose first testbed alone is sabotaged."""
     notes = Notes()
-    lane = Lane(lambda _: fake_testbed(World(sabotage)) if not lane.lives else fake_testbed(World()), 60.0)
+    lane = Lane(lambda _: fake_testbed(World(sabotage)) if not lane.lives else fake_testbed(World()), RULES)
     with lane:
         notes.run(lane, count)
         lane.retire()
@@ -146,7 +146,7 @@ def test_a_host_that_changed_for_good_costs_one_rebuild_and_no_finished_trial() 
 
 def test_what_a_new_testbed_does_not_mend_costs_one_rebuild_and_three_attempts_at_each_trial() -> None:
     world, notes = World(Sabotage(bypass=True)), Notes()
-    with Lane(lambda _: fake_testbed(world), 60.0) as lane:
+    with Lane(lambda _: fake_testbed(world), RULES) as lane:
         notes.run(lane, 3)
     assert set(notes.outcomes) == {Outcome.INVALID}
     assert set(Counter(result.trial.id for result in notes.results).values()) == {MOST_ATTEMPTS}
@@ -155,7 +155,7 @@ def test_what_a_new_testbed_does_not_mend_costs_one_rebuild_and_three_attempts_a
 
 def test_an_unproven_trial_runs_again_after_the_others_of_its_block() -> None:
     notes = Notes()
-    with Lane(lambda _: fake_testbed(World(Sabotage(bypass=True, at=[0]))), 60.0) as lane:
+    with Lane(lambda _: fake_testbed(World(Sabotage(bypass=True, at=[0]))), RULES) as lane:
         (block,) = blocks(1)
         assert lane.run(notes.task(block), notes) == ()
     first, *others = block.trials()
@@ -188,7 +188,7 @@ def test_a_testbed_that_is_worse_at_its_end_is_doubted() -> None:
 
 def test_a_testbed_that_is_dropped_while_it_is_stopped_raises_nothing() -> None:
     """`stop` is called by another thread: between its two looks at the testbed that may be gone."""
-    lane = Lane(lambda _: fake_testbed(World()), 60.0)
+    lane = Lane(lambda _: fake_testbed(World()), RULES)
     lane.open()
 
     class Vanishing(type(lane.testbed)):  # type: ignore[misc]
@@ -218,7 +218,7 @@ def test_of_several_threads_that_drop_a_testbed_one_takes_it_down() -> None:
         time.sleep(0.05)
         downs.append(1)
 
-    lane = Lane(up, 60.0)
+    lane = Lane(up, RULES)
     for _ in range(20):
         lane.open()
 
@@ -245,7 +245,7 @@ def test_a_lane_that_is_stopped_while_its_testbed_comes_up_takes_it_down() -> No
         finally:
             downs.append(1)
 
-    lane = Lane(up, 60.0)
+    lane = Lane(up, RULES)
     with ThreadPoolExecutor(1) as pool:
         opening = pool.submit(lane.open)
         assert coming.wait(10)

@@ -13,15 +13,15 @@ from headwind.arm import H1, H2
 from headwind.clock import Clock
 from headwind.errors import HeadwindError
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.proof.processors import MOST_BUSY, MOST_PRESSURE, lacked_processors
+from headwind.proof.processors import MOST_BUSY, MOST_PRESSURE, lacked_cpus
 from headwind.testbed import testbed as testbeds
 from headwind.trial.block import Task
-from headwind.trial.company import APART_S
 from headwind.trial.lane import ATTEMPTS, LabBroken, Lane
 from headwind.trial.lanes import Begun, Ended, Lanes
+from headwind.trial.overlap import MIN_GAP_S
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
-from tests.fake_testbed import AT_ONCE, Sabotage, World, fake_testbed
+from tests.fake_testbed import AT_ONCE, RULES, Sabotage, World, fake_testbed
 
 PATIENCE_S = 30.0  # of a test for what takes milliseconds
 
@@ -39,6 +39,7 @@ class Row:
     begun: list[str] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     told: list[Result] = field(default_factory=list)
+    worthy: int | None = None  # lanes that pay
 
     def next(self, in_flight: Collection[Task], elsewhere: Collection[Task] = ()) -> Task | None:
         assert len({task.block.id for task in (*in_flight, *elsewhere)}) == len(in_flight) + len(elsewhere)
@@ -53,6 +54,10 @@ class Row:
 
     def repeat(self, blocks: Collection[Block]) -> None:
         self.waiting += blocks
+
+    def worth(self, up: int, most: int, up_s: float) -> int:
+        assert up_s >= 0
+        return most if self.worthy is None else max(up, self.worthy)
 
     def begin(self, trial: Trial, attempt: int) -> None:
         self.begun.append(f"{trial.id} {attempt}")
@@ -103,7 +108,7 @@ def run(
     plan: Row, up: Callable[[str], AbstractContextManager[testbeds.Testbed]], most: int, clock: Clock = AT_ONCE
 ) -> tuple[Lanes, list[object], list[str]]:
     said: list[str] = []
-    with Lanes(Lane(up, 60.0), most, said.append, clock=clock) as lanes:
+    with Lanes(Lane(up, RULES), most, said.append, clock=clock) as lanes:
         events: list[object] = list(lanes.run(plan, plan))
         lanes.retire()
     return lanes, events, said
@@ -124,11 +129,24 @@ def test_blocks_run_side_by_side_and_each_result_says_beside_what() -> None:
     assert len(lanes.lives) == 2
 
 
+def test_a_lane_that_does_not_pay_is_not_brought_up() -> None:
+    plan, beds = Row([block(str(number)) for number in range(4)], worthy=1), Together(1)
+    lanes, _, said = run(plan, beds.up, 3)
+    assert (beds.ups, len(lanes.lanes), said) == (1, 1, [])
+    assert len(plan.outcomes) == 4
+
+
+def test_only_as_many_lanes_come_up_as_pay() -> None:
+    plan, beds = Row([block(str(number)) for number in range(6)], worthy=2), Together(1)
+    run(plan, beds.up, 5)
+    assert beds.ups == 2
+
+
 def test_trials_of_two_lanes_begin_apart_by_the_clock_that_the_lanes_got() -> None:
     plan, paused_s = Row([block("a"), block("b")]), list[float]()
     run(plan, Together(2).up, 2, Clock(lambda: 0.0, paused_s.append))
     assert any(paused_s)
-    assert all(pause_s % APART_S == 0 for pause_s in paused_s)
+    assert all(pause_s % MIN_GAP_S == 0 for pause_s in paused_s)
 
 
 def test_one_lane_runs_them_one_after_the_other() -> None:
@@ -153,9 +171,9 @@ def test_a_trial_in_which_processors_were_short_counts_whoever_took_them(stolen:
     assert {result.outcome for result in plan.results} == {Outcome.OK}
     assert any(result.place.beside for result in plan.results)
     for result in plan.results:
-        assert lacked_processors(result)
+        assert lacked_cpus(result)
         assert result.metrics["pressure_ratio"] == pytest.approx(MOST_PRESSURE + 0.1)
-        assert result.metrics["machine_stolen_ratio"] == pytest.approx(stolen)
+        assert result.metrics["machine_steal_ratio"] == pytest.approx(stolen)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +187,7 @@ def test_a_trial_in_which_processors_were_short_counts_whoever_took_them(stolen:
 def test_processors_are_not_short_because_of_niced_work_or_a_little_pressure(world: World) -> None:
     plan = Row([block("a")])
     run(plan, Together(1, world).up, 1)
-    assert not any(map(lacked_processors, plan.results))
+    assert not any(map(lacked_cpus, plan.results))
 
 
 def test_a_lab_error_rebuilds_one_lane_and_no_other() -> None:
@@ -219,7 +237,7 @@ def test_a_lane_that_does_not_come_up_is_done_without() -> None:
     _, _, said = run(plan, up, 4)
     assert plan.outcomes == {"a/small#0": [Outcome.OK] * 2, "b/small#0": [Outcome.OK] * 2}
     beginning, lost = said
-    assert beginning == "bringing up 3 more testbeds, to measure side by side"
+    assert beginning == "bringing up 3 more testbeds, to measure in parallel"
     assert "no more than 1 lane" in lost
     assert "no two free /24 networks" in lost
 
@@ -228,7 +246,7 @@ def test_an_interruption_takes_all_lanes_down_and_nothing_is_written_after_it() 
     beds = Together(2)
     beds.barrier.abort()
     plan = Row([block(name, index) for name in "ab" for index in range(200)])
-    with pytest.raises(KeyboardInterrupt), Lanes(Lane(beds.up, 60.0), 2, clock=AT_ONCE) as lanes:  # noqa: PT012 - the loop raises
+    with pytest.raises(KeyboardInterrupt), Lanes(Lane(beds.up, RULES), 2, clock=AT_ONCE) as lanes:  # noqa: PT012 - the loop raises
         for number, _ in enumerate(lanes.run(plan, plan)):
             if number == 20:
                 raise KeyboardInterrupt

@@ -19,77 +19,80 @@ from headwind.trial.start import (
     TRAIN_LOSS,
     TRAIN_PACKETS,
     TRAIN_PAUSES_S,
-    NotPlain,
+    UnexpectedState,
     changed_paths,
     examine_start,
 )
-from tests.fake_testbed import Sabotage, World, fake_testbed
+from tests.fake_testbed import RULES, Sabotage, World, fake_path, fake_testbed
 
 ALLOWED = int(TRAIN_LOSS * TRAIN_PACKETS) - 1
 HURRIED = Clock(sleep=lambda _: None)
 
 
 def test_a_plain_testbed_is_taken_and_its_train_kept() -> None:
-    with fake_testbed(World()) as up:
+    with fake_path(World()) as up:
         found = examine_start(up)
     assert {direction: seen["lost"] for direction, seen in found["train"].items()} == {"uplink": 0, "downlink": 0}
 
 
 def test_what_a_host_has_too_much_is_said_with_the_hosts_name() -> None:
-    bed = fake_testbed(World(Sabotage(odd="eth0 with the queueing discipline tbf")))
-    with bed as up, pytest.raises(NotPlain, match="server: eth0 with the queueing discipline tbf") as refusal:
+    bed = fake_path(World(Sabotage(odd="eth0 with the queueing discipline tbf")))
+    with bed as up, pytest.raises(UnexpectedState, match="server: eth0 with the queueing discipline tbf") as refusal:
         examine_start(up)
     assert refusal.value.exit_code == 1
 
 
 @pytest.mark.parametrize(("vanishing", "refused"), [(ALLOWED, False), (ALLOWED + 1, True)])
 def test_a_path_that_loses_a_thousandth_by_itself_is_refused(vanishing: int, refused: bool) -> None:
-    with fake_testbed(World(Sabotage(vanishing=vanishing)), HURRIED) as up:
+    with fake_path(World(Sabotage(vanishing=vanishing)), HURRIED) as up:
         if refused:
-            with pytest.raises(NotPlain, match=f"uplink lost {vanishing} of {TRAIN_PACKETS}"):
+            with pytest.raises(UnexpectedState, match=f"uplink lost {vanishing} of {TRAIN_PACKETS}"):
                 examine_start(up)
         else:
             assert examine_start(up)["train"]["uplink"]["lost"] == vanishing
 
 
 def test_a_path_that_lets_nothing_through_is_said_with_what_to_do() -> None:
-    with fake_testbed(World(Sabotage(vanishing=TRAIN_PACKETS)), HURRIED) as up:
-        with pytest.raises(NotPlain, match="nothing passes between client and server") as refused:
+    with fake_path(World(Sabotage(vanishing=TRAIN_PACKETS)), HURRIED) as up:
+        with pytest.raises(UnexpectedState, match="nothing passes between client and server") as refused:
             examine_start(up)
         assert up.addresses.client_subnet in str(refused.value)
 
 
 def test_a_path_that_holds_packets_back_is_refused() -> None:
-    with fake_testbed(World(Sabotage(late=True)), HURRIED) as up, pytest.raises(NotPlain, match="held datagrams back"):
+    with (
+        fake_path(World(Sabotage(late=True)), HURRIED) as up,
+        pytest.raises(UnexpectedState, match="held datagrams back"),
+    ):
         examine_start(up)
 
 
 def test_a_path_that_translates_addresses_is_refused() -> None:
     with (
-        fake_testbed(World(Sabotage(translated=True)), HURRIED) as up,
-        pytest.raises(NotPlain, match="address into"),
+        fake_path(World(Sabotage(translated=True)), HURRIED) as up,
+        pytest.raises(UnexpectedState, match="address into"),
     ):
         examine_start(up)
 
 
 def test_a_train_that_loses_is_sent_again_and_how_often_is_told() -> None:
-    with fake_testbed(World(Sabotage(vanishing=9), vanishing_trains=1)) as up:
+    with fake_path(World(Sabotage(vanishing=9), vanishing_trains=1)) as up:
         train = examine_start(up)["train"]
     assert [(seen["lost"], seen["tries"]) for seen in train.values()] == [(0, 2), (0, 2)]
 
 
 def test_a_machine_that_is_busy_for_seconds_is_no_unclean_path() -> None:
     slept: list[float] = []
-    with fake_testbed(World(Sabotage(vanishing=9), vanishing_trains=4), Clock(sleep=slept.append)) as up:
+    with fake_path(World(Sabotage(vanishing=9), vanishing_trains=4), Clock(sleep=slept.append)) as up:
         train = examine_start(up)["train"]
     assert {(seen["lost"], seen["tries"]) for seen in train.values()} == {(0, 5)}
     assert slept == list(TRAIN_PAUSES_S)
 
 
 def test_client_and_server_must_have_the_same_settings() -> None:
-    with fake_testbed(World()) as up:
+    with fake_path(World()) as up:
         up.fingerprints = {"client": {"sysctls": "ipv4.tcp_rmem=1"}, "server": {"sysctls": "ipv4.tcp_rmem=2"}}
-        with pytest.raises(NotPlain, match="tcp_rmem"):
+        with pytest.raises(UnexpectedState, match="tcp_rmem"):
             examine_start(up)
 
 
@@ -104,7 +107,7 @@ def test_after_a_refusal_nothing_stays() -> None:
         finally:
             down.append(True)
 
-    with pytest.raises(NotPlain), Lane(up, 60.0):
+    with pytest.raises(UnexpectedState), Lane(up, RULES):
         pytest.fail("the lane was entered")
     assert down == [True]
 

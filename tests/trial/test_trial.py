@@ -12,24 +12,37 @@ from pydantic import TypeAdapter
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
 from headwind.clock import Clock
+from headwind.metric import SERVER_TIME
 from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.proof.evidence import Moment, Train
 from headwind.settings import Windows
+from headwind.testbed.agent import AgentDied
 from headwind.trial import trial as trial_module
-from headwind.trial.content import Stretch, stretch_of
+from headwind.trial.content import ByteRange, stretch_of
 from headwind.trial.probes import BULK_TRAINS, MOST_BULK_TRAINS, PROBE_REPEATS, send_bulk
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.messages import RateEstimate
 from impair.profile import Direction, Link, Profile, Rate
-from nginx.objects import content
+from servers.objects import content
 from tests import quiet
-from tests.fake_testbed import BAD, FRAMES_PER_REQUEST, Sabotage, World, a_trial, fake_testbed
+from tests.fake_testbed import (
+    BAD,
+    FRAMES_PER_REQUEST,
+    RULES,
+    FakeOwn,
+    FakeServer,
+    Sabotage,
+    World,
+    a_trial,
+    fake_path,
+    own_path,
+)
 
 
-def outcome_of(sabotage: Sabotage, trial: Trial | None = None) -> Result:
-    with fake_testbed(World(sabotage)) as testbed:
-        return run_trial(testbed, trial or a_trial(), 60.0)
+def outcome_of(sabotage: Sabotage, trial: Trial | None = None, log: str = "") -> Result:
+    with fake_path(World(sabotage, log=log)) as path:
+        return run_trial(path, trial or a_trial(), RULES)
 
 
 def test_a_good_trial_is_ok_and_carries_its_proof() -> None:
@@ -45,13 +58,36 @@ def test_a_good_trial_is_ok_and_carries_its_proof() -> None:
 
 def test_the_steps_come_in_order_and_the_seeds_reach_the_router() -> None:
     world = World()
-    with fake_testbed(world) as testbed:
-        run_trial(testbed, a_trial(), 60.0)
-    steps = ["server restart_workers", "router apply", "client send_train", "client run", "router show"]
+    with fake_path(world) as path:
+        run_trial(path, a_trial(), RULES)
+    steps = ["server fresh", "router apply", "client send_train", "client run", "router show"]
     last = len(world.order) - 1 - world.order[::-1].index("router show")
     positions = [world.order.index(step) for step in steps[:-1]] + [last]
     assert positions == sorted(positions)
     assert world.applied == [(BAD, {"uplink": 11, "downlink": 22})]
+
+
+@pytest.mark.parametrize(
+    ("host", "topic"),
+    [("client", "routes"), ("server", "qdiscs"), ("router", "firewall"), ("server", "congestion")],
+)
+def test_a_host_that_changed_during_a_trial_makes_it_invalid_and_is_named(host: str, topic: str) -> None:
+    result = outcome_of(Sabotage(changed={host: {topic: "changed by someone"}}))
+    assert result.outcome is Outcome.INVALID
+    assert f"(changed: {host}'s {topic})" in result.reason
+
+
+def test_what_is_sent_is_counted_first_then_the_router_and_what_arrives_last() -> None:
+    world = World()
+    with fake_path(world) as path:
+        run_trial(path, a_trial(), RULES)
+    counting = [step for step in world.order if step.split()[1] in ("sent", "show", "counters")]
+    readings = [counting[place : place + 5] for place in range(0, len(counting), 5)]
+    assert len(readings) >= 2
+    for reading in readings:
+        assert sorted(reading[:2]) == ["client sent", "server sent"]
+        assert reading[2] == "router show"
+        assert sorted(reading[3:]) == ["client counters", "server counters"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +105,7 @@ def test_the_steps_come_in_order_and_the_seeds_reach_the_router() -> None:
         (Sabotage(altered=True, hangs=True), Outcome.WRONG_CONTENT, "other content"),
         (Sabotage(unfetched=True), Outcome.LAB_ERROR, "could not be fetched for comparison: Connection timed out"),
         (Sabotage(unfetched=True, failed=3), Outcome.FAILED, "3 of 1000"),
-        (Sabotage(nginx_dies=True), Outcome.LAB_ERROR, "nginx"),
+        (Sabotage(nginx_dies=True), Outcome.LAB_ERROR, "nginx died during the trial; the end of its log:\n  (empty)"),
     ],
 )
 def test_what_goes_wrong_is_called_by_its_name(sabotage: Sabotage, outcome: Outcome, word: str) -> None:
@@ -78,17 +114,71 @@ def test_what_goes_wrong_is_called_by_its_name(sabotage: Sabotage, outcome: Outc
     assert word in result.reason
 
 
+def test_a_server_that_died_is_reported_with_its_name_and_the_end_of_its_log() -> None:
+    result = outcome_of(Sabotage(nginx_dies=True), log="bind() to 0.0.0.0:443 failed")
+    assert result.reason == "nginx died during the trial; the end of its log:\nbind() to 0.0.0.0:443 failed"
+    with pytest.raises(AgentDied, match=r"^the server died; the server was nginx$"):
+        outcome_of(Sabotage(dies="server"), log="bind")
+    with pytest.raises(AgentDied, match=r"^the client and client died$"):
+        outcome_of(Sabotage(dies="client"), log="bind")
+
+
+def test_the_server_of_the_previous_trial_is_restarted_before_another_one_is_measured() -> None:
+    world = World()
+    with fake_path(world) as path:
+        path.in_use["caddy"] = FakeServer("caddy", world)
+        run_trial(path, a_trial(), RULES)
+        assert path.in_use == {"nginx": path.server}
+        assert world.order.index("caddy fresh") < world.order.index("caddy forget") < world.order.index("client run")
+        run_trial(path, a_trial(), RULES)
+    assert world.order.count("caddy fresh") == 1
+
+
+def own_trial() -> Trial:
+    return a_trial(arm=replace(H2, name="h2-mine", server=FakeOwn.server))
+
+
+def test_a_users_own_server_is_made_fresh_by_its_program_and_reached_on_its_port() -> None:
+    world = World()
+    with fake_path(world) as path:
+        mine, own = own_path(path)
+        result = run_trial(mine, own_trial(), RULES)
+        assert (result.outcome, result.reason) == (Outcome.OK, "")
+        assert own.made_fresh == 1
+        assert "server fresh" not in world.order, "the agent alone cannot restart the program"
+        assert "server forget" in world.order
+        assert {asked["port"] for asked in world.asked} == {8443}
+        assert SERVER_TIME.key not in result.metrics, "the host's CPU time is not the program's"
+        assert path.in_use == {"mine": mine.server}
+        run_trial(path, a_trial(), RULES)
+        assert own.made_fresh == 2, "the server of the previous trial"
+
+
+def test_a_users_own_server_that_ends_in_a_trial_is_a_lab_error_with_its_own_words() -> None:
+    world = World()
+    with fake_path(world) as path:
+        mine, _ = own_path(path, dies=True)
+        result = run_trial(mine, own_trial(), RULES)
+    assert result.outcome is Outcome.LAB_ERROR
+    assert result.reason.startswith("died during the trial: server mine (my/app:1): its program ended with status 3.")
+    world = World(Sabotage(nginx_dies=True))
+    with fake_path(world) as path:
+        mine, _ = own_path(path)
+        result = run_trial(mine, own_trial(), RULES)
+    assert result.reason == "mine died during the trial; the end of its log:\n  out of luck"
+
+
 @pytest.mark.parametrize("arm", [H2, H3])
 def test_a_trial_keeps_when_its_requests_were_done_and_what_the_network_carried(arm: Arm) -> None:
-    with fake_testbed(World()) as testbed:
-        result = run_trial(testbed, a_trial(Profile("clean"), arm), 60.0)
+    with fake_path(World()) as path:
+        result = run_trial(path, a_trial(Profile("clean"), arm), RULES)
     total_s, requests = result.metrics["total_s"], 1000
     done = [result.metrics[f"done_{share}_s"] for share in ("p50", "p90", "p99", "all")]
     assert done == [pytest.approx(share * total_s, abs=2e-6) for share in (0.5, 0.9, 0.99, 1.0)]
     assert result.metrics["connect_max_s"] == pytest.approx(total_s / 2)
     assert result.metrics["wire_packets"] == 2 * FRAMES_PER_REQUEST * requests
-    assert result.metrics["silence_s"] == World().silence_s
-    assert ("tcp_resent" in result.metrics) == ("tcp_timeouts" in result.metrics) == (arm is H2)
+    assert result.metrics["packet_gap_max_s"] == World().packet_gap_max_s
+    assert ("tcp_retransmits" in result.metrics) == ("tcp_rtos" in result.metrics) == (arm is H2)
 
 
 def test_a_trial_that_was_stopped_keeps_how_far_it_came() -> None:
@@ -112,8 +202,8 @@ def test_a_train_that_misses_the_rate_is_sent_again_before_the_client_starts(
     sabotage: Sabotage, rates_bps: list[float]
 ) -> None:
     world = World(sabotage)
-    with fake_testbed(world) as testbed:
-        result = run_trial(testbed, a_trial(RATED), 60.0)
+    with fake_path(world) as path:
+        result = run_trial(path, a_trial(RATED), RULES)
     bulk = result.proof.counters["trains"]["downlink"]["bulk"]
     assert result.outcome is Outcome.OK
     assert bulk["rates_bps"] == pytest.approx(rates_bps)
@@ -154,20 +244,21 @@ def test_a_link_that_shows_no_exact_rate_is_judged_by_three_trains(shown: bool) 
 
 def test_content_is_compared_once_the_impairments_are_gone_and_the_counters_read() -> None:
     world = World()
-    with fake_testbed(world) as testbed:
-        result = run_trial(testbed, a_trial(), 60.0)
+    with fake_path(world) as path:
+        result = run_trial(path, a_trial(), RULES)
     assert world.order.count("client fetch") == 1
     after_run = world.order[world.order.index("client run") :]
     fetched = after_run.index("client fetch")
     assert "router clear" in after_run[:fetched]
-    assert not {"router show", "client counters", "server counters"} & set(after_run[fetched:])
+    counted = {"client sent", "server sent", "router show", "client counters", "server counters"}
+    assert not counted & set(after_run[fetched:])
     assert result.samples["content"]["bytes"] == 612
 
 
 def test_of_a_large_object_every_block_compares_another_stretch_and_in_a_block_all_arms_the_same() -> None:
     condition = Condition(BAD, H2load("bulk", 1, 1, 1, path="/10m"))
 
-    def stretch(index: int, arm: Arm) -> Stretch | None:
+    def stretch(index: int, arm: Arm) -> ByteRange | None:
         return stretch_of(Trial(Block(condition, index, PLAIN, {}), 0, arm))
 
     stretches = [stretch(index, H1) for index in range(10)]
@@ -177,7 +268,7 @@ def test_of_a_large_object_every_block_compares_another_stretch_and_in_a_block_a
 
 
 def test_contents_of_the_many_objects_of_a_long_run_do_not_pile_up() -> None:
-    def stretch(size_bytes: int) -> Stretch | None:
+    def stretch(size_bytes: int) -> ByteRange | None:
         condition = Condition(BAD, H2load("own", 1, 1, 1, path=f"/bytes/{size_bytes}"))
         return stretch_of(Trial(Block(condition, 0, PLAIN, {}), 0, H1))
 
@@ -195,7 +286,7 @@ def test_an_object_that_nobody_knows_is_no_result() -> None:
     trial = Trial(Block(condition, 0, (H1,), dict.fromkeys(Direction, 1)), 0, H1)
     result = outcome_of(Sabotage(), trial)
     assert result.outcome is Outcome.LAB_ERROR
-    assert "nobody knows what /odd should hold" in result.reason
+    assert "the content of /odd is not known" in result.reason
 
 
 def test_a_timeout_is_a_bound_and_not_a_time() -> None:
@@ -206,8 +297,8 @@ def test_a_timeout_is_a_bound_and_not_a_time() -> None:
 
 def test_probes_that_miss_are_sent_again_before_the_client_starts_and_that_is_kept() -> None:
     world = World(Sabotage(late=True), late_trains=1)
-    with fake_testbed(world) as testbed:
-        result = run_trial(testbed, a_trial(), 60.0)
+    with fake_path(world) as path:
+        result = run_trial(path, a_trial(), RULES)
     assert result.outcome is Outcome.OK
     (missed,) = result.proof.counters["missed"]
     assert "uplink delay: measured 20.2 ms, requested 0 s" in missed["why"][0]
@@ -259,8 +350,8 @@ def an_arm(name: str, **overrides: Any) -> Trial:
 
 def test_an_arms_congestion_control_is_set_for_its_trial_and_taken_back_for_the_next() -> None:
     world = World()
-    with fake_testbed(world) as testbed:
-        results = [run_trial(testbed, trial, 60.0) for trial in (
+    with fake_path(world) as path:
+        results = [run_trial(path, trial, RULES) for trial in (
             a_trial(Profile("clean"), H2), an_arm("h2-bbr", congestion="bbr"), a_trial(Profile("clean"), H2),
         )]  # fmt: skip
     assert [result.outcome for result in results] == [Outcome.OK] * 3, [result.reason for result in results]
@@ -272,9 +363,9 @@ def test_an_arms_congestion_control_is_set_for_its_trial_and_taken_back_for_the_
 
 
 def test_the_fingerprint_of_the_start_is_held_against_the_arms_congestion_control() -> None:
-    with fake_testbed(World()) as testbed:
-        testbed.fingerprints = {host: {"congestion": "cubic"} for host in ("client", "server")}
-        result = run_trial(testbed, an_arm("h2-bbr", congestion="bbr"), 60.0)
+    with fake_path(World()) as path:
+        path.fingerprints = {host: {"congestion": "cubic"} for host in ("client", "server")}
+        result = run_trial(path, an_arm("h2-bbr", congestion="bbr"), RULES)
     assert {host: told["congestion"] for host, told in result.proof.counters["joined"].items()} == {
         "client": "bbr", "server": "bbr",
     }  # fmt: skip
@@ -283,15 +374,15 @@ def test_the_fingerprint_of_the_start_is_held_against_the_arms_congestion_contro
 def test_sockets_with_another_congestion_control_are_no_proof() -> None:
     result = outcome_of(Sabotage(congestion="reno"), an_arm("h2-bbr", congestion="bbr"))
     assert result.outcome is Outcome.INVALID
-    assert "client reno, server bbr; asked bbr" in result.reason
+    assert "client reno, server bbr; requested bbr" in result.reason
 
 
 def test_an_arms_windows_and_workload_are_those_of_its_trial_alone() -> None:
-    shipped = {"server": Windows.AS_SHIPPED, "client": Windows.AS_SHIPPED}
+    shipped = {"server_windows": Windows.AS_SHIPPED, "client_windows": Windows.AS_SHIPPED}
     world = World()
-    with fake_testbed(world) as testbed:
-        run_trial(testbed, an_arm("h3-as-shipped", **shipped), 60.0)
-        run_trial(testbed, an_arm("h1-six", workload=(("connections", 6), ("requests", 60))), 60.0)
-        run_trial(testbed, a_trial(Profile("clean"), H1), 60.0)
+    with fake_path(world) as path:
+        run_trial(path, an_arm("h3-as-shipped", **shipped), RULES)
+        run_trial(path, an_arm("h1-six", workload=(("connections", 6), ("requests", 60))), RULES)
+        run_trial(path, a_trial(Profile("clean"), H1), RULES)
     asked = [(each["port"], each["settings"], each["requests"], each["connections"]) for each in world.asked]
-    assert asked == [(8443, "as-shipped", 1000, 10), (443, "unbound", 60, 6), (443, "unbound", 1000, 10)]
+    assert asked == [(8443, "as-shipped", 1000, 10), (443, "unlimited", 60, 6), (443, "unlimited", 1000, 10)]

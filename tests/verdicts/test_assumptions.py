@@ -11,14 +11,14 @@ from scipy.stats import kendalltau, norm, rankdata, theilslopes
 
 from headwind.observed import Observed
 from headwind.verdicts.assumptions import (
-    Concern,
     Dependence,
-    caveats,
+    WarningKind,
     dependence,
     drift,
     lag1_correlation,
     latin_balance,
     noise_floor,
+    warnings,
 )
 from headwind.verdicts.stats import Floats, Interval
 from headwind.verdicts.verdict import Rule
@@ -33,11 +33,11 @@ def noise(seed: int, n: int = BLOCKS) -> Floats:
 
 def concerns(
     base_ln: Floats, new_ln: Floats, orders: Sequence[Sequence[str]] = SQUARE * (BLOCKS // 3)
-) -> dict[Concern, str]:
-    """What is said about two series of ln times, by concern."""
+) -> dict[WarningKind, str]:
+    """What is said about two series of ln times, by kind."""
     base, new = ([Observed.finished(float(t)) for t in np.exp(series)] for series in (base_ln, new_ln))
-    found = caveats(base, new, orders, Rule())
-    return {caveat.concern: caveat.message for caveat in found}
+    found = warnings(base, new, orders, Rule())
+    return {warning.kind: warning.message for warning in found}
 
 
 def test_whole_squares_are_balanced_and_parts_nearly() -> None:
@@ -96,7 +96,7 @@ def test_sound_data_carry_no_warning() -> None:
 
 def test_too_few_blocks_say_how_many_are_needed() -> None:
     times = [Observed.finished(1.0)] * 5
-    adaptive, fixed = (caveats(times, times, SQUARE[:3] * 2, Rule(anytime=anytime)) for anytime in (True, False))
+    adaptive, fixed = (warnings(times, times, SQUARE[:3] * 2, Rule(anytime=anytime)) for anytime in (True, False))
     assert [c.message for c in adaptive] == ["need >= 8 blocks for a 95% interval, have 5"]
     assert [c.message for c in fixed] == ["need >= 6 blocks for a 95% interval, have 5"]
 
@@ -104,17 +104,17 @@ def test_too_few_blocks_say_how_many_are_needed() -> None:
 def test_a_drift_of_10_percent_is_reported_and_said_to_be_harmless() -> None:
     slow_down = np.linspace(0, math.log(1.10), BLOCKS)
     found = concerns(noise(3) + slow_down, noise(4) + slow_down)
-    assert set(found) == {Concern.DRIFT}
-    change = float(found[Concern.DRIFT].split("changed by ")[1].split("%")[0])
+    assert set(found) == {WarningKind.DRIFT}
+    change = float(found[WarningKind.DRIFT].split("changed by ")[1].split("%")[0])
     assert 7 < change < 13
 
 
 def test_a_ratio_that_moves_is_reported_as_harmful() -> None:
     moves = np.linspace(0, 0.2, BLOCKS)
     found = concerns(noise(5) + moves, noise(6) - moves)
-    assert set(found) == {Concern.RATIO_DRIFT}
-    assert Concern.DRIFT not in found
-    assert "the ratio itself changed by" in found[Concern.RATIO_DRIFT]
+    assert set(found) == {WarningKind.RATIO_DRIFT}
+    assert WarningKind.DRIFT not in found
+    assert "the ratio itself changed by" in found[WarningKind.RATIO_DRIFT]
 
 
 def chain(random: np.random.Generator, n: int, kept: float) -> Floats:
@@ -163,7 +163,7 @@ def test_intervals_are_said_to_be_too_narrow_by_what_the_count_of_signs_spreads(
 def test_unbalanced_positions_are_named() -> None:
     found = concerns(noise(1), noise(2), [("h2", "h3")] * 20 + [("h3", "h2")] * 4)
     assert found == {
-        Concern.IMBALANCE: "positions are not balanced: of 24 blocks h2 ran 20 at position 1, 4 at position 2"
+        WarningKind.IMBALANCE: "positions are not balanced: of 24 blocks h2 ran 20 at position 1, 4 at position 2"
     }
     assert concerns(noise(1), noise(2), [("h2", "h3")] * 13 + [("h3", "h2")] * 11) == {}
 
@@ -172,8 +172,8 @@ def test_unfinished_trials_are_counted_and_do_not_disturb_the_other_checks() -> 
     base = [Observed.finished(float(t)) for t in np.exp(noise(9))]
     new = [Observed.finished(float(t)) for t in np.exp(noise(10))]
     new[3], new[9], base[20] = Observed.unfinished(30.0), Observed.unfinished(), Observed.unfinished(30.0)
-    found = caveats(base, new, SQUARE * 8, Rule())
-    assert [caveat.concern for caveat in found] == [Concern.UNFINISHED]
+    found = warnings(base, new, SQUARE * 8, Rule())
+    assert [warning.kind for warning in found] == [WarningKind.UNFINISHED]
     assert "baseline 1, candidate 2 of 24" in found[0].message
 
 
@@ -181,10 +181,10 @@ def test_the_time_at_which_a_trial_was_stopped_is_not_taken_for_its_time() -> No
     base = [Observed.finished(float(t)) for t in np.exp(noise(11, 36))]
     new = [Observed.finished(float(t)) for t in np.exp(noise(12, 36))]
     base[18:] = [Observed.unfinished(30.0)] * 18
-    found = {caveat.concern for caveat in caveats(base, new, SQUARE * 12, Rule())}
-    assert found == {Concern.UNFINISHED}
+    found = {warning.kind for warning in warnings(base, new, SQUARE * 12, Rule())}
+    assert found == {WarningKind.UNFINISHED}
 
 
 def test_blocks_in_which_nothing_finished_break_no_check() -> None:
     never = [Observed.unfinished(30.0)] * 12
-    assert [caveat.concern for caveat in caveats(never, never, SQUARE * 4, Rule())] == [Concern.UNFINISHED]
+    assert [warning.kind for warning in warnings(never, never, SQUARE * 4, Rule())] == [WarningKind.UNFINISHED]

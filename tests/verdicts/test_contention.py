@@ -17,9 +17,9 @@ from headwind.metric import MACHINE, PRESSURE
 from headwind.model import Outcome, Repetition, Result, Trial
 from headwind.plan.schedule import plan_block
 from headwind.plan.scheduler import Scheduler
-from headwind.proof.processors import lacked_processors
-from headwind.report.summary import notices
-from headwind.verdicts.assumptions import Concern
+from headwind.proof.processors import lacked_cpus
+from headwind.report.times_table import notices
+from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.judgement import Judge
 from headwind.workloads.h2load import TOTAL
 from tests import fake
@@ -83,18 +83,20 @@ def test_the_same_contention_drops_no_trial_of_a_fast_arm_nor_of_a_slow_one_and_
     assert dropped_shares(trials, now) == [0, 0]
     assert median_s(trials, now) == pytest.approx(FAST_S * 1.09, rel=0.05), "as without contention"
     # the rule of an earlier version, by the share of a trial's own time
-    slow, fast = dropped_shares(trials, lacked_processors)
+    slow, fast = dropped_shares(trials, lacked_cpus)
     assert fast > 1.5 * slow > 0
-    assert median_s(trials, lacked_processors) > 5 * FAST_S
+    assert median_s(trials, lacked_cpus) > 5 * FAST_S
 
 
-def caveats(results: Sequence[Result]) -> list[str]:
+def warnings(results: Sequence[Result]) -> list[str]:
     lines = Judge(MATRIX, results).judgement(fake.one_second, complete=False, exhausted=False).lines
-    return [caveat.message for line in lines for caveat in line.primary.caveats if caveat.concern is Concern.CONTENTION]
+    return [
+        warning.message for line in lines for warning in line.primary.warnings if warning.kind is WarningKind.CONTENTION
+    ]
 
 
 def blocks_with(short: int, calm: int, cost_ratio: float) -> list[Result]:
-    """HTTP/3 is twice as fast as HTTP/1.1, but slower by so much in the blocks in which processors were short."""
+    """HTTP/3 is twice as fast as HTTP/1.1, but slower by so much in the blocks in which CPUs were short."""
     chance, found = random.Random(3), []
     for index in range(short + calm):
         for trial in plan_block(MATRIX, CONDITION, index).trials():
@@ -105,8 +107,8 @@ def blocks_with(short: int, calm: int, cost_ratio: float) -> list[Result]:
 
 
 def test_a_ratio_that_contention_changes_is_given_with_those_blocks_and_without_them() -> None:
-    (said,) = caveats(blocks_with(short=12, calm=8, cost_ratio=1.5))
-    assert said.startswith("processors were short in 12 of 20 blocks, which count: the ratio is 1.3")
+    (said,) = warnings(blocks_with(short=12, calm=8, cost_ratio=1.5))
+    assert said.startswith("CPUs were short in 12 of 20 blocks, which count: the ratio is 1.3")
     assert " with them and 2.0" in said or " with them and 1.9" in said
 
 
@@ -114,19 +116,19 @@ def test_a_ratio_that_contention_changes_is_given_with_those_blocks_and_without_
 def test_nothing_is_said_where_the_ratio_is_the_same_without_those_blocks(
     short: int, calm: int, cost_ratio: float
 ) -> None:
-    assert caveats(blocks_with(short, calm, cost_ratio)) == []
+    assert warnings(blocks_with(short, calm, cost_ratio)) == []
 
 
 def test_where_too_few_calm_blocks_are_left_it_is_said_that_nobody_knows() -> None:
-    (said,) = caveats(blocks_with(short=18, calm=2, cost_ratio=1.0))
+    (said,) = warnings(blocks_with(short=18, calm=2, cost_ratio=1.0))
     assert said == (
-        "processors were short in 18 of 20 blocks, which count; too few are left to see whether that changes the ratio"
+        "CPUs were short in 18 of 20 blocks, which count; too few are left to see whether that changes the ratio"
     )
 
 
 def test_the_report_counts_trials_that_lacked_processors_by_arm() -> None:
     results: Any = tuple(blocks_with(short=12, calm=8, cost_ratio=1.0))
-    (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "processors were short" in each.text)
+    (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "CPUs were short" in each.text)
     assert "these trials count (" in told.text
     assert "HTTP/1.1 0 of 20" in told.text
     assert "HTTP/3 12 of 20" in told.text
@@ -136,6 +138,6 @@ def test_the_report_counts_trials_that_lacked_processors_by_arm() -> None:
 def test_trials_that_are_in_no_figure_are_not_among_those_that_count() -> None:
     first, *others = blocks_with(short=12, calm=8, cost_ratio=1.0)
     results: Any = (replace(first, outcome=Outcome.INVALID), *others)
-    (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "processors were short" in each.text)
+    (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "CPUs were short" in each.text)
     assert f"{arm_name(first.trial.arm)} " in told.text
     assert re.search(rf"{re.escape(arm_name(first.trial.arm))} [0-9]+ of 19\b", told.text)

@@ -12,7 +12,7 @@ import pytest
 
 from headwind.arm import H1, H2, H3, Arm, Protocol, Role, arm_named
 from headwind.model import (
-    PROCESSOR_BOUND,
+    CPU_BOUND,
     Block,
     Condition,
     Matrix,
@@ -27,7 +27,7 @@ from headwind.observed import Observed, observed
 from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
 from headwind.proof.attempts import MOST_ATTEMPTS
-from headwind.verdicts.assumptions import Concern
+from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.findings import Pair, columns_of, pairs_of, rows_of, rule_of, self_checks
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.two_samples import gain, share_changed, speeds
@@ -135,11 +135,11 @@ def test_hosts_that_disagree_are_named_with_what_each_of_them_says() -> None:
     def said(results: list[Result]) -> set[str]:
         findings = found(CHECKED, results, complete=False, exhausted=False)
         return {
-            f"{finding.pair}: {caveat.message}"
+            f"{finding.pair}: {warning.message}"
             for finding in findings
             if finding.metric is TOTAL
-            for caveat in finding.caveats
-            if caveat.concern is Concern.HOSTS
+            for warning in finding.warnings
+            if warning.kind is WarningKind.HOSTS
         }
 
     assert said(on_hosts(1.0)) == set()
@@ -169,11 +169,11 @@ def test_blocks_that_are_missing_are_counted_for_each_side() -> None:
     gone = [replace(r, **lost) if r.trial.id in ("clean/article#4/h1", "clean/article#7/h1") else r for r in results]
     findings = {
         (finding.condition.id, str(finding.pair)): [
-            caveat.message for caveat in finding.caveats if caveat.concern is Concern.LEFT_OUT
+            warning.message for warning in finding.warnings if warning.kind is WarningKind.LEFT_OUT
         ]
         for finding in found(CHECKED, gone, complete=True, exhausted=True)
     }
-    said = "blocks left out, because a trial was no data: h3 0, h1 2 of 12"
+    said = "blocks excluded because a trial gave no usable data: h3 0, h1 2 of 12"
     assert findings["clean/article", "h3 against h1"] == [said]
     assert findings["clean/article", "h3 against h2"] == findings["delay/article", "h3 against h1"] == []
 
@@ -183,7 +183,7 @@ def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing
     """The verdict stays what the times say, and carries the warning."""
     slow = {**USUAL_S, H1: 2.0}
     results = [
-        replace(result, proof=replace(result.proof, warnings=(f"{PROCESSOR_BOUND}: the router",)))
+        replace(result, proof=replace(result.proof, warnings=(f"{CPU_BOUND}: the router",)))
         if result.trial.arm is H1 and result.trial.block.index < bound
         else result
         for result in good_blocks(CHECKED, CLEAN, 20, lambda trial: slow[trial.arm])
@@ -196,9 +196,9 @@ def test_where_processors_limited_half_of_the_blocks_the_headline_counts_nothing
     finding, other = findings["h3 against h1"], findings["h3 against h2"]
     assert finding.verdict is Verdict.FASTER
     assert finding.counted is (Verdict.FASTER if counts else Verdict.INCONCLUSIVE)
-    said = [caveat.message for caveat in finding.caveats if caveat.concern is Concern.PROCESSORS]
-    assert said == ([] if counts else [f"processors were the limit in {bound} of 20 blocks: the headline counts none"])
-    assert not other.is_processor_bound
+    said = [warning.message for warning in finding.warnings if warning.kind is WarningKind.PROCESSORS]
+    assert said == ([] if counts else [f"CPU-bound in {bound} of 20 blocks: not counted in the headline"])
+    assert not other.is_cpu_bound
 
 
 def test_findings_are_what_was_put_in() -> None:

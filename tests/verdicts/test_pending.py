@@ -44,8 +44,8 @@ def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() ->
     assert item.fewest is not None
     assert 1 <= item.fewest <= item.n
     assert item.rate == pytest.approx(3 / item.fewest)
-    said = "delay1/article is likely, not sure (h3 against h1, h3 against h2, h2 against h1): about"
-    assert open_text(item, item.condition.id).startswith(said)
+    pairs = "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, HTTP/2 against HTTP/1.1"
+    assert open_text(item, item.condition.id).startswith(f"delay1/article is likely, not sure ({pairs}): about")
 
 
 def test_the_blocks_that_were_forecast_settle_it() -> None:
@@ -102,9 +102,28 @@ def test_more_blocks_than_the_matrix_allows_are_said_to_be_so() -> None:
     item = opened(with_noise(9))
     assert item is not None
     assert "the matrix allows" not in open_text(item, item.condition.id)
-    assert open_text(replace(item, most=9), item.condition.id).endswith("; the matrix allows 9 in all: raise `max`")
-    fixed = replace(item, most=9, is_fixed=True)
-    assert open_text(fixed, item.condition.id).endswith("; the matrix allows 9 in all: raise `repeat`")
+    assert open_text(replace(item, most=9), item.condition.id).endswith(
+        "; the matrix allows 9 in all: raise `max` in a new run"
+    )
+
+
+def test_max_is_not_to_be_raised_while_blocks_below_it_are_left() -> None:
+    """After 9 of 60 blocks a forecast of 60 became one of 24 with the next 6."""
+    item = opened(with_noise(9))
+    assert item is not None
+    far = Outlook(60, 10, None)
+    said = open_text(replace(item, soonest=far, outlook=far), item.condition.id)
+    assert said.endswith(": about 60 more blocks (10 to hundreds), 1 min; the matrix allows 60 in all")
+
+
+@pytest.mark.parametrize(
+    ("low", "said"), [(24, "uncertain, 24 to hundreds of more blocks"), (None, "probably hundreds of more blocks")]
+)
+def test_a_forecast_beyond_its_horizon_has_a_range_and_no_never(low: int | None, said: str) -> None:
+    item = opened(with_noise(9))
+    assert item is not None
+    far = Outlook(None, low, None)
+    assert open_text(replace(item, soonest=far, outlook=far), "far").endswith(f": {said}")
 
 
 def test_what_is_unclear_names_the_metrics_by_which_it_is() -> None:
@@ -113,8 +132,22 @@ def test_what_is_unclear_names_the_metrics_by_which_it_is() -> None:
     assert item is not None
     first, second, *_ = item.judged
     both = replace(item, judged=(first, second))
-    assert open_text(both, "far").startswith(f"far is unclear by {first.label} and by {second.label} (h3 against h1, ")
-    assert open_text(replace(item, judged=(first,)), "far").startswith("far is unclear (h3 against h1, ")
+    assert open_text(both, "far").startswith(
+        f"far is unclear by {first.label} and by {second.label} (HTTP/3 against HTTP/1.1, "
+    )
+    assert open_text(replace(item, judged=(first,)), "far").startswith("far is unclear (HTTP/3 against HTTP/1.1, ")
+
+
+def test_a_forecast_names_the_metric_of_the_verdict() -> None:
+    """Beside a row by total time stood the forecast of the time to first byte."""
+    item = opened(with_noise(9))
+    assert item is not None
+    assert item.outlook.metric in item.judged
+    total, other, *_ = item.judged
+    soon = Outlook(5, 3, 9, metric=other)
+    said = open_text(replace(item, soonest=soon, outlook=soon), "far")
+    assert said.endswith(f": about 5 more blocks (3 to 9), 5 s, until a verdict by {other.label}")
+    assert "until" not in open_text(replace(item, soonest=soon, outlook=soon, judged=(total,)), "far"), "the only one"
 
 
 def test_what_can_be_settled_is_said_before_what_cannot() -> None:
@@ -123,14 +156,15 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        ": about 5 more blocks (3 to 9), 5 s, for the first; for all probably never: it would take hundreds of blocks "
-        "more"
+        ": about 5 more blocks (3 to 9), 5 s, for the first; for all uncertain, 200 to hundreds of more blocks"
     )
     assert "the first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
     assert "the first" not in open_text(replace(item, soonest=never, outlook=never), "far")
 
 
-@pytest.mark.parametrize(("n", "said"), [(0, "is not run"), (1, "h2 against h1): too few blocks for a forecast")])
+@pytest.mark.parametrize(
+    ("n", "said"), [(0, "is not run"), (1, "HTTP/2 against HTTP/1.1): too few blocks for a forecast")]
+)
 def test_a_single_block_is_no_ground_for_a_forecast(n: int, said: str) -> None:
     item = opened(with_noise(9))
     assert item is not None

@@ -20,7 +20,7 @@ from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.model import Condition, Matrix, Repetition, SelfCheck
 from headwind.observed import Observed
 from headwind.plan.schedule import plan_block
-from headwind.verdicts.assumptions import ALARM_PROBABILITY, Concern, caveats
+from headwind.verdicts.assumptions import ALARM_PROBABILITY, WarningKind, warnings
 from headwind.verdicts.findings import Key, Pair
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS, blocks_needed
 from headwind.verdicts.settled import Settlement
@@ -481,8 +481,8 @@ def test_sound_data_seldom_raise_a_false_alarm() -> None:
     orders = [("h1", "h2"), ("h2", "h1")] * 12
     alarms = 0
     for base, new in noise(random, (runs, 2, 24)):
-        found = caveats([*map(Observed.finished, np.exp(base))], [*map(Observed.finished, np.exp(new))], orders, RULE)
-        assert {caveat.concern for caveat in found} <= {Concern.DRIFT, Concern.RATIO_DRIFT}
+        found = warnings([*map(Observed.finished, np.exp(base))], [*map(Observed.finished, np.exp(new))], orders, RULE)
+        assert {warning.kind for warning in found} <= {WarningKind.DRIFT, WarningKind.RATIO_DRIFT}
         alarms += len(found)
     log.info("false alarms in %d of %d checks", alarms, 2 * runs)
     assert alarms / (2 * runs) <= at_most(ALARM_PROBABILITY, 2 * runs)

@@ -15,15 +15,17 @@ from headwind.verdicts.stats import Interval, log_e_against, log_e_of_count, pai
 from headwind.verdicts.verdict import (
     NO_CLAIM,
     SPEED_SHARE,
+    Lead,
     Rule,
+    Top,
     Verdict,
     compare,
     completion,
     follow,
     judge,
     share_of,
+    winner,
 )
-from headwind.verdicts.winner import Lead, Top, winner
 
 RULE = Rule()
 M = RULE.margin

@@ -15,7 +15,7 @@ class Fetch:
     host: str
     port: int
     pages: int
-    settings: str = "unbound"
+    settings: str = "unlimited"
 
     def command(self) -> list[str]:
         return ["leaf", f"--{self.protocol}", f"--pages={self.pages}", f"https://{self.host}:{self.port}/"]

@@ -21,9 +21,9 @@ from headwind.workloads.h2load import DONE, TOTAL
 from headwind.workloads.objects import Objects
 from headwind.workloads.transfer import FIRST_BYTE, GOODPUT, HANDSHAKE, Transfer
 from impair.profile import Delay, Direction, Link, Profile
-from nginx import objects
+from servers import objects
 from tests.fake import recorded
-from tests.fake_testbed import Sabotage, World, fake_testbed
+from tests.fake_testbed import RULES, Sabotage, World, fake_path
 from tests.matrix_files import MINIMAL, load, refusal
 
 FAR = Profile("far", Link(Delay(0.02)), Link(Delay(0.02)))
@@ -81,7 +81,7 @@ def test_keys_become_workloads_and_stay_themselves_in_a_run_folder(tmp_path: Pat
         ("{requests: 1, connections: 1, workers: 17}", "17 is out of range"),
         ("{requests: 1, connections: 1, workers: auto}", "`auto` is not a plain number"),
         ("{kind: transfer, size: 1kB, workers: 2.5}", "`2.5` is not a plain number"),
-        ("{kind: transfer, size: 1kB, congestion: bbr}", "nginx's QUIC cannot do `bbr`"),
+        ("{kind: transfer, size: 1kB, congestion: bbr}", "nginx's QUIC does not support `bbr`"),
         ("{kind: transfer, size: 1kB, congestion: {tcp: brb}}", "`brb` is not a congestion control"),
         ("{kind: transfer, size: 1kB, congestion: {udp: bbr}}", "unknown key `udp`"),
         ("{kind: transfer, size: 1kB, congestion: [bbr]}", "there is a list where one value is expected"),
@@ -150,8 +150,8 @@ def test_a_browsers_connections_are_those_of_the_protocol() -> None:
 @pytest.mark.parametrize("arm", PLAIN, ids=str)
 def test_objects_give_the_time_of_the_last_and_keep_each(arm: Arm) -> None:
     world = World()
-    with fake_testbed(world) as testbed:
-        result = run_trial(testbed, trial_of(PICTURES, arm), 60.0)
+    with fake_path(world) as path:
+        result = run_trial(path, trial_of(PICTURES, arm), RULES)
     assert result.outcome is Outcome.OK, result.reason
     assert world.provided == ["/bytes/10000"]
     assert {TOTAL.key, DONE.key} <= result.metrics.keys()
@@ -163,9 +163,9 @@ def test_objects_give_the_time_of_the_last_and_keep_each(arm: Arm) -> None:
 def test_a_server_delay_is_asked_for_and_proven_by_the_servers_log(arm: Arm) -> None:
     world = World()
     slow = replace(PICTURES, server_delay_s=0.03)
-    with fake_testbed(world) as testbed:
-        result = run_trial(testbed, trial_of(slow, arm), 60.0)
-        without = run_trial(testbed, trial_of(PICTURES, arm), 60.0)
+    with fake_path(world) as path:
+        result = run_trial(path, trial_of(slow, arm), RULES)
+        without = run_trial(path, trial_of(PICTURES, arm), RULES)
     assert result.outcome is without.outcome is Outcome.OK, result.reason
     assert [asked["path"] for asked in world.asked] == ["/after/30ms/bytes/10000", "/bytes/10000"]
     assert world.provided[-1] == "/bytes/10000"
@@ -176,8 +176,8 @@ def test_a_server_delay_is_asked_for_and_proven_by_the_servers_log(arm: Arm) -> 
 
 
 def test_answers_that_did_not_wait_are_no_proof() -> None:
-    with fake_testbed(World(sabotage=Sabotage(hasty=True))) as testbed:
-        result = run_trial(testbed, trial_of(replace(LARGE, server_delay_s=0.03)), 60.0)
+    with fake_path(World(sabotage=Sabotage(hasty=True))) as path:
+        result = run_trial(path, trial_of(replace(LARGE, server_delay_s=0.03)), RULES)
     assert result.outcome is Outcome.INVALID
     assert "server delay" in result.reason
 
@@ -185,14 +185,14 @@ def test_answers_that_did_not_wait_are_no_proof() -> None:
 def test_the_workers_of_a_workload_or_an_arm_are_there_and_others_are_no_proof() -> None:
     two = Arm("h3-two", Protocol.H3, overrides=Overrides((("workers", 2),)))
     world = World()
-    with fake_testbed(world) as testbed:
+    with fake_path(world) as path:
         for arm, workers in ((two, 2), (H3, 1)):
-            result = run_trial(testbed, trial_of(LARGE, arm), 60.0)
+            result = run_trial(path, trial_of(LARGE, arm), RULES)
             assert result.outcome is Outcome.OK, result.reason
             assert world.workers == workers
-        assert run_trial(testbed, trial_of(replace(LARGE, workers=3)), 60.0).outcome is Outcome.OK
+        assert run_trial(path, trial_of(replace(LARGE, workers=3)), RULES).outcome is Outcome.OK
         world.sabotage = Sabotage(workers=2)
-        broken = run_trial(testbed, trial_of(LARGE), 60.0)
+        broken = run_trial(path, trial_of(LARGE), RULES)
     assert broken.outcome is Outcome.INVALID
     assert "workers" in broken.reason
 
@@ -200,19 +200,19 @@ def test_the_workers_of_a_workload_or_an_arm_are_there_and_others_are_no_proof()
 def test_the_congestion_control_of_a_condition_is_that_of_its_arms_but_for_those_with_their_own() -> None:
     own = Arm("h2-vegas", Protocol.H2, overrides=Overrides(congestion="vegas"))
     world = World()
-    with fake_testbed(world) as testbed:
+    with fake_path(world) as path:
         for arm, name in ((H2, "reno"), (own, "vegas"), (H1, "reno")):
-            result = run_trial(testbed, trial_of(replace(LARGE, tcp_congestion="reno"), arm), 60.0)
+            result = run_trial(path, trial_of(replace(LARGE, tcp_congestion="reno"), arm), RULES)
             assert result.outcome is Outcome.OK, result.reason
             assert world.congestion == dict.fromkeys(("client", "server"), name)
             assert result.proof.counters["congestion"]["asked"] == name
-        run_trial(testbed, trial_of(LARGE, H2), 60.0)
+        run_trial(path, trial_of(LARGE, H2), RULES)
     assert world.congestion["server"] == "cubic", "the next condition has the usual one again"
 
 
 def test_a_transfer_tells_of_its_handshake_its_first_byte_and_its_goodput() -> None:
-    with fake_testbed(World()) as testbed:
-        result = run_trial(testbed, trial_of(LARGE), 60.0)
+    with fake_path(World()) as path:
+        result = run_trial(path, trial_of(LARGE), RULES)
     assert result.outcome is Outcome.OK, result.reason
     columns = result.samples["samples"]
     assert result.metrics[HANDSHAKE.key] == columns["connect_s"][0]
@@ -223,8 +223,8 @@ def test_a_transfer_tells_of_its_handshake_its_first_byte_and_its_goodput() -> N
 
 
 def test_a_transfer_that_was_stopped_is_a_bound() -> None:
-    with fake_testbed(World(sabotage=Sabotage(hangs=True))) as testbed:
-        result = run_trial(testbed, trial_of(LARGE), 60.0)
+    with fake_path(World(sabotage=Sabotage(hangs=True))) as path:
+        result = run_trial(path, trial_of(LARGE), RULES)
     assert result.outcome is Outcome.TIMEOUT
     assert result.metrics["timeout_s"] == 60.0
 
@@ -233,8 +233,8 @@ def test_a_whole_run_of_both_is_judged_by_their_metrics_and_drawn(tmp_path: Path
     conditions = tuple(Condition(Profile("clean"), workload) for workload in (PICTURES, LARGE))
     matrix = replace(load(MINIMAL, tmp_path), arms=PLAIN, conditions=conditions, repeat=Repetition.fixed(12))
     world = World(noise_ratio=0.01)
-    with fake_testbed(world) as testbed:
-        results = [run_trial(testbed, trial, 60.0) for block in plan_blocks(matrix) for trial in block.trials()]
+    with fake_path(world) as path:
+        results = [run_trial(path, trial, RULES) for block in plan_blocks(matrix) for trial in block.trials()]
     with recorded(tmp_path, matrix, results) as run:
         write_files(run)
         page, frames = (run.folder / REPORT).read_text(), open_run(run.folder)
@@ -252,8 +252,8 @@ def test_a_whole_run_of_both_is_judged_by_their_metrics_and_drawn(tmp_path: Path
 
 def test_other_bytes_are_found_out() -> None:
     for sabotage in (Sabotage(shortened=True), Sabotage(altered=True)):
-        with fake_testbed(World(sabotage=sabotage)) as testbed:
-            assert run_trial(testbed, trial_of(LARGE), 60.0).outcome is Outcome.WRONG_CONTENT
+        with fake_path(World(sabotage=sabotage)) as path:
+            assert run_trial(path, trial_of(LARGE), RULES).outcome is Outcome.WRONG_CONTENT
 
 
 def test_a_larger_object_is_expected_to_take_longer() -> None:
@@ -278,6 +278,6 @@ def test_objects_of_any_size_are_made_once_and_are_what_the_host_expects(tmp_pat
 @pytest.mark.parametrize("path", ["/bytes/0", "/bytes/67108865", "/bytes/1e3", "/bytes/../1", "/1k", "/", "/bytes/01"])
 def test_nothing_else_is_made(tmp_path: Path, path: str) -> None:
     assert not objects.is_on_demand(path)
-    with pytest.raises(ValueError, match="not made on demand"):
+    with pytest.raises(ValueError, match="not created on demand"):
         objects.make(tmp_path, path)
     assert list(tmp_path.iterdir()) == []

@@ -36,7 +36,7 @@ import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 import lab
-from tests.fake_testbed import World, fake_means, fake_testbed
+from tests.fake_testbed import World, fake_dependencies, fake_testbed
 
 def leaf(command: list[str], took_s: float, directory: Path) -> None:
     protocol, pages = command[1].removeprefix("--"), int(command[2].removeprefix("--pages="))
@@ -47,7 +47,7 @@ done = []
 for arguments in json.loads(sys.argv[1]):
     world = World(programs={"album": leaf})
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as errors:
-        code = lab.main(arguments, fake_means(lambda: fake_testbed(world)))
+        code = lab.main(arguments, fake_dependencies(lambda: fake_testbed(world)))
     done.append((code, out.getvalue(), errors.getvalue()))
 print(json.dumps(done))
 """
@@ -67,7 +67,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with the kind `album` in it, as the recipe says."""
     tree = tmp_path_factory.mktemp("tree")
     ignored = shutil.ignore_patterns("__pycache__", "golden", "net", "distfiles")
-    for name in ("headwind", "client", "impair", "nginx", "tests"):
+    for name in ("headwind", "client", "impair", "nginx", "servers", "tests"):
         shutil.copytree(ROOT / name, tree / name, ignore=ignored)
     shutil.copy(ROOT / "lab.py", tree)
     shutil.copy(HERE / "album.py", tree / "headwind/workloads/album.py")

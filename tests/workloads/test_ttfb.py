@@ -22,9 +22,9 @@ from headwind.workloads.h2load import TOTAL
 from headwind.workloads.transfer import FIRST_BYTE
 from headwind.workloads.ttfb import EARLY, Ttfb
 from impair.profile import Delay, Direction, Link, Loss, Profile
-from nginx.objects import size_of
+from servers.objects import size_of
 from tests.fake import recorded
-from tests.fake_testbed import Sabotage, World, fake_testbed
+from tests.fake_testbed import RULES, Sabotage, World, fake_path
 from tests.matrix_files import MINIMAL, load, refusal
 
 FAR = Profile("far", Link(Delay(0.02)), Link(Delay(0.02)))
@@ -52,8 +52,8 @@ def libcurl(early_bytes: int | None = None, **measured: Any) -> World:
 
 def outcome(workload: Ttfb, world: World, arm: Arm = H3, profile: Profile = FAR) -> Result:
     block = Block(Condition(profile, workload), 0, (arm,), dict.fromkeys(Direction, 1))
-    with fake_testbed(world) as testbed:
-        return run_trial(testbed, Trial(block, 0, arm), 60.0)
+    with fake_path(world) as path:
+        return run_trial(path, Trial(block, 0, arm), RULES)
 
 
 @pytest.mark.parametrize("arm", [H1, H2, H3], ids=str)
@@ -79,8 +79,8 @@ def test_a_trial_gives_the_time_to_first_byte_of_the_asked_session(workload: Ttf
         (EARLIER, "resumed", -OFFERED, "the server refused 255 bytes of early data"),
         (EARLIER, "resumed", 0, "the server was sent no early data"),
         (EARLIER, "resumed", OFFERED, "the server had the request only after the handshake"),
-        (NEW, "resumed", 0, "resumed a session where none was offered"),
-        (RESUMED, "resumed", OFFERED, "early data was sent where none was to be"),
+        (NEW, "resumed", 0, "resumed a session although none was offered"),
+        (RESUMED, "resumed", OFFERED, "early data was sent although none was requested"),
     ],
 )
 def test_another_session_than_the_asked_one_has_a_name(
@@ -190,8 +190,8 @@ def test_a_whole_run_meets_sessions_in_one_block_and_is_drawn(tmp_path: Path) ->
     )
     world = libcurl()
     world.noise_ratio = 0.01
-    with fake_testbed(world) as testbed:
-        results = [run_trial(testbed, trial, 60.0) for block in plan_blocks(matrix) for trial in block.trials()]
+    with fake_path(world) as path:
+        results = [run_trial(path, trial, RULES) for block in plan_blocks(matrix) for trial in block.trials()]
     assert {result.outcome for result in results} == {Outcome.OK}
     with recorded(tmp_path, matrix, results) as run:
         write_files(run)

@@ -1,1 +1,1 @@
-"""Several runs side by side."""
+"""Comparison of several runs."""

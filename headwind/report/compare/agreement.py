@@ -1,33 +1,37 @@
-"""Whether the verdicts of several runs on one comparison agree, and what changed between two, in words. Pure."""
+"""Agreement of the verdicts of several runs on one comparison, and changes between two, in words. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import median
 
 from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, listed
 from headwind.model import Condition
 from headwind.report.certainty import Certainty, most_apart
-from headwind.report.verdicts import interval_text, two
+from headwind.report.compare.comparison import Only
+from headwind.report.verdicts import interval_text, range_text, toward, two
 from headwind.verdicts.changes import WIDE_RATIO, ArmChange, Change, Changes, RatioChange, Shared
 from headwind.verdicts.verdict import Verdict
 
+MOST_NAMED = 12  # conditions listed by name among those not compared; the others are counted
+MOST_BLOCKS = 300  # of a forecast
 _MARKS = {(1, True): "▲", (-1, True): "▼", (1, False): "△", (-1, False): "▽"}
 
 
 @dataclass(frozen=True, slots=True)
 class Accord:
-    """Whether the runs that decided a comparison agree; empty where fewer than two did."""
+    """The agreement of the runs that decided a comparison; empty if fewer than two did."""
 
     text: str = ""
     is_contradiction: bool = False
 
 
 def accord(verdicts: Sequence[tuple[str, Verdict]]) -> Accord:
-    """What the runs say together of one comparison, from (letter, verdict); those without a verdict have no say.
+    """The agreement of several runs on one comparison, from (letter, verdict); runs without a verdict are ignored.
 
     A contradiction is one run in which the candidate is clearly ahead and one in which it is clearly behind.
     """
@@ -37,26 +41,62 @@ def accord(verdicts: Sequence[tuple[str, Verdict]]) -> Accord:
     kinds = dict.fromkeys(verdict for _, verdict in decided)
     if len(kinds) == 1:
         return Accord("same" if len(decided) == len(verdicts) else "same where decided")
-    told_apart = [f"{_joined([item[0] for item in decided if item[1] is kind])} {kind.value}" for kind in kinds]
+    groups = [f"{_joined([item[0] for item in decided if item[1] is kind])} {kind.value}" for kind in kinds]
     is_contradiction = {kind.favours for kind in kinds} >= {1, -1}
-    return Accord("; ".join(told_apart), is_contradiction)
+    return Accord("; ".join(groups), is_contradiction)
 
 
 def _joined(letters: Sequence[str]) -> str:
     return ", ".join(letters[:-1]) + " and " + letters[-1] if len(letters) > 1 else letters[0]
 
 
-def change_figures(change: Change) -> str:
-    """`▼ 0.84x [0.80, 0.88]`: up is better; hollow where it would not survive e-BH over the matrix, or is slight."""
-    favours, settled = change.verdict.favours, change.survives and not change.verdict.is_slight
+def change_figures(change: Change, side: int = 1) -> str:
+    """A change as text: `▼ 0.84x [0.80, 0.88]`. Up is better; hollow if it does not survive e-BH, or is slight.
+
+    For a ratio, the candidate's factor, or the baseline's (side -1).
+    """
+    favours, settled = change.verdict.favours * side, change.survives and not change.verdict.is_slight
     mark = _MARKS[favours, settled] if favours else "=" if change.verdict is Verdict.TIE else "?"
-    return f"{mark} {interval_text(change.interval)}"
+    return f"{mark} {interval_text(toward(change.interval, side))}"
+
+
+def toward_changed(change: RatioChange) -> tuple[Arm, Arm, int]:
+    """The arm that changed, or else lost ground, its rival, and its side: 1 if it is the candidate.
+
+    Its factor, which is below 1 if it got worse, is that of `toward(change.interval, side)`.
+    """
+    who = _who(change)[0] if change.verdict.favours else change.pair.new
+    return (who, change.pair.base, 1) if who == change.pair.new else (who, change.pair.new, -1)
+
+
+def headline(changes: Sequence[Change], earlier: str, later: str, what: str = "comparison") -> str:
+    """Headline: `B against A: of 36 comparisons 2 got worse, none got better, 30 show no change above 1.12x`."""
+    worse, better = (sum(map(attrgetter(each), changes)) for each in ("is_regression", "is_improvement"))
+    bounded = [change for change in changes if change.is_bounded]
+    likely, unknown = (sum(map(attrgetter(each), changes)) for each in ("is_likely", "is_unknown"))
+    parts = [f"{worse or 'none'} got worse", f"{better or 'none'} got better"]
+    parts += [f"{likely} likely changed"] if likely else []
+    parts += [f"{len(bounded)} show no change above {_largest(bounded)[0][1]:.2f}x"] if bounded else []
+    parts += [f"{unknown or 'none'} {'is' if unknown == 1 else 'are'} unknown"]
+    return f"{later} against {earlier}: of {counted(len(changes), what)} {', '.join(parts)}."
+
+
+def only_sentences(found: Sequence[Only]) -> list[str]:
+    """Sentences on what is not compared: `only in A, not compared: conditions far/article; protocols h1`."""
+    return [_only(each) for each in found]
+
+
+def _only(only: Only) -> str:
+    parts = {"condition": only.conditions, "protocol": only.arms}
+    names = [f"{word}{'s' * (len(each) > 1)} {listed(each, MOST_NAMED)}" for word, each in parts.items() if each]
+    where = f"only in {only.run}" if only.run else "of the same name in both runs, but set otherwise"
+    return f"{where}, so not compared: {'; '.join(names)}"
 
 
 def change_word(change: Change) -> str:
-    """What became of a pair or of an arm: who got worse or better, the same, or how much of a change is possible."""
+    """The change of a pair or of an arm in words: which got worse or better, the same, or the possible size."""
     if not change.is_counted:
-        return "processors were the limit in one run only"
+        return "CPU-bound in one run only"
     if isinstance(change, RatioChange):
         if change.is_improvement:
             return f"{change.winner} better"
@@ -68,23 +108,23 @@ def change_word(change: Change) -> str:
         return ("worse" if change.verdict.favours < 0 else "better") + (" like all" if change.is_shared else "")
     if change.verdict is Verdict.TIE:
         return "the same"
-    return "cannot tell" if change.is_unknown else f"no change larger than {most_apart(change.interval):.2f}x"
+    return "unknown" if change.is_unknown else f"no change above {most_apart(change.interval):.2f}x"
 
 
 def certainty(change: Change) -> Certainty:
-    """How sure it is that something changed."""
+    """The certainty that something changed."""
     return Certainty.SURE if change.favours else Certainty.LIKELY if change.is_likely else Certainty.UNCLEAR
 
 
 def machine_sentences(changes: Changes) -> list[str]:
-    """What all arms of a condition share: `the machine was 2.2 times slower: all arms alike in 4 of 4 conditions ...`.
+    """Changes that all arms share: `the machine was 2.2 times slower: all arms alike in 4 of 4 conditions`.
 
-    By the primary metric, or another where that one does not show it; one sentence for each direction.
+    By the primary metric, or by another if that one does not show it; one sentence for each direction.
     """
     seen: dict[Condition, Shared] = {}
     for each in changes.shared:
         seen.setdefault(each.condition, each)
-    conditions = len({change.condition for change in changes.arms})
+    conditions = len({change.condition for change in changes.arms if all(change.trials)})
     return [
         _machine([each for each in seen.values() if each.favours == favours], favours, conditions)
         for favours in (-1, 1)
@@ -103,90 +143,139 @@ def _machine(shared: Sequence[Shared], favours: int, conditions: int) -> str:
 
 
 def outcome(changes: Changes) -> list[str]:
-    """Who got worse and who better: where, against whom and by which metrics; then the `rest` of all ratios."""
+    """The arms that got worse and better: how much, where, against which arms and by which metrics."""
     found = [each for each in changes.ratios if each.favours]
     lines = []
     for word in ("worse", "better"):
-        mine = [each for each in found if each.is_regression == (word == "worse")]
-        for who in dict.fromkeys(map(_who, mine)):
-            told = [each for each in mine if _who(each) == who]
+        changed = [each for each in found if each.is_regression == (word == "worse")]
+        for who in dict.fromkeys(map(_who, changed)):
+            own = [each for each in changed if _who(each) == who]
             where = "; ".join(
-                _where(condition, [each for each in told if each.condition == condition])
-                for condition in dict.fromkeys(each.condition for each in told)
+                _where(condition, [each for each in own if each.condition == condition])
+                for condition in dict.fromkeys(each.condition for each in own)
             )
             arm, other = who
-            doubt = f", or {arm_name(other)} better (two arms alone do not tell)" if other else ""
-            lines.append(f"{arm_name(arm)} {word}{doubt}: {where}")
-    return [*lines, *rest(changes.ratios, changes.fewest)]
+            doubt = f", or {arm_name(other)} better (cannot be distinguished with two arms)" if other else ""
+            lines.append(f"{arm_name(arm)} {word}{_sizes(own)}{doubt}: {where}")
+    return lines
+
+
+def _sizes(found: Sequence[RatioChange]) -> str:
+    """The size of the change, as a factor of the arm that changed: ` (0.66x to 0.84x)`; empty if unknown."""
+    sizes = [toward(each.interval, toward_changed(each)[-1]).ratios[0] for each in found]
+    known = [size for size in sizes if size is not None and math.isfinite(size)]
+    return f" ({range_text(known)})" if known else ""
 
 
 def rest(changes: Sequence[Change], fewest: int) -> list[str]:
-    """All that did not surely change: what likely did, how large a change is possible, and what is unknown.
+    """Sentences on all that did not surely change: likely changes, the largest possible change, and unknown ones.
 
-    `fewest` is how many blocks each run needs for an interval with ends.
+    `fewest` is the number of blocks that each run needs for an interval with ends.
     """
     likely = [change for change in changes if change.is_likely]
     unknown = [change for change in changes if change.is_unknown]
-    bounded = [change for change in changes if not (change.favours or change.is_likely or change.is_unknown)]
+    bounded = [change for change in changes if change.is_bounded]
+    ambiguous = {change.condition for change in bounded} & {change.condition for change in unknown}
     lines = []
     if likely:
         lines.append(f"likely changed, but not sure among all: {len(likely)} of {len(changes)}")
     if bounded:
-        largest = {name: f"{each:.2f}x" for name, each in _largest(bounded)}
+        largest = {name: f"{each:.2f}x" for name, each in _largest(bounded, ambiguous)}
         most = next(iter(largest.values()))
         where = f" ({listed([f'{name} {each}' for name, each in largest.items()])})" if len(largest) > 1 else ""
-        lines.append(f"no change larger than {most} in {len(bounded)} of {len(changes)}{where}")
+        lines.append(f"no change above {most} in {len(bounded)} of {len(changes)}{where}")
     if unknown:
-        lines.append(f"cannot tell: {len(unknown)} of {len(changes)}; {'; '.join(_lacks(unknown, fewest))}")
+        lines.append(f"unknown: {len(unknown)} of {len(changes)}; {'; '.join(_lacks(unknown, fewest, ambiguous))}")
     return lines
 
 
-def _largest(bounded: Sequence[Change]) -> list[tuple[str, float]]:
-    """The largest change that is possible in each condition, the largest of all first."""
+def _name(change: Change, ambiguous: Collection[Condition]) -> str:
+    """The condition of a change, with its metric for one that is listed with different results by several metrics."""
+    return change.condition.id + (f" by {change.metric.label}" if change.condition in ambiguous else "")
+
+
+def _largest(bounded: Sequence[Change], ambiguous: Collection[Condition] = ()) -> list[tuple[str, float]]:
+    """The largest possible change in each condition, the largest of all first."""
     found: dict[str, float] = {}
     for change in bounded:
-        found[change.condition.id] = max(most_apart(change.interval), found.get(change.condition.id, 1.0))
+        name = _name(change, ambiguous)
+        found[name] = max(most_apart(change.interval), found.get(name, 1.0))
     return sorted(found.items(), key=lambda item: -item[1])
 
 
-def _lacks(unknown: Sequence[Change], fewest: int) -> Iterator[str]:
-    """Why nothing is known of them: too few blocks, CPU-bound in one run only, unfinished trials, or noise."""
+def _lacks(unknown: Sequence[Change], fewest: int, ambiguous: Collection[Condition]) -> Iterator[str]:
+    """Why changes are unknown: too few blocks, CPU-bound in one run only, unfinished trials, or noise."""
     short = [change for change in unknown if min(change.trials) < fewest]
     if short:
-        counts = dict.fromkeys(change.trials for change in short)
-        pairs = listed([f"{earlier} and {later}" for earlier, later in counts])
-        yield f"needs {fewest} blocks in each run, has {pairs} ({_places(short)})"
+        yield f"needs {fewest} blocks in each run, has {_counts(short, ambiguous)}"
     others = [change for change in unknown if change not in short]
     bound = [change for change in others if not change.is_counted]
     if bound:
-        yield f"processors were the limit in one run only ({_places(bound)})"
+        yield f"CPU-bound in one run only ({_places(bound, ambiguous)})"
     comparable = [change for change in others if change.is_counted]
-    wide = [each for each in comparable if math.isfinite(most_apart(each.interval)) and not each.finishing_differs]
+    wide = [change for change in comparable if _is_wide(change)]
     if unfinished := [change for change in comparable if change not in wide]:
-        yield f"too many trials did not finish, or more in one run than in the other ({_places(unfinished)})"
+        yield f"too many trials did not finish, or more in one run than in the other ({_places(unfinished, ambiguous)})"
     if wide:
         largest = max(most_apart(change.interval) for change in wide)
         size = f"changes of up to {two(largest)}x are possible, above {WIDE_RATIO:.2f}x"
-        yield f"{size}; needs more blocks ({_places(wide)})"
+        needed = _more(wide)
+        many = f"about {needed}" if needed else "hundreds of"
+        yield f"{size}; needs {many} blocks in each run, has {_counts(wide, ambiguous)}"
 
 
-def _places(found: Sequence[Change]) -> str:
-    return listed(list(dict.fromkeys(change.condition.id for change in found)))
+def blocks_needed(unknown: Sequence[Change], fewest: int) -> int | None:
+    """Approximate blocks in each run that settle all of these; None for hundreds, or if blocks do not help."""
+    wide = [change for change in unknown if min(change.trials) >= fewest and _is_wide(change)]
+    short = [fewest for change in unknown if min(change.trials) < fewest]
+    more = [_more(wide)] if wide else []
+    known = [needed for needed in (*short, *more) if needed is not None]
+    return max(known, default=None) if len(known) == len(short) + len(more) else None
+
+
+def _is_wide(change: Change) -> bool:
+    """True if its interval has ends, and only they leave it unknown."""
+    return change.is_counted and math.isfinite(most_apart(change.interval)) and not change.finishing_differs
+
+
+def _more(wide: Sequence[Change]) -> int | None:
+    """Approximate blocks in each run that narrow all of these to WIDE_RATIO, or show a change; None for hundreds.
+
+    It assumes widths proportional to one over the root of the blocks; that of an interval at any stopping time shrinks
+    a little slower.
+    """
+    needed = 0.0
+    for change in wide:
+        low, high, seen = change.interval.low, change.interval.high, abs(change.interval.estimate or 0.0)
+        aim = max(math.log(WIDE_RATIO) - seen, seen)
+        needed = max(needed, min(change.trials) * ((high - low) / 2 / aim) ** 2)
+    return max(math.ceil(needed), change.interval.n + 1) if needed <= MOST_BLOCKS else None
+
+
+def _counts(found: Sequence[Change], ambiguous: Collection[Condition]) -> str:
+    """The blocks of the earlier and the later run, with conditions: `20 and 2 (clean/article), 9 and 0 (far/web)`."""
+    counts = dict.fromkeys(change.trials for change in found)
+    return listed([f"{one} and {other} ({_places([each for each in found if each.trials == (one, other)], ambiguous)})"
+                   for one, other in counts])  # fmt: skip
+
+
+def _places(found: Sequence[Change], ambiguous: Collection[Condition]) -> str:
+    return listed(list(dict.fromkeys(_name(change, ambiguous) for change in found)))
 
 
 def _who(change: RatioChange) -> tuple[Arm, Arm | None]:
-    """The arm that changed; or the one that lost ground, and the other one that may have gained it."""
+    """The arm that changed and None; or the arm that lost ground and the one that may have gained it."""
     return (change.culprit, None) if change.culprit else (change.loser, change.winner)
 
 
 def _where(condition: Condition, found: Sequence[RatioChange]) -> str:
-    """`clean/article against h1 and h2 (total time, median request)`."""
+    """Place of a change: `clean/article against h1 and h2 (total time, median request)`."""
     metrics: dict[str, list[str]] = {}
     for change in found:
-        other = change.pair.base if change.pair.new == _who(change)[0] else change.pair.new
+        _, other, _ = toward_changed(change)
         metrics.setdefault(other.name, []).append(change.metric.label)
     others: dict[str, list[str]] = {}
     for name, labels in metrics.items():
         others.setdefault(", ".join(labels), []).append(name)
-    told = (f"against {enumerated(sorted(names))} ({labels})" for labels, names in others.items())
-    return f"{condition.id} {', '.join(told)}"
+    parts = (f"against {enumerated(sorted(names))} ({labels})" for labels, names in others.items())
+    return f"{condition.id} {', '.join(parts)}"

@@ -1,27 +1,38 @@
-"""What changed between two runs, for other programs."""
+"""The changes between two runs as JSON, for other programs."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from headwind.report.certainty import most_apart
-from headwind.report.compare.agreement import certainty, machine_sentences, outcome
+from headwind.report.compare.agreement import (
+    blocks_needed,
+    certainty,
+    headline,
+    machine_sentences,
+    only_sentences,
+    outcome,
+    rest,
+)
 from headwind.report.compare.comparison import Comparison, warnings
 from headwind.verdicts.changes import ArmChange, Change, RatioChange, Shared
 from headwind.verdicts.findings import FALSE_SHARE
+from headwind.verdicts.verdict import Verdict
 
-VERSION = 1  # raised when a program that reads this would have to change
+VERSION = 1  # raised on changes that readers of the file must follow
+BOUNDED = "bounded"
 
 
 def changes_text(comparison: Comparison) -> str:
-    """The file's content: pure ASCII, and nothing that JSON does not know."""
+    """The file's content: pure ASCII, and only values that JSON has."""
     return json.dumps(changes_json(comparison), indent=2, allow_nan=False) + "\n"
 
 
 def changes_json(comparison: Comparison) -> dict[str, Any]:
-    """One JSON object; factors above 1: the later run, or its candidate, is ahead. Infinity and unknown are null."""
+    """A JSON object; factors above 1: the later run, or its candidate, is ahead. Infinity and unknown are null."""
     repeat, found = comparison.after.matrix.repeat, comparison.found
     return {
         "version": VERSION,
@@ -32,9 +43,19 @@ def changes_json(comparison: Comparison) -> dict[str, Any]:
         "inconclusive": {
             "count": len(comparison.unknown),
             "of": len(comparison.counted),
-            "blocks_needed": found.fewest,
+            "blocks_needed": blocks_needed(comparison.unknown, found.fewest),
         },
-        "sentences": [*machine_sentences(found), *outcome(found)],
+        "counts": {**_counts(found.ratios), "arms": _counts(found.arms)},
+        "sentences": [
+            headline(found.ratios, comparison.before.id, comparison.after.id),
+            *outcome(found),
+            *machine_sentences(found),
+            *rest(found.ratios, found.fewest),
+            *only_sentences(comparison.only),
+        ],
+        "not_compared": [
+            {"only_in": only.run or None, "conditions": only.conditions, "arms": only.arms} for only in comparison.only
+        ],
         "warnings": list(warnings(comparison.before, comparison.after)),
         "rule": {
             "confidence": repeat.confidence,
@@ -44,6 +65,18 @@ def changes_json(comparison: Comparison) -> dict[str, Any]:
         "machine": [_machine(each) for each in found.shared],
         "ratios": [_ratio(change) for change in found.ratios],
         "arms": [_arm(change) for change in found.arms],
+    }
+
+
+def _counts(found: Sequence[Change]) -> dict[str, int]:
+    """Number of changes of each kind; each change is of one kind."""
+    return {
+        "of": len(found),
+        "worse": sum(each.is_regression for each in found),
+        "better": sum(each.is_improvement for each in found),
+        "likely": sum(each.is_likely for each in found),
+        BOUNDED: sum(each.is_bounded for each in found),
+        "cannot_tell": sum(each.is_unknown for each in found),
     }
 
 
@@ -77,7 +110,7 @@ def _change(change: Change) -> dict[str, Any]:
     return {
         "condition": change.condition.id,
         "metric": change.metric.key,
-        "verdict": change.verdict.value,
+        "verdict": _verdict(change),
         "certainty": certainty(change).value,
         "inconclusive": change.is_unknown,
         "largest_factor": _finite(most_apart(change.interval)),
@@ -86,6 +119,13 @@ def _change(change: Change) -> dict[str, Any]:
         "trials": {"earlier": change.trials[0], "later": change.trials[1]},
         "finished": {"earlier": change.finished[0], "later": change.finished[1]},
     }
+
+
+def _verdict(change: Change) -> str:
+    """Verdict as in the sentences: `bounded` if no change above `largest_factor` is possible in either direction."""
+    if change.is_unknown:
+        return Verdict.INCONCLUSIVE.value
+    return BOUNDED if change.is_bounded and change.verdict is not Verdict.TIE else change.verdict.value
 
 
 def _finite(value: float | None) -> float | None:

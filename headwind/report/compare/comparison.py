@@ -1,27 +1,27 @@
-"""Two runs and what changed from the earlier to the later: what terminal and file are drawn from. Pure."""
+"""Two runs and the changes from the earlier to the later: the source of terminal output and file. Pure."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headwind.errors import UsageError
 from headwind.format import short_digests
-from headwind.model import Result
+from headwind.model import Matrix, Result
 from headwind.report.html.page import facts_of
 from headwind.report.trust import OTHER_LABS
-from headwind.run.codec import matrix_to_json
 from headwind.run.data import RunData
-from headwind.run.differences import differences
-from headwind.verdicts.changes import Change, Changes, changes
+from headwind.run.differences import different_settings
+from headwind.verdicts.changes import Change, Changes, changes, with_unmeasured
+from headwind.verdicts.ended import complete
 
 if TYPE_CHECKING:
     from headwind.run.journal import Run
 
 NOT_NOTED = "not noted"
-# What differs between any two runs and cannot matter: addresses and names that the lab drew, and what it measured.
+# Differs between any two runs without effect: addresses and names that the lab chose, and measurements.
 OWN_TO_A_RUN = (
     "ip", "mac", "network", "dst", "gateway", "prefsrc", "lladdr", "subnet", "neighbour", "neighbours", "route",
     "routes", "ceiling", "start", "testbeds", "master", "master_started_s", "workers", "boot_s", "started_s",
@@ -31,7 +31,7 @@ OWN_TO_A_RUN = (
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs and what changed from one to the other; `absolute`: arms' own values count as well."""
+    """Two runs and the changes from one to the other; `absolute`: arms' own values count as well."""
 
     before: RunData
     after: RunData
@@ -40,47 +40,87 @@ class Comparison:
 
     @property
     def is_regression(self) -> bool:
-        """Whether anything got worse that counts."""
+        """True if a counted change is a regression."""
         return self.found.is_regression(absolute=self.absolute)
 
     @property
     def counted(self) -> Sequence[Change]:
-        """All that decides how the comparison ends."""
+        """All changes that decide the comparison's result."""
         return (*self.found.ratios, *(self.found.arms if self.absolute else ()))
 
     @property
+    def only(self) -> list[Only]:
+        """Conditions and arms that are not compared: only one run has them, or they differ under the same name."""
+        return list(_only(self.before, self.after))
+
+    @property
     def unknown(self) -> Sequence[Change]:
-        """Those of which nothing can be told."""
+        """Counted changes that are unknown."""
         return [change for change in self.counted if change.is_unknown]
 
 
-def compared(earlier: Run, later: Run, *, absolute: bool) -> Comparison:
-    """Everything that changed between two runs.
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Conditions or arms that cannot be compared, because one run lacks them or has others of the same name."""
 
-    Raises UsageError when nothing can be compared: without a condition in common, or, unless `absolute` is asked for,
-    without two arms in one.
+    run: str  # the run that has them; empty: both runs have different ones of these names
+    conditions: tuple[str, ...] = ()  # ids
+    arms: tuple[str, ...] = ()
+
+
+def _only(before: RunData, after: RunData) -> Iterator[Only]:
+    conditions = [{item.id: item for item in data.matrix.conditions} for data in (before, after)]
+    arms = [{arm.name: arm for arm in data.matrix.arms} for data in (before, after)]
+    for place, data in enumerate((before, after)):
+        own = [tuple(name for name in names[place] if name not in names[1 - place]) for names in (conditions, arms)]
+        if any(own):
+            yield Only(data.id, *own)
+    other = [
+        tuple(name for name, item in old.items() if new.get(name, item) != item) for old, new in (conditions, arms)
+    ]
+    if any(other):
+        yield Only("", *other)
+
+
+def compared(earlier: Run, later: Run, *, absolute: bool) -> Comparison:
+    """All changes between two runs.
+
+    Raises UsageError if nothing can be compared: without a common condition, or, unless `absolute` is set, without two
+    arms in one.
     """
     before, after = RunData.of(earlier), RunData.of(later)
     found = changes(after.matrix, same_networks(before, after), after.latest)
+    asked, blocks = _asked_of_both(before, after)
+    found = with_unmeasured(found, asked, blocks)
     if not found.arms:
         raise UsageError(f"{before.id} and {after.id} have no condition in common: nothing can be compared")
     if not (found.ratios or absolute):
         raise UsageError(
-            f"{before.id} and {after.id} have no two arms in common, and a single one cannot be told from the machine; "
-            "--absolute compares its values all the same"
+            f"{before.id} and {after.id} have no two arms in common, and one arm alone cannot be distinguished "
+            "from the machine; --absolute compares its values anyway"
         )
     return Comparison(before, after, found, absolute)
 
 
+def _asked_of_both(before: RunData, after: RunData) -> tuple[Matrix, dict[str, tuple[int, int]]]:
+    """The common part of both matrices, and the number of complete blocks of each run by condition."""
+    conditions = tuple(item for item in after.matrix.conditions if item in set(before.matrix.conditions))
+    arms = tuple(arm for arm in after.matrix.arms if arm in before.matrix.arms)
+    blocks = {
+        item.id: (complete(before.rows.get(item.id, {})), complete(after.rows.get(item.id, {}))) for item in conditions
+    }
+    return replace(after.matrix, conditions=conditions, arms=arms), blocks
+
+
 def same_networks(before: RunData, after: RunData) -> list[Result]:
-    """Results of the earlier run for conditions that are what they are in the later one, not only called the same."""
+    """Results of the earlier run for conditions that are equal in the later one, not only in name."""
     shared = set(after.matrix.conditions)
     return [result for result in before.latest if result.trial.block.condition in shared]
 
 
 def warnings(before: RunData, after: RunData) -> Iterator[str]:
-    """Everything besides chance that may be behind a change: settings and environment that are not the same."""
-    for line in differences(matrix_to_json(before.matrix), matrix_to_json(after.matrix)):
+    """Possible causes of a change besides chance: settings and environment that differ."""
+    for line in different_settings(before.matrix, after.matrix):
         yield f"matrix: {line}"
     old, new = (named_facts(data.environment) for data in (before, after))
     for name in sorted({*old, *new}):
@@ -89,18 +129,18 @@ def warnings(before: RunData, after: RunData) -> Iterator[str]:
 
 
 def named_facts(environment: Mapping[str, Any]) -> dict[str, str]:
-    """What lasts of an environment, by names in words, with short digests; of other labs only their number."""
+    """The lasting facts of an environment by name, with short digests; of other labs only their number."""
     facts = {_in_words(name): short_digests(value) for name, value in facts_of(lasting(environment))}
     return {**facts, "other labs on the machine": str(len(environment.get(OTHER_LABS, ())) or "none")}
 
 
 def _in_words(name: str) -> str:
-    """`testbed -> h2load -> patch_sha256` is "testbed -> h2load -> patch digest"."""
+    """A fact's name in words: `testbed -> h2load -> patch_sha256` is "testbed -> h2load -> patch digest"."""
     return name.replace("sha256", "digest").replace("_", " ")
 
 
 def lasting(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """The environment without what is drawn or measured anew for every run."""
+    """The environment without facts that are chosen or measured again for every run."""
     kept = {}
     for key, value in environment.items():
         if key not in OWN_TO_A_RUN:

@@ -1,4 +1,4 @@
-"""What differs between runs besides their results: settings, environment, and networks that share only a name. Pure."""
+"""Differences between runs besides their results: settings, environment, and networks that share only a name. Pure."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from headwind.format import (
 )
 from headwind.model import Condition, Matrix
 from headwind.report.compare.comparison import NOT_NOTED, named_facts
-from headwind.report.words import ARROWS
+from headwind.report.row_text import ARROWS
 from headwind.run.data import RunData
 
-NAMED_CONDITIONS = 12  # of those that not every run has; the others are counted
+NAMED_CONDITIONS = 12  # conditions listed by name among those that not every run has; the others are counted
 ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A setting or a fact of the environment that is not the same in all runs; one value for each, in their order."""
+    """A setting or a fact of the environment that differs between runs; one value for each, in their order."""
 
     name: str
     values: tuple[str, ...]
@@ -35,14 +35,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Conditions of one name that are not the same: each with its description and the places of its runs."""
+    """Different conditions of the same name: each with its description and the indices of its runs."""
 
     condition_id: str
     kinds: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def differing_facts(runs: Sequence[RunData]) -> list[Fact]:
-    """Settings first, then the environment as far as it lasts beyond a run; only what differs."""
+    """Settings first, then lasting facts of the environment; only those that differ."""
     settings = [dict(_settings(data.matrix)) for data in runs]
     environments = [
         {f"environment {ARROW} {name}": value for name, value in named_facts(data.environment).items()} for data in runs
@@ -56,19 +56,19 @@ def differing_facts(runs: Sequence[RunData]) -> list[Fact]:
 
 
 def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
-    """Everything that a matrix says besides its conditions, each to the last digit."""
+    """All settings of a matrix besides its conditions, each to the last digit."""
     repeat, check = matrix.repeat, matrix.selfcheck
     yield "protocols", ", ".join(map(arm_name, matrix.arms))
     yield "overrides", "; ".join(override_texts(matrix.arms)) or "none"
     yield "blocks", blocks_text(repeat)
-    yield "budget", "none" if repeat.budget_s is None else duration(repeat.budget_s)
+    yield "budget of the matrix", "none" if repeat.budget_s is None else duration(repeat.budget_s)
     yield "margin", as_written("margin_ratio", repeat.margin_ratio)
     yield "confidence", as_written("confidence_ratio", repeat.confidence)
     yield "timeout", as_written("timeout_s", matrix.timeout_s)
     yield "seed", str(matrix.seed)
     yield "congestion control of TCP", matrix.congestion.tcp
     yield "congestion control of QUIC", matrix.congestion.quic
-    yield "windows and buffers of nginx", matrix.settings.server.value
+    yield "windows and buffers of the server", matrix.settings.server.value
     yield "windows and buffers of h2load", matrix.settings.client.value
     yield "self-check", f"{check.arm} again and slower" if check else "none"
     for role in ("again", "slower"):
@@ -82,7 +82,7 @@ def _own_conditions(data: RunData, runs: Sequence[RunData]) -> str:
 
 
 def conditions_apart(runs: Sequence[RunData]) -> list[Apart]:
-    """Every name that stands for more than one condition: their results cannot be compared."""
+    """Every name that belongs to more than one condition: their results cannot be compared."""
     found: dict[str, dict[Condition, list[int]]] = {}
     for place, data in enumerate(runs):
         for condition in data.matrix.conditions:
@@ -102,5 +102,5 @@ def describe(condition: Condition) -> str:
         for key, value in link_settings(condition.profile.link(direction), as_written).items()
     ]
     load = condition.workload
-    told = f"{', '.join(network) or 'nothing impaired'}; {load.brief()}.{served_text(load)}"
-    return told.removesuffix(".")
+    text = f"{', '.join(network) or 'unimpaired'}; {load.brief()}.{served_text(load)}"
+    return text.removesuffix(".")

@@ -1,4 +1,4 @@
-"""Several runs on one page: what each of them found, side by side, and what else was different about them. Pure."""
+"""Several runs on one page: the findings of each, next to each other, and other differences between them. Pure."""
 
 from __future__ import annotations
 
@@ -14,26 +14,34 @@ from headwind.errors import UsageError
 from headwind.metric import Metric
 from headwind.model import Condition
 from headwind.observed import Observed
-from headwind.report import words
-from headwind.report.compare.agreement import Accord, accord, change_figures, change_word, machine_sentences, outcome
+from headwind.report import row_text
+from headwind.report.compare.agreement import (
+    Accord,
+    accord,
+    change_figures,
+    change_word,
+    machine_sentences,
+    outcome,
+    rest,
+)
 from headwind.report.compare.comparison import same_networks
 from headwind.report.compare.differences import conditions_apart, differing_facts
 from headwind.report.html import charts, templating
 from headwind.report.html.pictures import heading, interval_domain, limit, trial_mark
-from headwind.report.summary import Row, summary_table
+from headwind.report.times_table import Row, summary_table
 from headwind.run.data import RunData, latest_of
 from headwind.verdicts.changes import ArmChange, Changes, RatioChange, changes
 from headwind.verdicts.findings import Finding, Pair, judged_metrics
 from headwind.verdicts.judgement import Judgement, Line
 
-MOST_PICTURED = 20_000  # trials; above that the distributions would make the page heavy
-LONG_VALUE = 24  # characters: a value of more is written once, and then referred to
-CURVES = 6  # kinds of curves in charts.css; from the seventh run on they come again, told apart by their letters
+MOST_PICTURED = 20_000  # trials; with more, the distributions would make the page heavy
+LONG_VALUE = 24  # characters: a longer value is written once, and then referred to
+CURVES = 6  # kinds of curves in charts.css; from the seventh run on they repeat, distinguished by their letters
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One of the runs, under its letter. Its arms are in the order of their names, so that comparisons match."""
+    """A run under its letter. Its arms are sorted by name, so that comparisons match."""
 
     letter: str
     data: RunData
@@ -59,7 +67,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One comparison in one condition: every run's line with its small interval, in the order of the runs."""
+    """A comparison in one condition: every run's line with its small interval, in the order of the runs."""
 
     pair: Pair
     cells: Sequence[tuple[Line | None, Markup]]
@@ -69,7 +77,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One arm in one condition: every run's row, and of two runs what changed, by metric."""
+    """An arm in one condition: every run's row, and for two runs the changes by metric."""
 
     arm: Arm
     cells: Sequence[Row | None]
@@ -78,7 +86,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Everything about one condition. Runs whose condition is another under the same name have none of it."""
+    """The content about one condition. Runs with a different condition of the same name have none of it."""
 
     condition: Condition
     letters: Sequence[str]  # of the runs that have it
@@ -88,12 +96,12 @@ class Group:
 
 
 def render_several(runs: Sequence[RunData], generated_at_s: float) -> str:
-    """The page as HTML5, which depends on nothing but the runs, their order and the time (seconds since the epoch).
+    """The page as HTML5, which depends only on the runs, their order and the time (seconds since the epoch).
 
-    The first run is called A. Raises UsageError when there is no run.
+    The first run is called A. Raises UsageError without a run.
     """
     if not runs:
-        raise UsageError("no run was given: a report over several needs at least one")
+        raise UsageError("no run given: a combined report needs at least one")
     members = [Member.of(_letter(number), data) for number, data in enumerate(runs)]
     changed = _changes(members)
     groups = list(_groups(members, changed))
@@ -122,7 +130,7 @@ def _judged_metrics(members: Sequence[Member]) -> list[Metric]:
 
 
 def _letter(number: int) -> str:
-    """A to Z, then AA, AB, and so on."""
+    """Letters for numbers: A to Z, then AA, AB, and so on."""
     return (_letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
@@ -189,13 +197,13 @@ def _interval(anchor: str, member: Member, finding: Finding, domain: tuple[float
 
 
 def _domain(members: Sequence[Member]) -> tuple[float, float]:
-    """The same for all small intervals."""
+    """Common domain of all small intervals."""
     lines = (line for member in members for line in member.lines.values() if line.blocks)
     return interval_domain(line.primary.comparison.interval for line in lines)
 
 
 def _changes(members: Sequence[Member]) -> Changes:
-    """Of two runs: what changed in the second, as `lab.py compare` finds it."""
+    """For two runs, the changes in the second, as `lab.py compare` finds them."""
     if len(members) != 2:
         return Changes((), (), ())
     before, after = (member.data for member in members)
@@ -205,7 +213,7 @@ def _changes(members: Sequence[Member]) -> Changes:
 def _pictures(
     anchor: str, members: Sequence[Member], condition: Condition, arms: Sequence[Arm]
 ) -> Sequence[tuple[str, Markup]]:
-    """For each arm that more than one run has tried: the distribution of the primary metric, a curve for each."""
+    """For each arm with trials in several runs: the distribution of the primary metric, a curve for each run."""
     found, metric = [], condition.workload.primary()
     for arm in arms:
         series = [
@@ -215,7 +223,7 @@ def _pictures(
             for number, member in enumerate(members)
         ]
         rows = [(member.letter, member.rows.get((condition, arm))) for member in members]
-        medians = [f"{letter} {words.median_text(row)}" for letter, row in rows if row and row.time]
+        medians = [f"{letter} {row_text.median_text(row)}" for letter, row in rows if row and row.time]
         if len(medians) > 1:
             name = units.arm_name(arm)
             picture = charts.ecdf(
@@ -236,59 +244,60 @@ def _marks(data: RunData, condition: Condition, arm: Arm) -> list[Observed | Non
 
 
 def _summary(members: Sequence[Member], groups: Sequence[Group], changed: Changes) -> Iterator[str]:
-    """What came of the comparison, in plain words."""
+    """The result of the comparison, in plain words."""
     if len(members) == 1:
-        yield "There is one run only, so nothing to compare it with."
+        yield "There is only one run, so there is nothing to compare."
         return
     together = sum(len(group.letters) > 1 for group in groups)
     if not together:
         yield "These runs have no condition in common: nothing in them can be compared."
         return
     yield f"{units.counted(len(members), 'run')}, {units.counted(together, 'condition')} in more than one of them."
-    metric = words.primaries(_conditions(members))
-    told_by_two = [item.accord for group in groups for item in group.judged if item.accord.text]
-    against = sum(item.is_contradiction for item in told_by_two)
-    same = sum(item.text.startswith("same") for item in told_by_two)
-    if told_by_two:
+    metric = row_text.primaries(_conditions(members))
+    agreed = [item.accord for group in groups for item in group.judged if item.accord.text]
+    against = sum(item.is_contradiction for item in agreed)
+    same = sum(item.text.startswith("same") for item in agreed)
+    if agreed:
         yield (
-            f"By {metric}, {units.counted(len(told_by_two), 'comparison')} got a verdict in two runs or more: "
+            f"By {metric}, {units.counted(len(agreed), 'comparison')} got a verdict in two runs or more: "
             f"the same in {same}, a contradiction in {against}, and something between in "
-            f"{len(told_by_two) - same - against}."
+            f"{len(agreed) - same - against}."
         )
     else:
         yield f"No comparison got a verdict by {metric} in two runs or more."
     if changed.ratios:
-        yield f"From run {members[0].letter} to run {members[1].letter}: {'. '.join(outcome(changed))}."
+        found = ". ".join((*outcome(changed), *rest(changed.ratios, changed.fewest)))
+        yield f"From run {members[0].letter} to run {members[1].letter}: {found}."
     for sentence in machine_sentences(changed):
         yield f"All protocols alike, so no regression: {sentence}."
 
 
 def _method(members: Sequence[Member]) -> Iterator[str]:
     yield (
-        "Each run was made by itself, and its verdicts compare protocols inside its own blocks, as in its own report. "
-        "They carry from run to run as far as the conditions are the same."
+        "The verdicts of each run compare protocols inside its own blocks, as in its own report. They are comparable "
+        "between runs if the conditions are the same."
     )
     if len(members) > 1:
         yield (
-            "Absolute times do not: the runs share no blocks, so a difference between two of them holds whatever else "
-            "was changed, and the drift of the machine from one time to another. A change is therefore no proof of its "
-            "cause. To compare two settings without that, put both into one matrix."
+            "Absolute times are not: the runs share no blocks, so a difference between two of them includes all other "
+            "changes, and the drift of the machine from one time to another. A change is therefore not proof of its "
+            "cause. To compare two settings without this, put both into one matrix."
         )
         yield (
             "A contradiction is a comparison in which the same protocol is clearly ahead in one run and clearly behind "
-            "in another. Which is right cannot be seen here: look at the impairment truth of both first."
+            "in another. This page cannot show which is right: look at the impairment checks of both first."
         )
     if len(members) == 2:
         yield (
-            "A change of a ratio is free of the machine's speed: it compares two independent samples, the paired "
-            "ratios of one run's blocks with those of the other's, by intervals that hold whenever a run stopped. "
-            "Worse or better counts where it survives e-BH at 10 % over all of them. Who of a pair changed is told by "
-            "its own values, or by third arms where all share a change, which is called the machine's. Times of an arm "
-            "change with the machine, too, and are no regression by themselves."
+            "A change of a ratio does not depend on the machine's speed: it compares two independent samples, the "
+            "paired ratios of one run's blocks with those of the other's, by intervals that hold at any stopping "
+            "time. Worse or better counts if it survives e-BH at 10 % over all of them. Its own values show which arm "
+            "of a pair changed, or third arms if all share a change, which is attributed to the machine. Times of an "
+            "arm also change with the machine, and are not a regression on their own."
         )
     margins = {(member.verdicts.rule.margin_ratio, member.verdicts.rule.confidence) for member in members}
     if len(margins) > 1:
-        yield "The runs were judged by different margins or confidence, each by its own: see what differs."
+        yield "The runs were judged by different margins or confidence, each by its own: see the differences."
 
 
 GLOBALS = {

@@ -1,75 +1,94 @@
-"""Two runs side by side in the terminal: what got better or worse, and what else was different."""
+"""Comparison of two runs in the terminal: better, worse and unknown changes, and other differences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headwind.format import clean, counted
-from headwind.report.compare.agreement import certainty, change_figures, change_word, machine_sentences, outcome, rest
+from headwind.format import clean
+from headwind.report.compare.agreement import (
+    certainty,
+    change_figures,
+    change_word,
+    headline,
+    machine_sentences,
+    only_sentences,
+    outcome,
+    rest,
+    toward_changed,
+)
 from headwind.report.compare.comparison import Comparison, warnings
-from headwind.verdicts.changes import Change, RatioChange
+from headwind.verdicts.changes import ArmChange, Change, RatioChange
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+ABSOLUTE = "by absolute values"
+TONES = {-1: "bold red", 1: "bold green", 0: ""}
+
 
 def print_changes(comparison: Comparison, console: Console) -> None:
-    """Print what else differs, a line for every pair that changed or may have, what the machine did, and the end.
+    """Print the answer first, then the changes and their sizes, the unknown ones, and other differences.
 
-    With `absolute` there is a line for every such arm, too. The end is who got worse, and what stays possible.
+    With `absolute`, changes of the arms' own values are also printed.
     """
     from rich.text import Text
 
-    found = comparison.found
-    for warning in warnings(comparison.before, comparison.after):
-        console.print(Text(clean(f"! {warning}"), style="yellow"))
-    _print_table("comparison", [(str(change.pair), change) for change in found.ratios], comparison, console)
+    found, runs = comparison.found, (comparison.before.id, comparison.after.id)
+    kinds = [("", found.ratios), (f"{ABSOLUTE}: ", found.arms)][: 2 if comparison.absolute else 1]
+
+    def print_line(line: str, style: str = "") -> None:
+        console.print(Text(clean(line), style=style))
+
+    for kind, changes in kinds:
+        print_line(headline(changes, *runs, "absolute value") if kind else headline(changes, *runs), "bold")
+    for line in outcome(found):
+        print_line(line, "bold")
+    _print_table(found.ratios, console)
     if comparison.absolute:
-        _print_table("protocol", [(change.arm.name, change) for change in found.arms], comparison, console)
+        _print_table(found.arms, console)
     for sentence in machine_sentences(found):
-        counts = "" if comparison.absolute else "; that is no regression (--absolute counts it)"
-        console.print(Text(clean(sentence + counts)))
-    for line in outcome(found) if found.ratios else ():
-        console.print(Text(clean(line), style="bold"))
-    if comparison.absolute:
-        worse, better = (sum(change.favours == side for change in found.arms) for side in (-1, 1))
-        figures = counted(len(found.arms), "figure")
-        for line in (f"{worse} of {figures} worse, {better} better", *rest(found.arms, found.fewest)):
-            console.print(Text(clean(f"by absolute values: {line}"), style="bold"))
+        print_line(sentence + ("" if comparison.absolute else "; not counted as a regression (--absolute counts it)"))
+    for kind, changes in kinds:
+        for line in rest(changes, found.fewest):
+            print_line(f"{kind}{line}")
+    for line in only_sentences(comparison.only):
+        print_line(line)
+    for warning in warnings(comparison.before, comparison.after):
+        print_line(f"! {warning}", "yellow")
 
 
-def _print_table(what: str, rows: Sequence[tuple[str, Change]], comparison: Comparison, console: Console) -> None:
-    """Those that changed, or may have; none of the others."""
+def _print_table(rows: Sequence[Change], console: Console) -> None:
+    """Print the sure and the likely changes."""
     from rich.table import Table
     from rich.text import Text
 
-    shown = [(name, change) for name, change in rows if change.favours or change.is_likely]
+    shown = [change for change in rows if change.favours or change.is_likely]
     if not shown:
         return
-    change_of = f"{comparison.after.id} against {comparison.before.id}"
-    table = Table("condition", what, "metric", change_of, "n", "finished", "verdict", "how sure")
-    for name, change in shown:
-        style = {-1: "bold red", 1: "bold green", 0: ""}[_tone(change)]
-        table.add_row(*(Text(clean(cell), style=style) for cell in _cells(name, change)))
+    what = "comparison" if isinstance(shown[0], RatioChange) else "protocol"
+    table = Table("condition", what, "metric", "change", "blocks", "finished", "verdict", "how sure")
+    for change in shown:
+        style = TONES[change.is_improvement - change.is_regression]
+        table.add_row(*(Text(clean(cell), style=style) for cell in _cells(change)))
     console.print(table)
 
 
-def _tone(change: Change) -> int:
-    if isinstance(change, RatioChange):
-        return change.is_improvement - change.is_regression
-    return change.favours
-
-
-def _cells(name: str, change: Change) -> list[str]:
+def _cells(change: Change) -> list[str]:
     earlier, later = (f"{done} of {all_}" for done, all_ in zip(change.finished, change.trials, strict=True))
+    name, side = "", 1
+    if isinstance(change, RatioChange):
+        who, other, side = toward_changed(change)
+        name = f"{who} against {other}"
+    elif isinstance(change, ArmChange):
+        name = change.arm.name
     return [
         change.condition.id,
         name,
         change.metric.label,
-        change_figures(change),
+        change_figures(change, side),
         f"{change.trials[0]}, {change.trials[1]}",
         f"{earlier}, {later}",
         change_word(change),
-        certainty(change),
+        certainty(change).value,
     ]

@@ -1,1 +1,1 @@
-"""The result for other readers: terminals, pull requests, CI systems, programs."""
+"""Output formats of the result: for terminals, pull requests, CI systems and programs."""

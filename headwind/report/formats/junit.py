@@ -1,15 +1,16 @@
-"""junit.xml, for CI systems: whether the figures of this run can be believed.
+"""junit.xml, for CI systems: the validity of a run's figures.
 
 A test suite is a condition, a test case an arm of it or a self-check:
 
-- an arm passes when its network was proven in every trial. It fails when the network of a trial was not, errs when the
-  lab broke a trial for good, and is skipped when nothing ran;
-- a self-check fails when the lab found what is not there, or missed what is, and is skipped while that is open;
-- the first suite has the run itself: an error when it was interrupted or failed, skipped while it goes on.
+- an arm passes if its network was proven in every trial. It fails if the network of a trial was not, is an error if a
+  trial remains a lab error, and is skipped if no trial ran;
+- a self-check fails if the lab detected a difference that does not exist, or missed one that does, and is skipped while
+  it is open;
+- the first suite has the run itself: an error if it was interrupted or failed, skipped while it is in progress.
 
-What a protocol does is data and no fault: trials that failed, timed out or spoke another protocol are counted in the
-case's output and fail nothing. Whether a protocol got worse from one run to the next says `lab.py compare`.
-`clean` leaves of any text only what XML 1.0 can hold (section 2.2).
+The behaviour of a protocol is data and not a fault: trials that failed, timed out or used another protocol are counted
+in the case's output and fail no case. `lab.py compare` reports whether a protocol got worse between runs. `clean`
+leaves of any text only what XML 1.0 can hold (section 2.2).
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from xml.etree import ElementTree as ET
 from headwind.arm import Arm
 from headwind.format import arm_name, clean, counted
 from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
+from headwind.report.row_text import headline
 from headwind.report.verdicts import check_text
-from headwind.report.words import headline
 from headwind.run.codec import State
-from headwind.run.data import STOPPED_WITH_RUN, RunData, latest_of, outcome_text, was_stopped
+from headwind.run.data import RunData, latest_of, outcome_text, was_stopped
+from headwind.run.journal import STOPPED_WITH_RUN
 from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
 
@@ -61,18 +63,18 @@ def _case(suite: ET.Element, name: str, took_s: float = 0.0) -> ET.Element:
     return ET.SubElement(suite, "testcase", classname=suite.get("name", ""), name=name, time=f"{took_s:.3f}")
 
 
-def _say(case: ET.Element, kind: str, message: str, lines: Sequence[str] = ()) -> None:
-    """Let a case fail, err or be skipped; without any of them it passes."""
+def _mark(case: ET.Element, kind: str, message: str, lines: Sequence[str] = ()) -> None:
+    """Mark a case as failure, error or skipped; without a mark it passes."""
     ET.SubElement(case, kind, message=clean(message)).text = clean("\n".join(lines)) or None
 
 
 def _run(root: ET.Element, data: RunData) -> None:
-    case = _case(_suite(root, "run", data), "the run went to its end")
+    case = _case(_suite(root, "run", data), "the run finished")
     state = data.status.state
     if state is State.RUNNING:
-        _say(case, SKIPPED, headline(data))
+        _mark(case, SKIPPED, headline(data))
     elif state is not State.FINISHED:
-        _say(case, ERROR, headline(data))
+        _mark(case, ERROR, headline(data))
     ET.SubElement(case, "system-out").text = clean(headline(data))
 
 
@@ -82,28 +84,28 @@ def _arm(suite: ET.Element, data: RunData, condition: Condition, arm: Arm) -> No
     took_s = sum(sum(result.phases_s.values()) for result in attempts)
     case = _case(suite, f"{arm.name}: the network was the requested one", took_s)
     broken, unproven, never = (_of(results, kind) for kind in (Outcome.LAB_ERROR, Outcome.INVALID, Outcome.SKIPPED))
-    broken = [result for result in broken if not was_stopped(result)]  # that the run did not go to its end is told
+    broken = [result for result in broken if not was_stopped(result)]  # reported by the case of the run
     if broken:
-        _say(case, ERROR, f"the lab broke {len(broken)} of {counted(len(results), 'trial')}", _lines(broken + unproven))
+        _mark(case, ERROR, f"lab error in {len(broken)} of {counted(len(results), 'trial')}", _lines(broken + unproven))
     elif unproven:
         message = f"the network of {len(unproven)} of {counted(len(results), 'trial')} was not proven"
-        _say(case, FAILURE, message, _lines(unproven))
+        _mark(case, FAILURE, message, _lines(unproven))
     elif len(never) == len(results):
-        _say(case, SKIPPED, "no trial ran")
+        _mark(case, SKIPPED, "no trial ran")
     tally = Counter(map(outcome_text, results))
-    told = ", ".join(f"{tally[word]} {word}" for word in (*Outcome, STOPPED_WITH_RUN) if tally[word])
+    tally_text = ", ".join(f"{tally[word]} {word}" for word in (*Outcome, STOPPED_WITH_RUN) if tally[word])
     unfinished = [result for result in results if result.outcome in DATA_OUTCOMES - {Outcome.OK}]
-    lines = [f"{arm_name(arm)}: {told or 'no trial ran'}", *_lines(unfinished)]
+    lines = [f"{arm_name(arm)}: {tally_text or 'no trial ran'}", *_lines(unfinished)]
     ET.SubElement(case, "system-out").text = clean("\n".join(lines))
 
 
 def _together(suite: ET.Element, data: RunData, condition: Condition) -> None:
-    """What single trials are too short to show of the network (headwind/proof/pooled.py)."""
-    mine = [question for question in data.pooled if question.condition == condition]
-    if mine:
+    """Add a case for deviations of the network that single trials are too short to show (headwind/proof/pooled.py)."""
+    questions = [question for question in data.pooled if question.condition == condition]
+    if questions:
         case = _case(suite, "all trials together: the network was the requested one")
-        if doubts := [question.text for question in mine if not question.passed]:
-            _say(case, FAILURE, doubts[0], doubts)
+        if doubts := [question.text for question in questions if not question.passed]:
+            _mark(case, FAILURE, doubts[0], doubts)
 
 
 def _of(results: Sequence[Result], outcome: Outcome) -> list[Result]:
@@ -118,12 +120,12 @@ def _lines(results: Sequence[Result]) -> list[str]:
 def _self_check(suite: ET.Element, check: SelfCheckFinding) -> None:
     case = _case(suite, f"self-check: {check.finding.pair}")
     if check.passed is not True:
-        _say(case, SKIPPED if check.passed is None else FAILURE, check.message)
+        _mark(case, SKIPPED if check.passed is None else FAILURE, check.message)
     ET.SubElement(case, "system-out").text = clean(check_text(check, check.finding.condition.id))
 
 
 def _count(element: ET.Element, suites: Sequence[ET.Element]) -> None:
-    """Put the sums into an element's attributes."""
+    """Set an element's attributes to the sums of its cases."""
     cases = [case for suite in suites for case in suite.findall("testcase")]
     element.set("tests", str(len(cases)))
     for attribute, kind in (("failures", FAILURE), ("errors", ERROR), ("skipped", SKIPPED)):

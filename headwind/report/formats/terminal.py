@@ -1,19 +1,22 @@
-"""The result in the terminal: a row for each network, and the answer below it; all figures if asked."""
+"""The result in the terminal: a row for each network, and the answer below it; all figures on request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from headwind.format import NOTHING, arm_name, clean, counted, observed_text, override_texts
 from headwind.metric import Metric, Use
+from headwind.report import row_text
 from headwind.report import verdicts as describe
-from headwind.report import words
 from headwind.report.answer import Answer, answer_of
 from headwind.report.cells import Cell
 from headwind.report.certainty import Certainty, certainty_of
-from headwind.report.standing import MOST_COLUMNS, Standing, columns_of, in_order, pair_label
-from headwind.report.summary import Row, notices, summary_table
+from headwind.report.headline import lines_of
+from headwind.report.ranking import MOST_COLUMNS, Standing, columns_of, pair_label
+from headwind.report.times_table import Row, notices, summary_table
 from headwind.report.verdicts import MARKS
 from headwind.run.data import RunData
 from headwind.verdicts.findings import metrics_of
@@ -55,7 +58,7 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
             say(describe.check_text(check, data.matrix.name_of(check.finding.condition)), style)
     for text in (*_warnings(data, full=full), *(_open(data) if full else ())):
         say(text, "yellow")
-    say(words.headline(data))
+    say(row_text.headline(data))
 
 
 def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
@@ -63,29 +66,31 @@ def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
     yield from ((text, "") for text in override_texts(data.matrix.arms))
     yield found.headline, "bold"
     yield from ((text, "") for text in found.by_others)
-    for card in found.cards:
-        yield card.label, "bold"
-        for point in card.points:
-            mark = f"{MARKS[point.certainty]} " if point.certainty is Certainty.SURE else ""
-            yield f"  {mark}{point.label}: {', '.join(point.parts)}", ""
+    for label, lines in groupby(lines_of(found.cards), key=itemgetter(0)):
+        yield label, "bold"
+        for _, certainty, line in lines:
+            yield f"  {f'{MARKS[certainty]} ' if certainty is Certainty.SURE else ''}{line}", ""
     yield from ((text, "") for text in (found.measured, found.trust) if text)
 
 
 def _warnings(data: RunData, *, full: bool) -> list[str]:
-    """Which warnings there are; what protocols did is in the tally of outcomes."""
+    """The warnings; results of protocols are in the tally of outcomes."""
     warned = (notice for notice in notices(data) if full or not notice.is_finding)
-    told = [f"! {counted(len(notice.trials), 'trial')}: {notice.text}" for notice in warned]
-    left = len(told) - MOST_WARNINGS
-    return told if full or left <= 0 else [*told[:MOST_WARNINGS], f"! {counted(left, 'more warning')}: see the report"]
+    lines = [f"! {counted(len(notice.trials), 'trial')}: {notice.text}" for notice in warned]
+    left = len(lines) - MOST_WARNINGS
+    if full or left <= 0:
+        return lines
+    return [*lines[:MOST_WARNINGS], f"! {counted(left, 'more warning')}: see the report"]
 
 
 def _open(data: RunData) -> list[str]:
-    """The forecast for each condition with open comparisons."""
-    return [describe.open_text(item, data.matrix.name_of(item.condition)) for item in data.judgement.open]
+    """The forecast for each condition with open comparisons, and those that are open only by the primary metric."""
+    found = [describe.open_text(item, data.matrix.name_of(item.condition)) for item in data.judgement.open]
+    return [*found, *describe.settled_by_others(data)]
 
 
 def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
-    """Two lines for each condition: its name in the matrix and what it is, medians if there is room, comparisons."""
+    """Two lines for each condition: its name and impairments, medians if there is room, comparisons."""
     from rich.table import Table
     from rich.text import Text
 
@@ -97,7 +102,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
     for arm in arms if has_room else ():
         table.add_column(arm.name, justify="right", no_wrap=True)
     for pair in pairs if len(pairs) <= MOST_COLUMNS and not rest else ():
-        table.add_column(" against ".join(arm.name for arm in in_order(data.matrix, pair)))
+        table.add_column(str(pair))
     if len(pairs) > MOST_COLUMNS or rest:
         table.add_column(f"comparisons{f'; {len(rest)} more pairs are in the report' if rest else ''}")
     for standing in found:
@@ -105,7 +110,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
         medians = [observed_text(standing.condition.workload.primary().key, standing.medians.get(arm)) for arm in arms]
         cells = [_cell(standing.cells[pair]) for pair in pairs if pair in standing.cells]
         if len(pairs) > MOST_COLUMNS or rest:
-            shown = [(pair_label(data.matrix, pair), standing.cells[pair]) for pair in pairs if pair in standing.cells]
+            shown = [(pair_label(pair), standing.cells[pair]) for pair in pairs if pair in standing.cells]
             cells = [Text("\n").join(_line(label, cell) for label, cell in shown)]
         label, meaning = data.matrix.name_of(standing.condition), standing.network.meaning
         below = f"\n{clean(meaning)}" if meaning else ""
@@ -130,7 +135,7 @@ def _line(label: str, cell: Cell) -> Text:
 
 
 def _times(data: RunData) -> Table:
-    """What every protocol did in each condition."""
+    """The result of every protocol in each condition."""
     from rich.table import Table
     from rich.text import Text
 
@@ -144,7 +149,7 @@ def _times(data: RunData) -> Table:
 
 
 def _verdict_table(data: RunData) -> Table:
-    """One row for each comparison; of metrics that are not judged the interval alone."""
+    """A row for each comparison; for metrics that are not judged only the interval."""
     from rich.table import Table
     from rich.text import Text
 
@@ -156,13 +161,13 @@ def _verdict_table(data: RunData) -> Table:
         last = line.condition.id
         table.add_row(
             Text(clean(name)), str(line.pair), str(line.blocks),
-            *(_told(line, metric, verdicts.rule) for metric in metrics),
+            *(_result(line, metric, verdicts.rule) for metric in metrics),
             describe.unfinished_text(line), end_section=line is verdicts.lines[-1],
         )  # fmt: skip
     return table
 
 
-def _told(line: Line, metric: Metric, rule: Rule) -> Text:
+def _result(line: Line, metric: Metric, rule: Rule) -> Text:
     from rich.text import Text
 
     if finding := line.findings.get(metric):
@@ -177,10 +182,10 @@ def _style(finding: Finding, rule: Rule) -> str:
 def _figures(row: Row) -> Text:
     from rich.text import Text
 
-    text = Text(words.median_text(row), style="bold")
-    if spread := words.range_text(row):
+    text = Text(row_text.median_text(row), style="bold")
+    if spread := row_text.range_text(row):
         text.append(f" {spread}", style="not bold")
-    finished, *others = words.trials_text(row)
+    finished, *others = row_text.trials_text(row)
     text.append(f"\n{finished}", style="not bold dim")
     for other in others:
         text.append(f"\n{other}", style="not bold yellow")

@@ -13,12 +13,12 @@ from headwind.model import STEPS_WITHIN, Outcome
 from headwind.proof.pooled import Pooled
 from headwind.report.answer import answer_of as answer_of_run
 from headwind.report.certainty import certainty_of, known_of, most_apart
+from headwind.report.row_text import headline, ran_and_missing
 from headwind.report.search import answer_of
-from headwind.report.summary import notices
+from headwind.report.times_table import notices
 from headwind.report.verdicts import tops
-from headwind.report.words import headline
-from headwind.run.data import RunData
-from headwind.verdicts.assumptions import Caveat
+from headwind.run.data import RunData, was_stopped
+from headwind.verdicts.assumptions import ComparisonWarning
 from headwind.verdicts.findings import FALSE_SHARE, Finding, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.outlook import Outlook
@@ -100,11 +100,13 @@ def _arm(arm: Arm) -> dict[str, Any]:
 
 
 def _trials(data: RunData) -> dict[str, Any]:
+    ran, missing = ran_and_missing(data)
     return {
-        "planned": data.planned,
-        "ran": len(data.latest),
+        "planned": ran + missing,
+        "ran": ran,
         "attempts": len(data.results),
         "outcomes": {outcome.value: data.count(outcome) for outcome in Outcome},
+        "stopped": sum(map(was_stopped, data.latest)),
     }
 
 
@@ -127,7 +129,7 @@ def _comparison(line: Line, rule: Rule) -> dict[str, Any]:
         "unfinished": {"candidate": new, "baseline": base},
         "metrics": {metric.key: _finding(finding, rule) for metric, finding in line.findings.items()}
         | {metric.key: {"ratio": _ratio(interval)} for metric, interval in line.intervals.items()},
-        "warnings": _caveats(line.caveats),
+        "warnings": _warnings(line.warnings),
     }
 
 
@@ -197,8 +199,8 @@ def _search(data: RunData) -> dict[str, Any] | None:
     }
 
 
-def _caveats(caveats: Sequence[Caveat]) -> list[dict[str, str]]:
-    return [{"concern": caveat.concern.value, "message": caveat.message} for caveat in caveats]
+def _warnings(warnings: Sequence[ComparisonWarning]) -> list[dict[str, str]]:
+    return [{"kind": warning.kind.value, "message": warning.message} for warning in warnings]
 
 
 def _open(item: Open) -> dict[str, Any]:

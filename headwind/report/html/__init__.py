@@ -1,1 +1,1 @@
-"""report.html: one file that needs nothing else."""
+"""report.html: a single file without dependencies."""

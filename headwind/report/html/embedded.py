@@ -1,4 +1,4 @@
-"""The trials inside the page, for the script that shows them under the pointer and hands them out as files."""
+"""The trials inside the page, for the script that shows them under the pointer and exports them as files."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from headwind.report.condition import ConditionView
 from headwind.run.data import RunData
 
 ABOUT = ("condition", "arm", "block", "position", "attempt", "latest", "outcome")
-STOPPED = "timeout_s"  # when a trial was stopped
-DIGITS = 5  # of a metric: a hundred times finer than what the page shows
+STOPPED = "timeout_s"  # time at which a trial was stopped
+DIGITS = 5  # significant digits of a metric: a hundred times finer than the page shows
 
 
 def embedded(data: RunData, views: Sequence[ConditionView]) -> str:
     """Every attempt as base64 of gzip of JSON, the same bytes for the same run.
 
     The object has `trials`, an array for each column with a value for each attempt in the order in which they ran
-    (arrays of like values compress best); `conditions` and `commands`, texts to which those refer by number; and
-    `metrics`, what is shown of a trial, by condition, the primary metric first. All are in SI units, with DIGITS
+    (arrays of similar values compress best); `conditions` and `commands`, texts that the trials reference by number;
+    and `metrics`, those shown of a trial, by condition, the primary metric first. All are in SI units, with DIGITS
     significant digits: trials.csv has them as they were measured.
     """
     metrics = tuple(dict.fromkeys(metric for view in views for metric in _shown(view)))

@@ -1,4 +1,4 @@
-"""Grids of two parameters of the network as tables: who leads in each cell, the deeper its colour the further."""
+"""Grids of two network parameters as tables: the leader in each cell, with a deeper colour for a larger lead."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from headwind.verdicts.findings import Finding, Pair
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.verdict import Rule
 
-DEEPER = (1.25, 2.0)  # a lead from so much on is drawn deeper
+DEEPER = (1.25, 2.0)  # ratios from which a lead has a deeper colour
 
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """One condition by one comparison."""
+    """A condition by one comparison."""
 
     condition: Condition
     text: str
-    look: str  # classes
+    look: str  # CSS classes
 
 
 @dataclass(frozen=True, slots=True)
 class GridTable:
-    """One comparison over a grid, row by row; the texts of a row's and the columns' values."""
+    """A comparison over a grid, row by row, with the texts of the values of rows and columns."""
 
     pair: Pair
     rows: tuple[tuple[str, tuple[GridCell, ...]], ...]
@@ -37,7 +37,7 @@ class GridTable:
 
 @dataclass(frozen=True, slots=True)
 class GridPicture:
-    """One grid: a table for each comparison, and where along a row or column two protocols are even."""
+    """A grid: a table for each comparison, and the values along rows and columns at which two protocols are even."""
 
     grid: Grid
     columns: tuple[str, ...]
@@ -46,9 +46,9 @@ class GridPicture:
 
 
 def grid_pictures(matrix: Matrix, verdicts: Judgement, sweeps: Sequence[Sweep]) -> list[GridPicture]:
-    """Every grid of a matrix by the primary metric, where two protocols or more are compared.
+    """Every grid of a matrix by the primary metric, if two protocols or more are compared.
 
-    `sweeps` are those of the matrix: what a grid shows of them is where the lead changes.
+    `sweeps` are those of the matrix; those inside a grid give its crossovers.
     """
     found: dict[Pair, dict[str, Finding]] = {}
     for line in verdicts.compared:
@@ -57,7 +57,7 @@ def grid_pictures(matrix: Matrix, verdicts: Judgement, sweeps: Sequence[Sweep]) 
         GridPicture(
             grid,
             tuple(setting(grid.along_quantity, value) for value in grid.along_values),
-            tuple(GridTable(pair, tuple(_rows(grid, mine, verdicts.rule))) for pair, mine in found.items()),
+            tuple(GridTable(pair, tuple(_rows(grid, own, verdicts.rule))) for pair, own in found.items()),
             tuple(text for sweep in sweeps if grid.holds(sweep) for text in _even(grid, sweep, verdicts)),
         )
         for grid in (grids_of(matrix) if found else ())
@@ -72,7 +72,7 @@ def _rows(grid: Grid, found: Mapping[str, Finding], rule: Rule) -> Iterator[tupl
 
 
 def _look(finding: Finding, rule: Rule) -> str:
-    """Whose lead it is and, where it is sure, how large: its estimate, else at least so much; none by finishing."""
+    """CSS classes: the leader and, if sure, the size of the lead (its estimate or bound); none for completion."""
     look = cell_class(finding, rule)
     if certainty_of(finding, rule) is not Certainty.SURE or not finding.verdict.favours:
         return look
@@ -83,9 +83,9 @@ def _look(finding: Finding, rule: Rule) -> str:
 
 
 def _even(grid: Grid, sweep: Sweep, verdicts: Judgement) -> Iterator[str]:
-    """`HTTP/3 and HTTP/2 at a downlink loss of about 1.2 % where downlink delay is 50 ms`."""
+    """Crossovers: `HTTP/3 and HTTP/2 at a downlink loss of about 1.2 % where downlink delay is 50 ms`."""
     place = next(place for place, each in grid.cells.items() if each.id == sweep.steps[0].condition.id)
-    beside = (
+    fixed = (
         (grid.down, setting(grid.down_quantity, place[0]))
         if sweep.parameter == grid.along
         else (grid.along, setting(grid.along_quantity, place[1]))
@@ -93,4 +93,4 @@ def _even(grid: Grid, sweep: Sweep, verdicts: Judgement) -> Iterator[str]:
     for pair, curve in curves(sweep, verdicts, sweep.steps[0].condition.workload.primary()).items():
         for value in crossovers(curve):
             at = f"a {sweep.parameter} of about {measured(sweep.quantity, value)}"
-            yield f"{arm_name(pair.new)} and {arm_name(pair.base)} at {at} where {beside[0]} is {beside[1]}"
+            yield f"{arm_name(pair.new)} and {arm_name(pair.base)} at {at} where {fixed[0]} is {fixed[1]}"

@@ -1,4 +1,4 @@
-"""report.html: one file, drawn from the run folder alone, with nothing to fetch; readable without its script."""
+"""report.html: one file, generated from the run folder alone, without external resources; readable without script."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from headwind import format as units
 from headwind.arm import Arm
 from headwind.metric import Use
 from headwind.model import Condition
-from headwind.report import words
+from headwind.report import row_text
 from headwind.report.answer import answer_of
+from headwind.report.attribution import whys
 from headwind.report.certainty import Certainty
-from headwind.report.commands import tc_command
 from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, condition_view, trial_text
 from headwind.report.drift import drift_text, usual_times
 from headwind.report.html import templating
-from headwind.report.html.colours import arm_style
+from headwind.report.html.charts.marks import arm_style
 from headwind.report.html.embedded import embedded
 from headwind.report.html.grids import DEEPER, grid_pictures
 from headwind.report.html.panels import panels, published_pictures
@@ -36,17 +36,18 @@ from headwind.report.html.pictures import (
     timeline_picture,
     why_pictures,
 )
+from headwind.report.impairment_checks import Truth, truth_table
 from headwind.report.method import method
 from headwind.report.published import measured_text, published_rows
-from headwind.report.standing import MOST_COLUMNS, Standing, columns_of, is_reference, pair_label
-from headwind.report.summary import Row, notices, summary_table
+from headwind.report.ranking import MOST_COLUMNS, Standing, columns_of, is_reference, pair_label
 from headwind.report.sweeps import sweeps_of
+from headwind.report.tc_commands import tc_command
+from headwind.report.times_table import Row, notices, summary_table
 from headwind.report.trust import doubts
-from headwind.report.truth import Truth, truth_table
-from headwind.report.verdicts import first_judged, two
-from headwind.report.why import whys
+from headwind.report.verdicts import first_judged, sure_text, two
 from headwind.run.codec import State, matrix_to_json
-from headwind.run.data import RunData, is_data
+from headwind.run.data import RunData
+from headwind.server import NGINX, SERVERS
 from headwind.verdicts.findings import FALSE_SHARE, metrics_of
 from headwind.verdicts.judgement import Line
 from impair.profile import Direction
@@ -55,27 +56,27 @@ if TYPE_CHECKING:
     from headwind.run.journal import Run
 
 REPORT = "report.html"
-GROUPS = {  # of networks: what stands behind the word, with the margin
-    Certainty.SURE: "at least one comparison by {1} is sure: a lead of more than {0}, or a tie within {0}",
-    Certainty.LIKELY: "a difference or a tie by {1} was seen; it may be chance, or a difference of less than {0}",
-    Certainty.UNCLEAR: "how far each may be ahead by {1}, or how many blocks there are",
+GROUPS = {  # headings of groups of networks: meaning of the word, with the margin
+    Certainty.SURE: "at least one comparison by {1} is sure: {2}",
+    Certainty.LIKELY: "a difference or a tie by {1} that may be chance, or a difference of less than {0}",
+    Certainty.UNCLEAR: "the largest possible lead of each by {1}, or the number of blocks",
 }
-PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; their names differ by testbed
-MANY_CONDITIONS = 12  # from there on the comparisons can be filtered
-NAMED_TRIALS = 12  # of a notice; the others are counted
+PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; names differ by testbed
+MANY_CONDITIONS = 12  # from this number, the comparisons can be filtered
+NAMED_TRIALS = 12  # trials listed in a notice; the others are counted
 
 
 def write_report(run: Run, data: RunData | None = None) -> Path:
-    """Draw the run as far as it went into its folder, whole or not at all, and return the file's path.
+    """Write the report of the run so far into its folder, whole or not at all. Returns the file's path.
 
-    `data` is what the folder holds, where it has been read already.
+    `data` is the content of the folder, if it was read already.
     """
     return run.write(REPORT, render(data or RunData.of(run), time.time()))
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What the tables of the whole run show of one condition."""
+    """A condition in the tables of the whole run."""
 
     condition: Condition
     network: Mapping[str, Sequence[str]]
@@ -84,7 +85,10 @@ class Cell:
 
 
 def render(data: RunData, generated_at_s: float) -> str:
-    """The page as HTML5. The same run gives the same text but for the time of generation (seconds since the epoch)."""
+    """The page as HTML5.
+
+    The same run gives the same text except for the time of generation (seconds since the epoch).
+    """
     script = templating.text_of("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     usual = usual_times(data)
@@ -99,7 +103,7 @@ def render(data: RunData, generated_at_s: float) -> str:
         script_hash=f"sha256-{digest}",
         running=data.status.state is State.RUNNING,
         notices=notices(data),
-        passed=sum(check.passed for result in data.latest if is_data(result) for check in result.proof.checks),
+        network_checks=[check.passed for result in data.latest for check in result.proof.checks],
         named_trials=NAMED_TRIALS,
         facts=list(facts_of(data.environment)),
         first_facts=list(first_facts(data.environment)),
@@ -111,7 +115,7 @@ def render(data: RunData, generated_at_s: float) -> str:
 
 
 def _answer(data: RunData) -> dict[str, Any]:
-    """What the first screen says and shows."""
+    """Variables of the first screen."""
     answer = answer_of(data)
     pairs, rest = columns_of(data.matrix, data.judgement)
     margin = units.setting("margin_ratio", data.judgement.rule.margin_ratio)
@@ -120,13 +124,14 @@ def _answer(data: RunData) -> dict[str, Any]:
         "overviews": overviews(data, answer.standings),
         "pairs": pairs,
         "rest": rest,
-        "labels": {pair: pair_label(data.matrix, pair) for pair in (*pairs, *rest)},
+        "labels": {pair: pair_label(pair) for pair in (*pairs, *rest)},
         "is_stacked": len(pairs) > MOST_COLUMNS or bool(rest),
         "group_notes": {
-            word: note.format(margin, first_judged(data.judgement.compared)) for word, note in GROUPS.items()
+            word: note.format(margin, first_judged(data.judgement.compared), sure_text(data.judgement.rule))
+            for word, note in GROUPS.items()
         },
         "meanings": _meanings(data),
-        "how_far": "" if data.status.state is State.FINISHED else words.how_far(data),
+        "how_far": "" if data.status.state is State.FINISHED else row_text.how_far(data),
         "details": {each.condition.id: _detail(each) for each in answer.standings},
         "is_synthetic": not any(item.profile.link(side).rate for item in data.matrix.conditions for side in Direction),
         "whys": why_pictures(whys(data, answer.standings), data.matrix.timeout_s),
@@ -137,25 +142,25 @@ def _answer(data: RunData) -> dict[str, Any]:
 
 
 def _meanings(data: RunData) -> str:
-    """What judged metrics are, for the key: `total time is ...; mean completion time is ...`."""
+    """Definitions of the judged metrics, for the key: `total time: ...; mean completion time: ...`."""
     judged = dict.fromkeys(metric for line in data.judgement.compared for metric in line.findings)
     return "; ".join(f"{metric.label}: {metric.meaning}" for metric in judged if metric.meaning)
 
 
 def _detail(standing: Standing) -> str:
-    """What stands below a network's name: its key, or what the key means; its blocks, and what would settle it."""
+    """The text below a network's name: its key, or the meaning of the key; its blocks, and the forecast."""
     profile, network = standing.condition.profile, standing.network
-    settings = words.network_text(words.network(profile, both_ways=words.uses_uplink([profile])))
+    settings = row_text.network_text(row_text.network(profile, both_ways=row_text.uses_uplink([profile])))
     blocks = units.counted(standing.blocks, "block") if standing.rows else "not run"
     more = "" if standing.certainty is Certainty.SURE else standing.more
-    parts = (words.unbroken(settings) if network.is_key else profile.name, blocks, more)
+    parts = (row_text.unbroken(settings) if network.is_key else profile.name, blocks, more)
     return " \N{MIDDLE DOT} ".join(filter(None, parts))
 
 
 def _verdicts(data: RunData) -> dict[str, Any]:
-    """What the templates need of verdicts and conditions."""
+    """The templates' variables on verdicts and conditions."""
     matrix, verdicts = data.matrix, data.judgement
-    both_ways = words.uses_uplink(condition.profile for condition in matrix.conditions)
+    both_ways = row_text.uses_uplink(condition.profile for condition in matrix.conditions)
     by_condition: dict[str, list[Line]] = {}
     for line in verdicts.lines:
         by_condition.setdefault(line.condition.id, []).append(line)
@@ -184,8 +189,8 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "workloads": list(dict.fromkeys(item.workload.name for item in matrix.conditions)),
         "both_ways": both_ways,
         "cells": cells,
-        "columns": [name for name in words.COLUMNS if any(cell.network[name] for cell in cells)],
-        "network_of": {cell.condition.id: words.network_text(cell.network) for cell in cells},
+        "columns": [name for name in row_text.COLUMNS if any(cell.network[name] for cell in cells)],
+        "network_of": {cell.condition.id: row_text.network_text(cell.network) for cell in cells},
         "trial_text": trial_text,
         "overrides": units.override_texts(matrix.arms),
         "arm_style": arm_style(matrix.arms),
@@ -197,7 +202,7 @@ def _verdicts(data: RunData) -> dict[str, Any]:
 
 
 def _places(views: Iterable[ConditionView]) -> dict[str, tuple[str, str]]:
-    """By the trial's id: the anchor of its row, and the text of a link to it."""
+    """Trial id -> the anchor of its row, and the text of a link to it."""
     return {
         result.trial.id: (row.anchor, f"{view.name} #{row.block.index} {result.trial.arm}")
         for view in views
@@ -210,12 +215,12 @@ def _cells(data: RunData, *, both_ways: bool) -> Iterator[Cell]:
     table = summary_table(data)
     for condition in data.matrix.conditions:
         rows = [row for row in table if row.condition is condition]
-        network = words.network(condition.profile, both_ways=both_ways)
+        network = row_text.network(condition.profile, both_ways=both_ways)
         yield Cell(condition, network, rows, truth_table(data, condition))
 
 
 def over_clean(rows: Sequence[Row]) -> dict[tuple[str, Arm], str]:
-    """By condition id and arm: how many times its own median with nothing impaired it takes, `> 9.10x` for a bound."""
+    """By condition id and arm: its median over its median on the unimpaired network, `> 9.10x` for a bound."""
     medians = {(row.condition, row.arm): row.time.median for row in rows if row.time}
     clean = {(item.workload, arm): value for (item, arm), value in medians.items() if is_reference(item)}
     found = {}
@@ -234,7 +239,7 @@ def over_clean(rows: Sequence[Row]) -> dict[tuple[str, Arm], str]:
 
 
 def tc_commands(view: ConditionView) -> list[str]:
-    """What iproute2 would have to be told for the first block, each direction at the router's port to its receiver."""
+    """The iproute2 commands for the first block, each direction at the router's port to its receiver."""
     block, seeded = view.rows[0].block, view.rows[0].seeded
     seeds = block.seeds if seeded else dict.fromkeys(Direction)
     return [tc_command(block.condition.profile.link(side), seeds[side], PORTS[side]) for side in Direction]
@@ -246,7 +251,7 @@ def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str,
         if isinstance(value, Mapping) and value:
             yield from facts_of(value, *above, key)
         else:
-            yield " \N{RIGHTWARDS ARROW} ".join((*above, key)), words.plain(value)
+            yield " \N{RIGHTWARDS ARROW} ".join((*above, key)), row_text.plain(value)
 
 
 FIRST_FACTS = {
@@ -254,7 +259,7 @@ FIRST_FACTS = {
     "Why this engine": "testbed choice reason",
     "Kernel with netem": "testbed router kernel",
     "Kernel of the host": "host kernel",
-    "Processor": "host cpu",
+    "CPU": "host cpu",
     "Cores": "host cores",
     "Memory, bytes": "host memory_bytes",
     "Docker": "host docker",
@@ -266,17 +271,18 @@ FIRST_FACTS = {
 
 
 def first_facts(environment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The dozen facts that a reader asks for first, those that were noted."""
-    for name, path in FIRST_FACTS.items():
+    """The dozen most important facts, and the versions of further servers, if they were recorded."""
+    further = {name: f"testbed {name} version" for name in SERVERS if name != NGINX.name}
+    for name, path in {**FIRST_FACTS, **further}.items():
         value: Any = environment
         for key in path.split():
             value = value.get(key) if isinstance(value, Mapping) else None
         if value is not None:
-            yield name, words.plain(value)
+            yield name, row_text.plain(value)
 
 
 GLOBALS = {
-    "directions": words.ARROWS,
+    "directions": row_text.ARROWS,
     "Direction": Direction,
     "totals": TOTALS,
     "enough": FEWEST_FOR_TAIL,

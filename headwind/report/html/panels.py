@@ -27,11 +27,11 @@ from headwind.verdicts.verdict import Rule
 
 @dataclass(frozen=True, slots=True)
 class PanelRow:
-    """One comparison in one condition by one metric; texts, and its interval as a picture."""
+    """A comparison in one condition by one metric: texts, and its interval as a picture."""
 
     pair: Pair
     claim: str
-    look: str  # classes
+    look: str  # CSS classes
     note: str
     picture: Markup
     ratio: str
@@ -51,20 +51,20 @@ class Panel:
     """Every comparison by one metric, on one axis."""
 
     metric: Metric
-    judged: bool  # whether it has verdicts
-    axis: Markup  # empty where nothing is drawn
+    judged: bool  # True if it has verdicts
+    axis: Markup  # empty if nothing is drawn
     groups: tuple[PanelGroup, ...]
 
 
 def panels(data: RunData) -> list[Panel]:
-    """One for each metric that is judged or compared, those with verdicts first, in the order of the matrix."""
+    """A panel for each metric that is judged or compared, those with verdicts first, in the order of the matrix."""
     compared = data.judgement.compared
     judged = dict.fromkeys(metric for line in compared for metric in line.findings)
-    beside = dict.fromkeys(metric for line in compared for metric in line.intervals)
+    unjudged = dict.fromkeys(metric for line in compared for metric in line.intervals)
     return [
         _panel(f"panel-{number}", metric, [line for line in compared if metric in (*line.findings, *line.intervals)],
                data.judgement.rule)
-        for number, metric in enumerate([*judged, *beside], 1)
+        for number, metric in enumerate([*judged, *unjudged], 1)
     ]  # fmt: skip
 
 
@@ -72,8 +72,8 @@ def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule) -> Pane
     shown = {(line.condition.id, line.pair): _shown(line, metric, rule) for line in lines}
     axis = charts.forest_axis(f"{name}-axis", filter(None, shown.values()), rule.margin_ratio)
     groups = []
-    for condition, mine in groupby(lines, key=lambda line: line.condition):
-        described = (_row(line, metric, axis, shown[condition.id, line.pair], rule) for line in mine)
+    for condition, own in groupby(lines, key=lambda line: line.condition):
+        described = (_row(line, metric, axis, shown[condition.id, line.pair], rule) for line in own)
         groups.append(PanelGroup(condition, tuple(described)))
     is_judged = any(metric in line.findings for line in lines)
     labels = charts.forest_labels(axis) if any(shown.values()) else Markup()
@@ -81,9 +81,9 @@ def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule) -> Pane
 
 
 def _shown(line: Line, metric: Metric, rule: Rule) -> Interval | None:
-    """What is drawn, as the lead of the arm that is named first.
+    """The drawn interval, as the lead of the arm that is named first.
 
-    Nothing below the fewest blocks, nor where the verdict is about finishing.
+    None below the fewest blocks, and for a verdict about completion.
     """
     finding = line.findings.get(metric)
     interval = finding.comparison.interval if finding else line.intervals[metric]
@@ -95,7 +95,7 @@ def _shown(line: Line, metric: Metric, rule: Rule) -> Interval | None:
 
 
 def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, rule: Rule) -> PanelRow:
-    finding, fewest = line.findings.get(metric), fewest_blocks(rule.confidence, rule.anytime)
+    finding = line.findings.get(metric)
     if finding is None:
         interval = line.intervals[metric]
         picture = charts.forest_row(axis, shown) if shown else Markup()
@@ -103,6 +103,7 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
         claim = f"{arm_name(line.pair.new)} against {arm_name(line.pair.base)}"
         return PanelRow(line.pair, claim, "", "", picture, ratio, blocks)
     certainty, arm = certainty_of(finding, rule), describe.leader(finding, rule)
+    fewest = rule.blocks_needed(finding.comparison.interval.n)
     too_few = certainty is Certainty.UNCLEAR and finding.comparison.interval.n < fewest
     unfinished = describe.unfinished_text(line)
     name = arm.name if arm else ""
@@ -119,14 +120,14 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
 
 @dataclass(frozen=True, slots=True)
 class PublishedPicture:
-    """The rows of an article: what it published and what was measured, as two marks on one axis."""
+    """The rows of an article: the published and the measured figure, as two marks on one axis."""
 
     labels: Markup
     rows: tuple[Markup, ...]
 
 
 def published_pictures(sources: Sequence[Source], rule: Rule) -> list[PublishedPicture]:
-    """One for each article; ratios above 1: the candidate, which a row names first, is ahead."""
+    """A picture for each article; ratios above 1: the candidate, which a row names first, is ahead."""
     return [_published(f"published-{number}", source.rows, rule) for number, source in enumerate(sources, 1)]
 
 
@@ -143,7 +144,7 @@ def _published(name: str, rows: Sequence[PublishedRow], rule: Rule) -> Published
 
 
 def _measured(row: PublishedRow, rule: Rule) -> Interval | None:
-    """What was measured; below the fewest blocks the median alone, if there is one."""
+    """The measured interval; below the fewest blocks only the median, if there is one."""
     found = row.interval
     if found is None:
         return None

@@ -13,26 +13,26 @@ from headwind.format import arm_name, counted, measured
 from headwind.metric import Metric, Unfinished, Workload
 from headwind.model import Outcome, Result
 from headwind.observed import Observed, figure
+from headwind.report.attribution import Why
 from headwind.report.certainty import certainty_of
 from headwind.report.condition import ConditionView, Running
 from headwind.report.drift import Key, relative_time
 from headwind.report.html import charts
 from headwind.report.html.charts import Bar, DotSeries, RunningPoint, SweepPoint
 from headwind.report.html.charts.strip import StripAxis
-from headwind.report.standing import Standing
+from headwind.report.ranking import Standing
+from headwind.report.request_progress import Track, columns, handshake_name, unrecorded
+from headwind.report.row_text import primaries
 from headwind.report.sweeps import Step, Sweep, crossovers, curves
-from headwind.report.tracks import Track, columns, unrecorded
 from headwind.report.verdicts import finding_text
-from headwind.report.why import Why
-from headwind.report.words import primaries
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.findings import Finding, Pair
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule
 
-MOST_STEPS = 12  # of a running interval that are drawn
-WIDEST = 8.0  # ratio at which the small intervals of the matrix are cut
+MOST_STEPS = 12  # drawn steps of a running interval
+WIDEST = 8.0  # ratio at which small intervals are cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,41 +46,41 @@ class ConditionPictures:
 
 
 def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> ConditionPictures:
-    """Every trial, their distribution twice, and how the intervals closed."""
+    """The charts of every trial, of their distribution (two kinds), and of the running intervals."""
     metric = view.condition.workload.primary()
     series = [_series(view, arm) for arm in view.arms]
     blocks = [row.block.index for row in view.rows]
     name, many = view.name, counted(len(blocks), "block")
     span = charts.span(series, limit(metric, timeout_s))
-    said = "; ".join(f"{arm_name(each.arm)}: median {each.primary['median']}" for each in view.figures)
+    medians = "; ".join(f"{arm_name(each.arm)}: median {each.primary['median']}" for each in view.figures)
     return ConditionPictures(
         dots=charts.dots(
             f"{view.anchor}-dots", series, blocks=blocks, metric=metric, span=span,
             title=f"{heading(metric)} of every trial in {name}",
-            description=f"One mark for each trial, {many}; a line joins the trials of a block. {said}.",
+            description=f"One mark for each trial, {many}; a line joins the trials of a block. {medians}.",
         ),
         ecdf=charts.ecdf(
             f"{view.anchor}-ecdf", series, metric=metric, timeout_s=limit(metric, timeout_s), span=span,
             title=f"Share of trials finished in {name}",
-            description=f"By {metric.label}, up to the timeout; what is missing to 100 % did not finish.",
+            description=f"By {metric.label}, up to the timeout; the rest to 100 % did not finish.",
         ),
         violin=charts.violin(
             f"{view.anchor}-violin", series, metric=metric, span=span,
             title=f"Distribution of {metric.label} in {name}",
-            description="Density of the trials that finished; quartiles and median of all, of which one that did not "
-            "finish is worse than any.",
+            description="Density of the trials that finished; quartiles and median of all; an unfinished one "
+            "is worse than any.",
         ),
         running=tuple((running, _running(view, running, rule)) for running in view.running if running.is_closed),
     )  # fmt: skip
 
 
 def heading(metric: Metric) -> str:
-    """The metric over a column, or at the start of a title."""
+    """The metric's name at the head of a column, or at the start of a title."""
     return metric.heading[:1].upper() + metric.heading[1:]
 
 
 def limit(metric: Metric, timeout_s: float) -> float | None:
-    """The timeout, where a metric runs up to it."""
+    """The timeout, if the metric is a time up to it."""
     return timeout_s if metric.unfinished is Unfinished.ABOVE_TIMEOUT else None
 
 
@@ -90,7 +90,7 @@ def _series(view: ConditionView, arm: Arm) -> DotSeries:
 
 
 def trial_mark(result: Result | None) -> Observed | None:
-    """A trial by its primary metric, as the charts take it; None for what is in no figure."""
+    """A trial by its primary metric, for the charts; None if it is in no figure."""
     if result is None or not is_data(result):
         return None
     return figure(result, result.trial.block.condition.workload.primary())
@@ -111,7 +111,7 @@ def _running(view: ConditionView, running: Running, rule: Rule) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Every condition of one workload, a picture each, on one axis."""
+    """Every condition of one workload, with a picture each, on one axis."""
 
     workload: Workload
     axis: Markup
@@ -120,37 +120,44 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class WhyPicture:
-    """When the requests of one workload were done, condition by condition on one axis."""
+    """Times at which the requests of one workload were done, condition by condition on one axis."""
 
     workload: Workload
     columns: tuple[str, ...]
     axis: Markup
     rows: tuple[tuple[Why, tuple[Markup, ...]], ...]  # a picture for each track
-    missing: tuple[str, ...]  # what was not recorded
+    missing: tuple[str, ...]  # figures that were not recorded
+
+    @property
+    def handshake(self) -> str:
+        """Name of a track's tick."""
+        return handshake_name(self.workload)
 
 
-def why_pictures(told: Sequence[Why], timeout_s: float) -> list[WhyPicture]:
-    """One for each workload, in the order of their first conditions."""
-    workloads = dict.fromkeys(why.condition.workload for why in told)
+def why_pictures(attributions: Sequence[Why], timeout_s: float) -> list[WhyPicture]:
+    """A picture for each workload, in the order of their first conditions."""
+    workloads = dict.fromkeys(why.condition.workload for why in attributions)
     return [
-        _why(f"why-{number}", workload, [why for why in told if why.condition.workload == workload], timeout_s)
+        _why(f"why-{number}", workload, [why for why in attributions if why.condition.workload == workload], timeout_s)
         for number, workload in enumerate(workloads, 1)
     ]
 
 
-def _why(name: str, workload: Workload, told: Sequence[Why], timeout_s: float) -> WhyPicture:
-    tracks = [track for why in told for track in why.tracks]
+def _why(name: str, workload: Workload, attributions: Sequence[Why], timeout_s: float) -> WhyPicture:
+    tracks = [track for why in attributions for track in why.tracks]
     slowest = [Observed.finished(track.handshake_s) for track in tracks if track.handshake_s]
     values = [*slowest, *(value for track in tracks for value in track.reached.values())]
     metric = workload.primary()
     axis = charts.strip_axis(values, metric.key, limit(metric, timeout_s))
     labels = charts.track_labels(f"{name}-axis", axis) if values else Markup()
-    rows = tuple((why, tuple(_track(labels, f"{name}-axis", axis, track) for track in why.tracks)) for why in told)
+    rows = tuple(
+        (why, tuple(_track(labels, f"{name}-axis", axis, track) for track in why.tracks)) for why in attributions
+    )
     return WhyPicture(workload, columns(workload), labels, rows, tuple(unrecorded(workload, tracks)))
 
 
 def _track(labels: Markup, name: str, axis: StripAxis, track: Track) -> Markup:
-    """Nothing where there is no axis, because nothing was recorded."""
+    """The track, or nothing without an axis, if nothing was recorded."""
     reached = list(track.reached.values())
     return charts.track(name, axis, track.arm.name, reached, track.handshake_s) if labels else labels
 
@@ -161,7 +168,7 @@ def arm_key(arms: Iterable[Arm]) -> list[tuple[Arm, Markup]]:
 
 
 def overviews(data: RunData, found: Sequence[Standing]) -> list[Overview]:
-    """One for each workload, with its conditions in the order given."""
+    """An overview for each workload, with its conditions in the order given."""
     workloads = dict.fromkeys(condition.workload for condition in data.matrix.conditions)
     return [
         _overview(f"answer-{number}", data, workload, [each for each in found if each.condition.workload == workload])
@@ -189,14 +196,14 @@ def _overview(name: str, data: RunData, workload: Workload, found: Sequence[Stan
 
 
 def interval_domain(intervals: Iterable[Interval]) -> tuple[float, float]:
-    """The ratios that small intervals show: symmetrical around 1, wide enough for what is known, within WIDEST."""
+    """The ratios that small intervals show: symmetrical around 1, wide enough for all known ends, within WIDEST."""
     ends = [abs(end) for each in intervals for end in (each.low, each.high, each.estimate or 0.0)]
     reach = min(math.log(WIDEST), max([math.log(1.25), *filter(math.isfinite, ends)]))
     return math.exp(-reach), math.exp(reach)
 
 
 def timeline_picture(data: RunData, usual: Mapping[Key, float]) -> Markup:
-    """When every attempt ran, and how long beside its like: whether the machine drifted."""
+    """When every attempt ran, and its time relative to the usual one, which shows a drift of the machine."""
     conditions = data.matrix.conditions
     lanes = {condition.id: lane for lane, condition in enumerate(conditions)}
     start_s = min((result.started_at for result in data.results if result.started_at), default=0.0)
@@ -222,7 +229,7 @@ def timeline_picture(data: RunData, usual: Mapping[Key, float]) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class SweepPicture:
-    """One sweep as a chart, and its values as the rows of a table."""
+    """A sweep as a chart, and its values as the rows of a table."""
 
     sweep: Sweep
     chart: Markup
@@ -231,7 +238,7 @@ class SweepPicture:
 
 
 def sweep_pictures(sweeps: Sequence[Sweep], verdicts: Judgement) -> list[SweepPicture]:
-    """Sweeps by the primary metric, where two protocols or more are compared."""
+    """Sweeps by the primary metric, if two protocols or more are compared."""
     pairs = verdicts.pairs
     return [_sweep(f"sweep-{number}", sweep, verdicts, pairs) for number, sweep in enumerate(sweeps, 1) if pairs]
 
@@ -253,8 +260,8 @@ def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) 
     )  # fmt: skip
     by_step = zip(*(found[pair] for pair in pairs), strict=True)
     rows = tuple((row[0][0], tuple(finding_text(finding, verdicts.rule) for _, finding in row)) for row in by_step)
-    said = tuple(f"{names} are even at about {measured(sweep.quantity, value)}" for names, value in crossings)
-    return SweepPicture(sweep, chart, rows, said)
+    medians = tuple(f"{names} are even at about {measured(sweep.quantity, value)}" for names, value in crossings)
+    return SweepPicture(sweep, chart, rows, medians)
 
 
 def _sweep_point(step: Step, finding: Finding, rule: Rule) -> SweepPoint:

@@ -1,4 +1,4 @@
-"""The one door to Jinja2: every text of a run is escaped, and cleaned of what a browser would obey instead of show."""
+"""The adapter of Jinja2: every text of a run is escaped, and cleaned of characters that a browser would interpret."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import jinja2
 from markupsafe import Markup
 
 from headwind import format as units
+from headwind.report import row_text
 from headwind.report import verdicts as describe
-from headwind.report import words
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 def page(template: str, globals_: dict[str, Any], **context: Any) -> str:
-    """A template as text; macros see the globals, the template itself the context too."""
+    """Render a template; macros see the globals, the template itself the context too."""
     return _environment().get_template(template, globals=globals_).render(style=_style(), **context)
 
 
 def text_of(name: str) -> str:
-    """A file beside the templates, such as the page's script."""
+    """The text of a file next to the templates, such as the page's script."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
@@ -32,9 +32,16 @@ def _style() -> str:
 
 
 def whole(text: str) -> Markup:
-    """A sentence as HTML: what has a hyphen in it, such as the name of a network, is not parted there."""
+    """A sentence as HTML; words with a hyphen, such as names of networks, are not broken across lines."""
     parts = re.split(r"(\S*-\S*)", units.clean(text))
     return Markup().join(Markup('<span class="whole">{}</span>').format(part) if index % 2 else part
+                         for index, part in enumerate(parts))  # fmt: skip
+
+
+def coded(text: str) -> Markup:
+    """A sentence as HTML; text between single backticks becomes code."""
+    parts = re.split(r"(?<!`)`([^\s`](?:[^`]*[^\s`])?)`(?!`)", units.clean(text))
+    return Markup().join(Markup("<code>{}</code>").format(part) if index % 2 else part
                          for index, part in enumerate(parts))  # fmt: skip
 
 
@@ -48,6 +55,6 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"units": units, "words": words, "describe": describe}
-    environment.filters["whole"] = whole
+    environment.globals |= {"units": units, "words": row_text, "describe": describe}
+    environment.filters |= {"whole": whole, "coded": coded}
     return environment

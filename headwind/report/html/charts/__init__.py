@@ -1,8 +1,8 @@
 """The charts of a report, as inline SVG: they need no script, scale with the page, and follow its colours.
 
-Each function gives one svg element whose ids begin with the `id` it is given (no spaces; unique in the page). Its
-colours and dashes are classes of templates/charts.css; data-x and data-y say "lin|log LOW HIGH PIXEL_LOW PIXEL_HIGH".
-The same values give the same bytes.
+Each function returns one svg element whose ids begin with the given `id` (no spaces; unique in the page). Its colours
+and dashes are classes of templates/charts.css; data-x and data-y are "lin|log LOW HIGH PIXEL_LOW PIXEL_HIGH". The same
+values give the same bytes.
 """
 
 from headwind.report.html.charts.dots import dots

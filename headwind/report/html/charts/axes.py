@@ -1,4 +1,4 @@
-"""Axes of charts: scales from values to positions, round tick values, and how they are drawn."""
+"""Axes of charts: scales from values to positions, round tick values, and their drawing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from markupsafe import Markup
 
 from headwind.report.html.charts.svg import LINE, element, number, path, text, text_width
 
-WIDE = 4.0  # values further apart than this factor are drawn on a logarithmic scale
+WIDE = 4.0  # values further apart than this factor have a logarithmic scale
 _MOST_TICKS = 6
 _TICK = 15.0  # from an x axis to the middle of its labels
-BELOW = _TICK + LINE + 9  # the room that an x axis needs below it
+BELOW = _TICK + LINE + 9  # the height that an x axis needs below it
 _ROUND = (1.0, 2.0, 2.5, 5.0)
 _CLOCK_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
@@ -32,7 +32,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """The place of a value; what lies outside, infinities too, is put on the nearer end."""
+        """The position of a value; values outside, including infinities, are put on the nearer end."""
         value = min(max(value, self.low), self.high)
         if self.kind == "log":
             share = math.log(value / self.low) / math.log(self.high / self.low)
@@ -41,16 +41,16 @@ class Scale:
         return self.start + share * (self.end - self.start)
 
     def __str__(self) -> str:
-        """As in data-x and data-y: kind, lowest and highest value, and where they are."""
+        """Text for data-x and data-y: kind, lowest and highest value, and their positions."""
         return f"{self.kind} {self.low:.6g} {self.high:.6g} {number(self.start)} {number(self.end)}"
 
     def holds(self, value: float) -> bool:
-        """Whether the value has its own place, and is not only put on an end."""
+        """True if the value lies inside the scale, and is not only put on an end."""
         return self.low <= value <= self.high
 
 
 def scale(values: Iterable[float], start: float, end: float, *, kind: Kind | None = None, pad: float = 0.05) -> Scale:
-    """A scale for all values with some room around them; logarithmic where they are WIDE apart and above 0."""
+    """A scale for all values with some room around them; logarithmic if they are WIDE apart and above 0."""
     values = list(values)
     low, high = min(values), max(values)
     if kind is None:
@@ -63,7 +63,7 @@ def scale(values: Iterable[float], start: float, end: float, *, kind: Kind | Non
     return Scale(kind, low - room if low < 0 else max(0.0, low - room), high + room, start, end)
 
 
-Span = tuple[float, float]  # the lowest and the highest value of several charts that show the same
+Span = tuple[float, float]  # the lowest and the highest value of several charts of the same trials
 
 
 def spanned(span: Span | None, values: Iterable[float], start: float, end: float) -> Scale:
@@ -72,13 +72,13 @@ def spanned(span: Span | None, values: Iterable[float], start: float, end: float
 
 
 def ticks(scale: Scale, most: int = _MOST_TICKS) -> list[float]:
-    """A few round values on a scale: 1-2-5 where it is logarithmic and wide, evenly spaced ones otherwise."""
+    """A few round values on a scale: 1-2-5 if it is logarithmic and wide, evenly spaced ones otherwise."""
     found = _decades(scale, most + 1) if scale.kind == "log" else []
     return found if len(found) > 2 else even_ticks(scale, most)
 
 
 def _decades(scale: Scale, most: int) -> list[float]:
-    """1-2-5, else powers of ten, else every second, third, ... of them."""
+    """Values 1-2-5, else powers of ten, else every second, third, ... of them."""
     first, last = math.floor(math.log10(scale.low)), math.ceil(math.log10(scale.high))
     tries = [[float(f"{m}e{power}") for power in range(first, last + 1) for m in (1, 2, 5)]]
     tries += [[float(f"1e{power}") for power in range(first, last + 1) if power % by == 0] for by in range(1, 100)]
@@ -87,7 +87,7 @@ def _decades(scale: Scale, most: int) -> list[float]:
 
 
 def even_ticks(scale: Scale, most: int = _MOST_TICKS, steps: Sequence[float] = ()) -> list[float]:
-    """Multiples of the smallest round step (or the smallest of `steps`) of which `most` reach across."""
+    """Multiples of the smallest round step (or the smallest of `steps`) that gives at most `most` of them."""
     span = scale.high - scale.low
     power = 10.0 ** math.floor(math.log10(span / most))
     choice = [*steps, *(round_ * power * more for more in (1, 10, 100) for round_ in _ROUND)]
@@ -97,13 +97,13 @@ def even_ticks(scale: Scale, most: int = _MOST_TICKS, steps: Sequence[float] = (
 
 
 def count_ticks(scale: Scale, most: int = _MOST_TICKS) -> list[float]:
-    """Whole numbers."""
+    """Ticks at whole numbers."""
     wide = even_ticks(scale, most, steps=(1.0, 2.0)) if scale.high - scale.low < 2 * most else even_ticks(scale, most)
     return [value for value in wide if value == round(value)]
 
 
 def clock_ticks(scale: Scale, most: int = _MOST_TICKS) -> list[float]:
-    """Round seconds, minutes, or hours; parts of a second where all is over in a few."""
+    """Ticks at round seconds, minutes, or hours; at parts of a second if the scale spans few seconds."""
     return even_ticks(scale, most, steps=_CLOCK_S if scale.high - scale.low > 3 else ())
 
 
@@ -116,32 +116,32 @@ class Plot:
 
     @property
     def left(self) -> float:
-        """Its smallest x."""
+        """The smallest x."""
         return self.x.start
 
     @property
     def right(self) -> float:
-        """Its largest x."""
+        """The largest x."""
         return self.x.end
 
     @property
     def top(self) -> float:
-        """Its smallest y."""
+        """The smallest y."""
         return self.y.end
 
     @property
     def bottom(self) -> float:
-        """Its largest y."""
+        """The largest y."""
         return self.y.start
 
 
 def left_room(texts: Iterable[str]) -> float:
-    """How far from the left a plot begins whose y axis has these labels."""
+    """Left edge of a plot whose y axis has these labels."""
     return max(map(text_width, texts), default=0.0) + 8
 
 
 def y_axis(plot: Plot, values: Sequence[float], write: Callable[[float], str], name: str) -> Markup:
-    """Light lines across with their labels at the left, and the axis's name, if any, at the top."""
+    """Light horizontal lines with their labels at the left, and the axis's name, if any, at the top."""
     rows = [plot.y(value) for value in values]
     lines = "".join(f"M{number(plot.left)} {number(row)}H{number(plot.right)}" for row in rows)
     labels = [text(plot.left - 8, row, write(value)) for value, row in zip(values, rows, strict=True)]
@@ -150,7 +150,7 @@ def y_axis(plot: Plot, values: Sequence[float], write: Callable[[float], str], n
 
 
 def x_axis(plot: Plot, values: Sequence[float], write: Callable[[float], str], name: str) -> Markup:
-    """The base line with its ticks, their labels (those that have room) and the axis's name below."""
+    """The base line with its ticks, their labels (if there is room) and the axis's name below."""
     places = [(plot.x(value), write(value)) for value in values]
     marks = "".join(f"M{number(place)} {number(plot.bottom)}v4" for place, _ in places)
     labels, free = [], -math.inf

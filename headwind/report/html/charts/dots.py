@@ -1,4 +1,4 @@
-"""Every trial as a dot, those of one block joined: who was ahead, how often, and whether the network drifted."""
+"""Every trial as a dot, joined by block: the leader of each block, and a drift of the network."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ from headwind.report.html.charts.axes import (
     x_axis,
     y_axis,
 )
-from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.labels import Label, column, column_width, lines_of
 from headwind.report.html.charts.marks import UNFINISHED, DotSeries, arrows, crosses, name_of, stamp
-from headwind.report.html.charts.svg import LINE, WIDTH, chart, number, path, text
+from headwind.report.html.charts.svg import LINE, WIDTH, chart, nothing, number, path, text
 
 _TOP = 26.0  # below the axis's name
 _HEIGHT = 230.0  # of the times
-_ROW = LINE  # of one arm's trials that were stopped, or failed
+_ROW = LINE  # height of a row for one arm's trials that were stopped, or failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,12 @@ def dots(
     blocks: Sequence[int],
     span: Span | None = None,
 ) -> Markup:
-    """Blocks along, times up (SI units of `metric`); `blocks` are the numbers of the blocks, one for each mark.
+    """Chart with blocks along, times up (SI units of `metric`); `blocks` has the number of the block of each mark.
 
-    `span` is that of all charts of these trials (violin.span); None: as the times need it.
+    `span` is that of all charts of these trials (violin.span); None: chosen for these times.
 
-    Trials without a time stand above the others, a row for each arm: arrows where they were stopped, crosses where
-    they failed. Raises ValueError when a series has not one mark, or None, for each block.
+    Trials without a time are above the others, a row for each arm: arrows if they were stopped, crosses if they failed.
+    Raises ValueError if a series does not have one mark, or None, for each block.
     """
     if any(len(item.marks) != len(blocks) for item in series):
         raise ValueError("a series has one mark, or None, for each block")
@@ -103,7 +102,7 @@ def _rows(series: Sequence[DotSeries]) -> Iterator[_Row]:
 
 
 def _names(rows: Sequence[_Row], quantity: str) -> Iterator[tuple[str, float]]:
-    """What the rows of each kind are called, and the height of the middle of them."""
+    """The name of each kind's rows, and the height of their middle."""
     for kind in dict.fromkeys(row.kind for row in rows):
         members = [row for row in rows if row.kind is kind]
         yield name_of(kind, [row.series for row in members], quantity), statistics.fmean(row.y for row in members)
@@ -129,7 +128,7 @@ def _unfinished(plot: Plot, rows: Sequence[_Row], blocks: Sequence[int], quantit
 
 
 def _marks(plot: Plot, series: Sequence[DotSeries], blocks: Sequence[int], rows: Sequence[_Row]) -> Iterator[Markup]:
-    """The dots, smaller the more blocks there are, and under them a line for each block from end to end."""
+    """The dots, smaller if there are more blocks, and under them a line for each block from end to end."""
     radius = max(1.5, min(4.0, 0.45 * (plot.right - plot.left) / (len(blocks) + 1)))
     above = {(row.series.arm, row.kind): row.y for row in rows}
     joints = []

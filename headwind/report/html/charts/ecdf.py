@@ -1,4 +1,4 @@
-"""The share of trials that was done by each moment: whole distributions side by side, and what never arrived."""
+"""The share of trials that was done by each time: whole distributions, with the unfinished trials."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from headwind.report.html.charts.axes import (
     x_axis,
     y_axis,
 )
-from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.labels import Label, column, column_width, lines_of
 from headwind.report.html.charts.marks import DotSeries, stamp
-from headwind.report.html.charts.svg import LINE, WIDTH, Point, chart, number, path, steps, text
+from headwind.report.html.charts.svg import LINE, WIDTH, Point, chart, nothing, number, path, steps, text
 
 _TOP, _BOTTOM = 26.0, 256.0
-_BRACKET = 6.0  # from one arm's bracket to the next
-NEAR = 5.0  # times the slowest trial: a timeout further on would leave the trials one end of the axis
+_BRACKET = 6.0  # distance from one arm's bracket to the next
+NEAR = 5.0  # times the slowest trial: a later timeout would squeeze the trials into one end of the axis
 
 
 def ecdf(
@@ -41,12 +40,12 @@ def ecdf(
     timeout_s: float | None,
     span: Span | None = None,
 ) -> Markup:
-    """Times along (SI units of `metric`), the share of all trials up, of which the unfinished ones never arrive.
+    """Chart with times along (SI units of `metric`), the share of all trials up; unfinished trials never arrive.
 
-    `span` is that of all charts of these trials (violin.span); None: as the times need it.
+    `span` is that of all charts of these trials (violin.span); None: chosen for these times.
 
-    A bracket at the end of a curve is the share that is missing. The timeout is a dashed line where it stopped a trial,
-    unless those that finished were done long before (NEAR); None where the metric is not a time up to it.
+    A bracket at the end of a curve is the missing share. The timeout is a dashed line if it stopped a trial, unless the
+    finished ones were done long before (NEAR); None if the metric is not a time up to it.
     """
     series = [item for item in series if item.trials]
     if not series:
@@ -81,14 +80,14 @@ def _height(share: float) -> float:
 
 
 def _missing(series: DotSeries) -> str:
-    """`33 % not finished`; nothing where all did."""
+    """Text of the missing share: `33 % not finished`; empty if all finished."""
     share = series.unfinished / series.trials
     rounded = min(max(round(share, 2), 0.01), 0.99) if series.unfinished < series.trials else 1.0
     return f"{units.setting('share_ratio', rounded)} not finished" if series.unfinished else ""
 
 
 def _along(series: Sequence[DotSeries], timeout_s: float | None, span: Span | None, start: float, end: float) -> Scale:
-    """From a little before the first time to the timeout that stopped a trial, or else to a little after the last."""
+    """Scale from just before the first time to the timeout that stopped a trial, or else to just after the last."""
     if span:
         return spanned(span, (), start, end)
     times = [value for item in series for value in item.values()]
@@ -113,13 +112,13 @@ def _timeout(plot: Plot, timeout_s: float | None) -> Markup:
 
 
 def _bracket(series: DotSeries, x: float) -> Markup:
-    """From the end of a curve to 100 %."""
+    """A bracket from the end of a curve to 100 %."""
     end = _height(len(series.values()) / series.trials)
     return path(f"{series.arm} bracket", f"M{number(x - 3)} {number(_TOP)}h3V{number(end)}h-3")
 
 
 def _curve(plot: Plot, series: DotSeries) -> Markup:
-    """A staircase with the arm's shape where it reaches one half, or at its end where it never does."""
+    """A staircase with the arm's shape at one half, or at its end if it never reaches that."""
     times = sorted(series.values())
     share = 1 / series.trials
     points: list[Point] = [(plot.x(times[0]) if times else plot.left, plot.bottom)]

@@ -1,4 +1,4 @@
-"""Estimates with their intervals, row below row in a table, all on one axis: a forest plot."""
+"""Estimates with their intervals as rows of a table, all on one axis: a forest plot."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headwind.verdicts.stats import Interval
 _WIDTH, _ROW, _AXIS = 320.0, 18.0, 40.0
 _MIDDLE = _ROW / 2
 _ARROW = 5.0
-_LEAST = math.log(1.25)  # in ln units: how far the axis reaches at least
-_WIDEST = math.log(64)  # and at most: what lies beyond is an arrow head
+_LEAST = math.log(1.25)  # in ln units: minimum reach of the axis
+_WIDEST = math.log(64)  # maximum reach; an arrow head marks an end beyond it
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ForestAxis:
 
 
 def forest_axis(id: str, intervals: Iterable[Interval], margin_ratio: float) -> ForestAxis:  # noqa: A002
-    """Wide enough for every end that is known. The intervals are as they will be drawn."""
+    """An axis wide enough for every known end. The intervals are as they will be drawn."""
     ends = [end for each in intervals for end in (each.low, each.high, each.estimate or 0.0)]
     known = [end for end in ends if math.isfinite(end)]
     high = min(_WIDEST, max([_LEAST, *known]) * 1.05)
@@ -40,15 +40,15 @@ def forest_axis(id: str, intervals: Iterable[Interval], margin_ratio: float) -> 
 
 
 def _ticks(axis: ForestAxis) -> list[float]:
-    """1, round ratios above it, and the same on the other side."""
+    """Values 1, round ratios above it, and the same on the other side."""
     above = [value for value in ticks(Scale("log", 1.0, axis.x.high, 0, 1), 4) if value > 1]
     return [*(1 / value for value in reversed(above) if axis.x.holds(1 / value)), 1.0, *above]
 
 
 def forest_labels(axis: ForestAxis) -> Markup:
-    """The axis for the head of the table: ratios above 1 on both sides, and which side is whose.
+    """The axis for the head of the table: ratios above 1 on both sides, with the arms of the sides.
 
-    It also has what is behind every row, the band of ties and the line at 1, once for all of them.
+    It also has the background of every row, the band of ties and the line at 1, once for all of them.
     """
     parts, free = [], -math.inf
     for value in _ticks(axis):
@@ -79,9 +79,10 @@ def forest_labels(axis: ForestAxis) -> Markup:
 def forest_row(
     axis: ForestAxis, interval: Interval | None, arm: str = "", *, pale: bool = False, published: float | None = None
 ) -> Markup:
-    """One interval in the colour of `arm` (none: neutral), hollow where pale; and a published ratio as a cross.
+    """An interval in the colour of `arm` (none: neutral), hollow if pale; and a published ratio as a cross.
 
-    The figures stand beside it in the table, so nobody hears it read. An end beyond the axis is an arrow head.
+    It is hidden from screen readers, since its figures are next to it in the table. An end beyond the axis is an arrow
+    head.
     """
     parts = [element("use", href=f"#{axis.id}-b")]
     if interval:

@@ -27,8 +27,8 @@ def interval(
 ) -> Markup:
     """A ratio with its interval on a logarithmic axis from domain[0] to domain[1], the same for a whole column.
 
-    Shows 1x and the band of ties; an end that lies outside the domain, or is open, is an arrow head. `label` says it
-    in words. Raises ValueError for a domain that is not two rising ratios.
+    Shows 1x and the band of ties; an end that lies outside the domain, or is open, is an arrow head. `label` is its
+    text. Raises ValueError for a domain that is not two rising ratios.
     """
     if not 0 < domain[0] < domain[1]:
         raise ValueError(f"no ratios lie between {domain[0]} and {domain[1]}")

@@ -1,4 +1,4 @@
-"""Labels beside what they name: in a column at the right end of the lines, pushed apart where they would overlap."""
+"""Labels next to curves: in a column at the right end of the lines, pushed apart if they would overlap."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from headwind.report.html.charts.marks import stamp
 from headwind.report.html.charts.svg import LINE, text, text_width
 
 ROOM = 176.0  # for the texts of the widest column
-_ICON = 16.0  # for the shape before each
+_ICON = 16.0  # for the shape before each label
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What to call an arm or a curve, the wished height of the text, and a quiet second line or none."""
+    """The name of an arm or a curve, the wished height of the text, and an optional second line."""
 
-    name: str  # the class of the arm or curve, which is its shape and colour
+    name: str  # the class of the arm or curve, which sets its shape and colour
     text: str
     y: float
     note: str = ""
 
     @property
     def height(self) -> float:
-        """Of its one or two lines."""
+        """Height of its one or two lines."""
         return 2 * LINE if self.note else LINE
 
 
 def spread(wishes: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float]:
-    """Middles for things of these sizes: as near to the wishes (by squares) as they can be without overlapping.
+    """Middles for items of these sizes: as near to the wishes (by squares) as possible without overlapping.
 
-    Things keep the order of their wishes and lie between low and high, or begin at low where there is too little room.
-    The best places are an isotonic regression of where the whole stack would begin for each thing's sake.
+    Items keep the order of their wishes and lie between low and high, or begin at low if there is too little room. The
+    best places are an isotonic regression of the position at which each item would have the whole stack begin.
     """
     order = sorted(range(len(wishes)), key=lambda index: wishes[index])
     before, filled = {}, 0.0
@@ -52,7 +52,7 @@ def _rising(values: Iterable[float]) -> list[float]:
 
     scipy.optimize has one (a test compares them), and takes 25 MB and a second to import.
     """
-    pools: list[tuple[float, int]] = []  # the mean of neighbours, and how many they are
+    pools: list[tuple[float, int]] = []  # the mean of neighbours, and their number
     for value in values:
         pools.append((value, 1))
         while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
@@ -62,12 +62,12 @@ def _rising(values: Iterable[float]) -> list[float]:
 
 
 def column_width(texts: Iterable[str]) -> float:
-    """The room that a column with these lines needs, as much as it may have."""
+    """Width of a column with these lines, at most its maximum."""
     return _ICON + min(max(map(text_width, texts), default=0.0), ROOM) + 1
 
 
 def lines_of(labels: Iterable[Label]) -> list[str]:
-    """All their lines."""
+    """All lines of the labels."""
     return [line for label in labels for line in (label.text, label.note)]
 
 

@@ -1,4 +1,4 @@
-"""What stands for a trial: a shape for every arm, an arrow where it was stopped, a cross where it failed."""
+"""Marks of trials: a shape for every arm, an arrow if it was stopped, a cross if it failed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from headwind import format as units
+from headwind.arm import PLAIN, Arm
 from headwind.metric import Better
 from headwind.observed import Kind, Observed, from_best
 from headwind.report.html.charts.svg import Point, element, joined, number, path, stamps
@@ -23,7 +24,7 @@ class DotSeries:
     better: Better = Better.LESS
 
     def values(self, kind: Kind = Kind.FINISHED) -> list[float]:
-        """Of the marks of this kind, in block order."""
+        """Values of the marks of this kind, in block order."""
         return [mark.known for mark in self.marks if mark and mark.kind is kind]
 
     @property
@@ -33,12 +34,12 @@ class DotSeries:
 
     @property
     def trials(self) -> int:
-        """How many marks there are."""
+        """Number of marks."""
         return sum(mark is not None for mark in self.marks)
 
     @property
     def unfinished(self) -> int:
-        """How many of them have no time."""
+        """Number of marks without a time."""
         return self.trials - len(self.values())
 
 
@@ -46,7 +47,7 @@ UNFINISHED = (Kind.NOTHING, Kind.BOUND)  # from the top
 
 
 def name_of(kind: Kind, series: Iterable[DotSeries], quantity: str) -> str:
-    """What a row of unfinished trials is called: "failed", or the bound that holds for all of them."""
+    """Name of a row of unfinished trials: "failed", or the bound that holds for all of them."""
     if kind is Kind.NOTHING:
         return "failed"
     bounds = [mark for item in series for mark in item.ordered if mark.kind is kind]
@@ -58,7 +59,7 @@ _SHAPES = {"h1": "circle", "h2": "square", "h3": "triangle", "c1": "circle", "c2
 
 
 def stamp(name: str, points: Iterable[Point], radius: float, *, hollow: bool | None = None) -> Markup:
-    """The shape of an arm or a curve at every point, as one path; where nothing is said, filled for plain arms only.
+    """The shape of an arm or a curve at every point, as one path; by default filled for plain arms only.
 
     Circle, square, triangle for h1, h2, h3 and for the curves c1, c2, c3; a diamond for every other curve and for the
     slower twin.
@@ -76,7 +77,7 @@ def stamp(name: str, points: Iterable[Point], radius: float, *, hollow: bool | N
 
 
 def _outline(shape: str, radius: float) -> tuple[Point, str]:
-    """Where a shape begins, seen from its middle, and the commands that lead around it and back."""
+    """The start of a shape relative to its middle, and the path commands around it."""
     if shape == "circle":
         half = f"a{number(radius)} {number(radius)} 0 1 1 "
         return (-radius, 0.0), f"{half}{number(2 * radius)} 0{half}{number(-2 * radius)} 0z"
@@ -98,7 +99,7 @@ def arrows(arm: str, points: Iterable[Point], size: float) -> Markup:
 
 
 def onward(arm: str, points: Iterable[Point], size: float) -> Markup:
-    """An arrow to the right at every point: what is known is a bound, the value lies further on."""
+    """An arrow to the right at every point: the mark is a bound, the value lies further right."""
     wing = round(0.8 * size, 1)
     draw = f"h{number(2 * size)}l{joined((-wing, -wing))} {joined((wing, wing))} {joined((-wing, wing))}"
     moved = ((x - size, y) for x, y in points)
@@ -113,5 +114,23 @@ def crosses(arm: str, points: Iterable[Point], size: float) -> Markup:
 
 
 def icon(arm: str) -> Markup:
-    """The shape of an arm in a line of text, where its name stands beside it."""
+    """The shape of an arm in a line of text, next to its name."""
     return element("svg", stamp(arm, [(7, 7)], 5), class_="chart icon", viewBox="0 0 14 14", aria_hidden="true")
+
+
+COLOURS = 8  # --a1 to --a8 of charts.css
+DASHES = ("none", "2 3.5", "9 3.5", "9 3 2 3", "4 2.5", "9 3 2 3 2 3", "14 4", "14 4 2 4")
+
+
+def arm_style(arms: Iterable[Arm]) -> str:
+    """CSS for the arms that are not in templates/charts.css: a colour and a line pattern for each and for its twins.
+
+    Names of arms are safe inside it: headwind.model.ARM_NAME.
+    """
+    rules = []
+    for index, arm in enumerate(arm for arm in arms if arm not in PLAIN):
+        place = index % COLOURS
+        rules.append(f".chart .{arm}, .arm.{arm}, .cell.{arm} {{ --mark: var(--a{place + 1}); }}")
+        rules.append(f".chart .{arm}.curve {{ stroke-dasharray: {DASHES[place]}; }}")
+        rules += [f".chart .{arm}-{role} {{ --mark: var(--{role}); }}" for role in ("again", "slower")]
+    return "\n".join(rules)

@@ -1,4 +1,4 @@
-"""How the interval of a comparison closed block by block, which shows why it stopped."""
+"""The interval of a comparison block by block, which shows why it stopped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from headwind import format as units
 from headwind.report.html.charts.axes import BELOW, Plot, Scale, count_ticks, left_room, ticks, x_axis, y_axis
-from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.marks import stamp
 from headwind.report.html.charts.ratios import (
     curve,
@@ -21,14 +20,14 @@ from headwind.report.html.charts.ratios import (
     tick_text,
     tie_band,
 )
-from headwind.report.html.charts.svg import LINE, WIDTH, chart, text, text_width
+from headwind.report.html.charts.svg import LINE, WIDTH, chart, nothing, text, text_width
 
 _TOP, _BOTTOM = 24.0, 204.0
 
 
 @dataclass(frozen=True, slots=True)
 class RunningPoint:
-    """What was known of a ratio after so many blocks; low 0 and high infinite: open on that side."""
+    """A ratio after a number of blocks; low 0 and high infinite: open on that side."""
 
     blocks: int
     estimate: float | None
@@ -44,9 +43,9 @@ def running(
     description: str,
     margin_ratio: float,
 ) -> Markup:
-    """Blocks along, the ratio up on a logarithmic axis: estimate, interval, and the band of ratios that are a tie.
+    """Chart with blocks along, the ratio up on a logarithmic axis: estimate, interval, and the band of ties.
 
-    The axis is made for the later half, in which the interval means something; what lies beyond runs to the edge.
+    The axis is made for the later half, in which the interval is informative; values beyond it run to the edge.
     """
     if not points:
         return nothing("running", id, "No block is complete yet.", title=title, description=description)
@@ -56,8 +55,8 @@ def running(
         (ratio for point in later for ratio in (point.low, point.estimate, point.high)), margin_ratio, _BOTTOM, _TOP
     )
     marked = ticks(up, 6)
-    told = [estimate_text(last.estimate), interval_text(last.low, last.high)]
-    right = WIDTH - max(map(text_width, told)) - 14
+    texts = [estimate_text(last.estimate), interval_text(last.low, last.high)]
+    right = WIDTH - max(map(text_width, texts)) - 14
     first = points[0].blocks
     plot = Plot(Scale("lin", first, max(last.blocks, first + 1), left_room(map(tick_text, marked)), right), up)
     return chart(
@@ -69,7 +68,7 @@ def running(
         y_axis(plot, marked, tick_text, "ratio of times"),
         x_axis(plot, count_ticks(plot.x, 4), lambda value: units.setting("", value), "blocks"),
         curve("c1", plot, [(point.blocks, point.estimate) for point in points]),
-        _end(plot, last, told),
+        _end(plot, last, texts),
         title=title,
         description=description,
         data_x=str(plot.x),
@@ -77,10 +76,10 @@ def running(
     )
 
 
-def _end(plot: Plot, last: RunningPoint, told: Sequence[str]) -> Markup:
-    """The final value: its dot, and beside it what it is, with its interval below."""
+def _end(plot: Plot, last: RunningPoint, texts: Sequence[str]) -> Markup:
+    """The final value: its dot, with its text next to it and its interval below."""
     middle = last.estimate if last.estimate is not None else math.sqrt(max(last.low, 1e-9) * min(last.high, 1e9))
     row = min(max(plot.y(middle), plot.top), plot.bottom - LINE)
     dot = stamp("c1", [(plot.x(last.blocks), plot.y(last.estimate))], 3.5) if last.estimate is not None else Markup()
     x = plot.right + 9
-    return Markup().join((dot, text(x, row, told[0], class_="strong"), text(x, row + LINE, told[1], class_="quiet")))
+    return Markup().join((dot, text(x, row, texts[0], class_="strong"), text(x, row + LINE, texts[1], class_="quiet")))

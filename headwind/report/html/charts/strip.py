@@ -32,33 +32,33 @@ _COLUMN = 72.0  # the width of a column of counts, for trials without a time
 
 @dataclass(frozen=True, slots=True)
 class StripAxis:
-    """What the rows of one table share: the axis of times, and columns at its right for trials without a time."""
+    """The common parts of a table's rows: the axis of times, and columns at its right for trials without a time."""
 
     scale: Scale
     quantity: str
     stopped: float | None  # the bound of trials that were stopped; None: no column for them
-    failed: bool  # whether there is a column for trials that ended without a time
+    failed: bool  # True if there is a column for trials that ended without a time
 
     def x(self, value: float) -> float:
-        """The place of a time."""
+        """The position of a time."""
         return self.scale(value)
 
     @property
     def ticks(self) -> list[float]:
-        """Round values."""
+        """Round values on the axis."""
         return ticks(self.scale, _MOST_TICKS)
 
     @property
     def columns(self) -> dict[Kind, float]:
-        """Where the middle of each column of counts is."""
+        """The position of the middle of each column of counts."""
         kinds = [*([Kind.BOUND] if self.stopped is not None else []), *([Kind.NOTHING] if self.failed else [])]
         return {kind: WIDTH - _COLUMN * (len(kinds) - number - 0.5) for number, kind in enumerate(kinds)}
 
 
 def strip_axis(values: Iterable[Observed], quantity: str, timeout: float | None) -> StripAxis:
-    """A logarithmic axis for all that have a time, and a column for each kind of those that have none.
+    """A logarithmic axis for all values with a time, and a column for each kind of those without.
 
-    `values` are in SI units of `quantity`, `timeout` too (None: nothing stops a trial at a value of it).
+    `values` and `timeout` are in SI units of `quantity` (`timeout` None: no trial is stopped at a value of it).
     """
     values = list(values)
     finished = [value.known for value in values if value.is_finished and value.known > 0]
@@ -81,7 +81,7 @@ def strip_labels(id: str, axis: StripAxis, *more: Markup) -> Markup:  # noqa: A0
             labels.append(text(left, _AXIS / 2, label, class_="quiet"))
             free = left + text_width(label) + 8
     return chart(
-        "strip axis", id, _AXIS, *more, *labels, title="Axis", description="Of the times below it.",
+        "strip axis", id, _AXIS, *more, *labels, title="Axis", description="The axis of the times below it.",
     )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def strip(id: str, series: Sequence[DotSeries], axis: StripAxis, *, medians: dic
     height = 2 * _EDGE + _ROW * len(series)
     grid = "".join(f"M{number(axis.x(value))} 0V{number(height)}" for value in axis.ticks)
     rows = [(item, _EDGE + _ROW * (index + 0.5)) for index, item in enumerate(series)]
-    said = "; ".join(_said(item, axis, medians) for item in series)
+    summary = "; ".join(_summary(item, axis, medians) for item in series)
     return chart(
         "strip", id, height,
         path("grid", grid),
@@ -101,26 +101,26 @@ def strip(id: str, series: Sequence[DotSeries], axis: StripAxis, *, medians: dic
         *(_median(item.arm, medians.get(item.arm), y, axis) for item, y in rows),
         *(_counts(item, y, axis) for item, y in rows),
         title=title,
-        description=f"Medians: {said}.",
+        description=f"Medians: {summary}.",
     )  # fmt: skip
 
 
-def _said(series: DotSeries, axis: StripAxis, medians: dict[str, Observed]) -> str:
-    """`HTTP/2 9.32 s (3 timed out)`."""
+def _summary(series: DotSeries, axis: StripAxis, medians: dict[str, Observed]) -> str:
+    """Summary of an arm: `HTTP/2 9.32 s (3 timed out)`."""
     counts = {"timed out": len(series.values(Kind.BOUND)), "failed": len(series.values(Kind.NOTHING))}
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     median = units.observed_text(axis.quantity, medians.get(series.arm))
-    return f"{series.label} {median}{f' ({told})' if told else ''}"
+    return f"{series.label} {median}{f' ({counted})' if counted else ''}"
 
 
 def _trials(series: DotSeries, y: float, axis: StripAxis) -> Markup:
-    """Dots from left to right, one for those at the same place: the line tells the arm, and a long run stays small."""
+    """Dots from left to right, one for those at the same place: the line shows the arm, and a long run stays small."""
     places = sorted({round(2 * axis.x(value)) / 2 for value in series.values()})
     return path(f"{series.arm} round", stamps(((x, y) for x in places), "h0"), stroke_width=4.4) if places else Markup()
 
 
 def _counts(series: DotSeries, y: float, axis: StripAxis) -> Markup:
-    """How many trials have no time, in the column of their kind."""
+    """Number of trials without a time, in the column of their kind."""
     counts = {kind: len(series.values(kind)) for kind in axis.columns}
     return Markup("").join(
         text(x, y, str(counts[kind]), class_=f"middle count {series.arm}")
@@ -130,7 +130,7 @@ def _counts(series: DotSeries, y: float, axis: StripAxis) -> Markup:
 
 
 def _median(arm: str, value: Observed | None, y: float, axis: StripAxis) -> Markup:
-    """An outline that hides no dot; a median without a time is one around the count."""
+    """An outline that hides no dot; for a median without a time it surrounds the count."""
     if value is None:
         return Markup()
     x = axis.x(value.known) if value.is_finished else axis.columns.get(value.kind)

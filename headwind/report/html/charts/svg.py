@@ -27,7 +27,7 @@ _EM = {character: width for characters, width in _ADVANCES.items() for character
 
 
 def element(tag: str, /, *children: str, **attributes: float | str | None) -> Markup:
-    """An element. Children that are no Markup and all values are escaped; an attribute that is None is left out.
+    """An element. Children that are not Markup and all values are escaped; an attribute that is None is left out.
 
     `class_` and `data_x` are written class and data-x.
     """
@@ -50,9 +50,9 @@ def _child(child: str) -> Markup:
 
 
 def chart(kind: str, id: str, height: float, *children: Markup, **attributes: str | float | None) -> Markup:  # noqa: A002
-    """The svg element of a chart with its axes' attributes; `title` and `description` are what a reader hears.
+    """The svg element of a chart with its axes' attributes; `title` and `description` are for screen readers.
 
-    (Its first children are name and description of an svg: SVG Accessibility API Mappings 1.0, 8.1.)
+    Its first children are name and description of an svg: SVG Accessibility API Mappings 1.0, 8.1.
     """
     title, description = str(attributes.pop("title")), str(attributes.pop("description"))
     width = attributes.pop("width", WIDTH)
@@ -79,12 +79,12 @@ def number(value: float) -> str:
 
 
 def joined(values: Iterable[float]) -> str:
-    """Numbers in a row, with a space only where a sign does not part them: "3-2 5"."""
+    """Numbers in a row, with a space only where no sign separates them: "3-2 5"."""
     return " ".join(map(number, values)).replace(" -", "-")
 
 
 def path(class_: str, commands: str, **attributes: float | str | None) -> Markup:
-    """A path; nothing for no commands."""
+    """A path; empty without commands."""
     return element("path", class_=class_ or None, d=commands, **attributes) if commands else Markup()
 
 
@@ -115,7 +115,7 @@ def steps(points: Iterable[Point]) -> str:
 
 
 def stamps(points: Iterable[Point], draw: str, end: Point = (0.0, 0.0)) -> str:
-    """Path commands that draw the same at each point; `end` is where, from its point, the drawing stops."""
+    """Path commands that draw the same at each point; `end` is the end of the drawing relative to its point."""
     parts: list[str] = []
     pen_x = pen_y = 0
     for point_x, point_y in points:
@@ -137,7 +137,7 @@ def bars(pieces: Iterable[tuple[float, float, float]]) -> str:
 
 
 def text_width(text: str) -> float:
-    """About how long a text is at most, in units of the viewBox."""
+    """Approximate maximum width of a text, in units of the viewBox."""
     return FONT * sum(map(_em, text))
 
 
@@ -149,7 +149,7 @@ def _em(character: str) -> float:
 
 
 def shortened(text: str, room: float) -> str:
-    """The text with its line ends as spaces, cut and with an ellipsis where it needs more than `room`."""
+    """The text with its line ends as spaces, cut and with an ellipsis if it needs more than `room`."""
     text = " ".join(clean(text).split())
     if text_width(text) <= room:
         return text
@@ -163,7 +163,14 @@ def shortened(text: str, room: float) -> str:
 
 
 def text(x: float, y: float, content: str, *, room: float = WIDTH, class_: str = "") -> Markup:
-    """A line of text whose middle is at height y. What does not fit in `room` is cut, and whole in its title."""
+    """A line of text with its middle at height y. A text that exceeds `room` is cut; its title is the whole text."""
     shown = shortened(content, room)
     whole = element("title", content) if shown.endswith(ELLIPSIS) and shown != content else Markup()
     return element("text", whole, shown, x=x, y=y + ASCENT, class_=class_ or None)
+
+
+def nothing(kind: str, id: str, sentence: str, *, title: str, description: str) -> Markup:  # noqa: A002
+    """A chart without data: an svg with one sentence in place of the plot."""
+    height = 56.0
+    words = text(WIDTH / 2, height / 2, sentence, class_="quiet middle")
+    return chart(kind, id, height, words, title=title, description=description)

@@ -1,4 +1,4 @@
-"""A ratio over the strength of an impairment: where one protocol's lead begins, grows, or turns."""
+"""A ratio over the strength of an impairment: where one protocol's lead begins, grows, or reverses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from headwind import format as units
 from headwind.report.html.charts.axes import BELOW, Kind, Plot, Scale, left_room, ticks, x_axis, y_axis
-from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.labels import Label, column, column_width, lines_of
 from headwind.report.html.charts.marks import stamp
 from headwind.report.html.charts.ratios import (
@@ -21,16 +20,16 @@ from headwind.report.html.charts.ratios import (
     tick_text,
     tie_band,
 )
-from headwind.report.html.charts.svg import LINE, WIDTH, chart, element, number, path, text, text_width
+from headwind.report.html.charts.svg import LINE, WIDTH, chart, element, nothing, number, path, text, text_width
 
 _TOP, _HEIGHT = 24.0, 230.0
-_CURVES = 6  # with a colour and dashes of their own; then they begin again
-_FAR = 10.0  # settings further apart than this factor are drawn on a logarithmic scale
+_CURVES = 6  # with separate colours and dashes; then they repeat
+_FAR = 10.0  # settings further apart than this factor have a logarithmic scale
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One condition of a sweep: its setting (SI units), the ratio with its interval, and what the verdict is."""
+    """A condition of a sweep: its setting (SI units), the ratio with its interval, and the verdict."""
 
     value: float
     estimate: float | None
@@ -41,7 +40,7 @@ class SweepPoint:
 
     @property
     def text(self) -> str:
-        """`beats 1.23x [1.18, 1.29]`."""
+        """The verdict with its ratio: `beats 1.23x [1.18, 1.29]`."""
         return f"{self.verdict} {estimate_text(self.estimate)} {interval_text(self.low, self.high)}"
 
 
@@ -58,14 +57,14 @@ def sweep(
     margin_ratio: float,
     crossovers: Sequence[tuple[str, float]],
 ) -> Markup:
-    """The setting along (SI units of `quantity`), the ratio up: a curve with its interval for each comparison.
+    """Chart with the setting along (SI units of `quantity`), the ratio up: a curve with its interval per comparison.
 
-    A filled shape is a clear difference. Where unfinished trials leave no ratio, the verdict's word stands instead.
+    A filled shape is a clear difference. If unfinished trials leave no ratio, the verdict's word replaces the shape.
     Crossovers are settings at which the lead changes.
     """
     curves = [(key, label, sorted(points, key=lambda point: point.value)) for key, label, points in curves if points]
     if not curves:
-        return nothing("sweep", id, "Nothing was compared yet.", title=title, description=description)
+        return nothing("sweep", id, "No comparisons yet.", title=title, description=description)
     top = _TOP + LINE * len(crossovers)
     bottom = top + _HEIGHT
     up = _up(curves, margin_ratio, bottom, top)
@@ -100,7 +99,7 @@ def sweep(
 
 
 def _labels(names: Sequence[str], curves: Sequence[Curve], up: Scale) -> Iterator[Label]:
-    """What each curve is called, at the height of its end."""
+    """The name of each curve, at the height of its end."""
     for name, (_, label, members) in zip(names, curves, strict=True):
         yield Label(name, label, up(_place(members[-1])))
 
@@ -112,7 +111,7 @@ def _up(curves: Sequence[Curve], margin_ratio: float, bottom: float, top: float)
 
 
 def _near(point: SweepPoint) -> Iterator[float]:
-    """The ends of an interval, but none so far from the estimate that all curves would look flat beside it."""
+    """The ends of an interval, limited so that the other curves do not look flat."""
     if point.estimate:
         yield max(point.low, point.estimate / 3)
         yield min(point.high, point.estimate * 3)
@@ -121,7 +120,7 @@ def _near(point: SweepPoint) -> Iterator[float]:
 
 
 def _place(point: SweepPoint) -> float:
-    """The height of a point: its estimate, or else the end of its interval that is known, or 1."""
+    """The height of a point: its estimate, or else the known end of its interval, or 1."""
     if point.estimate is not None:
         return point.estimate
     return point.low if point.low > 0 else point.high if point.high < float("inf") else 1.0
@@ -136,7 +135,7 @@ def _along(values: Sequence[float], start: float, end: float) -> Scale:
 
 
 def _crossovers(plot: Plot, crossovers: Sequence[tuple[str, float]], quantity: str) -> Markup:
-    """A line from 1x up to a label, whose row is the lower the further right: no line meets another's label."""
+    """A line from 1x up to a label; labels further right are in lower rows, so no line meets another's label."""
     parts = []
     for index, (name, value) in enumerate(sorted(crossovers, key=lambda each: each[1])):
         x, row = plot.x(value), _TOP + LINE * (index + 0.5) - 6
@@ -152,10 +151,10 @@ def _curve(name: str, plot: Plot, item: Curve, quantity: str) -> Markup:
     parts = [curve(name, plot, [(point.value, point.estimate) for point in points])]
     for point in points:
         x, y = plot.x(point.value), plot.y(_place(point))
-        told = element("title", f"{label}, {units.setting(quantity, point.value)}: {point.text}")
+        tooltip = element("title", f"{label}, {units.setting(quantity, point.value)}: {point.text}")
         if point.estimate is None:
             shape = text(x, y, point.verdict, class_=f"{name} symbol middle")
         else:
             shape = stamp(name, [(x, y)], 4.5, hollow=not point.is_clear)
-        parts.append(element("g", told, shape))
+        parts.append(element("g", tooltip, shape))
     return element("g", *parts, data_key=key)

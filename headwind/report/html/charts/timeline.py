@@ -1,4 +1,4 @@
-"""What ran when, and whether anything drifted: each trial's time against the usual one of its like."""
+"""The trials over time, and the drift: each trial's time relative to the usual one."""
 
 from __future__ import annotations
 
@@ -10,25 +10,36 @@ from markupsafe import Markup
 
 from headwind.format import arm_name, duration
 from headwind.report.html.charts.axes import BELOW, Plot, Scale, clock_ticks, left_room, ticks, x_axis, y_axis
-from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.labels import ROOM
 from headwind.report.html.charts.ratios import ratio_scale, tick_text
-from headwind.report.html.charts.svg import LINE, Point, chart, line, number, path, shortened, stamps, text, text_width
+from headwind.report.html.charts.svg import (
+    LINE,
+    Point,
+    chart,
+    line,
+    nothing,
+    number,
+    path,
+    shortened,
+    stamps,
+    text,
+    text_width,
+)
 from headwind.report.html.charts.svg import bars as bars_path
 
 _WIDTH = 600.0
 _TOP = 30.0  # below a key of one line
-_ARM = 5.0  # the height of an arm's row in a lane
+_ARM = 5.0  # height of an arm's row in a lane
 _GAP = 4.0  # between lanes
-_DRIFT = 140.0  # the height of the panel below the lanes, with its heading
+_DRIFT = 140.0  # height of the panel below the lanes, with its heading
 _MOST = 80  # points of the running median
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A trial: which arm, in which lane, from when on (since the start of the run) and for how long, in seconds.
+    """A trial: its arm, its lane, its start (since the start of the run) and its length, in seconds.
 
-    `relative` is its time divided by the median of its condition and arm; None where it has no time.
+    `relative` is its time divided by the median of its condition and arm; None if it has no time.
     """
 
     arm: str
@@ -47,7 +58,7 @@ def timeline(
     title: str,
     description: str,
 ) -> Markup:
-    """Time along; a lane for each condition with a row for each arm, and below them the drift on a logarithmic axis.
+    """Chart with time along; a lane for each condition with a row for each arm, and below them the drift (logarithmic).
 
     A trial that did not finish ends with an upright. Raises IndexError for a bar in no lane.
     """
@@ -59,9 +70,9 @@ def timeline(
     key, more = _key(arms, stopped=any(not bar.finished for bar in bars))
     top = _TOP + LINE * more
     edge = top + lane * len(lanes)
-    told = [bar.relative for bar in bars if bar.relative is not None]
-    up = ratio_scale(told, 0.2, edge + (_DRIFT if told else 6), edge + (30 if told else 0))
-    marked = ticks(up, 5) if told else []
+    relatives = [bar.relative for bar in bars if bar.relative is not None]
+    up = ratio_scale(relatives, 0.2, edge + (_DRIFT if relatives else 6), edge + (30 if relatives else 0))
+    marked = ticks(up, 5) if relatives else []
     ends = [bar.start_s for bar in bars] + [bar.start_s + bar.length_s for bar in bars]
     low, high = min(0.0, *ends), max(ends)
     left = left_room([*(shortened(name, ROOM) for name in lanes), *map(tick_text, marked)])
@@ -81,7 +92,7 @@ def timeline(
         title=title,
         description=description,
         data_x=str(plot.x),
-        data_y=str(plot.y) if told else None,
+        data_y=str(plot.y) if relatives else None,
         data_lanes=f"{number(top)} {number(lane)} {len(lanes)}",
     )
 
@@ -111,10 +122,10 @@ def _lanes(plot: Plot, lanes: Sequence[str], top: float, height: float) -> Marku
 
 
 def _bars(plot: Plot, placed: Sequence[tuple[Bar, float]], arms: Sequence[str]) -> Iterator[Markup]:
-    """A path of bars for each arm; none is so short that it vanishes. And the uprights of those that did not finish."""
+    """A path of bars for each arm with a minimum length, and the uprights of unfinished trials."""
     for arm in arms:
-        mine = sorted(((y, bar) for bar, y in placed if bar.arm == arm), key=lambda pair: pair[0])
-        pieces = ((plot.x(bar.start_s), y, max(1.0, _length(plot, bar))) for y, bar in mine)
+        own = sorted(((y, bar) for bar, y in placed if bar.arm == arm), key=lambda pair: pair[0])
+        pieces = ((plot.x(bar.start_s), y, max(1.0, _length(plot, bar))) for y, bar in own)
         yield path(f"{arm} bar", bars_path(pieces), stroke_width=_ARM - 0.8)
     ends = [(plot.x(bar.start_s) + _length(plot, bar), y - 4) for bar, y in placed if not bar.finished]
     yield path("stop", stamps(ends, "v8", (0, 8)))
@@ -125,16 +136,18 @@ def _length(plot: Plot, bar: Bar) -> float:
 
 
 def _drift(plot: Plot, bars: Sequence[Bar]) -> Markup:
-    """A dot for each time, and the running median of all of them, whatever condition they are of."""
-    told = [(plot.x(bar.start_s), bar.relative) for bar in bars if bar.relative is not None]
-    places = sorted({(round(x), round(plot.y(relative))) for x, relative in told})  # those at one place are one dot
+    """A dot for each time, and the running median of all of them, over all conditions."""
+    relatives = [(plot.x(bar.start_s), bar.relative) for bar in bars if bar.relative is not None]
+    places = sorted(
+        {(round(x), round(plot.y(relative))) for x, relative in relatives}
+    )  # those at one place are one dot
     dots = path("round drift", stamps(places, "h0"))
-    window = max(9, len(told) // 20)
+    window = max(9, len(relatives) // 20)
     line_: list[Point] = []
-    for begin in range(0, len(told) - window + 1, max(1, len(told) // _MOST)):
-        part = told[begin : begin + window]
+    for begin in range(0, len(relatives) - window + 1, max(1, len(relatives) // _MOST)):
+        part = relatives[begin : begin + window]
         line_.append((statistics.median(x for x, _ in part), plot.y(statistics.median(value for _, value in part))))
-    if not told:
+    if not relatives:
         return Markup()
     heading = text(0, plot.top - 15, "time of each trial / median of its condition and protocol", class_="quiet")
     level = path("one", f"M{number(plot.left)} {number(plot.y(1))}H{number(plot.right)}")

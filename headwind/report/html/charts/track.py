@@ -1,4 +1,4 @@
-"""When an arm's requests were done, as a line: rows of a table that share one axis with every other condition."""
+"""Times at which an arm's requests were done, as a line: rows of a table with one axis for all conditions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from headwind.report.html.charts.svg import SHARED, WIDTH, element, number, path
 
 _ROW = 22.0
 _MIDDLE = _ROW / 2
-_WIDTHS = (7.0, 3.5, 1.6)  # of the line from each share to the next: the fewer requests, the thinner
+_WIDTHS = (7.0, 3.5, 1.6)  # of the line from each share to the next: thinner for fewer requests
 
 
 def track_labels(id: str, axis: StripAxis) -> Markup:  # noqa: A002
-    """The axis for the head of the table, with what is behind every row: round times."""
+    """The axis for the head of the table, with the background of every row: round times."""
     height = number(_ROW)
     grid = "".join(f"M{number(axis.x(value))} 0V{height}" for value in axis.ticks)
     behind = element("g", path("grid", grid), id=f"{id}-b", class_=SHARED)
@@ -25,7 +25,7 @@ def track_labels(id: str, axis: StripAxis) -> Markup:  # noqa: A002
 
 
 def track(id: str, axis: StripAxis, arm: str, reached: Sequence[Observed], handshake: float | None) -> Markup:  # noqa: A002
-    """From the first of `reached` to the last, which has the arm's mark; a line across is the slowest handshake.
+    """A line from the first of `reached` to the last, which has the arm's mark; a tick is the slowest handshake.
 
     `reached` are times in the order of shares, in the units of the axis. If a median trial was stopped before, its line
     leads to an arrow in the column of stopped trials; one that failed is a cross in that of failed ones. The figures

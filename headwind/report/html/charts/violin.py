@@ -1,4 +1,4 @@
-"""How the trials of each arm are spread: density, quartiles, and every trial where there are few enough to see."""
+"""Distribution of each arm's trials: density, quartiles, and every trial if there are few."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from headwind import format as units
 from headwind.metric import Better, Metric
 from headwind.observed import Kind, median, quantile
 from headwind.report.html.charts.axes import Plot, Scale, Span, left_room, scale, ticks, y_axis
-from headwind.report.html.charts.density import Floats, density, reach, swarm
 from headwind.report.html.charts.ecdf import NEAR
-from headwind.report.html.charts.empty import nothing
 from headwind.report.html.charts.marks import UNFINISHED, DotSeries, arrows, crosses, name_of
-from headwind.report.html.charts.svg import LINE, WIDTH, chart, line, number, path, stamps, text, text_width
+from headwind.report.html.charts.svg import LINE, WIDTH, chart, line, nothing, number, path, stamps, text, text_width
 
 _TOP = 26.0
 _HEIGHT = 230.0
@@ -32,7 +31,7 @@ _FEW = 3  # columns, whose names stand in one row
 
 @dataclass(frozen=True, slots=True)
 class _Violin:
-    """One arm's column: `places` are times, `heights` shares of all trials for each unit of the scale."""
+    """An arm's column: `places` are times, `heights` shares of all trials for each unit of the scale."""
 
     series: DotSeries
     places: Floats
@@ -48,11 +47,9 @@ class _Violin:
 
 
 def span(series: Sequence[DotSeries], timeout_s: float | None) -> Span | None:
-    """From the shortest time to the longest, violins included, and a timeout that stopped a trial not long after.
+    """Range from the shortest time to the longest, with violins, and with a timeout that stopped a trial soon after.
 
-    For all charts of a condition.
-
-    None where there is no time, or one that has no logarithm.
+    It is for all charts of a condition. None if there is no time, or one that has no logarithm.
     """
     times = [value for item in series for value in item.values()]
     if not times or min(times) <= 0:
@@ -74,11 +71,11 @@ def violin(
     metric: Metric,
     span: Span | None = None,
 ) -> Markup:
-    """A column for each arm, times up (SI units of `metric`): its trials, its quartiles, and half a violin.
+    """Chart with a column for each arm, times up (SI units of `metric`): trials, quartiles, and half a violin.
 
-    Quartiles are those of all trials, of which an unfinished one is slower than any time: a box without a lid has its
+    Quartiles are those of all trials, and an unfinished one is slower than any time: a box without a lid has its
     upper quartile among them. Equal areas are equal shares of an arm's trials. Fewer than five times: only dots.
-    `span` is that of all charts of these trials; None: as the times need it.
+    `span` is that of all charts of these trials; None: chosen for these times.
     """
     series = [item for item in series if item.trials]
     if not series:
@@ -90,8 +87,8 @@ def violin(
     kinds = [kind for kind in UNFINISHED if any(item.values(kind) for item in series)]
     top = _TOP + _ROW * len(kinds)
     bottom = top + (_HEIGHT if times else 6)
-    seen = span or [*times, *ends] or [1.0, 2.0]
-    up = scale(seen, bottom, top + (10 if kinds else 0), kind="log" if log else "lin", pad=0.02 if span else 0.05)
+    domain = span or [*times, *ends] or [1.0, 2.0]
+    up = scale(domain, bottom, top + (10 if kinds else 0), kind="log" if log else "lin", pad=0.02 if span else 0.05)
     marked = ticks(up) if times else []
     rows = {kind: (_TOP + _ROW * (index + 0.5), name_of(kind, series, metric.key)) for index, kind in enumerate(kinds)}
     words = ["median", *(units.setting(metric.key, value) for value in marked), *(name for _, name in rows.values())]
@@ -172,7 +169,7 @@ class _Names:
 
     @classmethod
     def of(cls, labels: Sequence[str], room: float) -> _Names:
-        """All in one row, or in two where one of many has too little room."""
+        """The names in one row, or in two if one of many has too little room."""
         names = [_wrapped(label, room) for label in labels]
         if len(labels) <= _FEW or all(text_width(words) <= room for lines in names for words in lines):
             return cls(names, room)
@@ -182,9 +179,9 @@ class _Names:
         return cls([[""] * depth * (index % 2) + lines for index, lines in enumerate(names)], room, 2)
 
     def places(self, x: Scale) -> list[float]:
-        """Their middles: under the columns, but for those that would run over the end or into the next."""
+        """Middles of the names: under the columns, except those that would run over the end or into the next."""
         half = [max(min(text_width(words), self.room) for words in lines) / 2 for lines in self.lines]
-        found = {index + len(half): WIDTH + _GAP for index in range(self.step)}  # where the next one begins
+        found = {index + len(half): WIDTH + _GAP for index in range(self.step)}  # start of the next one
         middles = list[float]()
         for index in reversed(range(len(half))):
             middle = max(half[index], min(x(index), found[index + self.step] - _GAP - half[index]))
@@ -194,20 +191,20 @@ class _Names:
 
 
 def _wrapped(label: str, room: float) -> list[str]:
-    """A label on one line, or on two where a space lets it."""
+    """A label on one line, or on two if it has a space."""
     if text_width(label) <= room or " " not in label:
         return [label]
     return list(label.split(" ", 1))
 
 
 def _median(series: DotSeries, quantity: str) -> str:
-    """The median of all trials: a bound where it lies among those that were stopped, a dash among those that failed."""
+    """The median of all trials: a bound if it is a stopped trial, a dash if it is a failed one."""
     middle = median(series.ordered)
     return units.NOTHING if middle.kind is Kind.NOTHING else units.observed_text(quantity, middle)
 
 
 def _written(names: _Names, medians: Sequence[str], plot: Plot) -> Iterator[Markup]:
-    """Under each column its name, and its median in a row of medians."""
+    """The name under each column, and its median in a row of medians."""
     first, last = plot.bottom + 13, plot.bottom + 13 + LINE * max(map(len, names.lines))
     yield text(plot.left - 8, last, "median", class_="quiet end")
     places = names.places(plot.x)
@@ -216,3 +213,51 @@ def _written(names: _Names, medians: Sequence[str], plot: Plot) -> Iterator[Mark
             if words:
                 yield text(places[index], first + LINE * row, words, room=names.room, class_="middle")
         yield text(plot.x(index), last, middle, class_="strong middle")
+
+
+Floats = NDArray[np.float64]
+
+POINTS = 40  # of a density
+
+
+def bandwidth(values: Floats) -> float:
+    """Bandwidth of a Gaussian kernel; 0 for values that are all equal.
+
+    0.9 min(standard deviation, interquartile range / 1.34) n^(-1/5): Silverman, "Density Estimation for Statistics and
+    Data Analysis", 1986, equation 3.31. Where half of the values are equal, the standard deviation alone.
+    """
+    deviation = float(np.std(values, ddof=1))
+    low, high = np.quantile(values, [0.25, 0.75])
+    narrow = min(deviation, float(high - low) / 1.34) or deviation
+    return 0.9 * narrow * len(values) ** -0.2 if deviation > 1e-9 * max(1.0, float(np.abs(values).max())) else 0.0
+
+
+def reach(values: Sequence[float]) -> tuple[float, float]:
+    """Ends of the density of the values: two bandwidths beyond them."""
+    data = np.asarray(values, dtype=float)
+    beyond = 2 * bandwidth(data)
+    return float(data.min()) - beyond, float(data.max()) + beyond
+
+
+def density(values: Sequence[float]) -> tuple[Floats, Floats]:
+    """POINTS places and how densely the values lie there; its integral is about 1. Two empty arrays if all are equal.
+
+    It ends as `reach` says, at an eighth of one kernel. The heights are those of
+    scipy.stats.gaussian_kde (a test compares them); to import that takes longer than to draw a page.
+    """
+    data = np.asarray(values, dtype=float)
+    width = bandwidth(data)
+    if not width:
+        return np.empty(0), np.empty(0)
+    places = np.linspace(*reach(values), POINTS)
+    kernels = np.exp(-0.5 * ((places[:, None] - data[None, :]) / width) ** 2)
+    return places, kernels.sum(axis=1) / (len(data) * width * math.sqrt(2 * math.pi))
+
+
+def swarm(heights: Sequence[float], size: float, most: int) -> list[int]:
+    """Number of steps of `size` that each dot moves aside so that no two touch; beyond `most` they may."""
+    steps: list[int] = []
+    for index, height in enumerate(heights):
+        near = [steps[other] for other in range(index) if abs(heights[other] - height) < size]
+        steps.append(next((step for step in range(most) if step not in near), len(near) % most))
+    return steps

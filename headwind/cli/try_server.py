@@ -1,0 +1,100 @@
+"""`lab.py try-server`: shows what a server is and has, and whether every protocol gets the same bytes from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headwind.arm import Protocol
+from headwind.cli.dependencies import Dependencies
+from headwind.errors import UsageError
+from headwind.server import Server
+from headwind.settings import UNLIMITED
+from headwind.testbed.bed_spec import BedSpec
+from headwind.testbed.docker import DockerError, Say, docker
+from headwind.testbed.images import needed
+from headwind.testbed.operations import FETCH
+from headwind.testbed.path import Path
+from impair.messages import Fetched
+from servers.objects import content
+
+OBJECT = "/1m"
+FETCH_S = 10.0
+UNKNOWN = "unknown"
+# In the client's container: the certificate is trusted for this one connection, to have the library read it.
+CERTIFICATE = """
+import socket, ssl, sys
+address = sys.argv[1], int(sys.argv[2])
+context = ssl.create_default_context(cadata=ssl.get_server_certificate(address, timeout=5))
+context.check_hostname, context.verify_flags = False, ssl.VERIFY_X509_PARTIAL_CHAIN
+with socket.create_connection(address, 5) as plain, context.wrap_socket(plain, server_hostname="server") as secure:
+    found = secure.getpeercert()
+print(", ".join("=".join(pair) for part in found["subject"] for pair in part), "until", found["notAfter"])
+"""
+
+
+def try_server(name: str, servers: Mapping[str, Server], say: Say, dependencies: Dependencies) -> int:
+    """Bring up a testbed with one of these servers, and print what it reports and what it sends.
+
+    Returns 0 if every protocol that it speaks gets the expected bytes, else 1. Raises UsageError for an unknown server.
+    """
+    if name not in servers:
+        raise UsageError(f"try-server {name}: unknown server; servers are {', '.join(servers)}")
+    dependencies.sweep(say, False)
+    server = servers[name]
+    own = {name: dependencies.ensure_own_image(server, say)} if server.program else {}
+    images = dependencies.ensure_images(say, needed([server.kind]))
+    with dependencies.up(BedSpec(images.tags, servers=(server,), own_images=own), say) as testbed:
+        path = testbed.path(name)
+        for line in described(path.server.call("info")):
+            say(line)
+        say(f"certificate: {certificate(path)}")
+        fetches = {protocol: fetched(path, protocol) for protocol in Protocol if server.speaks(protocol.value)}
+    wrong = [protocol.value for protocol, found in fetches.items() if not is_right(protocol, found)]
+    for protocol, found in fetches.items():
+        say(f"{protocol.value}: {found.error or f'{found.alpn}, {found.bytes} bytes, sha256 {found.sha256}'}")
+    expected = hashlib.sha256(content(OBJECT) or b"").hexdigest()
+    say(f"{OBJECT} is wrong over {', '.join(wrong)}: expected sha256 {expected}" if wrong else
+        f"every protocol gives the bytes of {OBJECT}")  # fmt: skip
+    return 1 if wrong else 0
+
+
+def described(info: dict[str, Any]) -> Iterator[str]:
+    """The lines about a server's identity and settings (servers/contract.py, Info)."""
+    behind = f", in front of {info['behind']}" if info.get("behind") else ""
+    yield f"server: {info['name']} {info['version']}{behind}"
+    yield f"TLS library: {info.get('tls_library') or UNKNOWN}"
+    yield f"QUIC congestion control: {info.get('quic_congestion') or UNKNOWN}"
+    yield f"features: {', '.join(info['offers']) or 'none'}"
+    streams = ", ".join(f"{protocol} {most}" for protocol, most in info["streams"].items())
+    yield f"streams per connection: {streams or UNKNOWN}"
+    for port, windows in info["windows"].items():
+        sizes = ", ".join(f"{key} {UNKNOWN if size is None else size}" for key, size in windows.items())
+        yield f"windows of port {port}: {sizes}"
+
+
+def certificate(path: Path) -> str:
+    """Subject and end of validity of the certificate that the client gets, or the reason why they are unknown."""
+    if "client" not in path.containers:
+        return UNKNOWN
+    port = str(path.port(UNLIMITED))
+    try:
+        return docker("exec", path.containers["client"], "python3", "-c", CERTIFICATE, path.server_ip, port).strip()
+    except DockerError as error:
+        return f"{UNKNOWN}: {str(error).splitlines()[-1].strip()}"
+
+
+def fetched(path: Path, protocol: Protocol) -> Fetched:
+    """The client's report of fetching OBJECT over the unimpaired path."""
+    return path.client.call(
+        FETCH, FETCH_S + 5.0, path.agents, protocol=protocol.value, host=path.server_ip,
+        port=path.port(UNLIMITED), path=OBJECT, first_byte=0, bytes_wanted=len(content(OBJECT) or b""),
+        timeout_s=FETCH_S,
+    )  # fmt: skip
+
+
+def is_right(protocol: Protocol, found: Fetched) -> bool:
+    """Whether OBJECT came whole, over this protocol."""
+    expected = hashlib.sha256(content(OBJECT) or b"").hexdigest()
+    return not found.error and found.alpn == protocol.alpn and found.sha256 == expected

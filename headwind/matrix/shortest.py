@@ -1,0 +1,160 @@
+"""Lower bound of a trial's duration over a network, for any protocol and by any chance. Pure.
+
+Every term is a lower bound, so that no condition is rejected in which a trial could finish: handshakes and requests
+that wait for each other, each for a round trip of the smallest delays, and bytes that pass a link one after another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from headwind.arm import Arm
+from headwind.format import as_written, budget_text, duration, enumerated
+from headwind.matrix.mistakes import Slip
+from headwind.matrix.profile import ProfileKeys, another_unit
+from headwind.matrix.units import Mistake, quoted
+from headwind.matrix.values import TIMEOUT_S
+from headwind.model import Condition
+from headwind.settings import LEAST_BULK_PACKETS, PROBE_BYTES, PROBE_COUNT
+from impair.distribution import DISTRIBUTION_REACH
+from impair.profile import FRAME_BYTES, HEADER_BYTES, Direction, Link, Profile
+from servers.objects import size_of
+
+# Round trips before a request can leave: TCP's handshake (RFC 9293, 3.5) and TLS 1.3's (RFC 8446, 2), QUIC's with TLS
+# in it (RFC 9001, 4.1); of resumed sessions the request may be early data (RFC 8446, 2.3; RFC 9001, 4.6).
+HANDSHAKES = {"tcp": 2, "quic": 1}
+# Bytes on the link by which a client opens a connection: SYN and one more segment, each of Ethernet, IPv4 and TCP
+# headers; a datagram of QUIC with its padding (RFC 9000, 14.1).
+OPENING_BYTES = {"tcp": 2 * (14 + 20 + 20), "quic": 1200 + HEADER_BYTES}
+# Bytes of a request over any protocol: header, QPACK's prefix and four indexed fields in a STREAM frame (RFC 9114,
+# 7.1; RFC 9204, 4.5; RFC 9000, 19.8). HTTP/2's frame header alone has 9, HTTP/1.1's first line 16.
+REQUEST_BYTES = 2 + 2 + 4 + 2
+KILO = 1000  # factor between units of size
+PROBING_S = 10.0  # before a trial: longer is refused if it is also longer than the timeout
+
+
+@dataclass(frozen=True, slots=True)
+class Shortest:
+    """Lower bound in seconds of a trial's duration, and its largest part: `delay` or `rate` of a direction."""
+
+    seconds: float
+    direction: Direction
+    key: str
+
+
+def shortest(condition: Condition, arm: Arm) -> Shortest:
+    """Lower bound of the duration of an arm's trial."""
+    workload, transport = arm.workload(condition.workload), arm.protocol.transport
+    links = {direction: condition.profile.link(direction) for direction in Direction}
+    delays = {direction: _least_delay_s(link) for direction, link in links.items()}
+    round_trip_s, delay_s = sum(delays.values()), workload.server_delay_s
+    rounds, body_bytes = workload.least()
+    handshakes = HANDSHAKES[transport] - workload.resumes
+    opening_bytes = OPENING_BYTES[transport] * workload.at_once()[0]
+    asking_bytes = int(workload.size()) * REQUEST_BYTES
+    sent_bytes = max(opening_bytes, asking_bytes) if workload.resumes else opening_bytes + asking_bytes
+    slowest = max(delays, key=lambda direction: delays[direction])
+    sent_s, bodies_s = _link_s(links[Direction.UPLINK], sent_bytes), _link_s(links[Direction.DOWNLINK], body_bytes)
+    answered_s = (handshakes + 1) * round_trip_s + delay_s
+    return max(
+        Shortest(handshakes * round_trip_s + rounds * (round_trip_s + delay_s), slowest, "delay"),
+        Shortest(answered_s + bodies_s, Direction.DOWNLINK, "rate") if bodies_s > answered_s
+        else Shortest(answered_s + bodies_s, slowest, "delay"),
+        Shortest(sent_s, Direction.UPLINK, "rate"),
+        key=lambda each: each.seconds,
+    )  # fmt: skip
+
+
+def _least_delay_s(link: Link) -> float:
+    """Smallest delay of a packet in seconds; reordered ones have none (sch_netem.c puts them first in the queue)."""
+    if link.delay is None or (link.reorder and link.reorder.ratio):
+        return 0.0
+    return max(0.0, link.delay.delay_s - DISTRIBUTION_REACH[link.delay.distribution] * link.delay.jitter_s)
+
+
+def _link_s(link: Link, size_bytes: int) -> float:
+    """Seconds that a link needs for bytes, without headers; 0 if some packets skip the rate or count for less."""
+    rate = link.rate
+    if rate is None or min(rate.packet_overhead, rate.cell_overhead) < 0 or (link.reorder and link.reorder.ratio):
+        return 0.0
+    return size_bytes * 8 / rate.rate_bps
+
+
+def probing(profile: Profile) -> Shortest:
+    """Lower bound of the probing time before a trial: small probes both ways at once, then a train per rate.
+
+    Small probes are as far apart as two of them take at the rate (headwind/proof/probe_checks.py).
+    """
+    links = {direction: profile.link(direction) for direction in Direction}
+    probes_s = max(_link_s(link, 2 * (PROBE_COUNT - 1) * PROBE_BYTES) for link in links.values())
+    trains_s = {
+        direction: _link_s(link, min(LEAST_BULK_PACKETS, max(2, link.limit // 2)) * FRAME_BYTES)
+        for direction, link in links.items()
+    }
+    slowest = max(trains_s, key=lambda direction: trains_s[direction])
+    return Shortest(probes_s + sum(trains_s.values()), slowest, "rate")
+
+
+def unprobed_slips(profiles: Mapping[str, ProfileKeys], timeout_s: float) -> Iterator[Slip]:
+    """Mistakes of networks on which the probes of a trial take longer than its client may."""
+    for name, profile in profiles.items():
+        least, longest_s = probing(profile.to_model(name)), max(timeout_s, PROBING_S)
+        rate = profile.link(least.direction).rate
+        if rate is None or least.seconds <= longest_s:
+            continue
+        enough_bps = math.ceil(rate.rate_bps * least.seconds / longest_s / 1000) * 1000
+        found = another_unit("rate", rate.rate_bps)
+        hint = f"{found}{'else ' if found else ''}raise the rate, such as `{as_written('rate_bps', enough_bps)}`"
+        takes_s = math.floor(least.seconds)
+        limit = f"`timeout: {as_written('timeout_s', timeout_s)}`" if timeout_s >= PROBING_S else duration(PROBING_S)
+        message = f"the probes before each trial over {quoted(name)} take {duration(takes_s)} or more, above {limit}"
+        place = ("profiles", name, profile.home(least.direction, "rate"), "rate")
+        yield Slip(place, Mistake(message, hint), at_key=True)
+
+
+def unfinished(
+    conditions: Iterable[Condition], arms: Collection[Arm], timeout_s: float
+) -> Iterator[tuple[Condition, dict[Arm, Shortest]]]:
+    """Conditions in which some arms cannot finish in time, with the lower bound of each."""
+    for condition in conditions:
+        if found := {arm: least for arm in arms if (least := shortest(condition, arm)).seconds > timeout_s}:
+            yield condition, found
+
+
+def endless_slips(
+    profiles: Mapping[str, ProfileKeys], conditions: Iterable[Condition], arms: Collection[Arm], timeout_s: float
+) -> Iterator[Slip]:
+    """Mistakes of networks over which no arm can finish in time; each once, with the workload that takes longest."""
+    worst: dict[str, tuple[Condition, Shortest]] = {}
+    for condition, found in unfinished(conditions, arms, timeout_s):
+        name, least = condition.profile.name, min(found.values(), key=lambda each: each.seconds)
+        if len(found) == len(arms) and (name not in worst or least.seconds > worst[name][1].seconds):
+            worst[name] = condition, least
+    for name, (condition, least) in worst.items():
+        size_bytes = size_of(condition.workload.object_path()) or 0
+        meant = f"did you mean `{size_bytes / KILO**2:g}kB`? else " if size_bytes >= KILO**2 else ""
+        alike = [each for each, other in worst.values() if other.key == "rate" and each.workload == condition.workload]
+        if meant and least.key == "rate" and len(alike) > 1:
+            if alike[0] == condition:
+                names = enumerated(quoted(each.profile.name) for each in alike)
+                message = f"no trial of {quoted(condition.workload.name)} over {names} can finish within the `timeout`"
+                hint = f"{meant}fetch less, raise the rates or wait longer"
+                yield Slip(("workloads", condition.workload.name, "size"), Mistake(message, hint))
+            continue
+        within = f"`timeout: {as_written('timeout_s', timeout_s)}`"
+        takes = f"{quoted(condition.workload.name)} takes at least {duration(math.floor(least.seconds))}"
+        message = f"no trial over {quoted(name)} can finish within {within}: {takes}"
+        place = ("profiles", name, profiles[name].home(least.direction, least.key), least.key)
+        yield Slip(place, Mistake(message, _way_out(condition, least)), at_key=True)
+
+
+def _way_out(condition: Condition, least: Shortest) -> str:
+    link = condition.profile.link(least.direction)
+    value = link.delay.delay_s if least.key == "delay" and link.delay else link.rate.rate_bps if link.rate else math.inf
+    lower = "lower the delay" if least.key == "delay" else "raise the rate, fetch less"
+    enough_s = math.ceil(least.seconds * 2)
+    wait = f" or wait longer, such as `timeout: {budget_text(enough_s)}`" if enough_s <= TIMEOUT_S[1] else ""
+    found = another_unit(least.key, value)
+    return f"{found}{'else ' if found else ''}{lower}{wait}"

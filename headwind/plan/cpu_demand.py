@@ -1,0 +1,92 @@
+"""Measured CPU demand of blocks, and which of them may therefore run in parallel. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterable, Mapping
+
+from headwind.arm import Arm
+from headwind.metric import BUSY
+from headwind.model import Condition, Result
+from headwind.proof.processors import lacked_cpus
+
+HEADROOM = 0.5  # of the CPUs may be busy with trials, on average; preparing and verifying them is not included
+UNKNOWN_NEED = 0.3  # CPUs, for a condition without measurements
+LANES_PER_CORE = 3  # trials that wait for timers need a tenth of a CPU or less
+LANE_BYTES = 600 << 20  # a user-mode kernel of 384 MB, nginx, a client and the agents of three containers
+BOUND_SHARE = 0.5  # of the trials of a condition: if this share was CPU-bound, its blocks run alone
+ALONE_SHARE = 0.4  # of the CPUs: a block that needs more would soon be CPU-bound, and runs alone
+
+
+def most_lanes(asked: int, cores: int, free_bytes: int) -> int:
+    """Number of lanes for a host: `asked`, or with AUTO as many as CPUs and memory (bytes) allow.
+
+    The demand of the blocks decides, block by block, how many of them are used.
+    """
+    return asked or max(1, min(LANES_PER_CORE * cores, free_bytes // LANE_BYTES))
+
+
+class CpuDemand:
+    """The CPUs that each condition keeps busy, on average over its trials; the estimate improves with every trial."""
+
+    def __init__(self, cores: int, results: Iterable[Result] = ()) -> None:
+        self._cores = cores
+        self._seen: dict[str, dict[Arm, list[float]]] = {}  # by condition id
+        self._bound: dict[str, list[bool]] = {}  # by condition id: whether each trial lacked CPUs or was CPU-bound
+        for result in results:
+            self.learn(result)
+
+    def learn(self, result: Result) -> None:
+        """Record the CPU use of a trial, if it was measured.
+
+        If CPUs were short in half of its trials, a condition runs alone: it needs all of them itself, or other lanes or
+        programs took them. Its blocks then run alone until more than half of all its trials had enough CPUs.
+        """
+        condition, busy = result.trial.block.condition.id, result.metrics.get(BUSY.key)
+        if busy is not None:
+            self._seen.setdefault(condition, {}).setdefault(result.trial.arm, []).append(busy)
+            self._bound.setdefault(condition, []).append(lacked_cpus(result) or result.is_cpu_bound)
+
+    def processors(self, condition: Condition) -> float | None:
+        """Average number of CPUs that a block of the condition keeps busy; None before any measurement."""
+        seen = self._seen.get(condition.id)
+        return statistics.fmean(statistics.fmean(values) for values in seen.values()) if seen else None
+
+    def runs_alone(self, condition: Condition) -> bool:
+        """True if it is known to need so much CPU that no other block may run in parallel."""
+        seen = self._seen.get(condition.id, {})
+        most = max((statistics.fmean(values) for values in seen.values()), default=0.0)
+        bound = statistics.fmean(self._bound.get(condition.id, [False]))
+        return bound >= BOUND_SHARE or most > ALONE_SHARE * self._cores
+
+    def share(self, condition: Condition, lanes: int) -> float:
+        """Share of this host's time that a block of the condition takes, if others run on all lanes."""
+        busy = self.processors(condition)
+        overlapped = max(1 / lanes, (UNKNOWN_NEED if busy is None else busy) / (HEADROOM * self._cores))
+        return 1.0 if self.runs_alone(condition) else min(1.0, overlapped)
+
+    def host_s(self, work: Mapping[Condition, float], lanes: int) -> float:
+        """Seconds that this host takes, on this number of lanes, for these seconds of work in each condition."""
+        return sum(seconds * self.share(condition, lanes) for condition, seconds in work.items())
+
+    def is_known(self, condition: Condition) -> bool:
+        """True if its demand was measured."""
+        return condition.id in self._seen
+
+    def is_next_stranger(self, condition: Condition, running: Collection[Condition]) -> bool:
+        """True if its demand is unmeasured, and it may run once there is room."""
+        unmeasured = [each for each in running if not self.is_known(each)]
+        return not self.is_known(condition) and condition not in running and len(unmeasured) < self._cores
+
+    def room_for(self, condition: Condition, running: Collection[Condition]) -> bool:
+        """True if there are enough CPUs to start a block of the condition in parallel to the running ones.
+
+        Unmeasured conditions may have one running block each, and together one per CPU.
+        """
+        if condition in running and not self.is_known(condition):
+            return False
+        unmeasured = [each for each in (condition, *running) if not self.is_known(each)]
+        if any(self.runs_alone(each) for each in (condition, *running)):
+            return not running
+        busy = sum(self.processors(each) or 0.0 for each in (condition, *running)) + UNKNOWN_NEED * len(unmeasured)
+        return len(unmeasured) <= self._cores and busy <= HEADROOM * self._cores

@@ -1,0 +1,132 @@
+"""The networks with their comparisons, the surest first. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headwind.arm import PLAIN, Arm
+from headwind.format import arm_name
+from headwind.model import Condition, Matrix, Outcome
+from headwind.observed import Kind, Observed, figure, from_best, median
+from headwind.report.cells import Cell, Context, cell_of
+from headwind.report.certainty import Certainty, Known, known_of
+from headwind.report.networks import Network, networks_of
+from headwind.report.sweeps import sweeps_of
+from headwind.report.trust import noise_floors
+from headwind.report.verdicts import is_own, more_text
+from headwind.run.data import RunData, is_data
+from headwind.verdicts.ended import complete
+from headwind.verdicts.findings import Pair, Rows
+from headwind.verdicts.judgement import Judgement
+from impair.profile import Link
+
+MOST_COLUMNS = 3  # comparisons with a separate column
+MOST_NAMED = 3  # arms in a sentence; for more their number
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A condition in a row."""
+
+    condition: Condition
+    network: Network
+    known: tuple[Known, ...]  # every comparison, those of the newest protocol first
+    cells: Mapping[Pair, Cell]
+    rows: Rows
+    medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
+    timeouts: Mapping[Arm, int]  # number of timeouts
+    untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
+    more: str  # "about 9 more blocks (4 to 30), 4 min", until all is settled; empty if it is, or if unknown
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks in which every arm gave data."""
+        return complete(self.rows)
+
+    @property
+    def certainty(self) -> Certainty:
+        """Certainty of the surest comparison, by the primary metric."""
+        return min((each.by_primary for each in self.known), key=[*Certainty].index, default=Certainty.UNCLEAR)
+
+
+def is_reference(condition: Condition) -> bool:
+    """True if it is unimpaired: the reference for the others."""
+    return condition.profile.uplink == condition.profile.downlink == Link()
+
+
+def ordered_pairs(matrix: Matrix, judgement: Judgement) -> list[Pair]:
+    """Every comparison once: those of the newest protocol first, and those with its own variants behind them."""
+
+    def rank(pair: Pair) -> tuple[bool, bool, bool]:
+        rival = pair.base if pair.new == matrix.newest else pair.new
+        return matrix.newest not in (pair.new, pair.base), is_own(rival, matrix.newest), rival not in PLAIN
+
+    return sorted(judgement.pairs, key=rank)
+
+
+def pair_label(pair: Pair) -> str:
+    """Name of a comparison, as in the matrix the candidate first: `HTTP/3 against HTTP/2`."""
+    return f"{arm_name(pair.new)} against {arm_name(pair.base)}"
+
+
+def columns_of(matrix: Matrix, judgement: Judgement) -> tuple[list[Pair], list[Pair]]:
+    """The comparisons that a row shows at once, and those on demand.
+
+    If there are many, the newest protocol's come first.
+    """
+    pairs = ordered_pairs(matrix, judgement)
+    if len(pairs) <= MOST_COLUMNS:
+        return pairs, []
+    first = [pair for pair in pairs if matrix.newest in (pair.new, pair.base)] or pairs[:MOST_COLUMNS]
+    return first, [pair for pair in pairs if pair not in first]
+
+
+def standings(data: RunData) -> list[Standing]:
+    """The rows of all conditions: the surest first, then unimpaired ones, then by the median of all arms.
+
+    Conditions of a sweep are in the order of the matrix instead.
+    """
+    judgement, networks = data.judgement, networks_of(data.matrix)
+    places = {pair: number for number, pair in enumerate(ordered_pairs(data.matrix, judgement))}
+    known: dict[str, list[Known]] = {}
+    for line in sorted(judgement.compared, key=lambda line: places[line.pair]):
+        known.setdefault(line.condition.id, []).append(known_of(line, judgement.rule))
+    context = Context(judgement.rule, noise_floors(judgement.checks))
+    more = {item.condition.id: more_text(item) for item in judgement.open if not item.is_of_checks}
+    found = [
+        _standing(data, each, networks[each.id], known.get(each.id, []), context, more.get(each.id, ""))
+        for each in data.matrix.conditions
+    ]
+    if sweeps_of(data.matrix):
+        return sorted(found, key=lambda each: list(Certainty).index(each.certainty))
+    return sorted(found, key=_rank)
+
+
+def _rank(standing: Standing) -> tuple[int, bool, bool, float]:
+    values = from_best(standing.medians.values(), standing.condition.workload.primary().better)
+    middle = median(values).known if values else math.inf
+    return list(Certainty).index(standing.certainty), not is_reference(standing.condition), not values, middle
+
+
+def _standing(
+    data: RunData, condition: Condition, network: Network, known: Sequence[Known], context: Context, more: str
+) -> Standing:
+    rows = data.rows.get(condition.id, {})
+    metric = condition.workload.primary()
+    marks: dict[Arm, list[Observed]] = {}
+    stopped = Counter[Arm]()
+    for arm in data.matrix.arms:
+        results = [row[arm] for row in rows.values() if arm in row and is_data(row[arm])]
+        if results:
+            marks[arm] = from_best((figure(result, metric) for result in results), metric.better)
+        stopped[arm] = sum(result.outcome is Outcome.TIMEOUT for result in results)
+    return Standing(
+        condition, network, tuple(known), {each.line.pair: cell_of(each, context) for each in known}, rows,
+        {arm: median(values) for arm, values in marks.items()},
+        {arm: count for arm, count in stopped.items() if count},
+        {arm: count for arm, values in marks.items() if (count := sum(each.kind is Kind.NOTHING for each in values))},
+        more,
+    )  # fmt: skip

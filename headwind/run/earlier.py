@@ -1,0 +1,49 @@
+"""Knowledge from earlier runs in a reports folder: results of the same conditions, capacity of the same host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headwind.errors import HeadwindError
+from headwind.model import Matrix, Result
+from headwind.plan.capacity import FLOORS, Ceiling
+from headwind.run import disk
+from headwind.run.differences import HOST_FACTS
+from headwind.run.journal import ENVIRONMENT, Run
+from impair.profile import Direction
+
+REMEMBERED_RUNS = 10
+
+
+def earlier_ceilings(reports: Path, engine: str, host: Mapping[str, Any]) -> list[Ceiling]:
+    """Capacities of the unimpaired path that the newest runs in `reports` recorded, for this engine and host."""
+    found: list[Ceiling] = []
+    for folder in disk.newest_folders(reports):
+        try:
+            environment = disk.read_object(folder / ENVIRONMENT)
+            ceiling = environment["testbed"]["ceiling"]
+            known = environment["host"]
+            if environment["engine"] == engine and all(known.get(name) == host.get(name) for name in HOST_FACTS):
+                found.append(
+                    {direction: {name: float(ceiling[direction][name]) for name in FLOORS} for direction in Direction}
+                )
+        except (OSError, ValueError, TypeError, KeyError):
+            continue  # not a run, or from before this was measured
+        if len(found) == REMEMBERED_RUNS:
+            break
+    return found
+
+
+def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:
+    """Results of the latest run in `reports` that shares conditions with the matrix; empty if there is none."""
+    conditions = set(matrix.conditions)
+    for folder in disk.newest_folders(reports):
+        try:
+            with Run.open(folder) as run:
+                if conditions & set(run.matrix.conditions):
+                    return [result for result in run.results() if result.trial.block.condition in conditions]
+        except HeadwindError:
+            continue  # not a run, or unreadable: the plan works without it
+    return []

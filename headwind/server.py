@@ -1,0 +1,104 @@
+"""Data class of servers: what serves an arm, and what can be asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+OWN = "own"  # the kind of the user's own servers
+
+
+class Offer(StrEnum):
+    """A feature that not every server has; the values are those of servers/contract.py."""
+
+    DELAY = "delay"  # holds back each answer, and logs how long
+    SESSIONS = "sessions"  # a second pair of ports, on which connections resume TLS sessions
+    WORKERS = "workers"  # a number of processes that share the connections
+    WINDOWS = "windows"  # a second port, with the windows and buffers that it is shipped with
+
+    @property
+    def words(self) -> str:
+        """The feature in a sentence: `caddy has no ...`."""
+        return {
+            Offer.DELAY: "`server_delay`", Offer.SESSIONS: "log of resumed sessions",
+            Offer.WORKERS: "number of `workers`", Offer.WINDOWS: "windows `as-shipped`",
+        }[self]  # fmt: skip
+
+
+class Contract(StrEnum):
+    """A convention that an image follows, beyond being started with its command and variables."""
+
+    PLAIN = "plain"
+    QUIC_INTEROP = "quic-interop"  # of the QUIC interop runner: ROLE, TESTCASE, /www, /certs, port 443
+
+
+class Fresh(StrEnum):
+    """Treatment of a user's program before each trial."""
+
+    RESTART = "restart"  # forgets everything
+    KEEP = "keep"  # only its TCP connections are destroyed: connections over QUIC, sessions and caches stay
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A server of the user's own: its image, and how it is started, reached and made fresh.
+
+    `command` replaces the image's, unless empty; `ready` is a path that must be answered before a trial, or empty;
+    `protocols` are h1, h2, h3, as far as it speaks them.
+    """
+
+    image: str
+    protocols: tuple[str, ...]
+    command: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    port: int = 443
+    ready: str = ""
+    contract: Contract = Contract.PLAIN
+    fresh: Fresh = Fresh.RESTART
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that it gets: those of its contract, and the user's own."""
+        of_contract = {"ROLE": "server", "TESTCASE": "http3"} if self.contract is Contract.QUIC_INTEROP else {}
+        return of_contract | dict(self.env)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that the lab can start; its image and agent are in the folder of its name.
+
+    `quic_congestion`: congestion controls of its QUIC that can be set, the default one first. `quic_window`: the
+    name of what is behind "http3_stream_buffer_bytes" (servers/contract.py), empty if it has none.
+    `program` is set if it is the user's own (`servers/own`).
+    """
+
+    name: str
+    offers: frozenset[Offer]
+    quic_congestion: tuple[str, ...]
+    quic_window: str
+    is_window_per_stream: bool = True  # else per connection
+    program: Program | None = None
+
+    @property
+    def kind(self) -> str:
+        """The name of the image in which its agent runs."""
+        return self.name if self.program is None else OWN
+
+    def speaks(self, protocol: str) -> bool:
+        """Whether it speaks `h1`, `h2` or `h3`."""
+        return self.program is None or protocol in self.program.protocols
+
+
+NGINX = Server("nginx", frozenset(Offer), ("cubic",), "http3_stream_buffer_size")  # since 1.27.5
+CADDY = Server("caddy", frozenset({Offer.WORKERS}), ("newreno",), "")  # quic-go's sender has no other
+HAPROXY = Server(
+    "haproxy", frozenset({Offer.WINDOWS, Offer.WORKERS}), ("cubic",), "largest congestion window",
+    is_window_per_stream=False,
+)  # fmt: skip
+SERVERS = {server.name: server for server in (NGINX, CADDY, HAPROXY)}
+FURTHER = tuple(name for name in SERVERS if name != NGINX.name)  # each is a service of compose.yaml
+
+
+def own_server(name: str, program: Program) -> Server:
+    """A server of the user's own; its windows and the congestion control of its QUIC are unknown."""
+    return Server(name, frozenset(), (), "", program=program)

@@ -1,0 +1,67 @@
+"""Comparisons of two protocols whose arms also differ in congestion control. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headwind.arm import Arm, arm_named
+from headwind.format import arm_name, counted
+from headwind.model import Condition, Matrix
+from headwind.verdicts.findings import pairs_of
+
+MOST_NAMED = 2  # sentences; the other pairs are counted
+LABELS = {"reno": "Reno", "newreno": "New Reno"}  # the others are capitals
+
+
+def control_of(arm: Arm, matrix: Matrix, condition: Condition) -> str:
+    """The congestion control of the arm's transport in a condition: `bbr`."""
+    both = arm.congestion(matrix.congestion, arm.workload(condition.workload))
+    return both.quic if arm.protocol.transport == "quic" else both.tcp
+
+
+def difference_text(first: Arm, second: Arm, matrix: Matrix, condition: Condition) -> str:
+    """`differ in congestion control: BBR and CUBIC` for two arms; empty if they have the same one, or one protocol."""
+    one, other = (control_of(arm, matrix, condition) for arm in (first, second))
+    if one == other or first.protocol is second.protocol:
+        return ""
+    return f"differ in congestion control: {_label(one)} and {_label(other)}"
+
+
+def confounded(matrix: Matrix) -> list[str]:
+    """A sentence for each comparison of protocols that may be one of congestion controls; without a full stop.
+
+    Such as `HTTP/2 (bbr) and HTTP/3 differ in congestion control: BBR and CUBIC; add h2 to separate the protocol from
+    it`.
+    """
+    found: dict[str, None] = {}
+    for condition in matrix.conditions:
+        for pair in (pair for pair in pairs_of(matrix, condition) if not pair.is_check):
+            if text := difference_text(pair.base, pair.new, matrix, condition):
+                advice = next(_separating(pair.base, pair.new, matrix, condition), "")
+                found[f"{arm_name(pair.base)} and {arm_name(pair.new)} {text}{advice}"] = None
+    left = len(found) - MOST_NAMED
+    more = [f"{counted(left, 'more pair')} of arms differ in congestion control"] if left > 0 else []
+    return [*list(found)[:MOST_NAMED], *more]
+
+
+def _separating(first: Arm, second: Arm, matrix: Matrix, condition: Condition) -> Iterator[str]:
+    """Arms that have the protocol of one and the congestion control of the other: those of the matrix first."""
+    plain = tuple(arm_named(arm.protocol.value) for arm in (first, second))
+    for candidates, text in ((matrix.arms, "; {} separates"), (plain, "; add {} to separate")):
+        for candidate in candidates:
+            for arm, other in ((first, second), (second, first)):
+                if _is_like(candidate, arm) and control_of(candidate, matrix, condition) == control_of(
+                    other, matrix, condition
+                ):
+                    yield f"{text.format(candidate)} the protocol from it"
+
+
+def _is_like(one: Arm, other: Arm) -> bool:
+    """True if two arms are the same, except for congestion control and windows."""
+    return (one.protocol, one.server, one.overrides.workload) == (
+        other.protocol, other.server, other.overrides.workload,
+    )  # fmt: skip
+
+
+def _label(control: str) -> str:
+    return LABELS.get(control, control.upper())
