@@ -27,18 +27,9 @@ from headwind.model import Matrix, Result
 from headwind.report.verdicts import interval_text
 from headwind.run.data import RunData, latest_of
 from headwind.run.journal import Run
-from headwind.verdicts.findings import (
-    Pair,
-    Rows,
-    columns_of,
-    is_decided,
-    is_found,
-    judged_metrics,
-    pairs_of,
-    rows_of,
-    rule_of,
-)
+from headwind.verdicts.findings import Rows, columns_of, is_decided, is_found, judged_metrics, rows_of, rule_of
 from headwind.verdicts.judgement import Line
+from headwind.verdicts.pairs import Pair, pairs_of
 from headwind.verdicts.verdict import Comparison, compare
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,8 +6,9 @@ import math
 
 from headwind.arm import H2, H3, Arm
 from headwind.metric import Metric
-from headwind.verdicts.findings import Finding, Pair
+from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Line
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Comparison, Completion, Rule, Verdict, judge
 from headwind.workloads.h2load import H2load

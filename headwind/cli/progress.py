@@ -25,7 +25,7 @@ from headwind.plan.scheduler import Scheduler
 from headwind.report.trust import OTHER_LABS
 from headwind.run.journal import Run
 from headwind.testbed.docker import DockerError, Say
-from headwind.verdicts.findings import Pair
+from headwind.verdicts.pairs import Pair
 
 REFRESH_PER_S = 2  # of the bar: a higher rate uses CPU time that trials may need
 

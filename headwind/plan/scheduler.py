@@ -16,9 +16,9 @@ from headwind.plan.minimum import affordable, minimum_s
 from headwind.plan.schedule import plan_blocks
 from headwind.proof.attempts import runs_again
 from headwind.trial.block import Task
-from headwind.verdicts.findings import Pair, pairs_of
 from headwind.verdicts.judgement import Judge, Judgement
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
+from headwind.verdicts.pairs import Pair, pairs_of
 from headwind.verdicts.pending import Open
 
 # Blocks that run alone and blocks that run in parallel take turns. Between them all lanes have to drain, so turns are

@@ -16,7 +16,8 @@ from headwind.observed import figure, from_best, mean, median
 from headwind.report.row_text import ARROWS
 from headwind.run.data import RunData, is_data, latest_of, outcome_text
 from headwind.verdicts.ended import complete, ended
-from headwind.verdicts.findings import Bounds, Pair, Rows, columns_of, rows_of
+from headwind.verdicts.findings import Bounds, Rows, columns_of, rows_of
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import Interval, fewest_samples, interval_steps
 from headwind.verdicts.verdict import Rule, interval_of
 from impair.profile import Direction

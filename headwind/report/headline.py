@@ -28,7 +28,8 @@ from headwind.report.verdicts import (
     toward,
 )
 from headwind.run.data import RunData
-from headwind.verdicts.findings import Finding, Pair
+from headwind.verdicts.findings import Finding
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule
 

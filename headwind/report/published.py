@@ -14,8 +14,9 @@ from headwind.observed import Observed, mean
 from headwind.report import verdicts as describe
 from headwind.run.data import RunData
 from headwind.verdicts.ended import ended
-from headwind.verdicts.findings import Finding, Pair, columns_of, pairs_of
+from headwind.verdicts.findings import Finding, columns_of
 from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.pairs import Pair, pairs_of
 from headwind.verdicts.percentiles import percentile_interval
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule, Verdict, judge

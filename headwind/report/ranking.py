@@ -19,8 +19,9 @@ from headwind.report.trust import noise_floors
 from headwind.report.verdicts import is_own, more_text
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.ended import complete
-from headwind.verdicts.findings import Pair, Rows
+from headwind.verdicts.findings import Rows
 from headwind.verdicts.judgement import Judgement
+from headwind.verdicts.pairs import Pair
 from impair.profile import Link
 
 MOST_COLUMNS = 3  # comparisons with a separate column

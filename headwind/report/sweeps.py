@@ -14,8 +14,9 @@ from itertools import combinations, pairwise
 from headwind.format import link_settings, quantity_name
 from headwind.metric import Metric
 from headwind.model import Condition, Matrix
-from headwind.verdicts.findings import Finding, Pair
+from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Judgement
+from headwind.verdicts.pairs import Pair
 from impair.profile import Direction, Link, Profile
 
 FEWEST_STEPS = 3

@@ -13,9 +13,10 @@ from headwind.metric import Metric
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.run.data import RunData
 from headwind.verdicts.assumptions import Dependence
-from headwind.verdicts.findings import Finding, Pair, SelfCheckFinding
+from headwind.verdicts.findings import Finding, SelfCheckFinding
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.outlook import Outlook
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule, Top, Verdict, winner

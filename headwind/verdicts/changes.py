@@ -22,7 +22,8 @@ from headwind.arm import Arm
 from headwind.metric import Metric
 from headwind.model import Condition, Matrix, Outcome, Result
 from headwind.observed import Observed, observed
-from headwind.verdicts.findings import FALSE_SHARE, Columns, Pair, Rows, columns_of, is_bound, pairs_of, rows_of
+from headwind.verdicts.findings import FALSE_SHARE, Columns, Rows, columns_of, is_bound, rows_of
+from headwind.verdicts.pairs import Pair, pairs_of
 from headwind.verdicts.stats import Interval, e_bh
 from headwind.verdicts.two_samples import fewest_in_each, gain, share_changed, speeds
 from headwind.verdicts.verdict import Rule, Verdict, judge, share_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from headwind.arm import Arm, arm_named
 from headwind.format import arm_name, counted
 from headwind.model import Condition, Matrix
-from headwind.verdicts.findings import pairs_of
+from headwind.verdicts.pairs import pairs_of
 
 MOST_NAMED = 2  # sentences; the other pairs are counted
 LABELS = {"reno": "Reno", "newreno": "New Reno"}  # the others are capitals

@@ -15,18 +15,17 @@ from headwind.verdicts.ended import has_ended
 from headwind.verdicts.findings import (
     Finding,
     Key,
-    Pair,
     Rows,
     SelfCheckFinding,
     columns_of,
     compared_beside,
     doubted,
     find_in,
-    pairs_of,
     rule_of,
     self_checks,
     standing,
 )
+from headwind.verdicts.pairs import Pair, pairs_of
 from headwind.verdicts.pending import Open, still_open
 from headwind.verdicts.settled import Settlement, held_at_once
 from headwind.verdicts.stats import Interval

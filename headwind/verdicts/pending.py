@@ -14,8 +14,9 @@ from math import ceil
 
 from headwind.metric import Metric
 from headwind.model import Condition, Matrix
-from headwind.verdicts.findings import FALSE_SHARE, Finding, Key, Pair
+from headwind.verdicts.findings import FALSE_SHARE, Finding, Key
 from headwind.verdicts.outlook import Outlook, blocks_needed
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import fewest_blocks
 from headwind.verdicts.verdict import Comparison, Rule, share_of
 

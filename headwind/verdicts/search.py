@@ -27,7 +27,8 @@ from itertools import pairwise
 
 from headwind.model import STEPS_WITHIN, Matrix
 from headwind.verdicts.ended import ended
-from headwind.verdicts.findings import Pair, Rows, columns_of
+from headwind.verdicts.findings import Rows, columns_of
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import log_e_against
 
 COARSE = 5  # values, evenly spaced, that are tried first to see how often the winner changes

@@ -46,7 +46,14 @@ class Stopped:
 
     @property
     def folder(self) -> Path:
-        return next(folder for folder in self.reports.glob("*/") if (folder / "matrix.json").exists())
+        """The folder of the first run."""
+        return self.folders[0]
+
+    @property
+    def folders(self) -> list[Path]:
+        """The run folders, in the order of the runs."""
+        found = [path.parent for path in self.reports.glob("*/matrix.json")]
+        return sorted(found, key=lambda folder: (folder / "matrix.json").stat().st_mtime_ns)
 
     @property
     def results(self) -> list[Result]:
@@ -74,7 +81,8 @@ def test_what_a_stopped_trial_says_is_computed_from_the_requests_of_its_own_arm(
 def test_such_a_run_goes_on_and_is_reported_and_compared(stopped: Stopped) -> None:
     assert stopped.run("--resume", str(stopped.folder)) == 0
     assert stopped.lab("report", str(stopped.folder)) == 0
-    assert stopped.lab("compare", str(stopped.folder), str(stopped.folder)) == 0
+    assert stopped.run() == 0
+    assert stopped.lab("compare", *map(str, stopped.folders)) == 0
 
 
 @pytest.mark.parametrize("command", ["report", "compare", "run"])
@@ -87,8 +95,9 @@ def test_a_folder_with_a_negative_bound_is_refused_with_a_sentence(
             known = json.loads(record)
             known["metrics"]["mean_done_low_s"] = -0.91
             journal.execute("UPDATE attempts SET record = ? WHERE sequence = ?", (json.dumps(known), sequence))
-    folder = str(stopped.folder)
-    arguments = {"report": [folder], "compare": [folder, folder], "run": ["--resume", folder]}[command]
+    assert stopped.run() == 0
+    first, second = map(str, stopped.folders)
+    arguments = {"report": [first], "compare": [first, second], "run": ["--resume", first]}[command]
     assert stopped.lab(command, *arguments) == 1
     said = capsys.readouterr().err
     assert "the run folder is damaged" in said

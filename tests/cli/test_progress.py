@@ -15,7 +15,7 @@ from headwind.cli.progress import Reporter, console, line_of
 from headwind.model import Matrix, Repetition, Result
 from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
-from headwind.verdicts.findings import pairs_of
+from headwind.verdicts.pairs import pairs_of
 from impair.profile import Profile
 from tests import fake
 

@@ -13,7 +13,7 @@ from headwind.model import Matrix
 from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.run.differences import differences
 from headwind.settings import UNLIMITED, Settings, Windows
-from headwind.verdicts.findings import pairs_of
+from headwind.verdicts.pairs import pairs_of
 from headwind.workloads.h2load import H2load
 from tests.matrix_files import load, manual_examples, refusal
 

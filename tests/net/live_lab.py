@@ -66,6 +66,10 @@ class LiveLab:
     def wait_for_trial(self, number: int) -> None:
         """All before it are done, and the client runs it; the first one has number 0."""
         self.wait_until_done(number)
+        self.wait_for_client()
+
+    def wait_for_client(self) -> None:
+        """The client runs a trial."""
         client = self.container("client")
         while "h2load" not in docker("top", client, "-eo", "pid,comm"):
             assert self.process.poll() is None, "".join(self.said)

@@ -21,7 +21,7 @@ from headwind.report.html.pictures import condition_pictures, timeline_picture
 from headwind.report.trust import doubts
 from headwind.run.data import RunData
 from headwind.verdicts.assumptions import WarningKind
-from headwind.verdicts.findings import Pair
+from headwind.verdicts.pairs import Pair
 from headwind.workloads.h2load import TOTAL
 from impair.profile import Direction
 from tests.fake import metrics_of

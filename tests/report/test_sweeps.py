@@ -18,8 +18,9 @@ from headwind.report import render
 from headwind.report.sweeps import Curve, Step, Sweep, crossovers, curves, grids_of, sweeps_of
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
-from headwind.verdicts.findings import Finding, Pair
+from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Judgement
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Comparison, Completion, Verdict
 from headwind.workloads.h2load import REQUEST, TOTAL, H2load

@@ -55,7 +55,9 @@ def test_what_is_read_is_written_as_it_was_stored(run: Run) -> None:
 def test_stored_counters_prove_today_what_they_proved_then(run: Run) -> None:
     for result in run.results():
         again = prove(result.trial.profile, Evidence.from_json(result.proof.counters))
-        assert again.checks == result.proof.checks
+        assert [replace(check, note="") for check in again.checks] == [
+            replace(check, note="") for check in result.proof.checks
+        ], "wording aside"
 
 
 def test_a_stored_run_is_reported(run: Run) -> None:

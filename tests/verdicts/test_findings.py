@@ -28,7 +28,8 @@ from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
 from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.verdicts.assumptions import WarningKind
-from headwind.verdicts.findings import Pair, columns_of, pairs_of, rows_of, rule_of, self_checks
+from headwind.verdicts.findings import columns_of, rows_of, rule_of, self_checks
+from headwind.verdicts.pairs import Pair, pairs_of
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.two_samples import gain, share_changed, speeds
 from headwind.verdicts.verdict import Verdict, judge

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from headwind.arm import H1, H2, H3, Role
 from headwind.model import Condition, Matrix, Repetition, Result, Trial
 from headwind.report.verdicts import open_text
-from headwind.verdicts.findings import Pair
 from headwind.verdicts.outlook import Outlook
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.pending import Open, joining_bar
 from headwind.verdicts.stats import e_bh
 from impair.profile import Delay, Link, Profile

@@ -21,8 +21,9 @@ from headwind.model import Condition, Matrix, Repetition, SelfCheck
 from headwind.observed import Observed
 from headwind.plan.schedule import plan_block
 from headwind.verdicts.assumptions import ALARM_PROBABILITY, WarningKind, warnings
-from headwind.verdicts.findings import Key, Pair
+from headwind.verdicts.findings import Key
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS, blocks_needed
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.settled import Settlement
 from headwind.verdicts.stats import Interval, e_bh, interval_rank, log_e_against, ratio_interval, running_interval
 from headwind.verdicts.verdict import FEWEST_STALLS, NO_CLAIM, Rule, Verdict, compare, follow, judge

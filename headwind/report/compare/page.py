@@ -31,8 +31,9 @@ from headwind.report.html.pictures import heading, interval_domain, limit, trial
 from headwind.report.times_table import Row, summary_table
 from headwind.run.data import RunData, latest_of
 from headwind.verdicts.changes import ArmChange, Changes, RatioChange, changes
-from headwind.verdicts.findings import Finding, Pair, judged_metrics
+from headwind.verdicts.findings import Finding, judged_metrics
 from headwind.verdicts.judgement import Judgement, Line
+from headwind.verdicts.pairs import Pair
 
 MOST_PICTURED = 20_000  # trials; with more, the distributions would make the page heavy
 LONG_VALUE = 24  # characters: a longer value is written once, and then referred to

@@ -11,8 +11,9 @@ from headwind.model import Condition, Matrix
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.sweeps import Grid, Sweep, crossovers, curves, grids_of
 from headwind.report.verdicts import cell_class, short_text, toward
-from headwind.verdicts.findings import Finding, Pair
+from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Judgement
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.verdict import Rule
 
 DEEPER = (1.25, 2.0)  # ratios from which a lead has a deeper colour

@@ -19,8 +19,8 @@ from headwind.report.html.charts.forest import ForestAxis
 from headwind.report.published import Row as PublishedRow
 from headwind.report.published import Source
 from headwind.run.data import RunData
-from headwind.verdicts.findings import Pair
 from headwind.verdicts.judgement import Line
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import Interval, fewest_blocks
 from headwind.verdicts.verdict import Rule
 

@@ -26,8 +26,9 @@ from headwind.report.row_text import primaries
 from headwind.report.sweeps import Step, Sweep, crossovers, curves
 from headwind.report.verdicts import finding_text
 from headwind.run.data import RunData, is_data
-from headwind.verdicts.findings import Finding, Pair
+from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Judgement
+from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Rule
 
