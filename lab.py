@@ -37,7 +37,7 @@ def run_matrix(
     """
     from headwind.cli.cluster import remote_backend
     from headwind.cli.progress import console
-    from headwind.cli.resume import how_to_resume
+    from headwind.cli.resume_advice import how_to_resume
     from headwind.plan.doubts import notes_of, warnings_of
     from headwind.run.journal import Run
     from headwind.run.shortfall import shortfall

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.arm import PLAIN, Protocol
 from headwind.model import Condition, Matrix, Outcome, Repetition, Result
-from headwind.plan.schedule import plan_block
+from headwind.plan.block_order import plan_block
 from headwind.verdicts import outlook
 from headwind.verdicts.judgement import Judge, Judgement
 from headwind.workloads.h2load import H2load

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.matrix.reader import load_matrix
 from headwind.model import Block, Matrix, Result
-from headwind.plan.schedule import plan_blocks
+from headwind.plan.block_order import plan_blocks
 from headwind.run.journal import Run
 from headwind.settings import TrialRules
 from headwind.testbed import path as paths

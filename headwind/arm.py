@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from headwind.metric import Workload
-from headwind.server import NGINX, Server
+from headwind.servers import NGINX, Server
 from headwind.settings import Settings, Windows
 
 # Its protocol, then words: it is part of trials' names, of addresses inside pages, and a class of their style sheets.

@@ -1,6 +1,6 @@
 """The engines: where the router forwards packets, and with which netem. A new engine is an entry here.
 
-`auto` (headwind/testbed/engine.py) chooses between KERNEL and UML.
+`auto` (headwind/testbed/engine_choice.py) chooses between KERNEL and UML.
 """
 
 from __future__ import annotations

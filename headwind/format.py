@@ -18,7 +18,7 @@ from headwind.arm import Arm, Protocol
 from headwind.metric import Workload
 from headwind.model import Repetition
 from headwind.observed import Kind, Observed
-from headwind.server import NGINX, Program
+from headwind.servers import NGINX, Program
 from headwind.settings import Windows
 from impair.profile import GilbertElliott, Link, Loss, LossModel
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
-from headwind.server import Offer
+from headwind.servers import Offer
 
 
 class Better(StrEnum):

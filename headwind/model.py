@@ -12,7 +12,7 @@ from typing import Any
 
 from headwind.arm import CUBIC, PLAIN, TWINS, Arm, Congestion, Protocol, Role
 from headwind.metric import Metric, Workload
-from headwind.server import Server
+from headwind.servers import Server
 from headwind.settings import UNLIMITED, Settings, TrialRules
 from impair.profile import Direction, Link, Profile
 

@@ -1,7 +1,7 @@
 """What counters and probes show of a network that does exactly what netem does with a profile. For tests only.
 
 The fate of every packet is that of the kernel, packet for packet (tests/net/prediction.py, which tests/net holds
-against real kernels): nothing here knows the formulas that headwind/proof/proof.py judges by.
+against real kernels): nothing here knows the formulas that headwind/proof/trial_checks.py judges by.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headwind.proof.evidence import Evidence
-from headwind.proof.probe_checks import probes_for
+from headwind.proof.probed_decisions import probes_for
 from impair.distribution import TABLE_SCALE
-from impair.options import Options
+from impair.netem_options import Options
 from impair.profile import FRAME_BYTES, Direction, Link, Profile
 from tests import quiet
 from tests.net.prediction import SeededNetem

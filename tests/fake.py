@@ -18,11 +18,11 @@ from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol, Role
 from headwind.metric import Workload
 from headwind.model import Block, Condition, Matrix, Outcome, Proof, Repetition, Result, SelfCheck, Trial
 from headwind.plan.adaptive import choices
-from headwind.plan.schedule import plan_block
+from headwind.plan.block_order import plan_block
 from headwind.proof.attempts import runs_again
 from headwind.proof.evidence import Evidence
 from headwind.proof.expectation import stationary_loss
-from headwind.proof.proof import prove
+from headwind.proof.trial_checks import prove
 from headwind.run.journal import Run
 from headwind.run.tables import write_trials
 from headwind.verdicts.findings import Finding

@@ -1,6 +1,6 @@
 """A testbed without containers: the same agents' answers, from a model of the network. For tests only.
 
-`World` counts frames as the real hosts do, so that the real proof (headwind/proof/proof.py) judges it. `Sabotage`
+`World` counts frames as real hosts do, so that the real proof (headwind/proof/trial_checks.py) judges it. `Sabotage`
 breaks one thing at a time, so that a test can show that the lab notices.
 """
 
@@ -26,7 +26,7 @@ from headwind.clock import CLOCK, Clock
 from headwind.engines import Engine
 from headwind.model import Block, Condition, Trial
 from headwind.proof.expectation import stationary_loss
-from headwind.server import Program, own_server
+from headwind.servers import Program, own_server
 from headwind.settings import TrialRules
 from headwind.testbed import path as paths
 from headwind.testbed.addresses import Addresses

@@ -113,7 +113,7 @@ def finish_report(run: Run, *, junit: bool = False, full: bool = False) -> RunDa
 
 def command_report(options: argparse.Namespace) -> int:
     """Regenerate the report of a run, or combine several runs on one page."""
-    from headwind.cli.resume import how_to_resume
+    from headwind.cli.resume_advice import how_to_resume
     from headwind.errors import UsageError
     from headwind.report.files import write_page
     from headwind.report.html.page import REPORT
@@ -247,7 +247,7 @@ def command_doctor(options: argparse.Namespace) -> int:
 def command_try_server(options: argparse.Namespace) -> int:
     """Start one server, and check that every protocol gets the same bytes from it."""
     from headwind.cli.try_server import try_server
-    from headwind.server import SERVERS
+    from headwind.servers import SERVERS
 
     servers = SERVERS
     if options.matrix:

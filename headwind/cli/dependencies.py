@@ -11,7 +11,7 @@ from headwind.cli.redrawing import Redrawing
 from headwind.clock import CLOCK, Clock
 from headwind.cluster.connection import PATIENCE_S
 from headwind.cluster.worker import BUSY_S
-from headwind.server import Server
+from headwind.servers import Server
 from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.containers import other_labs, sweep
 from headwind.testbed.docker import Say

@@ -21,7 +21,7 @@ from headwind.format import counted
 from headwind.plan.cpu_demand import most_lanes
 from headwind.testbed.containers import projects
 from headwind.testbed.docker import ROOT, DockerError, compose_command, docker
-from headwind.testbed.engine import EngineError, chosen, row_of
+from headwind.testbed.engine_choice import EngineError, chosen, row_of
 from impair.capabilities import EVERY_KIND, NetemCapabilities
 
 SOCKET_BUFFER_BYTES = 4 << 20  # buffer that nginx's QUIC listener requests; see docs/windows.md

@@ -13,8 +13,8 @@ from headwind.format import about
 from headwind.matrix.reader import load_matrix
 from headwind.model import Matrix
 from headwind.plan.adaptive import time_left
+from headwind.plan.block_order import plan_blocks
 from headwind.plan.forecast import START_S, Forecast
-from headwind.plan.schedule import plan_blocks
 from headwind.report.files import write_page
 from headwind.report.html.page import REPORT
 from headwind.report.overview import render_overview

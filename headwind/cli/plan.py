@@ -16,11 +16,11 @@ from headwind.cli.doctor import lacking, lanes_here
 from headwind.format import about, blocks_text, counted, duration
 from headwind.model import Block, Matrix
 from headwind.plan.arms import asked_of_tcp
+from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.doubts import kept_in_order, notes_of, warnings_of
 from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.minimum import at_most, guessed, minimum_s, too_few_blocks, what_a_budget_settles
-from headwind.plan.schedule import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
 from headwind.proof import bursts
 from headwind.run.earlier import earlier_results

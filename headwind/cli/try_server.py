@@ -9,7 +9,7 @@ from typing import Any
 from headwind.arm import Protocol
 from headwind.cli.dependencies import Dependencies
 from headwind.errors import UsageError
-from headwind.server import Server
+from headwind.servers import Server
 from headwind.settings import UNLIMITED
 from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.docker import DockerError, Say, docker

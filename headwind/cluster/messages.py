@@ -15,7 +15,7 @@ from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from headwind.model import Result, Trial
 from headwind.run.codec import result_from_json, result_to_json, trial_from_json, trial_to_json
-from headwind.server import SERVERS
+from headwind.servers import SERVERS
 from headwind.settings import TrialRules
 from headwind.testbed.bed_spec import BedSpec
 from impair.profile import Profile

@@ -12,12 +12,12 @@ from pydantic import Field, create_model, model_validator
 from headwind.arm import ARM_NAME, NO_OVERRIDES, TWINS, Arm, Overrides, Protocol
 from headwind.format import enumerated
 from headwind.matrix import values
-from headwind.matrix.direction import Keys, key
+from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import Misspelt, Slip, Slips
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, Written
 from headwind.matrix.workload import WorkloadKeys
-from headwind.server import CADDY, NGINX, SERVERS, Offer, Program, Server
+from headwind.servers import CADDY, NGINX, SERVERS, Offer, Program, Server
 from headwind.settings import Windows
 from headwind.workloads import KEYS
 

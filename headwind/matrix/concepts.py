@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from headwind.format import as_written
-from headwind.matrix.direction import DirectionKeys, StateKeys
+from headwind.matrix.link_keys import DirectionKeys, StateKeys
 from headwind.matrix.mistakes import CORRELATION_HINT, NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit

@@ -16,8 +16,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from headwind.arm import Arm, Protocol, arm_named
 from headwind.matrix import sweep, values
 from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_slips, server_slips
-from headwind.matrix.direction import Keys, key
 from headwind.matrix.find import WantedKey, searched_slips
+from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, raise_any
 from headwind.matrix.profile import ProfileKeys, window_slips
 from headwind.matrix.published import Conditions, SourceKeys, published_slips
@@ -29,7 +29,7 @@ from headwind.matrix.values import Short, whole
 from headwind.matrix.workload import WorkloadKeys, of_its_kind
 from headwind.metric import Use, Workload
 from headwind.model import AUTO, Condition, Matrix
-from headwind.server import SERVERS, Server
+from headwind.servers import SERVERS, Server
 from headwind.settings import Settings, Windows
 from headwind.workloads import KEYS, KINDS, PLAIN
 from impair.profile import Direction

@@ -9,7 +9,8 @@ from typing import Annotated, Self
 from pydantic import model_validator
 
 from headwind.format import as_written
-from headwind.matrix.direction import DirectionKeys, Keys, key
+from headwind.matrix.keys import Keys, key
+from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import Slip, Slips, raise_any
 from headwind.matrix.presets import NETWORKS
 from headwind.matrix.units import Mistake, choose, quoted, scalar

@@ -24,7 +24,7 @@ from pydantic import (
 
 from headwind.arm import ARM_NAME
 from headwind.matrix import units, values
-from headwind.matrix.direction import Keys, key
+from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, from_pydantic, raise_any, unknown
 from headwind.matrix.profile import ProfileKeys
 from headwind.matrix.units import Mistake, choose, quoted

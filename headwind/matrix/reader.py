@@ -18,10 +18,10 @@ from typing import Any
 import yaml
 
 from headwind.matrix.complaint import Complaint, MatrixError
-from headwind.matrix.direction import every_key
 from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
 from headwind.matrix.indentation import joined_key
+from headwind.matrix.keys import every_key
 from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Slips, Unindented, why_empty
 from headwind.matrix.parse import parse
 from headwind.matrix.servers import ServerKeys
@@ -39,7 +39,7 @@ _COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
 NAMED = ("profiles", "workloads", "arms", "servers")  # keys with entries that have names
 DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
 
-Keys = tuple[str | int, ...]  # keys and indices from the top of the file to a value
+KeyPath = tuple[str | int, ...]  # keys and indices from the top of the file to a value
 
 
 def load_matrix(path: Path) -> Matrix:
@@ -49,7 +49,7 @@ def load_matrix(path: Path) -> Matrix:
     return _Document(file, text).written().to_model(text, str(path))
 
 
-def located(matrix: Matrix, messages: Mapping[Keys, tuple[str, str]]) -> tuple[Complaint, ...]:
+def located(matrix: Matrix, messages: Mapping[KeyPath, tuple[str, str]]) -> tuple[Complaint, ...]:
     """Complaints for messages and hints about keys of a valid matrix, with their places in the file."""
     return _Document(harmless(Path(matrix.path)), matrix.source).about(messages)
 
@@ -71,11 +71,11 @@ class _Document:
         self._text = text
         self._lines = lines_of(text)
         self._complaints: list[Complaint] = []
-        self._keys: dict[Keys, Place] = {}
-        self._values: dict[Keys, Place] = {}
-        self._empty: set[Keys] = set()  # keys without a value, which is already reported
-        self._too_far = dict[Keys, tuple[str, int]]()  # by entry: the name of another entry in it, and its line
-        self._words: dict[Keys, tuple[Place, list[str]]] = {}  # braces around words only; the first word's place
+        self._keys: dict[KeyPath, Place] = {}
+        self._values: dict[KeyPath, Place] = {}
+        self._empty: set[KeyPath] = set()  # keys without a value, which is already reported
+        self._too_far = dict[KeyPath, tuple[str, int]]()  # by entry: the name of another entry in it, and its line
+        self._words: dict[KeyPath, tuple[Place, list[str]]] = {}  # braces around words only; the first word's place
 
     def written(self) -> MatrixKeys:
         """Parse the text. Raises MatrixError with every complaint."""
@@ -135,11 +135,11 @@ class _Document:
         )
         return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), f"did you mean {meant}?"))
 
-    def _from(self, path: Keys) -> str:
+    def _from(self, path: KeyPath) -> str:
         line, column = self._values[path]
         return self._lines[line][column:]
 
-    def about(self, messages: Mapping[Keys, tuple[str, str]]) -> tuple[Complaint, ...]:
+    def about(self, messages: Mapping[KeyPath, tuple[str, str]]) -> tuple[Complaint, ...]:
         """Complaints about keys of a valid matrix; a key that a direction lacks is in `both`."""
         expanded = expand(self._tree())
         for path, (message, hint) in messages.items():
@@ -153,7 +153,7 @@ class _Document:
         source = self._lines[line] if line < len(self._lines) else ""
         self._complaints.append(Complaint(line + 1, column + 1, harmless(message), harmless(hint), self._file, source))
 
-    def _at(self, path: Keys, *, at_key: bool) -> Place:
+    def _at(self, path: KeyPath, *, at_key: bool) -> Place:
         """Place of a value (or its key); for a path that is not in the file, that of the nearest parent."""
         places = self._keys if at_key else self._values
         while path and path not in places:
@@ -176,7 +176,7 @@ class _Document:
             pass  # to the end of the text: nothing may follow
         return tree
 
-    def _value(self, event: yaml.Event, events: Iterator[yaml.Event], path: Keys) -> Any:
+    def _value(self, event: yaml.Event, events: Iterator[yaml.Event], path: KeyPath) -> Any:
         self._values[path] = _start(event)
         if len(path) > DEEPEST:
             raise _Unreadable(_start(event), "this is nested too deeply", f"a matrix has at most {DEEPEST} levels")
@@ -187,7 +187,7 @@ class _Document:
         assert isinstance(event, yaml.ScalarEvent)
         return None if _is_empty(event) else event.value
 
-    def _mapping(self, start: yaml.MappingStartEvent, events: Iterator[yaml.Event], path: Keys) -> dict[str, Any]:
+    def _mapping(self, start: yaml.MappingStartEvent, events: Iterator[yaml.Event], path: KeyPath) -> dict[str, Any]:
         found: dict[str, Any] = {}
         empty: list[yaml.ScalarEvent] = []
         while not isinstance(event := next(events), yaml.MappingEndEvent):
@@ -220,11 +220,11 @@ class _Document:
         if not key.style and (fault := colon_missing_in(key.value, self._lines[place[0]], place)):
             raise _Unreadable(fault.place, fault.message, fault.hint)
 
-    def _is_read(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
+    def _is_read(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
         """True if a key without a value in braces is a value, or has one, which only a sign or a space hides."""
         return self._is_fraction(key, path, found) or self._is_glued(key, path, found)
 
-    def _is_fraction(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
+    def _is_fraction(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
         """True if a key is the part after the comma of `{loss: 0,5%}`; the value is then read with a point."""
         if not found:
             return False
@@ -241,7 +241,7 @@ class _Document:
                        f"did you mean {quoted(found[name])}?")  # fmt: skip
         return True
 
-    def _is_glued(self, key: yaml.ScalarEvent, path: Keys, found: dict[str, Any]) -> bool:
+    def _is_glued(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
         """True if a key is all of `{requests:40}`; it is then read as with a space."""
         written = None if key.style else _GLUED.fullmatch(key.value)
         if not written or (name := written[1]) in found:
@@ -255,7 +255,7 @@ class _Document:
         return True
 
     def _complain_of_empty(
-        self, start: yaml.MappingStartEvent, keys: list[yaml.ScalarEvent], path: Keys, others: int
+        self, start: yaml.MappingStartEvent, keys: list[yaml.ScalarEvent], path: KeyPath, others: int
     ) -> None:
         names = [key.value for key in keys]
         if keys and not others and (start.flow_style or len(keys) == 1):
@@ -279,7 +279,7 @@ class _Document:
                 self._too_far[path] = key.value, _start(key)[0]
             self._complain(_start(key), f"{quoted(key.value)} has no value", hint)
 
-    def _list(self, events: Iterator[yaml.Event], path: Keys) -> list[Any]:
+    def _list(self, events: Iterator[yaml.Event], path: KeyPath) -> list[Any]:
         found: list[Any] = []
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
             value = self._value(event, events, (*path, len(found)))

@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from headwind.arm import Arm, Congestion
 from headwind.matrix import units, values
-from headwind.matrix.direction import Keys, key
+from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, raise_any
 from headwind.matrix.units import Mistake, choose
 from headwind.matrix.values import Short, whole

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Self
 from pydantic import field_validator, model_validator
 
 from headwind.matrix import values
-from headwind.matrix.direction import Keys, key
+from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import MissingKey, Slip, Slips, raise_any
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Written, whole
-from headwind.server import SERVERS, Contract, Fresh, Program, Server, own_server
+from headwind.servers import SERVERS, Contract, Fresh, Program, Server, own_server
 
 LONGEST_NAME = 32  # characters
 LONGEST_IMAGE = 255

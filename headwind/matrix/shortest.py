@@ -85,7 +85,7 @@ def _link_s(link: Link, size_bytes: int) -> float:
 def probing(profile: Profile) -> Shortest:
     """Lower bound of the probing time before a trial: small probes both ways at once, then a train per rate.
 
-    Small probes are as far apart as two of them take at the rate (headwind/proof/probe_checks.py).
+    Small probes are as far apart as two of them take at the rate (headwind/proof/probed_decisions.py).
     """
     links = {direction: profile.link(direction) for direction in Direction}
     probes_s = max(_link_s(link, 2 * (PROBE_COUNT - 1) * PROBE_BYTES) for link in links.values())

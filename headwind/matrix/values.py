@@ -18,7 +18,7 @@ from headwind.matrix.mistakes import Misspelt
 from headwind.matrix.spelling import respelt
 from headwind.matrix.units import Mistake, choose, listed, quoted, scalar
 from headwind.model import AUTO
-from headwind.server import NGINX, Server
+from headwind.servers import NGINX, Server
 from headwind.settings import Windows as Size
 from impair.distribution import DISTRIBUTION_REACH
 from servers.objects import LARGEST_BYTES

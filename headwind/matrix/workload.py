@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ValidationError, WrapValidator
 
 from headwind.matrix import values
-from headwind.matrix.direction import Keys, key
+from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic
 from headwind.matrix.run_keys import OneOrBoth
 from headwind.matrix.spelling import nearest, respelt

@@ -15,8 +15,8 @@ from itertools import count
 
 from headwind.clock import CLOCK, Clock
 from headwind.model import Block, Condition, Matrix
+from headwind.plan.block_order import plan_block
 from headwind.plan.forecast import Forecast
-from headwind.plan.schedule import plan_block
 from headwind.verdicts.judgement import BlockSeconds, Judge
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
 from headwind.verdicts.pending import Open

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from headwind.format import arm_name, as_written, duration, enumerated, measured, setting
 from headwind.matrix.profile import another_unit
-from headwind.matrix.reader import Keys, located
+from headwind.matrix.reader import KeyPath, located
 from headwind.matrix.shortest import unfinished
 from headwind.matrix.units import quoted
 from headwind.model import Matrix
@@ -26,7 +26,7 @@ REORDERING = (
 )
 MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmissions are lost as well
 
-Located = tuple[Keys, tuple[str, str]]  # its place; message and hint
+Located = tuple[KeyPath, tuple[str, str]]  # its place; message and hint
 
 
 def warnings_of(matrix: Matrix) -> list[str]:

@@ -49,7 +49,7 @@ class Pooled:
 
     condition: Condition
     direction: Direction
-    quantity: str  # as in proof.py: "loss_ratio", "delay_s", "rate_bps"
+    quantity: str  # as in trial_checks.py: "loss_ratio", "delay_s", "rate_bps"
     arms: tuple[Arm, ...]  # whose trials were pooled
     between: bool  # whether the arms are compared with each other instead of with the request
     requested: float

@@ -1,6 +1,6 @@
 """Checks that nothing changed while the client ran: read-backs before and after do not cover the time between.
 
-Pure, as part of headwind/proof/proof.py: counters of before and after in, Checks out.
+Pure, as part of headwind/proof/trial_checks.py: counters of before and after in, Checks out.
 """
 
 from __future__ import annotations

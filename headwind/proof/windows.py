@@ -13,7 +13,7 @@ from statistics import median
 from headwind.arm import Protocol
 from headwind.model import Trial
 from headwind.proof.evidence import Evidence, Trains, WindowSizes
-from headwind.server import NGINX, Server
+from headwind.servers import NGINX, Server
 from impair.messages import EndpointCounters
 from impair.profile import Direction, Profile
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from decimal import Decimal
 
-from impair.options import ALL, Options
+from impair.netem_options import ALL, Options
 from impair.profile import Link
 
 TIME_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))

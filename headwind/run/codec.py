@@ -34,7 +34,7 @@ from headwind.model import (
     SelfCheck,
     Trial,
 )
-from headwind.server import NGINX, SERVERS, Program, Server, own_server
+from headwind.servers import NGINX, SERVERS, Program, Server, own_server
 from headwind.settings import UNLIMITED, Settings, Windows
 from headwind.workloads import workload_from_json, workload_to_json
 from impair.profile import Direction, Profile

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from headwind.arm import CUBIC, Congestion
 from headwind.engines import AUTO
-from headwind.server import NGINX, Server
+from headwind.servers import NGINX, Server
 from headwind.testbed.own_server import OwnImage
 from impair.profile import Profile
 

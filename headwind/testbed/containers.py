@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from headwind.format import counted
-from headwind.server import FURTHER
+from headwind.servers import FURTHER
 from headwind.testbed.addresses import Addresses, pick_addresses
 from headwind.testbed.docker import Docker, DockerError, Say, docker
 from headwind.testbed.owner import is_alive, this_lab

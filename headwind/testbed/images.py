@@ -30,7 +30,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from headwind.errors import HeadwindError, UsageError
-from headwind.server import FURTHER, OWN
+from headwind.servers import FURTHER, OWN
 from headwind.testbed import registry
 from headwind.testbed.docker import ROOT, Docker, DockerError, docker
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwind.errors import HeadwindError
-from headwind.server import Contract, Fresh, Program, Server
+from headwind.servers import Contract, Fresh, Program, Server
 from headwind.testbed.agent import Agent, AgentError
 from headwind.testbed.containers import LABEL, OWNER_LABEL, TEARDOWN_S
 from headwind.testbed.docker import Docker, DockerError, Say, docker
@@ -156,7 +156,7 @@ def program_arguments(project: str, host: str, server: Server, image: OwnImage) 
     logs = ("--tmpfs", "/logs:size=64m") if program.contract is Contract.QUIC_INTEROP else ()
     variables = (word for name, value in program.environment.items() for word in ("--env", f"{name}={value}"))
     return (
-        "create", *labels(project), "--label", f"headwind.server={server.name}", "--network", f"container:{host}",
+        "create", *labels(project), "--label", f"headwind.servers={server.name}", "--network", f"container:{host}",
         "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", str(MOST_PROCESSES),
         "--memory", MEMORY, "--memory-swap", MEMORY,
         *LOG_OPTIONS, "--volumes-from", f"{host}:ro", *logs, *variables, image.id, *program.command,

@@ -15,13 +15,13 @@ from headwind.arm import CUBIC, Congestion
 from headwind.clock import CLOCK, Clock
 from headwind.engines import AUTO, ENGINES, KERNEL, UML, Engine
 from headwind.proof.evidence import OUTSIDE
-from headwind.server import FURTHER, OWN, Server
+from headwind.servers import FURTHER, OWN, Server
 from headwind.testbed.addresses import Addresses
 from headwind.testbed.agent import Agent, AgentDied, AgentError, ask_all
 from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.containers import container_of, last_lines, remove_project, start_containers
 from headwind.testbed.docker import Docker, Say, compose, docker, python_in
-from headwind.testbed.engine import TURNS, Choice, chosen, wants_uml
+from headwind.testbed.engine_choice import TURNS, Choice, chosen, wants_uml
 from headwind.testbed.images import reference
 from headwind.testbed.operations import FAR_ENDS, HELLO, PROBE, SETUP
 from headwind.testbed.own_server import AGENT, OwnImage, OwnServer, agent_arguments, start_host

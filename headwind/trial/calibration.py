@@ -6,7 +6,7 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headwind.proof.proof import shows_rate
+from headwind.proof.trial_checks import shows_rate
 from headwind.testbed.path import Path
 from headwind.trial.probes import BULK_PAYLOAD_BYTES, PROBE_PAYLOAD_BYTES, send, send_train_once
 from impair.profile import FRAME_BYTES, Direction, Link, Profile, Rate

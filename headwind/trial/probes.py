@@ -10,8 +10,8 @@ from headwind.format import Write, measured, quantity_name, setting
 from headwind.model import Check, Trial
 from headwind.proof.evidence import Missed, Train, Trains
 from headwind.proof.expectation import Expectation
-from headwind.proof.probe_checks import probe_interval_s, probes_for
-from headwind.proof.proof import check_delay, shows_rate
+from headwind.proof.probed_decisions import probe_interval_s, probes_for
+from headwind.proof.trial_checks import check_delay, shows_rate
 from headwind.settings import LEAST_BULK_PACKETS, PROBE_BYTES
 from headwind.testbed.agent import Agent, Request
 from headwind.testbed.operations import SEND_TRAIN, TRAIN_SEEN

@@ -12,7 +12,7 @@ from typing import Any
 
 from headwind.errors import HeadwindError
 from headwind.proof.evidence import OUTSIDE
-from headwind.proof.proof import DELAY_ALLOWANCE_S
+from headwind.proof.trial_checks import DELAY_ALLOWANCE_S
 from headwind.testbed.docker import docker
 from headwind.testbed.operations import EXAMINE
 from headwind.testbed.path import HERE, Path

@@ -18,7 +18,7 @@ from headwind.proof.ends import check_served, wire
 from headwind.proof.evidence import Evidence, Missed, Moment, WindowSizes
 from headwind.proof.expectation import Expectation
 from headwind.proof.processors import costs, processor_limits
-from headwind.proof.proof import prove
+from headwind.proof.trial_checks import prove
 from headwind.proof.windows import window_warnings
 from headwind.settings import TrialRules
 from headwind.testbed.agent import AgentDied, AgentError, Request

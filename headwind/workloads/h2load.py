@@ -17,7 +17,7 @@ from pydantic import model_validator
 
 from headwind.format import counted
 from headwind.matrix import values
-from headwind.matrix.direction import key
+from headwind.matrix.keys import key
 from headwind.matrix.mistakes import Slip, raise_any
 from headwind.matrix.units import Mistake
 from headwind.matrix.values import whole

@@ -13,7 +13,7 @@ from pydantic import model_validator
 
 from headwind.format import arm_name, counted, enumerated
 from headwind.matrix import values
-from headwind.matrix.direction import key
+from headwind.matrix.keys import key
 from headwind.matrix.mistakes import Slip, Slips
 from headwind.matrix.units import Mistake
 from headwind.matrix.values import whole

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from headwind.format import counted
 from headwind.matrix import values
-from headwind.matrix.direction import key
+from headwind.matrix.keys import key
 from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Metric, Rate, Use, Workload
 from headwind.workloads.h2load import BODY, FURTHER, GIVEN_UP, TOTAL, H2load

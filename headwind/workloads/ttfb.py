@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from headwind.format import counted
 from headwind.matrix import values
-from headwind.matrix.direction import key
+from headwind.matrix.keys import key
 from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
 from headwind.workloads.h2load import BODY, TOTAL

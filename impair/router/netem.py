@@ -19,8 +19,8 @@ from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 from impair.messages import DecisionCounters, NetemCounters
+from impair.netem_options import Options, distribution_table
 from impair.netlink import Netlink
-from impair.options import Options, distribution_table
 from impair.profile import Link
 
 

@@ -15,9 +15,9 @@ from headwind.cli import plan
 from headwind.cli.plan import print_plan
 from headwind.format import about
 from headwind.model import Matrix, Repetition
+from headwind.plan.block_order import plan_blocks
 from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.minimum import GUESSED
-from headwind.plan.schedule import plan_blocks
 from headwind.run.earlier import earlier_results
 from impair.profile import Link, Loss, Profile
 from tests import fake

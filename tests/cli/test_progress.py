@@ -13,7 +13,7 @@ from rich.console import Console
 
 from headwind.cli.progress import Reporter, console, line_of
 from headwind.model import Matrix, Repetition, Result
-from headwind.plan.schedule import plan_block, plan_blocks
+from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
 from headwind.verdicts.pairs import pairs_of
 from impair.profile import Profile

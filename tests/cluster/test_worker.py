@@ -19,7 +19,7 @@ from headwind.cluster.remote_lane import RemoteLane
 from headwind.cluster.worker import RunWorker
 from headwind.errors import HeadwindError
 from headwind.model import Block, Condition, Matrix, Outcome, Place, Repetition, Result, Trial
-from headwind.plan.schedule import plan_blocks
+from headwind.plan.block_order import plan_blocks
 from headwind.plan.scheduler import Scheduler
 from headwind.settings import Settings, TrialRules, Windows
 from headwind.testbed import testbed as testbeds

@@ -10,8 +10,8 @@ from typing import Any
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol, Role
 from headwind.model import Matrix, Outcome, Published, PublishedRow, Repetition, Result, SelfCheck, Trial
-from headwind.plan.schedule import plan_block
-from headwind.proof.proof import prove
+from headwind.plan.block_order import plan_block
+from headwind.proof.trial_checks import prove
 from headwind.report import RunData
 from headwind.run.codec import State, Status
 from headwind.settings import Windows

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impair import options
+from impair import netem_options
 from impair.capabilities import EVERY_KIND
 from impair.messages import DecisionCounters, NetemCounters
-from impair.options import ALL, Options, distribution_table
+from impair.netem_options import ALL, Options, distribution_table
 from impair.profile import (
     Corrupt,
     Delay,
@@ -353,7 +353,7 @@ def test_tables_are_read_as_iproute2_writes_them(tmp_path: Path, monkeypatch: py
     place = tmp_path / "lib" / "tc"
     place.mkdir(parents=True)
     (place / "normal.dist").write_text("# a table\n -32768 -1\n 0\t28307 # the last\n")
-    monkeypatch.setattr(options, "TABLE_PLACES", (f"{tmp_path}/nowhere", f"{tmp_path}/*/tc"))
+    monkeypatch.setattr(netem_options, "TABLE_PLACES", (f"{tmp_path}/nowhere", f"{tmp_path}/*/tc"))
     distribution_table.cache_clear()
     assert distribution_table("normal") == struct.pack("=4h", -32768, -1, 0, 28307)
     assert distribution_table("uniform") == b""

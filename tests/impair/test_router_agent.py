@@ -13,7 +13,7 @@ import pytest
 
 from impair.capabilities import NetemCapabilities
 from impair.messages import NetemCounters, Port, PortFrames, Processors
-from impair.options import Options
+from impair.netem_options import Options
 from impair.profile import Delay, Direction, Link, Loss, Profile
 from impair.router import agent
 from impair.router.agent import Machine, Router

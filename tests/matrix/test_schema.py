@@ -15,8 +15,8 @@ import jsonschema
 import pytest
 import yaml
 
-from headwind.matrix.direction import Keys
 from headwind.matrix.document import MatrixKeys
+from headwind.matrix.keys import Keys
 from headwind.matrix.reader import schema
 from headwind.workloads.h2load import MOST_STREAMS
 from impair.profile import Reorder, Slot

@@ -12,7 +12,7 @@ from headwind.matrix.reader import MatrixError
 from headwind.model import Matrix
 from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.run.differences import differences
-from headwind.server import NGINX, Contract, Fresh, Program, own_server
+from headwind.servers import NGINX, Contract, Fresh, Program, own_server
 from tests.matrix_files import load, manual_examples, refusal
 
 IMAGE = "image: my/app:1.2"

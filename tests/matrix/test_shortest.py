@@ -11,7 +11,7 @@ from headwind.arm import H1, H2, H3
 from headwind.matrix.shortest import probing, shortest
 from headwind.model import Condition
 from headwind.plan.doubts import kept_in_order, warnings_of
-from headwind.proof.probe_checks import probe_interval_s, probes_for
+from headwind.proof.probed_decisions import probe_interval_s, probes_for
 from headwind.trial.probes import _bulk_packets
 from headwind.workloads.h2load import H2load
 from headwind.workloads.objects import Objects

@@ -12,7 +12,7 @@ from headwind.matrix.reader import MatrixError, load_matrix, schema
 from headwind.matrix.refused import profiles_refused
 from headwind.model import Matrix
 from headwind.report.sweeps import sweeps_of
-from impair.options import Options
+from impair.netem_options import Options
 
 MATRIX = """
 protocols: [h2, h3]

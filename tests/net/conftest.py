@@ -25,7 +25,7 @@ ENGINES = ("uml", "kernel-in-uml", "kernel")
 OLD_KERNELS = tuple(f"kernel-in-{suite}" for suite in KERNELS)  # with --kernels: `make test-kernels`
 READ_TABLES = """
 import json, struct
-from impair.options import distribution_table
+from impair.netem_options import distribution_table
 from impair.distribution import DISTRIBUTION_REACH
 read = {name: distribution_table(name) for name in DISTRIBUTION_REACH}
 print(json.dumps({name: struct.unpack(f"{len(table) // 2}h", table) for name, table in read.items()}))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from impair.distribution import TABLE_SCALE
-from impair.options import Options
+from impair.netem_options import Options
 
 WORD = 2**32 - 1
 

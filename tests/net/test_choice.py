@@ -15,7 +15,7 @@ from headwind.model import Outcome
 from headwind.run.journal import Run
 from headwind.testbed.containers import OWNER_LABEL
 from headwind.testbed.docker import docker
-from headwind.testbed.engine import row_of
+from headwind.testbed.engine_choice import row_of
 from impair.capabilities import EVERY_KIND, NetemCapabilities
 from tests.net.beside import exit_status, outcomes
 from tests.net.impaired import ImpairedPath, Project, ask

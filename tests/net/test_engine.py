@@ -17,7 +17,7 @@ import pytest
 from headwind.proof.expectation import Expectation
 from headwind.proof.netem_counts import SIGMAS
 from impair.distribution import DISTRIBUTION_HEIGHT, DISTRIBUTION_REACH, TABLE_SCALE
-from impair.options import Options
+from impair.netem_options import Options
 from impair.profile import (
     HEADER_BYTES,
     Corrupt,

@@ -8,7 +8,7 @@ import pytest
 
 from headwind.matrix.reader import load_matrix
 from headwind.model import Matrix, Outcome, Result
-from headwind.plan.schedule import plan_blocks
+from headwind.plan.block_order import plan_blocks
 from headwind.testbed import path as paths
 from headwind.trial.trial import run_trial
 

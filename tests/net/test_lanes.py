@@ -9,7 +9,7 @@ import pytest
 
 from headwind.matrix.reader import load_matrix
 from headwind.model import Block, Outcome, Result
-from headwind.plan.schedule import plan_blocks
+from headwind.plan.block_order import plan_blocks
 from headwind.run.journal import Run
 from headwind.testbed import containers
 from headwind.testbed import testbed as testbeds

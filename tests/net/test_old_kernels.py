@@ -15,7 +15,7 @@ import pytest
 from headwind.engines import KERNEL
 from headwind.model import Outcome, Proof
 from headwind.proof.evidence import Evidence, Moment
-from headwind.proof.proof import prove
+from headwind.proof.trial_checks import prove
 from headwind.testbed import path as paths
 from headwind.testbed.agent import Agent
 from headwind.testbed.operations import APPLY

@@ -19,7 +19,7 @@ import pytest
 from headwind.arm import PLAIN, Arm
 from headwind.metric import SERVER_TIME
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.server import NGINX, Fresh, Program, Server, own_server
+from headwind.servers import NGINX, Fresh, Program, Server, own_server
 from headwind.settings import TrialRules
 from headwind.testbed import testbed as testbeds
 from headwind.testbed.addresses import pick_addresses

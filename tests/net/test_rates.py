@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwind.proof.proof import shows_rate
+from headwind.proof.trial_checks import shows_rate
 from headwind.testbed import path as paths
 from headwind.testbed.docker import docker
 from headwind.trial.probes import send_bulk

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from headwind import server
+from headwind import servers
 from headwind.settings import PORTS
 from headwind.testbed.agent import Agent
 from headwind.testbed.docker import docker
@@ -96,7 +96,7 @@ def start(project: Project, network: str, image: str, *command: str) -> str:
 
 
 def test_a_server_has_what_matrices_are_checked_against(pair: Pair) -> None:
-    info, known = pair.server.call("info"), server.SERVERS[pair.name]
+    info, known = pair.server.call("info"), servers.SERVERS[pair.name]
     assert set(info["offers"]) == known.offers
     assert info["quic_congestion"] == known.quic_congestion[0]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headwind.report.tc_commands import tc_command
-from impair.options import Options
+from impair.netem_options import Options
 from impair.profile import (
     Corrupt,
     Delay,
@@ -128,7 +128,7 @@ def test_counters_are_those_that_tc_shows(path: ImpairedPath) -> None:
 ENCODE = """
 import json, sys
 from impair.router.netem import RTM_NEWQDISC, decoded, parsed, request
-from impair.options import Options
+from impair.netem_options import Options
 from impair.profile import Link
 for link in json.load(sys.stdin):
     asked = Options.of(Link.from_json(link), 2**64 - 1)

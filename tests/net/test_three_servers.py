@@ -17,7 +17,7 @@ import pytest
 
 from headwind.arm import H3, PLAIN, Arm
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.server import SERVERS
+from headwind.servers import SERVERS
 from headwind.settings import TrialRules
 from headwind.testbed import testbed as testbeds
 from headwind.testbed.agent import Agent

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from headwind.clock import Clock
 from headwind.metric import BUSY, MACHINE, PRESSURE
 from headwind.model import AUTO, Block, Matrix, Outcome, Place, Proof, Repetition, Result, Trial
-from headwind.plan.schedule import plan_blocks
+from headwind.plan.block_order import plan_blocks
 from headwind.plan.scheduler import SHORT_S, TURN_ALONE_S, TURN_PARALLEL_S, Scheduler
 from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.trial.block import Task

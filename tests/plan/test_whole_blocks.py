@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwind.model import Outcome, Proof, Repetition
-from headwind.plan.schedule import plan_blocks
+from headwind.plan.block_order import plan_blocks
 from headwind.plan.scheduler import Scheduler, WholeBlocks
 from headwind.verdicts.judgement import Judge, Judgement
 from impair.profile import Profile

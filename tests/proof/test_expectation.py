@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from headwind.proof.expectation import Expectation, stationary_loss, wire_bytes
-from impair.options import Options
+from impair.netem_options import Options
 from impair.profile import Corrupt, Delay, FourState, GilbertElliott, Link, Loss, LossModel, Rate, Reorder
 from tests.net.prediction import SeededNetem
 

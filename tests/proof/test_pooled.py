@@ -14,8 +14,8 @@ from headwind.model import Outcome, Proof, Trial
 from headwind.proof.evidence import Evidence
 from headwind.proof.expectation import stationary_loss
 from headwind.proof.pooled import FALSE_ALARM_PER_RUN, Pooled, pooled
-from headwind.proof.proof import prove
 from headwind.proof.tally import Seen, Tally, ratio_p_value
+from headwind.proof.trial_checks import prove
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.verdicts_json import verdicts_json

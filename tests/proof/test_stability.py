@@ -10,8 +10,8 @@ import pytest
 
 from headwind.model import Check
 from headwind.proof.evidence import OUTSIDE, Evidence
-from headwind.proof.proof import prove
 from headwind.proof.stability import LARGEST_GAP_S, THROTTLED_SHARE, check_hosts, check_settings
+from headwind.proof.trial_checks import prove
 from impair.profile import Direction, Link, Loss, Profile
 from tests import quiet
 from tests.evidence import but, evidence_of

@@ -11,7 +11,7 @@ from bench.findings import main
 from headwind.arm import H3
 from headwind.matrix.reader import load_matrix
 from headwind.model import Matrix, Trial
-from headwind.plan.schedule import plan_block
+from headwind.plan.block_order import plan_block
 from tests.fake import ok, recorded
 from tests.matrix_files import ROOT
 

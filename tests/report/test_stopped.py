@@ -12,7 +12,7 @@ from rich.console import Console
 
 from headwind.arm import H2
 from headwind.model import Repetition, SelfCheck
-from headwind.plan.schedule import plan_block
+from headwind.plan.block_order import plan_block
 from headwind.plan.scheduler import Scheduler
 from headwind.report.formats.junit import junit_xml
 from headwind.report.formats.markdown import summary_md

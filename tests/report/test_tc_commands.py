@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headwind.report.tc_commands import tc_command
-from impair.options import Options
+from impair.netem_options import Options
 from impair.profile import (
     Corrupt,
     Delay,

@@ -15,7 +15,7 @@ import pytest
 from headwind.matrix.reader import load_matrix
 from headwind.model import Outcome
 from headwind.proof.evidence import Evidence
-from headwind.proof.proof import prove
+from headwind.proof.trial_checks import prove
 from headwind.report import RunData
 from headwind.report.files import write_files
 from headwind.report.html.page import REPORT

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from headwind.server import NGINX, Contract, Fresh, Program, own_server
+from headwind.servers import NGINX, Contract, Fresh, Program, own_server
 from headwind.testbed.agent import Agent, AgentError
 from headwind.testbed.docker import DockerError
 from headwind.testbed.own_server import (

@@ -12,7 +12,7 @@ import pytest
 
 from headwind.arm import H1, H2, H3, Arm
 from headwind.model import CPU_BOUND, Matrix, Outcome, Proof, Repetition, Result, Trial
-from headwind.plan.schedule import plan_block
+from headwind.plan.block_order import plan_block
 from headwind.report.certainty import Certainty, most_apart
 from headwind.report.compare.agreement import certainty, change_word, machine_sentences, outcome, rest
 from headwind.report.verdicts import two

@@ -15,7 +15,7 @@ from headwind.arm import H1, H3, Arm
 from headwind.format import arm_name
 from headwind.metric import MACHINE, PRESSURE
 from headwind.model import Outcome, Repetition, Result, Trial
-from headwind.plan.schedule import plan_block
+from headwind.plan.block_order import plan_block
 from headwind.plan.scheduler import Scheduler
 from headwind.proof.processors import lacked_cpus
 from headwind.report.times_table import notices

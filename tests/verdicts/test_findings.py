@@ -24,7 +24,7 @@ from headwind.model import (
     slowed,
 )
 from headwind.observed import Observed, observed
-from headwind.plan.schedule import plan_block, plan_blocks
+from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
 from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.verdicts.assumptions import WarningKind

@@ -19,7 +19,7 @@ from scipy import stats as scipy_stats
 from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.model import Condition, Matrix, Repetition, SelfCheck
 from headwind.observed import Observed
-from headwind.plan.schedule import plan_block
+from headwind.plan.block_order import plan_block
 from headwind.verdicts.assumptions import ALARM_PROBABILITY, WarningKind, warnings
 from headwind.verdicts.findings import Key
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS, blocks_needed

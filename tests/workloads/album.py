@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from headwind.matrix.direction import key
+from headwind.matrix.keys import key
 from headwind.matrix.values import whole
 from headwind.matrix.workload import WorkloadKeys
 from headwind.metric import Better, Metric, Rate, Use, Workload

@@ -13,7 +13,7 @@ from client.curl import Fetch
 from headwind.arm import H1, H2, H3, Arm, Overrides, Protocol
 from headwind.metric import Use
 from headwind.model import Block, Condition, Outcome, Repetition, Result, Trial
-from headwind.plan.schedule import plan_blocks
+from headwind.plan.block_order import plan_blocks
 from headwind.report.files import write_files
 from headwind.report.html.page import REPORT
 from headwind.run.codec import matrix_from_json, matrix_to_json

@@ -47,7 +47,7 @@ from headwind.report.trust import doubts
 from headwind.report.verdicts import first_judged, sure_text, two
 from headwind.run.codec import State, matrix_to_json
 from headwind.run.data import RunData
-from headwind.server import NGINX, SERVERS
+from headwind.servers import NGINX, SERVERS
 from headwind.verdicts.findings import FALSE_SHARE, metrics_of
 from headwind.verdicts.judgement import Line
 from impair.profile import Direction

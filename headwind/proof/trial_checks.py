@@ -16,7 +16,7 @@ from headwind.proof.ends import check_congestion
 from headwind.proof.evidence import Evidence, Train
 from headwind.proof.expectation import DECISIONS, Expectation, delay_seen
 from headwind.proof.netem_counts import SIGMAS, UNEXPLAINED_FRAMES, Events, NetemCounts, passage_of
-from headwind.proof.probe_checks import check_contents, check_probes_known
+from headwind.proof.probed_decisions import check_contents, check_probes_known
 from headwind.proof.stability import check_hosts, check_settings
 from impair.messages import DecisionCounters
 from impair.profile import Direction, Link, Profile

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwind.cli.resume import how_to_resume
+from headwind.cli.resume_advice import how_to_resume
 from headwind.format import budget_text
 from headwind.model import Repetition
 from headwind.report.verdicts import more_text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.model import Block, Condition, Matrix, Repetition, SelfCheck
-from headwind.plan.schedule import netem_seed, plan_block, plan_blocks
+from headwind.plan.block_order import netem_seed, plan_block, plan_blocks
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
 

@@ -16,7 +16,7 @@ from itertools import count
 
 from headwind.engines import AUTO, KERNEL, UML, Engine
 from headwind.errors import HeadwindError
-from headwind.proof.probe_checks import shows_reordering
+from headwind.proof.probed_decisions import shows_reordering
 from impair.capabilities import NetemCapabilities
 from impair.profile import Delay, Direction, Link, Loss, Profile, Reorder
 

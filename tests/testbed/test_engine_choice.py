@@ -9,7 +9,7 @@ import pytest
 
 from headwind.engines import KERNEL, UML
 from headwind.matrix.reader import load_matrix
-from headwind.testbed.engine import (
+from headwind.testbed.engine_choice import (
     COUNTED,
     KERNELS,
     NO_COUNTERS,

@@ -23,7 +23,7 @@ PROBE_INTERVAL_S = 0.001
 LONGEST_TRAIN_S = 1.0  # of a trial's time, if netem does not count
 HARMLESS_BITS = 47 + 1
 SHOWN_SHARE = 1 - HARMLESS_BITS / (8 * PROBE_BYTES)  # share of corrupted probes that are missing
-SHORTEST_DELAY_S = 0.006  # half of it must be more than a busy machine adds: DELAY_ALLOWANCE_S in proof/proof.py
+SHORTEST_DELAY_S = 0.006  # half of it must be more than a busy machine adds: DELAY_ALLOWANCE_S in proof/trial_checks.py
 WIDEST_SPREAD = 1 / 3  # of the delay: with more jitter, some delayed probes arrive as early as reordered ones
 POWER_SIGMAS = 3.0  # distance from half of the requested share to the tolerance
 STRAYS = 2  # probes that the machine lost or delayed
@@ -105,7 +105,7 @@ def _check_missing(direction: Direction, link: Link, sent: int, unique: int) -> 
     expected, inflation = missing_ratio(link), Expectation.of(link).inflation
     measured = (sent - unique) / sent
     tolerance = SIGMAS * math.sqrt(expected * (1 - expected) * inflation / sent)
-    tolerance += (STRAYS + SIGMAS**2 / 4 * (inflation - 1)) / sent  # bursts: see `_check_probes` in proof.py
+    tolerance += (STRAYS + SIGMAS**2 / 4 * (inflation - 1)) / sent  # bursts: see `_check_probes` in trial_checks.py
     return Check(
         direction, "probe_missing_ratio", expected, None, measured, tolerance, abs(measured - expected) <= tolerance,
         f"{sent - unique} of {sent} probes are missing; {SHOWN_SHARE:.1%} of corrupted ones must be",

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from headwind.model import Check, Proof
 from headwind.proof.evidence import Evidence, Trains
-from headwind.proof.probe_checks import probes_for, shows_reordering
-from headwind.proof.proof import prove
+from headwind.proof.probed_decisions import probes_for, shows_reordering
+from headwind.proof.trial_checks import prove
 from headwind.settings import PROBE_COUNT
 from impair.profile import (
     Corrupt,
