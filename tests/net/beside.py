@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headwind.model import Outcome
+from headwind.model import Outcome, Result
 from headwind.run.journal import Run
 from headwind.run.shortfall import shortfall
 
@@ -20,9 +20,9 @@ def alone() -> Iterator[None]:
         yield
 
 
-def outcomes(run: Run) -> list[Outcome]:
+def outcomes(results: Iterable[Result]) -> list[Outcome]:
     """Of every attempt. What was measured to its end is OK here, also where a busy machine left it unproven."""
-    return [Outcome.OK if each.outcome is Outcome.INVALID else each.outcome for each in run.results()]
+    return [Outcome.OK if each.outcome is Outcome.INVALID else each.outcome for each in results]
 
 
 def exit_status(run: Run) -> int:

@@ -99,12 +99,20 @@ class LiveLab:
         return Run.open(folder)
 
     def outcomes(self) -> list[Outcome]:
-        """Those of all attempts, once the lab is over; the process that drew for a killed one ends a bit later."""
+        """Those of all attempts, once the lab is over."""
+        return [outcome for _, _, outcome in self.attempts()]
+
+    def attempts(self) -> list[tuple[str, int, Outcome]]:
+        """Trial id, number, outcome of each, once the lab is over; what drew for a killed one ends later."""
         deadline_s = time.monotonic() + DEADLINE_S
         with self.run as run:
             while run.is_live and time.monotonic() < deadline_s:
                 time.sleep(0.05)
-            return outcomes(run)
+            results = run.results()
+        return [
+            (result.trial.id, result.attempt, outcome)
+            for result, outcome in zip(results, outcomes(results), strict=True)
+        ]
 
     def due(self) -> int:
         """The exit code of a lab that went through."""
@@ -132,6 +140,4 @@ def left_by(lab: LiveLab) -> str:
 
 def finished_by(lab: LiveLab) -> set[tuple[str, int]]:
     """The trials that need not run again, each with the number of its attempt."""
-    with lab.run as run:
-        tried = zip(run.results(), outcomes(run), strict=True)
-        return {(result.trial.id, result.attempt) for result, outcome in tried if outcome is Outcome.OK}
+    return {(trial, attempt) for trial, attempt, outcome in lab.attempts() if outcome is Outcome.OK}

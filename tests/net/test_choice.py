@@ -113,7 +113,7 @@ def test_auto_says_what_it_chose_and_why_and_keeps_it(project: Project, tmp_path
     assert left == ""
     (folder,) = (path.parent for path in tmp_path.glob("*/matrix.json"))
     with Run.open(folder) as run:
-        assert outcomes(run) == [Outcome.OK], done.stdout + done.stderr
+        assert outcomes(run.results()) == [Outcome.OK], done.stdout + done.stderr
         assert done.returncode == exit_status(run)
         environment = run.environment
     choice = environment["testbed"]["choice"]

@@ -52,7 +52,7 @@ def lab(folder: Path, *before: str, python: str = sys.executable, **more: str) -
     found = [path.parent for path in (folder / "runs").glob("*/matrix.json")]
     assert len(found) == 1, done.stdout + done.stderr
     run = Run.open(found[0])
-    assert outcomes(run) == [Outcome.OK], done.stdout + done.stderr
+    assert outcomes(run.results()) == [Outcome.OK], done.stdout + done.stderr
     assert done.returncode == exit_status(run)
     return run
 
