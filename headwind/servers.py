@@ -65,7 +65,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that the lab can start; its image and agent are in the folder of its name.
+    """A server that the lab can start; its image, service and agent are in the folder of its name.
 
     `quic_congestion`: congestion controls of its QUIC that can be set, the default one first. `quic_window`: the
     name of what is behind "http3_stream_buffer_bytes" (servers/contract.py), empty if it has none.
@@ -90,13 +90,12 @@ class Server:
 
 
 NGINX = Server("nginx", frozenset(Offer), ("cubic",), "http3_stream_buffer_size")  # since 1.27.5
-CADDY = Server("caddy", frozenset({Offer.WORKERS}), ("newreno",), "")  # quic-go's sender has no other
-HAPROXY = Server(
-    "haproxy", frozenset({Offer.WINDOWS, Offer.WORKERS}), ("cubic",), "largest congestion window",
-    is_window_per_stream=False,
-)  # fmt: skip
-SERVERS = {server.name: server for server in (NGINX, CADDY, HAPROXY)}
-FURTHER = tuple(name for name in SERVERS if name != NGINX.name)  # each is a service of compose.yaml
+SERVERS = {server.name: server for server in (
+    NGINX,
+    Server("caddy", frozenset({Offer.WORKERS}), ("newreno",), ""),  # quic-go's sender has no other
+    Server("haproxy", frozenset({Offer.WINDOWS, Offer.WORKERS}), ("cubic",), "largest congestion window", False),
+)}  # fmt: skip
+FURTHER = tuple(name for name in SERVERS if name != NGINX.name)  # each is a folder of servers/
 
 
 def own_server(name: str, program: Program) -> Server:

@@ -15,7 +15,9 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 
 from impair import kept
 from impair.firewall import NOT_THERE, firewall, listed
@@ -53,11 +55,9 @@ TRANSPORT = (
 PROGRAMS = (
     "usr/local/bin", "usr/local/bin/h2load", "usr/local/bin/h2load-as-shipped", "usr/sbin/nginx",
     "opt/headwind/nginx", "opt/headwind/nginx/nginx.conf",
-    "usr/bin/caddy", "opt/headwind/servers/caddy", "opt/headwind/servers/caddy/caddy.json",
-    "usr/sbin/haproxy", "opt/headwind/servers/haproxy", "opt/headwind/servers/haproxy/haproxy.cfg",
-    "opt/headwind/servers/haproxy/behind.conf",
     "srv/headwind", "srv/headwind/index.html", "etc", "etc/ld.so.preload",
 )  # fmt: skip
+FURTHER_PROGRAMS = Path(__file__).parent.parent / "servers"  # <name>/programs: the same of the server in this image
 TC_H_ROOT = 0xFFFFFFFF
 
 _LINK = struct.Struct("@BBHiII")  # ifinfomsg: family, padding, type, index, flags, change
@@ -229,9 +229,17 @@ def setting(name: str) -> str:
         return "none"
 
 
+@cache
+def _watched() -> tuple[str, ...]:
+    """PROGRAMS, and those of the image's server with the folder that lists them: paths below ROOT."""
+    lists = sorted(FURTHER_PROGRAMS.glob("*/programs"))
+    folders = [str(path.parent).removeprefix(ROOT) for path in lists]
+    return (*PROGRAMS, *folders, *(name for path in lists for name in path.read_text().split()))
+
+
 def _programs() -> Iterator[bytes]:
-    """The identity of each of PROGRAMS, and its time of last change (ctime), which cannot be set back."""
-    for name in PROGRAMS:
+    """The identity of each watched file, and its time of last change (ctime), which cannot be set back."""
+    for name in _watched():
         with suppress(FileNotFoundError):
             status = os.stat(f"{ROOT}{name}")  # noqa: PTH116 - in every trial
             yield f"{name} {status.st_ino} {status.st_size} {status.st_ctime_ns}".encode()

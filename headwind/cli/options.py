@@ -38,7 +38,10 @@ def how_to_measure(command: argparse.ArgumentParser) -> None:
 
 def how_to_try(command: argparse.ArgumentParser) -> None:
     """Add the options of `try-server`."""
-    command.add_argument("server", metavar="NAME", help="nginx, caddy or haproxy; with --matrix any server of its arms")
+    from headwind.servers import SERVERS
+
+    names = ", ".join(SERVERS)
+    command.add_argument("server", metavar="NAME", help=f"{names}; with --matrix any server of its arms")
     command.add_argument("--matrix", metavar="FILE", help="the matrix that has the server")
 
 

@@ -17,7 +17,7 @@ from headwind.matrix.mistakes import Misspelt, Slip, Slips
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, Written
 from headwind.matrix.workload import WorkloadKeys
-from headwind.servers import CADDY, NGINX, SERVERS, Offer, Program, Server
+from headwind.servers import FURTHER, NGINX, SERVERS, Offer, Program, Server
 from headwind.settings import Windows
 from headwind.workloads import KEYS
 
@@ -50,7 +50,7 @@ ArmName = Annotated[
 
 
 ServerUsed = Annotated[
-    str, Written(lambda value: scalar(value, f"`{CADDY.name}`"), {"type": "string", "examples": list(SERVERS)})
+    str, Written(lambda value: scalar(value, f"`{FURTHER[0]}`"), {"type": "string", "examples": list(SERVERS)})
 ]
 
 
@@ -87,7 +87,7 @@ class ArmKeys(WorkloadOverrides):
 
     protocol: values.Protocol = key("HTTP version; the arm's name begins with it")
     server: ServerUsed = key(
-        "which serves the arm: nginx, caddy, haproxy, or a name from `servers` of this file", NGINX.name, NGINX.name
+        f"which serves the arm: {', '.join(SERVERS)}, or a name from `servers` of this file", NGINX.name, NGINX.name
     )
     congestion: (
         Annotated[str, Written(lambda value: scalar(value, "`bbr`"), {"enum": values.TCP_CONGESTION})] | None

@@ -7,7 +7,7 @@ import random
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from headwind.format import counted
 from headwind.servers import FURTHER
@@ -93,7 +93,9 @@ def start_containers(
         addresses = pick_addresses(rng, taken)
         try:
             environment = compose_environment(project, tags, addresses)
-            compose("-p", project, "-f", "compose.yaml", "up", "-d", "--no-build", *services, environment=environment)
+            compose(
+                "-p", project, *compose_files(services), "up", "-d", "--no-build", *services, environment=environment
+            )
             return addresses
         except DockerError as error:
             remove_project(project, docker)
@@ -103,8 +105,14 @@ def start_containers(
     raise failure
 
 
+def compose_files(services: Collection[str]) -> Iterator[str]:
+    """The options that name compose.yaml, and the file of each further server among these services."""
+    for file in ("compose.yaml", *(f"servers/{name}/compose.yaml" for name in FURTHER if name in services)):
+        yield from ("-f", file)
+
+
 def compose_environment(project: str, tags: Mapping[str, str], addresses: Addresses) -> dict[str, str]:
-    """The values of all variables in compose.yaml."""
+    """The values of all variables in compose.yaml and in the files of further servers."""
     names = {"HEADWIND_PROJECT": project, "HEADWIND_OWNER": this_lab()}
     names |= {f"HEADWIND_{name.upper()}_TAG": tag for name, tag in tags.items()}
     for side in ("client", "server"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from headwind import servers
+from headwind.servers import FURTHER, NGINX
 from headwind.settings import PORTS
 from headwind.testbed.agent import Agent
 from headwind.testbed.docker import docker
@@ -24,7 +25,7 @@ from tests.net.impaired import Project, start_agent
 
 pytestmark = [pytest.mark.timeout(600, func_only=True), pytest.mark.beside]  # the first test may build images
 
-SERVERS = {"nginx": "nginx", "caddy": "servers/caddy", "haproxy": "servers/haproxy"}
+SERVERS = {NGINX.name: "nginx", **{name: f"servers/{name}" for name in FURTHER}}
 PROTOCOLS = ("h1", "h2", "h3")
 REQUESTS = 200
 LONG_RUN_S = 4.0

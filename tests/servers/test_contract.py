@@ -11,17 +11,17 @@ from typing import get_type_hints
 
 import pytest
 
+from headwind.servers import FURTHER, NGINX
 from headwind.settings import PORTS
 from impair.endpoint import agent as endpoint
 from impair.wire import Operation
 from servers.caddy import agent as caddy
 from servers.contract import DELAY, OPERATIONS, SESSIONS, WINDOWS, WORKERS, Info, NotOfferedError, Server, tail
-from servers.haproxy import agent as haproxy
 from servers.haproxy.agent import congestion, congestion_windows, old_hello, streams
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SERVERS = {"nginx": "nginx", "caddy": "servers/caddy", "haproxy": "servers/haproxy"}
-OTHERS = ("caddy", "haproxy")
+SERVERS = {NGINX.name: "nginx", **{name: f"servers/{name}" for name in FURTHER}}
+OTHERS = FURTHER
 HAPROXY = (ROOT / "servers/haproxy/haproxy.cfg").read_text()
 BUILD_INFO = (
     "go\tgo1.26.5\npath\tgithub.com/caddyserver/caddy/cmd/caddy\nmod\tgithub.com/caddyserver/caddy\t(devel)\t\n"
@@ -68,9 +68,19 @@ def test_images_share_their_first_layers_and_copy_the_code_last(name: str) -> No
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_command_of_the_entrypoint_is_what_the_agent_expects(name: str) -> None:
-    expected = {"caddy": caddy.COMMAND, "haproxy": haproxy.COMMAND}[name]
+    expected: str = import_module(f"servers.{name}.agent").COMMAND
     started = text(name, "entrypoint.sh").splitlines()[-1].partition("supervise.sh ")[2]
     assert started == expected.replace(str(ROOT), "/opt/headwind")
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_watched_programs_of_a_server_are_its_own_and_its_configuration_is_among_them(name: str) -> None:
+    watched = text(name, "programs").split()
+    folder = f"opt/headwind/servers/{name}"
+    configuration = [path for path in watched if path.startswith(folder)]
+    assert configuration
+    assert all((ROOT / path.removeprefix("opt/headwind/")).is_file() for path in configuration)
+    assert any(path.startswith("usr/") for path in watched), "the program"
 
 
 def test_caddy_serves_all_protocols_on_the_port_of_each_setting() -> None:

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwind.errors import HeadwindError
+from headwind.servers import FURTHER
 from headwind.testbed import containers, testbed
 from headwind.testbed.addresses import Addresses, pick_addresses
 from headwind.testbed.bed_spec import BedSpec
@@ -30,7 +31,7 @@ from headwind.testbed.containers import (
     sweep,
     taken_subnets,
 )
-from headwind.testbed.docker import DockerError
+from headwind.testbed.docker import ROOT, DockerError
 from headwind.testbed.owner import is_alive, this_lab
 
 HOST = os.uname().nodename
@@ -102,8 +103,9 @@ def test_every_host_has_its_number() -> None:
 
 def test_compose_is_told_every_variable_that_the_file_uses_and_no_other() -> None:
     environment = containers.compose_environment("headwind-1", TAGS, Addresses("10.70.1.0/24", "10.70.2.0/24"))
-    file = (Path(testbed.__file__).resolve().parent.parent.parent / "compose.yaml").read_text()
-    used = {word.partition("}")[0].partition(":")[0] for word in file.split("${")[1:]}
+    files = [(ROOT / file).read_text() for file in containers.compose_files(("server", *FURTHER)) if file != "-f"]
+    assert len(files) == 1 + len(FURTHER)
+    used = {word.partition("}")[0].partition(":")[0] for file in files for word in file.split("${")[1:]}
     assert used == environment.keys(), "a misspelt one would be empty, or its default"
     assert environment["HEADWIND_ROUTER_SERVER_ADDRESS"] == "10.70.2.253"
     assert environment["HEADWIND_CLIENT_BRIDGE_ADDRESS"] == "10.70.1.1"

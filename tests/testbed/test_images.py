@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from headwind.servers import FURTHER
 from headwind.testbed import images
 from headwind.testbed.docker import DockerError
 from headwind.testbed.images import Host, Image, Sources
@@ -448,10 +449,14 @@ def test_a_fresh_clone_builds_the_images_while_pip_installs(target: str, beside:
 
 
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+for further in FURTHER:
+    (added,) = yaml.safe_load((ROOT / f"servers/{further}/compose.yaml").read_text())["services"].values()
+    assert added.pop("extends") == {"file": "compose.yaml", "service": "server"}
+    COMPOSE["services"][further] = COMPOSE["services"]["server"] | added
 
 
 @pytest.mark.parametrize(("service", "name"), [
-    ("client", "client"), ("impair", "impair"), ("server", "nginx"), ("caddy", "caddy"), ("haproxy", "haproxy"),
+    ("client", "client"), ("impair", "impair"), ("server", "nginx"), *((name, name) for name in FURTHER),
 ])  # fmt: skip
 def test_a_container_may_change_its_own_network_and_nothing_else(service: str, name: str) -> None:
     container = COMPOSE["services"][service]
@@ -467,7 +472,7 @@ def test_the_router_is_the_only_container_on_both_networks() -> None:
     assert attached == {
         "client": ["client-net"],
         "impair": ["client-net", "server-net"],
-        **{key: ["server-net"] for key in ("server", "caddy", "haproxy")},
+        **{key: ["server-net"] for key in ("server", *FURTHER)},
     }
 
 
