@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import cast
 
@@ -19,7 +20,7 @@ import pytest
 from headwind.arm import PLAIN, Arm
 from headwind.metric import SERVER_TIME
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.servers import NGINX, Fresh, Program, Server, own_server
+from headwind.servers import NGINX, Contract, Fresh, Program, Server, own_server
 from headwind.settings import TrialRules
 from headwind.testbed import testbed as testbeds
 from headwind.testbed.addresses import pick_addresses
@@ -68,6 +69,33 @@ ssl.engine = "enable"
 ssl.pemfile = "/certs/cert.pem"
 ssl.privkey = "/certs/priv.key"
 """
+# A server by the convention of the QUIC interop runner: what its script is not told, it refuses.
+INTEROP_DOCKERFILE = f"""
+FROM {BASE}
+RUN apt-get update \\
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends caddy \\
+    && rm -rf /var/lib/apt/lists/*
+COPY interop.json interop.sh /
+CMD ["/bin/sh", "/interop.sh"]
+"""
+INTEROP_SCRIPT = """
+[ "$ROLE" = server ] && [ "$TESTCASE" = http3 ] || exit 127
+touch /logs/begun || exit 1
+export XDG_DATA_HOME=/logs XDG_CONFIG_HOME=/logs QUIC_GO_DISABLE_GSO=true
+exec caddy run --config /interop.json
+"""
+INTEROP_CONFIGURATION = {
+    "admin": {"disabled": True, "config": {"persist": False}},
+    "storage": {"module": "file_system", "root": "/logs"},
+    "apps": {
+        "tls": {"certificates": {"load_files": [{"certificate": "/certs/cert.pem", "key": "/certs/priv.key"}]}},
+        "http": {"servers": {"interop": {
+            "listen": [":443"], "protocols": ["h3"], "automatic_https": {"disable": True},
+            "tls_connection_policies": [{"default_sni": "server", "fallback_sni": "server"}],
+            "routes": [{"handle": [{"handler": "file_server", "root": "/www"}]}],
+        }}},
+    },
+}  # fmt: skip
 PROTOCOLS = ("h1", "h2")
 SHORT_S = 4.0  # for a program that never answers
 
@@ -111,6 +139,20 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     docker("build", "--tag", name, "--force-rm", str(folder))
     try:
         yield name
+    finally:
+        docker("image", "rm", "-f", name, check=False)
+
+
+@pytest.fixture(scope="module")
+def interop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of an image by the convention of the QUIC interop runner."""
+    name, folder = f"headwind-test-interop:{os.getpid()}", tmp_path_factory.mktemp("image")
+    (folder / "Dockerfile").write_text(INTEROP_DOCKERFILE)
+    (folder / "interop.sh").write_text(INTEROP_SCRIPT)
+    (folder / "interop.json").write_text(json.dumps(INTEROP_CONFIGURATION))
+    docker("build", "--tag", name, "--force-rm", str(folder))
+    try:
+        yield own_server("interop", Program(name, ("h3",), contract=Contract.QUIC_INTEROP))
     finally:
         docker("image", "rm", "-f", name, check=False)
 
@@ -271,10 +313,10 @@ KILL_AFTER_S = 0.4
 
 
 @pytest.fixture(scope="module")
-def bed(images: Images, image: str) -> Iterator[testbeds.Testbed]:
-    """A testbed with nginx and two servers of the image: one is restarted before each trial, one is kept."""
+def bed(images: Images, image: str, interop: Server) -> Iterator[testbeds.Testbed]:
+    """nginx, two servers of the image, of which one is restarted before each trial and one is kept, and one of h3."""
     restarted, kept = (small(image, fresh=fresh) for fresh in Fresh)
-    servers = NGINX, restarted, replace(kept, name="kept")
+    servers = NGINX, restarted, replace(kept, name="kept"), interop
     with alone():
         own = ensure_images(lambda _: None, ["own"])
     found = {server.name: ensure_image(server, print) for server in servers[1:]}
@@ -303,8 +345,9 @@ def tried(
     return run_trial(path, trial, RULES)
 
 
-@pytest.mark.parametrize("server", ["small", "nginx", "kept"])
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("server", "protocol"), [*product(["small", "nginx", "kept"], PROTOCOLS), ("interop", "h3"), ("nginx", "h3")]
+)
 def test_a_trial_with_a_strangers_server_is_proven_like_any_other(
     bed: testbeds.Testbed, server: str, protocol: str
 ) -> None:
@@ -316,16 +359,16 @@ def test_a_trial_with_a_strangers_server_is_proven_like_any_other(
     assert (SERVER_TIME.key in result.metrics) == (server == "nginx"), "the host's CPU time is not the program's"
 
 
-@pytest.mark.parametrize("server", ["small", "kept"])
+@pytest.mark.parametrize(("server", "protocol"), [("small", "h2"), ("kept", "h2"), ("interop", "h3")])
 def test_a_program_that_is_killed_in_mid_trial_is_a_lab_error_with_its_log_and_the_next_trial_is_clean(
-    bed: testbeds.Testbed, server: str
+    bed: testbeds.Testbed, server: str, protocol: str
 ) -> None:
     own = bed.owns[server]
     kill = threading.Timer(KILL_AFTER_S, lambda: docker("kill", own.container))
-    result = tried(bed, server, "h2", SLOW, LONG, kill.start)
+    result = tried(bed, server, protocol, SLOW, LONG, kill.start)
     assert result.outcome is Outcome.LAB_ERROR, result.reason
     assert f"server {server} ({own.program.image}): its program ended with status 137" in result.reason
     assert "of its log:\n" in result.reason
     for name in ("nginx", server):
-        result = tried(bed, name, "h2")
+        result = tried(bed, name, protocol)
         assert (result.outcome, result.reason) == (Outcome.OK, "")
