@@ -29,7 +29,7 @@ class WarningKind(StrEnum):
     NETWORK = "network not as requested"
     FEW_BLOCKS = "few blocks"
     UNFINISHED = "unfinished"
-    LEFT_OUT = "left out"
+    EXCLUDED = "excluded blocks"
     DRIFT = "drift"
     RATIO_DRIFT = "ratio drift"
     IMBALANCE = "imbalance"

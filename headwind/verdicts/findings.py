@@ -257,7 +257,7 @@ def _left_out(rows: Rows, pair: Pair, values: ObservedBy, metric: Metric) -> Ite
     if any(counts.values()):
         counts_text = ", ".join(f"{arm.name} {count}" for arm, count in counts.items())
         yield ComparisonWarning(
-            WarningKind.LEFT_OUT, f"blocks excluded because a trial gave no usable data: {counts_text} of {sum(ran)}"
+            WarningKind.EXCLUDED, f"blocks excluded because a trial gave no usable data: {counts_text} of {sum(ran)}"
         )
 
 

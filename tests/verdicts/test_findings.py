@@ -170,7 +170,7 @@ def test_blocks_that_are_missing_are_counted_for_each_side() -> None:
     gone = [replace(r, **lost) if r.trial.id in ("clean/article#4/h1", "clean/article#7/h1") else r for r in results]
     findings = {
         (finding.condition.id, str(finding.pair)): [
-            warning.message for warning in finding.warnings if warning.kind is WarningKind.LEFT_OUT
+            warning.message for warning in finding.warnings if warning.kind is WarningKind.EXCLUDED
         ]
         for finding in found(CHECKED, gone, complete=True, exhausted=True)
     }
