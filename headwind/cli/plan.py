@@ -43,8 +43,8 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     lanes, forecast = scheduler.worth(1, scheduler.lanes, START_S, matrix.repeat.budget_s), scheduler.forecast
     table = Table(title=escape(matrix.title) or None, title_justify="left")
     time_for = f"time for {counted(matrix.repeat.least, 'block')}{' on one lane' if lanes > 1 else ''}"
-    for heading in (matrix.place, "blocks", time_for, "from"):
-        table.add_column(heading, justify="left" if heading in (matrix.place, "from") else "right")
+    for heading in (matrix.place, "blocks", time_for, "forecast from"):
+        table.add_column(heading, justify="left" if heading in (matrix.place, "forecast from") else "right")
     for condition in matrix.conditions:
         planned = [trial for trial in trials if trial.block.condition == condition]
         learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms_in(condition))
@@ -53,7 +53,7 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
             escape(matrix.name_of(condition)), blocks_text(matrix.repeat), about(forecast.trials_s(planned)), source
         )
     out.print(table)
-    out.print(f"the first block of each {matrix.place}, with its order:")
+    out.print(f"order of the first block of each {matrix.place}:")
     for block in blocks[: len(matrix.conditions)]:
         order = " ".join(arm.name for arm in block.order)
         out.print(escape(f"  {matrix.name_of(block.condition)} #{block.index}: {order}"), highlight=False)
@@ -108,7 +108,7 @@ def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:
     ends = [
         forecast.block_s(plan_block(matrix, condition, 0)) * fewest for condition in (conditions[0], conditions[-1])
     ]
-    out.print(escape(f"a search along {search.along}: where do {search.new} and {search.base} change places?"))
+    out.print(escape(f"search for the crossover of {search.new} and {search.base} along {search.along}"))
     out.print(escape(f"{len(conditions)} values from {conditions[0].profile.name} to {conditions[-1].profile.name}"))
     out.print(
         f"a value at which all blocks agree takes {fewest} of them: about {about(ends[0])} at the lowest, "

@@ -61,21 +61,23 @@ def search_text(data: RunData) -> str:
 
 def _answer(matrix: Matrix, search: Search, sides: Sequence[int]) -> str:
     found = brackets(sides)
-    sure = f"({setting('confidence_ratio', matrix.repeat.confidence)} sure, at any stopping time)"
+    sure = f"({setting('confidence_ratio', matrix.repeat.confidence)} confidence, at any stopping time)"
     if found:
         places = enumerated(_place(search, each) for each in found)
         wide = any(each.steps > STEPS_WITHIN for each in found)
         open_ = "; not as narrow as requested: these blocks do not distinguish the values between" if wide else ""
-        times = "" if len(found) == 1 else f" {len(found)} times"
-        return f"{search.new} and {search.base} change places{times} along {_name(search)}: {places} {sure}{open_}."
+        crossover = "Crossover" if len(found) == 1 else f"{len(found)} crossovers"
+        return f"{crossover} of {search.new} and {search.base} along {_name(search)}: {places} {sure}{open_}."
     known = [place for place, side in enumerate(sides) if side]
     if not known:
-        return f"No value along {_name(search)} has a known leader of {search.new} and {search.base}."
+        return (
+            f"It is not known yet at any value along {_name(search)} which of {search.new} and {search.base} is ahead."
+        )
     ahead = search.new if sides[known[0]] > 0 else search.base
     values = enumerated(_value(search, place) for place in known)
     rest = "" if {0, len(sides) - 1} <= set(known) else "; the other values that were tried are unclear"
     return (
-        f"No change of places was found along {_name(search)}: {ahead} is ahead at {values} {sure}{rest}. This "
+        f"No crossover was found along {_name(search)}: {ahead} is ahead at {values} {sure}{rest}. This "
         "does not cover the values between."
     )
 

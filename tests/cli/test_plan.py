@@ -45,7 +45,7 @@ def test_every_condition_has_a_line_with_its_blocks_and_where_the_time_comes_fro
 def test_the_order_shown_is_the_order_that_runs(tmp_path: Path) -> None:
     lines = plan_of(MATRIX, tmp_path).splitlines()
     shown = [line.strip() for line in lines if "#" in line]
-    assert lines[lines.index(f"  {shown[0]}") - 1] == "the first block of each network, with its order:"
+    assert lines[lines.index(f"  {shown[0]}") - 1] == "order of the first block of each network:"
     first = plan_blocks(MATRIX)[:2]
     assert shown == [
         f"{block.condition.profile.name} #{block.index}: {' '.join(arm.name for arm in block.order)}" for block in first

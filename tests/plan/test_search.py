@@ -115,14 +115,14 @@ def data_of(tmp_path: Path, at: float, seed: int = 2, budget_blocks: int = 1000)
 def test_the_report_says_where_it_is_how_sure_that_is_and_what_it_took(tmp_path: Path) -> None:
     data = data_of(tmp_path, 0.043)
     text = search_text(data)
-    assert "h3 and h2 change places along downlink loss: between " in text
+    assert "Crossover of h3 and h2 along downlink loss: between " in text
     assert "where h2 is ahead, and" in text
-    assert "95 % sure" in text
+    assert "95 % confidence" in text
     assert f"This took {len(data.results)} trials at" in text
     (cost,) = re.findall(r"a grid of the same precision, 11 values, would take about ([0-9,]+) trials", text)
     assert len(data.results) < int(cost.replace(",", "")) <= 2 * 11 * 100
     assert text in summary_md(data, data.judgement, "report.html")
-    assert "change places along downlink loss" in render(data, 0.0)
+    assert "Crossover of h3 and h2 along downlink loss" in render(data, 0.0)
     assert {line.condition.id for line in data.judgement.lines} == {
         result.trial.block.condition.id for result in data.results
     }
@@ -130,9 +130,9 @@ def test_the_report_says_where_it_is_how_sure_that_is_and_what_it_took(tmp_path:
 
 def test_without_a_crossover_the_report_says_so(tmp_path: Path) -> None:
     text = search_text(data_of(tmp_path, -0.05))
-    assert "No change of places was found along downlink loss: h3 is ahead at 0 %" in text
+    assert "No crossover was found along downlink loss: h3 is ahead at 0 %" in text
     early = search_text(data_of(tmp_path, 0.043, budget_blocks=3))
-    assert "has a known leader" in early
+    assert "It is not known yet" in early
 
 
 def answer(data: RunData) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def test_a_search_has_its_answer(document: Path, tmp_path: Path) -> None:
     folder = folder_of(load_matrix(ROOT / "experiments/finding_search_far.yaml"), 15, tmp_path / "reports")
     main(["--into", str(tmp_path), str(folder)])
     text = document.read_text()
-    assert "change places along delay in both directions: between 400 ms, where h3 is ahead, and 600 ms" in text
+    assert "Crossover of h3 and h2 along delay in both directions: between 400 ms, where h3 is ahead" in text
 
 
 def test_a_run_without_a_place_is_refused(document: Path, tmp_path: Path) -> None:
