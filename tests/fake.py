@@ -231,7 +231,7 @@ def invalid(trial: Trial, total_s: float, **more: Any) -> Result:
     profile = trial.block.condition.profile
     proof = proof_of(profile, 1, clipped=True)
     assert not proof.passed, "only a profile with loss can be clipped"
-    return ok(trial, total_s, outcome=Outcome.INVALID, reason="impairment not proven: loss", proof=proof, **more)
+    return ok(trial, total_s, outcome=Outcome.INVALID, reason="impairment not verified: loss", proof=proof, **more)
 
 
 def warned(trial: Trial, total_s: float, overflows: int) -> Result:

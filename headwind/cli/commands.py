@@ -158,7 +158,7 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
 
 
 def command_published(options: argparse.Namespace) -> int:
-    """Show published figures next to what runs found, in one document."""
+    """Compare published figures with the results of runs, in one document."""
     from headwind.cli.experiments import overview
     from headwind.matrix.reader import load_matrix
     from headwind.report.files import write_page
@@ -266,7 +266,7 @@ def command_worker(options: argparse.Namespace) -> int:
 
 
 def command_images(options: argparse.Namespace) -> int:
-    """Pull or build the images, and `push` them to HEADWIND_REGISTRY."""
+    """Pull or build the images, or push them to HEADWIND_REGISTRY."""
     from headwind.testbed.images import IMAGES, ensure_images, push_images
 
     if options.push:
@@ -284,15 +284,15 @@ def command_down(options: argparse.Namespace) -> int:
 
 
 EXIT_CODES = """exit status:
-  0    every condition has its data, and few attempts were left unproven: 3, or 1 % of all, whichever is more
-  1    a condition lacks data, more attempts were left unproven, or the lab failed; a sentence names the cause
+  0    every condition has its data, and at most 3 attempts or 1 %, whichever is more, were left unverified
+  1    a condition lacks data, more attempts were left unverified, or the lab failed; the output names the cause
   2    a bad matrix or command line
   3    compare: a protocol got worse
   4    compare --strict: no sure regression, but some comparison is unknown
   130  stopped by Ctrl-C
 
-A condition has its data if it has the minimum of complete blocks (every arm gave data) that the matrix requests;
-under a budget, one is enough. A condition that the budget left no time for is listed as not run."""
+A condition has its data if it has the minimum number of complete blocks, in which every arm gave data; under a
+budget, one is enough. A condition for which the budget left no time is listed as not run."""
 
 
 class Suggesting(argparse.ArgumentParser):
@@ -329,9 +329,9 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         if name in ("run", "plan", "validate"):
             command.add_argument("matrix", nargs="?", help="the matrix file (default: matrix.yaml)")
         if name in ("run", "plan", "experiments"):
-            command.add_argument("--reports", default=str(ROOT / "reports"), help="folder of the run folders")
+            command.add_argument("--reports", metavar="DIR", default=str(ROOT / "reports"), help="folder for runs")
             command.add_argument(
-                "--smoke", action="store_true", help="one block of each condition that the matrix lists under `smoke`"
+                "--smoke", action="store_true", help="run only one block of each condition under `smoke` in the matrix"
             )
         if name in ("run", "experiments"):
             how_to_measure(command)
@@ -342,7 +342,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         "matrix", nargs="*", help="matrix files (default: all of experiments/ that have published figures)"
     )
     how_to_try(commands.choices["try-server"])
-    commands.choices["worker"].add_argument("address", metavar="ADDRESS", help="of a dask scheduler (`dask scheduler`)")
+    commands.choices["worker"].add_argument("address", metavar="ADDRESS", help="address of a dask scheduler")
     commands.choices["worker"].add_argument("--name", help="name of this machine in reports (default: host name)")
     how_to_compare(commands.choices["compare"])
     report = commands.choices["report"]
@@ -360,8 +360,8 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         "run", nargs="*", metavar="RUN", help="run folder (a row uses the last run that measured it)"
     )
     published.add_argument("--write", metavar="FILE", help="output file, .md or .html")
-    commands.choices["images"].add_argument("push", nargs="?", choices=["push"], help="push to HEADWIND_REGISTRY")
-    commands.choices["down"].add_argument("--all", action="store_true", help="also testbeds of labs in progress")
+    commands.choices["images"].add_argument("push", nargs="?", choices=["push"], help="push them to HEADWIND_REGISTRY")
+    commands.choices["down"].add_argument("--all", action="store_true", help="also remove testbeds of runs in progress")
     return parser.parse_args(arguments)
 
 

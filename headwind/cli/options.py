@@ -13,9 +13,7 @@ _Value = TypeVar("_Value")
 
 def how_long(command: argparse.ArgumentParser) -> None:
     """Add the options that override the time and the lanes of a matrix: for measuring commands and `plan`."""
-    command.add_argument(
-        "--budget", metavar="TIME", type=budget, help="time budget, such as 15min or 2h; with --resume it starts now"
-    )
+    command.add_argument("--budget", metavar="TIME", type=budget, help="time budget from now on, such as 15min or 2h")
     command.add_argument(
         "--lanes", metavar="N", type=lanes, help="number of parallel testbeds, or `auto` (default: from the matrix)"
     )
@@ -41,8 +39,8 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
     from headwind.servers import SERVERS
 
     names = ", ".join(SERVERS)
-    command.add_argument("server", metavar="NAME", help=f"{names}; with --matrix any server of its arms")
-    command.add_argument("--matrix", metavar="FILE", help="the matrix that has the server")
+    command.add_argument("server", metavar="NAME", help=f"{names}; with --matrix, any server that its arms use")
+    command.add_argument("--matrix", metavar="FILE", help="matrix file that defines the server")
 
 
 def how_to_compare(command: argparse.ArgumentParser) -> None:

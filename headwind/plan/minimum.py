@@ -104,7 +104,7 @@ def what_a_budget_settles(
     after = ", after the others" if fitting and short_s <= budget_s else ""
     blocks, which = counted(blocks_needed(matrix), "block"), listed([names[name] for name in short])
     every, enough = " for all" if len(costs) > 1 else "", budget_text(enough_s(sum(longest.values())))
-    every += f", even if what is a guess takes {GUESSED:g} times as long" if {*guesses} & {*costs} else ""
+    every += f", even if guessed times turn out {GUESSED:g} times as long" if {*guesses} & {*costs} else ""
     return (
         f"{which} {will} not reach {its} {blocks} in {about(budget_s)}: {it} {need} {about(short_s)}{on}{after}. "
         f"{_what_fits(matrix, costs, fitting, names)}; a budget of {enough} is enough{every}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headwind.model import Outcome, Result
 
-MOST_ATTEMPTS = 3  # at a trial whose network is not proven
+MOST_ATTEMPTS = 3  # at a trial whose network was not verified
 
 
 def runs_again(result: Result) -> bool:

@@ -122,7 +122,7 @@ def open_text(lead: Interval) -> str:
 
 
 def _reach(word: str, log_ratio: float) -> str:
-    size = times(log_ratio) if math.isfinite(log_ratio) else "any times"
+    size = times(log_ratio) if math.isfinite(log_ratio) else "\N{INFINITY}x"
     return "equal" if size == times(0.0) else f"{size} {word}"
 
 

@@ -53,8 +53,8 @@ def _randomness(data: RunData) -> str:
             "mean that they lose the same bytes."
         )
     return (
-        "The router's kernel cannot seed netem (6.6 and later can), so its decisions came from random numbers of the "
-        "kernel's own: the shares are as requested, but the run cannot be repeated packet by packet."
+        "The router's kernel cannot seed netem (6.6 and later can), so its decisions came from the kernel's own "
+        "random numbers: the shares are as requested, but the run cannot be repeated packet by packet."
     )
 
 
@@ -120,8 +120,8 @@ def _overtaking(data: RunData) -> Iterator[str]:
 def _verdicts(data: RunData) -> Iterator[str]:
     repeat, rule = data.matrix.repeat, rule_of(data.matrix, complete=data.status.state is State.FINISHED)
     yield (
-        "A comparison is of blocks: ln(time of the baseline / time of the candidate) inside each, their median, and "
-        f"its {rule.confidence:.0%} interval from order statistics, which assumes no shape of the noise. Wholly above "
+        "A comparison takes ln(time of the baseline / time of the candidate) within each block, the median over "
+        f"blocks, and its distribution-free {rule.confidence:.0%} interval (order statistics). Wholly above "
         f"{1 + rule.margin_ratio:g} it is faster, wholly below 1/{1 + rule.margin_ratio:g} slower, wholly between them "
         "a tie; anything else is undecided. Completing more often comes before speed. A verdict is sure "
         "if its evidence survives e-BH: of all such verdicts, over all metrics together, at most 10 % are expected to "
@@ -143,9 +143,9 @@ def _analysis() -> Iterator[str]:
     yield (
         "A median is over trials, one figure for each. Trials that timed out or failed count as slower than all "
         "that finished: a median that falls on a timeout is a bound (“> 60 s”), one that falls on a failed trial does "
-        "not exist (“not completed”), and rates are then not given. Half-way between a time and a bound is a bound."
+        "not exist (“not completed”), and rates are then not given. The midpoint of a time and a bound is a bound."
     )
     yield (
-        "Trials whose network was not proven to be the requested one (invalid) and trials that failed because of the "
+        "Trials whose network was not verified (invalid) and trials that failed because of the "
         "lab (lab error) are in no median; both are counted. Lab errors are repeated and stay on record."
     )

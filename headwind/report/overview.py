@@ -40,7 +40,7 @@ HEAD = """# Published figures and this lab's results
 There is one table for each article whose figures an experiment has. The *ratio* is that of the named arm over the
 other, with this lab's interval in brackets. Only directions are compared, because times depend on the machine:
 *reproduced* is the same direction, *contradicted* another one (a tie is a direction too), with a verdict that is
-significant among all comparisons of its run. Everything else is *no verdict*. Details are in
+significant after correction for all comparisons of its run. Everything else is *no verdict*. Details are in
 [report.md](report.md#published-figures). `.venv/bin/python lab.py published RUN... --write docs/published.md`
 generates this file; the texts above the tables come from the experiments."""
 

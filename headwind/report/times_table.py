@@ -129,8 +129,8 @@ class TrialNote:
 
 
 _OUTCOME_NOTICES = {
-    Outcome.INVALID: "invalid: the network was not proven to be the requested one; not in any figure",
-    Outcome.LAB_ERROR: "lab error: the lab itself failed; not in any figure",
+    Outcome.INVALID: "invalid: the network was not verified; excluded from all figures",
+    Outcome.LAB_ERROR: "lab error: the lab failed; excluded from all figures",
     Outcome.WRONG_PROTOCOL: "wrong protocol: not the requested protocol; counted as not completed",
     Outcome.WRONG_CONTENT: "wrong content: not the requested bytes; counted as not completed",
     Outcome.WRONG_SESSION: "wrong session: not resumed, or no early data, although requested; counted as not completed",
@@ -190,7 +190,7 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
     unproven = [result for result in again if is_unproven(result)]
     if unproven:
         text = (
-            f"run again: the network was not proven at an earlier attempt, which is in no figure "
+            f"run again: the network was not verified in an earlier attempt, which is excluded "
             f"(at most {MOST_ATTEMPTS} attempts at a trial; of all attempts {by_arm(data.results, unproven)})"
         )
         yield TrialNote(text, _ids(unproven))

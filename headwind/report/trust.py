@@ -98,11 +98,12 @@ def _noise(data: RunData) -> str:
     margin = data.judgement.rule.margin_ratio
     if not floors:
         return "self-checks have too few blocks to measure the noise"
-    noisy = {networks[name]: f"up to {1 + floor:.2f}x" for name, floor in floors.items() if floor > margin}
+    noisy = {networks[name]: f"{1 + floor:.2f}x" for name, floor in floors.items() if floor > margin}
     arms = enumerated(dict.fromkeys(arm_name(check.finding.pair.base) for check in checks))
     if not noisy:
         return f"{arms} against itself differs by less than {setting('margin_ratio', margin)}"
-    return f"{arms} against itself leaves a difference possible {placed(noisy)}: smaller leads there may be noise"
+    limit = setting("margin_ratio", margin)
+    return f"the noise floor ({arms} against itself) is above {limit} {placed(noisy)}: smaller leads there may be noise"
 
 
 def _how_to_check(matrix: Matrix) -> str:
@@ -111,11 +112,11 @@ def _how_to_check(matrix: Matrix) -> str:
         return ""
     name, arm = matrix.conditions[0].profile.name, H2 if H2 in matrix.arms else matrix.arms[0]
     profile = name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
-    return f"; in the matrix, `selfcheck: {{protocol: {arm.name}, again: [{profile}]}}` measures it"
+    return f": add `selfcheck: {{protocol: {arm.name}, again: [{profile}]}}` to the matrix"
 
 
 def _unequal(data: RunData) -> Iterator[str]:
-    """Sentences on arms whose attempts were left unproven far more often than those of the others.
+    """Sentences on arms whose attempts were left unverified far more often than those of the others.
 
     By chance one of the arms has that many of all unproven attempts in at most ALARM_PROBABILITY of runs: binomial,
     with its share of the attempts, times the number of arms (Bonferroni).
@@ -126,7 +127,7 @@ def _unequal(data: RunData) -> Iterator[str]:
         chance = float(bdtrc(count - 1, len(unproven), ran[arm] / len(data.results)))
         if len(ran) * chance < ALARM_PROBABILITY:
             counts = by_arm(data.results, unproven)
-            yield f"the network was not proven far more often with {arm_name(arm)}: {counts} attempts"
+            yield f"network checks failed far more often with {arm_name(arm)}: {counts} attempts"
 
 
 def _machine(data: RunData) -> Iterator[str]:

@@ -248,11 +248,7 @@ def more_text(item: Open) -> str:
 
 def _forecast_text(item: Open, outlook: Outlook) -> str:
     if outlook.blocks is None:
-        return (
-            f"uncertain, {outlook.low} to hundreds of more blocks"
-            if outlook.low
-            else "probably hundreds of more blocks"
-        )
+        return f"uncertain, {outlook.low} to hundreds more blocks" if outlook.low else "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
@@ -287,12 +283,12 @@ def settled_by_others(data: RunData) -> list[str]:
 def sure_text(rule: Rule) -> str:
     """The definition of "sure", the same everywhere, as docs/report.md has it."""
     margin = setting("margin_ratio", rule.margin_ratio)
-    return f"over {margin} apart or a tie, significant among all comparisons"
+    return f"over {margin} apart or a tie, significant after correction"
 
 
 def certainty_key(rule: Rule) -> str:
     """Definitions of "sure" and "likely", in two sentences."""
-    return f"sure: {sure_text(rule)}. Likely: seen, but not sure."
+    return f"sure: {sure_text(rule)}. Likely: in doubt for the given reason."
 
 
 def dependence_text(alike: Dependence) -> str:

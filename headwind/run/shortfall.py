@@ -20,7 +20,7 @@ UNPROVEN, UNPROVEN_SHARE = 3, 0.01  # attempts that a run may have, or this shar
 
 
 def shortfall(matrix: Matrix, results: Sequence[Result]) -> str:
-    """A sentence with the reason; empty if every condition has its data, and few attempts were not proven."""
+    """A sentence with the reason; empty if every condition has its data, and few attempts were left unverified."""
     return _without_data(matrix, results) or _unproven(results)
 
 
@@ -68,7 +68,7 @@ def _unproven(results: Sequence[Result]) -> str:
         else "the report lists what each of them measured"
     )  # fmt: skip
     return (
-        f"the network was not proven in {len(unproven)} of {counted(len(results), 'attempt')}, above {most:.0f}, "
-        f"by these checks: {named}; the figures stand without them (these attempts {again}are in none), but so many "
+        f"the network was not verified in {len(unproven)} of {counted(len(results), 'attempt')}, above {most:.0f}, "
+        f"by these checks: {named}; these attempts {again}are excluded from all figures, but so many "
         f"make the exit status 1; {advice}"
     )

@@ -110,7 +110,7 @@ class KernelRow:
     def can(self) -> str:
         """The capabilities of netem, as text."""
         seeds = "seeds" if self.seed else "no seeds"
-        return f"every impairment; {seeds}; {'a counter for each' if self.counters else 'no counter for each'}"
+        return f"every impairment; {seeds}; {'a' if self.counters else 'no'} counter per impairment"
 
     @property
     def auto(self) -> str:

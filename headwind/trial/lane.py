@@ -114,7 +114,7 @@ class AnyLane(ABC):
         """Run the rest of a block; results go to `record`. Returns the blocks that must run again because of them.
 
         A trial that the lab breaks is tried ATTEMPTS times, on a new testbed each time; raises LabBroken after that.
-        A trial whose network was not proven runs again after the others of its block (proof/attempts.py). After two
+        A trial whose network was not verified runs again after the others of its block (proof/attempts.py). After two
         such attempts in a row with the same fault, the testbed is retired, and the blocks of both trials run again,
         once. The measured times have no influence on which attempt is proven.
         """

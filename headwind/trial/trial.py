@@ -323,7 +323,7 @@ def decide(
         return Outcome.LAB_ERROR, trouble
     if not proof.passed:
         broken = [describe(check) for check in proof.checks if not check.passed]
-        return Outcome.INVALID, "impairment not proven: " + "; ".join(broken or ["no checks"])
+        return Outcome.INVALID, "impairment not verified: " + "; ".join(broken or ["no checks"])
     if wrong := wrong_content(trial, answer, fetched):
         return Outcome.WRONG_CONTENT, wrong
     if run.timed_out:

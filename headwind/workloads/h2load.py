@@ -31,14 +31,14 @@ MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
 MOST_THREADS = 64
 
 TOTAL = Metric("total_s", "total time", "total time", "s", use=Use.JUDGED, unfinished=Unfinished.ABOVE_TIMEOUT,
-               meaning="until all requests are done, so that of the slowest connection")  # fmt: skip
+               meaning="until all requests are done, set by the slowest connection")  # fmt: skip
 DONE = Metric(
     "mean_done_s", "mean completion time", "mean completion", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
-    meaning="from the start until a request is done, the mean of all", note="of all requests, from the start",
+    meaning="mean over requests of the time from client start to completion", note="of all requests, from the start",
 )  # fmt: skip
 REQUEST = Metric(
     "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
-    meaning="from when a request is sent until it is done, the median of all",
+    meaning="median over requests of the time from sending to completion",
     note="without handshakes and what waits before it is sent",
 )  # fmt: skip
 TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)

@@ -165,7 +165,9 @@ def test_netem_is_tried_and_not_read_about(host: Path, found: str | None, uml: s
 def test_the_row_of_the_hosts_kernel_is_told(host: Path) -> None:
     program(host, DOCKER.replace("7.2.7 ;;", "6.1.0-13-amd64 ;;"))
     detail = finding("kernel").detail
-    assert detail == ("6.1.0-13-amd64; netem of kernels before 6.6: every impairment; no seeds; no counter for each")
+    assert detail == (
+        "6.1.0-13-amd64; netem of kernels before 6.6: every impairment; no seeds; no counter per impairment"
+    )
 
 
 def test_netem_is_not_tried_without_its_image(host: Path) -> None:

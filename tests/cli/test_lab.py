@@ -105,7 +105,7 @@ def test_an_unproven_attempt_is_kept_and_its_trial_runs_again(fake_lab: Lab) -> 
     (line,) = (line for line in data.judgement.lines if again.trial.arm in (line.pair.new, line.pair.base)
                and line.condition == again.trial.block.condition and line.pair.base.name != "h2")  # fmt: skip
     assert line.blocks == 2
-    assert "the network was not proven at an earlier attempt" in (fake_lab.folders[-1] / "summary.md").read_text()
+    assert "the network was not verified in an earlier attempt" in (fake_lab.folders[-1] / "summary.md").read_text()
 
 
 def test_a_trial_that_is_never_proven_ends_the_run_with_1_and_a_sentence(
@@ -116,7 +116,7 @@ def test_a_trial_that_is_never_proven_ends_the_run_with_1_and_a_sentence(
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lab.py: ")]
     assert len(said) == 1
     assert "has 0 complete blocks of the 2 that it needs, and 1 further condition too few" in said[0]
-    assert f"gave no data in {MOST_ATTEMPTS} attempts, last: impairment not proven: " in said[0]
+    assert f"gave no data in {MOST_ATTEMPTS} attempts, last: impairment not verified: " in said[0]
 
 
 def test_many_unproven_attempts_end_the_run_with_1_although_all_of_its_trials_are_data(
@@ -127,7 +127,7 @@ def test_many_unproven_attempts_end_the_run_with_1_although_all_of_its_trials_ar
     with Run.open(fake_lab.folders[-1]) as run:
         assert [result.outcome for result in RunData.of(run).latest] == [Outcome.OK] * TRIALS
     (said,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("lab.py: "))
-    assert f"the network was not proven in 4 of {TRIALS + 4} attempts, above 3, by these checks: " in said
+    assert f"the network was not verified in 4 of {TRIALS + 4} attempts, above 3, by these checks: " in said
 
 
 def test_a_busy_machine_does_not_make_a_run_fail(fake_lab: Lab) -> None:

@@ -78,7 +78,7 @@ def test_a_guess_may_be_too_short(budget_s: float, words: str) -> None:
     assert warning.startswith(words)
     assert bool(warning) == bool(words)
     assert not words or warning.endswith(
-        "; a budget of 10min is enough for all, even if what is a guess takes 1.5 times as long."
+        "; a budget of 10min is enough for all, even if guessed times turn out 1.5 times as long."
     )
 
 

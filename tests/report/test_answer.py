@@ -105,11 +105,11 @@ def test_an_arm_whose_attempts_were_left_unproven_far_more_often_is_named(lost: 
     lost_ids = {result.trial.id for result in first}
     later = [replace(result, attempt=1) if result.trial.id in lost_ids else result for result in good]
     data = Golden(matrix, (*first, *later)).data("x")
-    said = re.findall(r"The network was not proven far more often with (.*)", trust_line(data))
+    said = re.findall(r"Network checks failed far more often with (.*)", trust_line(data))
     assert bool(said) == told
     if told:
         assert "HTTP/3: HTTP/3 10 of 40, " in said[0]
-    (notice,) = (each for each in notices(data) if "not proven at an earlier attempt" in each.text)
+    (notice,) = (each for each in notices(data) if "not verified in an earlier attempt" in each.text)
     assert len(notice.trials) == sum(lost.values())
     for arm, count in lost.items():
         assert f"{arm_name(arm)} {count} of {30 + count}" in notice.text
@@ -243,7 +243,7 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (below {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"HTTP/2 against itself leaves a difference possible with no impairment (up to {1 + floor:.2f}x): "
+        f"The noise floor (HTTP/2 against itself) is above 5 % with no impairment ({1 + floor:.2f}x): "
         "smaller leads there may be noise."
     ) in trust_line(data)
 
@@ -255,10 +255,10 @@ def test_each_network_has_its_own_noise() -> None:
     results = [took(trial, shaken(trial) ** (spread[trial.profile.name] if trial.arm.is_twin else 0.3))
                for trial in trials_of(matrix)]  # fmt: skip
     data = Golden(matrix, tuple(results)).data("x")
-    clean, delay = (f"up to {1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
+    clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"HTTP/2 against itself leaves a difference possible with no impairment ({clean}) and under 100 ± 10 ms "
+        f"The noise floor (HTTP/2 against itself) is above 5 % with no impairment ({clean}) and under 100 ± 10 ms "
         f"delay ({delay}): smaller leads there may be noise."
     ) in trust_line(data)
 
@@ -300,8 +300,7 @@ def test_a_lead_without_an_estimate_has_an_interval_and_no_ratio(*, survives: bo
 def test_what_to_trust_is_told_by_what_it_means() -> None:
     verified = "The network of every counted trial was verified."
     unknown = (
-        "No self-check ran, so the noise is unknown; in the matrix, "
-        "`selfcheck: {protocol: h2, again: [clean]}` measures it."
+        "No self-check ran, so the noise is unknown: add `selfcheck: {protocol: h2, again: [clean]}` to the matrix."
     )
     assert trust_line(data_of("small")) == f"{verified} {unknown}"
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
@@ -459,7 +458,7 @@ def test_the_name_that_a_user_gave_a_network_leads_its_row() -> None:
 
 def test_the_terminal_says_which_warnings_there_are() -> None:
     said = " ".join(" ".join(printed(data_of("mixed"), 140)).split())
-    assert "! 1 trial: invalid: the network was not proven to be the requested one" in said
+    assert "! 1 trial: invalid: the network was not verified" in said
     assert "! 2 trials: in clean: server: 12 to 761 datagrams lost" in said
     assert "timeout: stopped" not in said, "that is a finding, and in the tally"
     assert "trials with a warning" not in said
@@ -473,7 +472,7 @@ def test_a_narrow_terminal_loses_no_word() -> None:
 
 def test_one_phrase_says_how_confidence_and_false_share_fit() -> None:
     text = words(parse(render(raced({H1: 1, H2: 1, H3: 2}, PROFILES[1]), 0.0)))
-    assert "The 95 % hold for each interval by itself; sure is stricter with many comparisons: at most 10 % of" in text
+    assert "The 95 % confidence is that of a single interval; sure is corrected for the number of comparisons" in text
 
 
 def test_what_is_between_backticks_is_code_on_the_page() -> None:

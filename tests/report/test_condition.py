@@ -75,7 +75,7 @@ def test_no_figure_is_an_average_over_survivors() -> None:
 def test_what_did_not_go_well_is_listed_with_its_reason_and_its_blocks() -> None:
     view = view_of(data_of("mixed"), "loss")
     assert [(item.outcome, item.reason, item.trials) for item in view.otherwise] == [
-        ("invalid", "impairment not proven: loss", (("c1b2", "2/h1"),)),
+        ("invalid", "impairment not verified: loss", (("c1b2", "2/h1"),)),
         ("failed", "49 of 1000 requests failed", (("c1b1", "1/h2"),)),
     ]
 

@@ -171,7 +171,7 @@ def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
         (0.8, 1.4, "1.25x slower to 1.40x faster"),
         (1.01, 1.04, "1.01x to 1.04x faster"),
         (0.8, 0.9, "1.11x to 1.25x slower"),
-        (0.8, math.inf, "1.25x slower to any times faster"),
+        (0.8, math.inf, "1.25x slower to \N{INFINITY}x faster"),
         (0.95, 1.004, "1.05x slower to equal"),
         (*OPEN, "no limit"),
     ],

@@ -64,8 +64,8 @@ def test_a_network_that_was_not_proven_is_a_failure_and_what_protocols_do_is_not
     assert place == ("loss/article", f"h1: {NETWORK}")
     failure = case.find("failure")
     assert failure is not None
-    assert failure.get("message") == "the network of 1 of 3 trials was not proven"
-    assert failure.text == "loss/article#2/h1: invalid: impairment not proven: loss"
+    assert failure.get("message") == "the network of 1 of 3 trials was not verified"
+    assert failure.text == "loss/article#2/h1: invalid: impairment not verified: loss"
     timeouts = found["loss-corrupt/article", f"h1: {NETWORK}"].findtext("system-out") or ""
     assert "1 ok, 2 timeout" in timeouts
     assert "loss-corrupt/article#0/h1: timeout: stopped after 60.0 s" in timeouts

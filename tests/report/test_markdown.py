@@ -157,7 +157,7 @@ def test_a_cell_says_everything_about_a_comparison() -> None:
 
 def test_warnings_come_before_the_table_and_trials_that_did_not_finish_are_in_it() -> None:
     said = summary(RUNS["mixed"]().data("mixed"))
-    assert said.index("not proven to be the requested one") < said.index("`clean`: no impairment")
+    assert said.index("the network was not verified") < said.index("`clean`: no impairment")
     row, *_ = (line for line in said.splitlines() if "| `loss-corrupt`: " in line)
     assert "unfinished: HTTP/1.1 2, HTTP/2 1 |" in row
 
@@ -224,10 +224,10 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
 
 
 def test_sure_has_one_definition() -> None:
-    """The first one of the page lacked that it is significant among all comparisons."""
+    """The first one of the page lacked the correction for the number of comparisons."""
     data = RUNS["small"]().data("small")
     sure = sure_text(data.judgement.rule)
-    assert sure.endswith("significant among all comparisons")
+    assert sure.endswith("significant after correction")
     assert f"sure: {sure}. " in summary(data)
     page = render(data, 0.0)
     assert page.count(f"✓ sure: {sure}. ") == 1

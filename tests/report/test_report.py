@@ -260,7 +260,7 @@ def test_the_table_of_the_page_holds_medians_computed_another_way() -> None:
 def test_the_article_table_names_every_impairment_in_its_direction() -> None:
     rows = list(table(section(parse(page_of("small")), "results")))
     assert rows[0] == [
-        "Condition", "Delay", "Loss", "Duplicate", "Corrupt", "Version", "Total time", "Range", "Over clean",
+        "Condition", "Delay", "Loss", "Duplicate", "Corrupt", "Protocol", "Total time", "Range", "Over clean",
         "Trials", "Requests/s", "Throughput",
     ]  # fmt: skip
     cells = {row[0].split()[0]: row[1:5] for row in rows[1:]}

@@ -263,7 +263,7 @@ def test_only_clear_verdicts_can_contradict(verdicts: list[Verdict], expected: A
 def test_times_are_medians_with_ranges_and_failures() -> None:
     shown = rows(page(run("a", stopped=5), run("b", arms=FEW)), "times")
     first, second, third = shown[:3]
-    assert [row["Version"] for row in shown[:3]] == ["HTTP/1.1", "HTTP/2", "HTTP/3"]
+    assert [row["Protocol"] for row in shown[:3]] == ["HTTP/1.1", "HTTP/2", "HTTP/3"]
     assert first["A"] == "1.01 s [1.00 s – > 60 s] 15 of 20 finished, 5 timeout"
     assert (second["A"][:6], second["B"]) == ("1.01 s", "not in this run")
     assert third["B"] == "1.01 s [1.00 – 1.02 s] 20 of 20 finished"
@@ -278,10 +278,10 @@ def test_of_two_runs_the_changes_are_those_of_the_comparison_in_the_terminal() -
     names = {"HTTP/1.1": "h1", "HTTP/2": "h2", "HTTP/3": "h3"}
     assert len(shown) == 9
     for row in shown:
-        change = found[row["Condition"].split()[0], names[row["Version"]], TOTAL]
+        change = found[row["Condition"].split()[0], names[row["Protocol"]], TOTAL]
         cell = row["B against A, total time"]
         assert cell.startswith(change_figures(change))
-        assert cell.endswith("worse" if row["Version"] == "HTTP/3" else "the same")
+        assert cell.endswith("worse" if row["Protocol"] == "HTTP/3" else "the same")
     for row in rows(root, "verdicts"):
         cell = row["Ratio of B against that of A"]
         expected = (
@@ -313,12 +313,12 @@ def test_what_all_share_is_said_to_be_the_machines() -> None:
 
 
 def test_of_more_than_two_runs_there_are_no_changes() -> None:
-    assert set(rows(page(run("a"), run("b"), run("c")), "times")[0]) == {"Condition", "Version", "A", "B", "C"}
+    assert set(rows(page(run("a"), run("b"), run("c")), "times")[0]) == {"Condition", "Protocol", "A", "B", "C"}
 
 
 def test_a_change_is_told_only_of_what_both_runs_have() -> None:
     shown = rows(page(run("a", arms=FEW), run("b", 2.0, profiles=(PROFILES[0], LOSS_20))), "times")
-    told = {(row["Condition"].split()[0], row["Version"]) for row in shown if row["B against A, total time"] != "–"}
+    told = {(row["Condition"].split()[0], row["Protocol"]) for row in shown if row["B against A, total time"] != "–"}
     assert told == {("clean", "HTTP/1.1"), ("clean", "HTTP/3")}
 
 

@@ -71,9 +71,9 @@ def test_a_share_of_the_attempts_may_be_unproven(trials: int, most: int, more: i
     said = shortfall(matrix, [*lost, *good[most + more :], *again])
     assert bool(said) == bool(more)
     if more:
-        assert f"not proven in {most + 1} of {trials + most + 1:,} attempts, above {most}" in said
+        assert f"not verified in {most + 1} of {trials + most + 1:,} attempts, above {most}" in said
         assert "downlink loss_ratio" in said
-        assert "; the figures stand without them (these attempts ran again and are in none), but so many make" in said
+        assert "; these attempts ran again and are excluded from all figures, but so many make" in said
         assert said.endswith("; the report lists what each of them measured")
 
 
@@ -87,5 +87,5 @@ def test_attempts_in_which_a_host_stood_still_ask_for_a_quieter_machine() -> Non
         for each in results[:2] for number in (1, 2)
     ]  # fmt: skip
     said = shortfall(matrix, [*results, *still])
-    assert " (these attempts are in none)" in said, "some are the last at their trials"
+    assert "; these attempts are excluded" in said, "some are the last at their trials"
     assert said.endswith("; another program used the CPUs: run again on a quieter machine")

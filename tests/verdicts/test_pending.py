@@ -117,7 +117,7 @@ def test_max_is_not_to_be_raised_while_blocks_below_it_are_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "said"), [(24, "uncertain, 24 to hundreds of more blocks"), (None, "probably hundreds of more blocks")]
+    ("low", "said"), [(24, "uncertain, 24 to hundreds more blocks"), (None, "probably hundreds more blocks")]
 )
 def test_a_forecast_beyond_its_horizon_has_a_range_and_no_never(low: int | None, said: str) -> None:
     item = opened(with_noise(9))
@@ -156,7 +156,7 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        ": about 5 more blocks (3 to 9), 5 s, for the first; for all uncertain, 200 to hundreds of more blocks"
+        ": about 5 more blocks (3 to 9), 5 s, for the first; for all uncertain, 200 to hundreds more blocks"
     )
     assert "the first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
     assert "the first" not in open_text(replace(item, soonest=never, outlook=never), "far")

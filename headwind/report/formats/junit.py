@@ -88,7 +88,7 @@ def _arm(suite: ET.Element, data: RunData, condition: Condition, arm: Arm) -> No
     if broken:
         _mark(case, ERROR, f"lab error in {len(broken)} of {counted(len(results), 'trial')}", _lines(broken + unproven))
     elif unproven:
-        message = f"the network of {len(unproven)} of {counted(len(results), 'trial')} was not proven"
+        message = f"the network of {len(unproven)} of {counted(len(results), 'trial')} was not verified"
         _mark(case, FAILURE, message, _lines(unproven))
     elif len(never) == len(results):
         _mark(case, SKIPPED, "no trial ran")

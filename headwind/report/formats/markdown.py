@@ -151,8 +151,8 @@ def row(*cells: str) -> str:
 def _legend(rule: Rule) -> str:
     confidence = setting("confidence_ratio", rule.confidence)
     return (
-        f"\N{CHECK MARK} {describe.certainty_key(rule)} The ratio is of the protocol that is named, the median "
-        f"over blocks of the ratio within a block, with its {confidence} interval."
+        f"\N{CHECK MARK} {describe.certainty_key(rule)} A ratio is that of the named protocol: the "
+        f"median over blocks of the ratio within a block, with its {confidence} interval."
     )
 
 

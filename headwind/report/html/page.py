@@ -59,7 +59,7 @@ REPORT = "report.html"
 GROUPS = {  # headings of groups of networks: meaning of the word, with the margin
     Certainty.SURE: "at least one comparison by {1} is sure: {2}",
     Certainty.LIKELY: "a difference or a tie by {1} that may be chance, or a difference of less than {0}",
-    Certainty.UNCLEAR: "the largest possible lead of each by {1}, or the number of blocks",
+    Certainty.UNCLEAR: "the largest possible lead of either side by {1}, or the number of blocks",
 }
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; names differ by testbed
 MANY_CONDITIONS = 12  # from this number, the comparisons can be filtered
