@@ -39,7 +39,7 @@ from headwind.proof.tally import (
 from impair.profile import Direction, Link
 
 FALSE_ALARM_PER_RUN = 0.05
-DELAY_ALLOWANCE_S = 0.002  # what a busy two-core machine adds to the middle of all probes of a run
+MIDDLE_ALLOWANCE_S = 0.002  # what a busy two-core machine adds to the middle of all probes of a run
 RATE_ALLOWANCE = 0.02
 
 
@@ -185,7 +185,7 @@ def _of_delay(condition: Condition, direction: Direction, link: Link, probes: Ma
 
     def question(arms: tuple[Arm, ...], off: float, spread: float, slack: float, trials: Sequence[float],
                  **more: Any) -> Pooled:  # fmt: skip
-        allowance, count = DELAY_ALLOWANCE_S + slack, sum(len(seen) for arm in arms for seen in probes[arm].values())
+        allowance, count = MIDDLE_ALLOWANCE_S + slack, sum(len(seen) for arm in arms for seen in probes[arm].values())
         alike = 1 if more["between"] else len(arms)
         by_probes = min(1.0, more.pop("tries", 1) * normal_p_value(abs(off) - allowance, spread))
         by_trials = sign_p_value([math.copysign(1.0, off) * one > allowance / 2 for one in trials], alike)
