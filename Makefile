@@ -106,10 +106,10 @@ check-yaml: $(DEV)
 	@$(PY) -m yamllint --strict .
 
 check-shell: $(DEV)
-	@.venv/bin/shellcheck $$(grep -rIlE '^#!.*[/ ](ba)?sh( |$$)' .ci nginx servers client impair)
+	@.venv/bin/shellcheck $$(grep -rIlE '^#!.*[/ ](ba)?sh( |$$)' .ci nginx servers client browsers impair)
 
 check-docker: $(DEV)
-	@.venv/bin/hadolint nginx/Dockerfile servers/*/Dockerfile client/Dockerfile impair/Dockerfile tests/net/old-kernel/Dockerfile
+	@.venv/bin/hadolint nginx/Dockerfile servers/*/Dockerfile client/Dockerfile browsers/*/Dockerfile impair/Dockerfile tests/net/old-kernel/Dockerfile
 
 ##@ Help
 .PHONY: help

@@ -90,7 +90,7 @@ def local_backend(
 
     deps.sweep(say, False)
     own = {server.name: deps.ensure_own_image(server, say) for server in matrix.servers if server.program}
-    images = deps.ensure_images(say, needed([server.kind for server in matrix.servers]))
+    images = deps.ensure_images(say, needed([server.kind for server in matrix.servers], matrix.browsers))
     recorded = images.recorded | {f"server {name}": image.recorded for name, image in own.items()}
     if earlier:  # before anything is started
         earlier.check_resumable(matrix, recorded, earlier.environment.get("engine", ""), host_facts())
@@ -98,7 +98,8 @@ def local_backend(
     profiles = profiles_of(matrix)
 
     def up(engine: str) -> AbstractContextManager[Testbed]:
-        return deps.up(BedSpec(images.tags, matrix.congestion, engine, profiles, matrix.servers, own), say)
+        bed = BedSpec(images.tags, matrix.congestion, engine, profiles, matrix.servers, own, matrix.browsers)
+        return deps.up(bed, say)
 
     first = Lane(up, matrix.rules, engine=engine)
     with Lanes(first, lanes_here(matrix.lanes), say, clock=deps.clock) as lanes:

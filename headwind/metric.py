@@ -118,13 +118,14 @@ class Workload(ABC):
     """Base class of workloads. Each kind is a file in headwind/workloads/, with settings of its own."""
 
     kind: ClassVar[str]
-    program: ClassVar[str]  # the file in client/ that carries it out
+    program: ClassVar[str]  # the file in client/ that carries it out, or the browser
     metrics: ClassVar[tuple[Metric, ...]]
     rates: ClassVar[tuple[Rate, ...]] = ()
     progress: ClassVar[Mapping[float, Metric]] = {}  # in s: when each share of it was done, ascending
     handshake: ClassVar[tuple[Metric, ...]] = ()  # in s: median and slowest of a trial, or the only one
     payload: ClassVar[Metric | None] = None  # the bytes of its content
     resumes: ClassVar[bool] = False  # whether its connections may resume sessions
+    browser: ClassVar[str] = ""  # that carries it out, next to the client; empty: `program` is one of the client's
     has_client_windows: ClassVar[bool] = True  # whether its client's windows and buffers can be set
 
     name: str
@@ -176,6 +177,10 @@ class Workload(ABC):
     @abstractmethod
     def object_path(self) -> str:
         """Path and query of an object that it fetches: the object whose content is compared."""
+
+    def object_paths(self) -> tuple[str, ...]:
+        """The paths of all objects that it fetches."""
+        return (self.object_path(),)
 
     @abstractmethod
     def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:

@@ -162,6 +162,11 @@ class Matrix:
         """The servers that the arms need, each once, in the order of the arms."""
         return tuple(dict.fromkeys(arm.server for arm in self.arms))
 
+    @property
+    def browsers(self) -> tuple[str, ...]:
+        """The browsers that the workloads need, each once."""
+        return tuple(dict.fromkeys(each.workload.browser for each in self.conditions if each.workload.browser))
+
     def judged(self, condition: Condition) -> tuple[Metric, ...]:
         """The metrics that have a verdict in a condition, the primary one first."""
         return condition.workload.judged(self.judge)

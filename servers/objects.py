@@ -18,7 +18,15 @@ SIZES_BYTES = {
     "100m": 100 << 20,
 }
 LARGEST_BYTES = 64 << 20  # of an object made on demand
-_ON_DEMAND = re.compile(r"bytes/([1-9][0-9]{0,8})")
+_ON_DEMAND = re.compile(r"bytes/([1-9][0-9]{0,8})(\.png)?")
+_PAGE = re.compile(r"bytes/([1-9][0-9]{0,3})-of-([1-9][0-9]{0,8})\.html")
+# A grey pixel. Whatever follows its end is no part of the picture, and read all the same.
+_PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d494844520000000100000001"
+    "08000000003a7e9b550000000a4944415478da6368000000"
+    "820081da45083b0000000049454e44ae426082"
+)
+LEAST_PICTURE_BYTES = len(_PIXEL)
 _AFTER = re.compile(r"^/after/[0-9]{1,5}ms(?=/)")
 _HEAD = """\
 <!doctype html>
@@ -32,6 +40,16 @@ compared.</p>
 <p>
 """
 _TAIL = "\n</html>\n"
+_PAGE_TEXT = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Headwind</title>
+<link rel="icon" href="data:,">
+<p>A page with {count} pictures</p>
+{pictures}
+</html>
+"""
 
 
 def index_page() -> bytes:
@@ -45,6 +63,28 @@ def object_bytes(size_bytes: int) -> bytes:
     return random.Random(size_bytes).randbytes(size_bytes)
 
 
+def picture(size_bytes: int) -> bytes:
+    """A picture of one pixel, and random bytes after it: as large as requested, and quickly drawn."""
+    return _PIXEL + object_bytes(size_bytes)[len(_PIXEL) :]
+
+
+def document(count: int, size_bytes: int) -> bytes:
+    """A page that asks for a number of pictures at once; each has an address of its own, and thus is fetched."""
+    pictures = "\n".join(f'<img src="{size_bytes}.png?{number}" width="8" height="8" alt="">'
+                         for number in range(1, count + 1))  # fmt: skip
+    return _PAGE_TEXT.format(count=count, pictures=pictures).encode("ascii")
+
+
+def document_path(count: int, size_bytes: int) -> str:
+    """The path of a page with pictures: `/bytes/50-of-10000.html`; create it before fetching."""
+    return f"/bytes/{count}-of-{size_bytes}.html"
+
+
+def picture_path(size_bytes: int) -> str:
+    """The path of a picture: `/bytes/10000.png`, at least LEAST_PICTURE_BYTES; create it before fetching."""
+    return f"/bytes/{size_bytes}.png"
+
+
 def path_of(size_bytes: int) -> str:
     """The path of an object of any size up to LARGEST_BYTES: `/bytes/15000`; create it before fetching."""
     return f"/bytes/{size_bytes}"
@@ -56,13 +96,16 @@ def size_of(path: str) -> int | None:
     if name in ("", "index.html"):
         return INDEX_BYTES
     if (found := _ON_DEMAND.fullmatch(name)) and int(found[1]) <= LARGEST_BYTES:
-        return int(found[1])
+        is_complete = not found[2] or int(found[1]) >= LEAST_PICTURE_BYTES
+        return int(found[1]) if is_complete else None
+    if found := _PAGE.fullmatch(name):
+        return len(document(int(found[1]), int(found[2])))
     return SIZES_BYTES.get(name)
 
 
 def is_on_demand(path: str) -> bool:
     """Whether the object must be created before it can be fetched."""
-    return size_of(path) is not None and _ON_DEMAND.fullmatch(_name(path)) is not None
+    return size_of(path) is not None and bool(_ON_DEMAND.fullmatch(_name(path)) or _PAGE.fullmatch(_name(path)))
 
 
 def after(delay_s: float, path: str) -> str:
@@ -80,10 +123,19 @@ def _name(path: str) -> str:
 @lru_cache(maxsize=1)  # of up to 100 MB
 def content(path: str) -> bytes | None:
     """The expected body of a URL's path, independent of any server; None if there is no such object."""
+    return _body(path)
+
+
+def _body(path: str) -> bytes | None:
     size_bytes = size_of(path)
     if size_bytes is None:
         return None
-    return index_page() if _name(path) in ("", "index.html") else object_bytes(size_bytes)
+    name = _name(path)
+    if name in ("", "index.html"):
+        return index_page()
+    if page := _PAGE.fullmatch(name):
+        return document(int(page[1]), int(page[2]))
+    return picture(size_bytes) if name.endswith(".png") else object_bytes(size_bytes)
 
 
 def make(directory: Path, path: str) -> bool:
@@ -91,15 +143,14 @@ def make(directory: Path, path: str) -> bool:
 
     Raises ValueError for any other path.
     """
-    size_bytes = size_of(path)
-    if size_bytes is None or not is_on_demand(path):
+    if not is_on_demand(path):
         raise ValueError(f"{path} is not created on demand; paths are /bytes/1 to /bytes/{LARGEST_BYTES}")
     target = directory / _name(path)
     if target.exists():
         return False
     target.parent.mkdir(exist_ok=True)
-    begun = target.with_suffix(".begun")
-    begun.write_bytes(object_bytes(size_bytes))
+    begun = target.with_name(f"{target.name}.begun")
+    begun.write_bytes(_body(path) or b"")
     begun.rename(target)
     return True
 

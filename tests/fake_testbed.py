@@ -18,8 +18,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+from browsers.page import COLUMNS, figures
 from client.agent import fetch_of
 from headwind.arm import CUBIC, H3, PLAIN, Arm
+from headwind.browsers import BROWSERS
 from headwind.cli.dependencies import Dependencies
 from headwind.cli.redrawing import Redrawing
 from headwind.clock import CLOCK, Clock
@@ -64,6 +66,7 @@ class Sabotage:
     late: bool = False  # the delay line is 20 ms too long
     alpn: str = ""  # what is negotiated instead
     hangs: bool = False  # the client never finishes
+    crashes: bool = False  # the browser does, or its page
     deaf: bool = False  # a delay costs the client no time
     failed: int = 0  # requests that fail
     odd: str = ""  # what the server has that a plain testbed has not
@@ -114,12 +117,15 @@ class World:
         name: {"tx_frames": 0, "rx_frames": 0} for name in ("client", "server", "port client", "port server")
     })  # fmt: skip
     netem: dict[str, dict[str, int]] = field(default_factory=dict)
+    opened: list[str] = field(default_factory=list)  # pages that are open in a browser, with nothing in them
     asked: list[dict[str, Any]] = field(default_factory=list)  # of each run of the client
     congestion: dict[str, str] = field(default_factory=lambda: dict.fromkeys(("client", "server"), "cubic"))
     lacking: set[str] = field(default_factory=set)  # congestion controls that the server has not got
     dead: set[str] = field(default_factory=set)
     # What a program but h2load leaves in its folder, from its command and the time that it takes, by the file's name.
     programs: dict[str, Callable[[list[str], float, Path], None]] = field(default_factory=dict)
+    # What a page reports is handed to it, to be changed: browsers/page.py, COLLECT.
+    page: Callable[[dict[str, Any]], None] = lambda _: None
     late_trains: int | None = None  # how many of each direction's first trains a late delay line delays; None: all
     vanishing_trains: int | None = None  # of how many of each direction's first trains datagrams are lost; None: all
 
@@ -308,7 +314,7 @@ class FakeServer(FakeAgent):
         """Of the last run of the client, as far as it came."""
         asked, broken = self.world.asked[-1], self.world.comparing
         wait = re.match(r"/after/(\d+)ms/", asked["path"])
-        count = asked.get("requests", 1) - broken.failed
+        count = requests_of(asked) - broken.failed
         wait_s = None if wait is None or broken.hasty else int(wait[1]) / 1000
         waits = dict.fromkeys(("shortest_wait_s", "median_wait_s", "longest_wait_s"), wait_s)
         session = broken.session or asked.get("session", "new")
@@ -348,7 +354,7 @@ class FakeClient(FakeAgent):
         if broken.dies:
             world.dead.add(broken.dies)
         for direction in Direction:
-            world.carry(direction, FRAMES_PER_REQUEST * asked.get("requests", 20), rng)
+            world.carry(direction, FRAMES_PER_REQUEST * requests_of(asked, 20), rng)
         world.nginx += 1 if broken.nginx_dies else 0
         world.runs += 1
         links = [world.profile.link(direction) for direction in Direction]
@@ -360,15 +366,37 @@ class FakeClient(FakeAgent):
         world.clock_s += asked["timeout_s"] if broken.hangs else total_s
         answer: dict[str, Any] = {
             "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s, "stderr_tail": "",
-            **(self._h2load(asked, total_s) if asked["program"] == "h2load" else self._other(asked, total_s)),
+            **self._report(asked, total_s),
             "packet_gap_max_s": world.packet_gap_max_s, "cpu_s": 0.0,
             "machine": {"cpus": 2, "busy_s": 2 * world.machine_busy * total_s,
                         "steal_s": 2 * world.stolen * total_s},
             "congestion": [] if asked["protocol"] == "h3" else [broken.congestion or world.congestion["client"]],
         }  # fmt: skip
+        if broken.crashes:
+            answer |= {"metrics": {}, "samples": {}, "exit_code": -9, "stderr_tail": "the page's renderer crashed"}
         if broken.hangs:
             answer |= {"metrics": {}, "totals": {}, "wall_s": asked["timeout_s"], "exit_code": -15}
         return answer
+
+    def _report(self, asked: dict[str, Any], total_s: float) -> dict[str, Any]:
+        if asked["program"] == "h2load":
+            return self._h2load(asked, total_s)
+        return self._page(asked, total_s) if asked["program"] in BROWSERS else self._other(asked, total_s)
+
+    def _page(self, asked: dict[str, Any], total_s: float) -> dict[str, Any]:
+        """As browsers/chromium: the document in a fifth of the time, then one picture after the other."""
+        alpn = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[asked["protocol"]]
+        count, step_ms = requests_of(asked), 1000 * total_s / requests_of(asked)
+        bodies = [len(content(asked["path"]) or b""), *[pictures_of(asked["path"])[1]] * (count - 1)]
+        rows = [
+            [0.0, 0.0, step_ms / 2 * (number == 0), step_ms, step_ms * (number + 0.5), step_ms * (number + 1), 200,
+             self.world.comparing.alpn or alpn, body + 300, body - self.world.comparing.shortened]
+            for number, body in enumerate(bodies)
+        ]  # fmt: skip
+        collected = {"url": asked["path"], "load": 1000 * total_s, "paint": 500 * total_s, "rows": rows}
+        assert len(rows[0]) == len(COLUMNS)
+        self.world.page(collected)
+        return {"command": ["chromium", asked["protocol"]], "windows": {}, "error": "", **figures(collected)}
 
     def _other(self, asked: dict[str, Any], total_s: float) -> dict[str, Any]:
         """By the program's own file in client/, of what World.programs says that it leaves."""
@@ -402,13 +430,39 @@ class FakeClient(FakeAgent):
         }  # fmt: skip
 
 
+class FakeBrowser(FakeClient):
+    """The operations of a browser, next to the client."""
+
+    def do_prepare(self, protocol: str, host: str, port: int, path: str) -> dict[str, Any]:
+        assert self.world.profile == Profile("clean"), "its first page comes over an unimpaired path"
+        self.world.opened.append(f"{protocol} {host}:{port}{path}")
+        return {"started_s": None}
+
+    def do_run(self, **asked: Any) -> dict[str, Any]:
+        assert self.world.opened.pop() == f"{asked['protocol']} {asked['host']}:{asked['port']}{asked['path']}"
+        return super().do_run(**asked)
+
+
+def pictures_of(path: str) -> tuple[int, int]:
+    """The number of pictures of a page, and the size of each in bytes; none of any other object."""
+    found = re.search(r"/(\d+)-of-(\d+)\.html$", path)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def requests_of(asked: Mapping[str, Any], usual: int = 1) -> int:
+    """The number of requests that a run of a client makes; `usual` if it does not say."""
+    pictures, _ = pictures_of(asked.get("path", ""))
+    return pictures + 1 if pictures else int(asked.get("requests", usual))
+
+
 @contextmanager
 def fake_testbed(world: World, clock: Clock = CLOCK) -> Iterator[Testbed]:
     """A Testbed whose agents answer from `world`."""
     world.dead.clear()
     client, server, router = FakeClient("client", world), FakeServer("server", world), FakeRouter("router", world)
     servers, name = {paths.NGINX: server}, f"fake-{next(NUMBERS)}"
-    testbed = Testbed(client, servers, router, ADDRESSES, ENGINE, name=name, clock=clock)
+    browsers = {browser: FakeBrowser(browser, world) for browser in BROWSERS}
+    testbed = Testbed(client, servers, router, ADDRESSES, ENGINE, name=name, clock=clock, browsers=browsers)
     world.congestion |= dict.fromkeys(world.congestion, CUBIC.tcp)  # of new containers
     testbed.make_paths({paths.NGINX: SERVER_IP})
     testbed.path().fingerprints = {host.name: host.usual_fingerprint() for host in (client, server, router)}

@@ -465,7 +465,7 @@ VALUES = [
 
 KEYS = [
     Change(ONE, "one: {kind: transfer, size: 1MB, requests: 1}", "requests",
-           "`requests` is a key of `kind: objects`; `kind: transfer` has none: remove it"),
+           "`requests` is a key of `kind: objects` and `kind: page`; `kind: transfer` has none: remove it"),
     Change(ONE, "one: {kind: transfer, size: 1MB, url: https://a.example/b}", "url",
            "`path` is a key of `kind: h2load`; `kind: transfer` has none: remove it"),
     Change(PAGE, "page: {kind: objects, requests: 40, size: 15kB, url: /}", "url",

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("headwind", "impair", "client", "nginx", "servers")
+PACKAGES = ("headwind", "impair", "client", "browsers", "nginx", "servers")
 FILES = [ROOT / "lab.py", *(file for name in (*PACKAGES, "bench") for file in sorted((ROOT / name).rglob("*.py")))]
 FUNCTION_LINES = 45  # "about 40", its docstring not counted
 NOUNS = {
@@ -134,7 +134,7 @@ def test_docker_is_run_by_one_file(program: str) -> None:
     assert users == ["headwind/testbed/docker.py"], f"{program} may be run in headwind/testbed/docker.py only"
 
 
-@pytest.mark.parametrize("module", sorted(inside(MODULES, "impair", "client", "nginx", "servers")))
+@pytest.mark.parametrize("module", sorted(inside(MODULES, "impair", "client", "browsers", "nginx", "servers")))
 def test_code_in_containers_does_not_import_the_lab(module: str) -> None:
     assert not inside(imports(MODULES[module]), "headwind", "lab", "bench", "tests")
 
@@ -168,8 +168,8 @@ def test_pure_modules_do_no_input_or_output(module: str) -> None:
 # The packages and modules of headwind/: each may import those before it. Data classes come first; then an experiment is
 # read, verified, started, run, judged and reported.
 PACKAGE_ORDER = (
-    "settings", "engines", "servers", "metric", "arm", "model", "errors", "observed", "format", "clock", "stops",
-    "matrix", "workloads", "proof", "testbed", "trial", "verdicts", "plan", "run", "cluster", "report", "cli",
+    "settings", "engines", "servers", "browsers", "metric", "arm", "model", "errors", "observed", "format", "clock",
+    "stops", "matrix", "workloads", "proof", "testbed", "trial", "verdicts", "plan", "run", "cluster", "report", "cli",
 )  # fmt: skip
 # What a matrix may name is one list, and lies there; an arm may override the keys of each.
 LISTS_OF_KINDS = {("headwind.matrix.document", "workloads"), ("headwind.matrix.arms", "workloads")}
@@ -246,7 +246,7 @@ def defined(module: str) -> set[str]:
 
 
 def test_programs_inside_strings_import_what_there_is() -> None:
-    imported = r"^\s*from ((?:headwind|impair|client|nginx|servers)\b[\w.]*) import (\w+)"
+    imported = r"^\s*from ((?:headwind|impair|client|browsers|nginx|servers)\b[\w.]*) import (\w+)"
     written = re.compile(rf"{imported}|-m ((?:impair|headwind)\.[\w.]+)", re.MULTILINE)
     found = [
         (file.name, hit)

@@ -49,7 +49,7 @@ def remote_backend(
         link = Link(address, deps.patience_s)
         hosts, refused = link.hosts(matrix.lanes)
         taken, unlike = admitted(
-            [host.using(needed([server.kind for server in matrix.servers])) for host in hosts],
+            [host.using(needed([server.kind for server in matrix.servers], matrix.browsers)) for host in hosts],
             code_digest(ROOT),
             earlier.environment if earlier else None,
         )
@@ -103,7 +103,7 @@ def _lane_spec(matrix: Matrix, engine: str) -> LaneSpec:
     from headwind.plan.capacity import profiles_of
     from headwind.testbed.bed_spec import BedSpec
 
-    bed = BedSpec({}, matrix.congestion, engine, profiles_of(matrix), matrix.servers)
+    bed = BedSpec({}, matrix.congestion, engine, profiles_of(matrix), matrix.servers, browsers=matrix.browsers)
     return LaneSpec(uuid.uuid4().hex, 1, bed, matrix.rules, asked_of_tcp(matrix))
 
 

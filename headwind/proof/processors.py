@@ -59,11 +59,13 @@ def processor_limits(
         yield f"{CPU_BOUND}: the machine's {cpus} CPUs were busy for {min(busy, 1.0):.0%} of the time"
 
 
-def costs(run: ClientRun, before: Mapping[str, Processors], after: Mapping[str, Processors]) -> dict[str, float]:
+def costs(
+    run: ClientRun, before: Mapping[str, Processors], after: Mapping[str, Processors], *, has_browser: bool = False
+) -> dict[str, float]:
     """The metrics CPU_TIMES, BUSY, MACHINE, STEAL and PRESSURE of a trial, as far as hosts report them.
 
     The router's time is that of its whole container, also if it runs its own kernel. BUSY is unknown if the server's
-    time is: it would be too small.
+    time is: it would be too small. A browser has a container of its own, and its time counts as the client's.
     """
     gains = {host: _gained(before[host], now) for host, now in after.items() if host in before}
     used_s: dict[str, float] = {}
@@ -71,6 +73,8 @@ def costs(run: ClientRun, before: Mapping[str, Processors], after: Mapping[str, 
         name = host if host in ("client", "server") else "router"
         if gain.cpu_s is not None:
             used_s[name] = max(gain.cpu_s, used_s.get(name, 0.0))
+    if has_browser and "client" in used_s:
+        used_s["client"] += run.cpu_s
     found = {metric.key: used_s[name] for metric, name in _COSTS if name in used_s}
     found[MACHINE.key] = _share(run.machine.busy_s, run.wall_s, run.machine.cpus)
     found[STEAL.key] = _share(run.machine.steal_s, run.wall_s, run.machine.cpus)

@@ -17,7 +17,7 @@ class BedSpec:
     """A testbed to be started: the images' tags by name, the usual congestion control, the engine and the servers.
 
     `engine` is AUTO or the name of one (headwind/engines.py). `profiles` are the networks that it must be able to
-    provide. `own_images` are those of the user's own servers, by server.
+    provide. `own_images` are those of the user's own servers, by server. `browsers` run next to the client.
     """
 
     tags: Mapping[str, str]
@@ -26,3 +26,4 @@ class BedSpec:
     profiles: tuple[Profile, ...] = ()
     servers: tuple[Server, ...] = (NGINX,)
     own_images: Mapping[str, OwnImage] = field(default_factory=dict)
+    browsers: tuple[str, ...] = ()

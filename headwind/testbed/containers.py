@@ -9,6 +9,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from headwind.browsers import BROWSERS
 from headwind.format import counted
 from headwind.servers import FURTHER
 from headwind.testbed.addresses import Addresses, pick_addresses
@@ -106,13 +107,16 @@ def start_containers(
 
 
 def compose_files(services: Collection[str]) -> Iterator[str]:
-    """The options that name compose.yaml, and the file of each further server among these services."""
-    for file in ("compose.yaml", *(f"servers/{name}/compose.yaml" for name in FURTHER if name in services)):
-        yield from ("-f", file)
+    """The options that name compose.yaml, and the file of each further server or browser among these services."""
+    folders = {**dict.fromkeys(FURTHER, "servers"), **dict.fromkeys(BROWSERS, "browsers")}
+    yield from ("-f", "compose.yaml")
+    for name, folder in folders.items():
+        if name in services:
+            yield from ("-f", f"{folder}/{name}/compose.yaml")
 
 
 def compose_environment(project: str, tags: Mapping[str, str], addresses: Addresses) -> dict[str, str]:
-    """The values of all variables in compose.yaml and in the files of further servers."""
+    """The values of all variables in compose.yaml and in the files of further servers and browsers."""
     names = {"HEADWIND_PROJECT": project, "HEADWIND_OWNER": this_lab()}
     names |= {f"HEADWIND_{name.upper()}_TAG": tag for name, tag in tags.items()}
     for side in ("client", "server"):

@@ -29,6 +29,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from headwind.browsers import BROWSERS
 from headwind.errors import HeadwindError, UsageError
 from headwind.servers import FURTHER, OWN
 from headwind.testbed import registry
@@ -71,7 +72,7 @@ class Image:
     name: str
     dockerfile: str
     context: tuple[str, ...]  # folders and patterns; their files alone are hashed, and sent to the builder
-    needed_by: str  # CLIENT, ROUTER, or a kind of server
+    needed_by: str  # CLIENT, ROUTER, a kind of server, or a browser
     verified: str = ""  # pattern of files that the build checks with a hash of its own: sent, and not part of the tag
 
 
@@ -85,13 +86,17 @@ IMAGES: Mapping[str, Image] = {
             Image(name, f"servers/{name}/Dockerfile", ("impair", *SERVERS, f"servers/{name}"), name)
             for name in (*FURTHER, OWN)
         ),
+        *(
+            Image(name, f"browsers/{name}/Dockerfile", ("impair", "browsers/*.py", f"browsers/{name}"), name)
+            for name in BROWSERS
+        ),
     )
 }
 
 
-def needed(servers: Collection[str] = (NGINX,)) -> tuple[str, ...]:
-    """The names of the images for testbeds with these kinds of server."""
-    return tuple(image.name for image in IMAGES.values() if image.needed_by in (CLIENT, ROUTER, *servers))
+def needed(servers: Collection[str] = (NGINX,), browsers: Collection[str] = ()) -> tuple[str, ...]:
+    """The names of the images for testbeds with these kinds of server and these browsers."""
+    return tuple(image.name for image in IMAGES.values() if image.needed_by in (CLIENT, ROUTER, *servers, *browsers))
 
 
 @dataclass(frozen=True, slots=True)

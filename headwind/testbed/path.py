@@ -12,7 +12,7 @@ from headwind.engines import Engine
 from headwind.proof.evidence import OUTSIDE, Fingerprint
 from headwind.settings import Settings
 from headwind.testbed.addresses import Addresses
-from headwind.testbed.agent import Agent, Request
+from headwind.testbed.agent import Agent, AgentDied, Request
 from headwind.testbed.operations import APPLY, FINGERPRINT, Operation
 from headwind.testbed.own_server import OwnServer
 from impair.fingerprint import interfaces
@@ -51,11 +51,20 @@ class Path:
     owns: Mapping[str, OwnServer] = field(default_factory=dict)  # the user's own servers of the testbed, by name
     ceiling: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # trial/calibration.py, by direction
     clock: Clock = CLOCK  # times its trials
+    browsers: Mapping[str, Agent] = field(default_factory=dict)  # next to the client, by name
 
     @property
     def agents(self) -> tuple[Agent, Agent, Agent]:
         """The three agents; a call that waits for one watches the others."""
         return self.client, self.server, self.router
+
+    def runner(self, browser: str) -> Agent:
+        """The agent that runs a workload: a browser's, or without a name the client's. Raises AgentDied without it."""
+        if not browser:
+            return self.client
+        if browser not in self.browsers:
+            raise AgentDied(f"the testbed was started without {browser}")
+        return self.browsers[browser]
 
     @property
     def own(self) -> OwnServer | None:

@@ -66,11 +66,12 @@ class Testbed:
     clock: Clock = CLOCK  # times its trials
     paths: dict[str, Path] = field(default_factory=dict)  # by server, once joined
     owns: dict[str, OwnServer] = field(default_factory=dict)  # the programs of the user's own servers, by name
+    browsers: Mapping[str, Agent] = field(default_factory=dict)  # next to the client, by name
 
     @property
     def agents(self) -> tuple[Agent, ...]:
-        """The agents of client, servers and router."""
-        return self.client, *self.servers.values(), self.router
+        """The agents of client, browsers, servers and router."""
+        return self.client, *self.browsers.values(), *self.servers.values(), self.router
 
     def path(self, server: str = "") -> Path:
         """The path to one of the servers, or to the first one, with the state of its hosts: always the same object."""
@@ -91,7 +92,7 @@ class Testbed:
                 logs = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwind-")))
                 own = [server for server in spec.servers if server.program]
                 shipped = (service_of(server.name) for server in spec.servers if not server.program)
-                services = ("client", "impair", *shipped)
+                services = ("client", "impair", *shipped, *spec.browsers)
                 addresses = start_containers(project, spec.tags, services, docker, compose)
                 containers = {name: container_of(project, name, docker) for name in services}
                 for number, server in enumerate(own, start=FIRST_OWN):
@@ -133,6 +134,7 @@ class Testbed:
             self.facts[agent.name] = asdict(hello[name]) | joined
         self.facts |= {name: server.call("info") for name, server in self.servers.items()}
         self.facts["h2load"] = self.client.call("info")
+        self.facts |= {name: browser.call("info") for name, browser in self.browsers.items()}
         self.make_paths(
             {name: hello[name].ip for name in self.servers}, congestion,
             has_seeds=router.netem_seed, has_counters=router.netem_counters,
@@ -155,7 +157,7 @@ class Testbed:
                 self.client, server, self.router, self.addresses, ips[name], self.engine, name, self.outside,
                 {service: self.containers[service] for service in services if service in self.containers},
                 congestion=congestion, tcp_of=tcp_of, in_use=in_use, owns=self.owns, clock=self.clock,
-                has_seeds=has_seeds, has_counters=has_counters,
+                has_seeds=has_seeds, has_counters=has_counters, browsers=self.browsers,
             )  # fmt: skip
 
 
@@ -190,9 +192,10 @@ def _start_agents(
         server.name: start(service_of(server.name), service_of(server.name), *_agent_of(server, spec))
         for server in spec.servers
     }
+    browsers = {name: start(name, name, f"browsers.{name}.agent") for name in spec.browsers}
     engine = KERNEL if spec.engine == AUTO else ENGINES[spec.engine]
     router = start_router(engine)
-    for agent in (client, *servers.values(), router):
+    for agent in (client, *servers.values(), *browsers.values(), router):
         agent.wait_ready(START_TIMEOUT_S)
     choice = Choice(engine, f"engine {engine.name}, as asked")
     if engine is KERNEL:
@@ -203,7 +206,9 @@ def _start_agents(
     if outside:
         outside.wait_ready(START_TIMEOUT_S)
     facts = {"choice": {**asdict(choice), "engine": choice.engine.name}}
-    return Testbed(client, servers, router, addresses, choice.engine, facts, containers, outside=outside)
+    return Testbed(
+        client, servers, router, addresses, choice.engine, facts, containers, outside=outside, browsers=browsers
+    )
 
 
 def _choose(

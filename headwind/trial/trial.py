@@ -37,6 +37,7 @@ from servers.objects import is_on_demand
 SETTLE_S = 0.5  # longest wait for frames that are still on their way, beyond the path's own delay
 LOST_S = 0.05  # frames in flight are lost if no counter changed for this long, beyond that delay
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.008  # between two readings of all counters; each is twice as long as the last
+BROWSER_START_S = 60.0  # longest time to start a browser and load a page
 PROVIDE_S = 30.0  # longest time to make an object: 64 MB take about a second
 CLIENT_GRACE_S = 10.0  # what the client agent may take beyond the trial's timeout
 HEADROOM = 1.5  # a trial may use the path up to its measured ceiling divided by this
@@ -79,7 +80,7 @@ def _attempt(path: Path, trial: Trial, rules: TrialRules, attempt: int, *, probe
     profile, settings = trial.profile, trial.arm.settings(rules.settings)
     port = path.port(settings, resumes=trial.workload.resumes)
     with watch.phase("forget"):
-        prepare(path, trial)
+        prepare(path, trial, port)
     with watch.phase("apply"):
         configured = path.apply(profile, trial.block.seeds)
     with watch.phase("probe"):
@@ -155,7 +156,9 @@ def _counted(path: Path, port: int) -> tuple[Moment, WindowSizes, Health]:
 
 def _costs(trial: Trial, evidence: Evidence, run: ClientRun) -> dict[str, float]:
     """The metrics of CPU time and of the wire, for any outcome."""
-    found = costs(run, evidence.before.processors(), evidence.after.processors())
+    found = costs(
+        run, evidence.before.processors(), evidence.after.processors(), has_browser=bool(trial.workload.browser)
+    )
     return {**found, **wire(evidence, run.packet_gap_max_s, over_tcp=trial.protocol is not Protocol.H3)}
 
 
@@ -199,13 +202,26 @@ def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
         yield f"probes were sent {1 + len(missed)} times before the client started, {why}"
 
 
-def prepare(path: Path, trial: Trial) -> None:
-    """Make the object if it is made on demand, forget the previous trial, and set the congestion control."""
-    name = trial.workload.object_path()
-    if is_on_demand(name):
+def prepare(path: Path, trial: Trial, port: int) -> None:
+    """Make the objects that are made on demand, forget the previous trial, and set the congestion control."""
+    for name in filter(is_on_demand, trial.workload.object_paths()):
         path.server.call("provide", PROVIDE_S, path.agents, path=name)
+    if trial.workload.browser:
+        open_page(path, trial, port)
     forget(path, trial.workload.workers)
     use_congestion(path, trial.arm.congestion(path.congestion, trial.workload).tcp)
+
+
+def open_page(path: Path, trial: Trial, port: int) -> None:
+    """Have the browser open an empty page for the trial, with nothing of earlier ones.
+
+    A browser that is started for it loads the page once, over an unimpaired path: so do it before `forget`.
+    """
+    path.clear()
+    path.runner(trial.workload.browser).call(
+        "prepare", BROWSER_START_S, path.agents, protocol=trial.protocol.value, host=path.server_ip, port=port,
+        path=trial.workload.object_paths()[0],
+    )  # fmt: skip
 
 
 def forget(path: Path, workers: int = 1) -> None:
@@ -256,18 +272,19 @@ def _moment(path: Path, client_sent: Request[int], server_sent: Request[int]) ->
 
 
 def run_client(path: Path, trial: Trial, rules: TrialRules) -> tuple[ClientRun, dict[str, Any]]:
-    """Run the workload over the trial's protocol in a new client process, with exactly these settings.
+    """Run the workload over the trial's protocol in a new client process or page, with exactly these settings.
 
     Returns the report that all clients share, and the whole answer. Raises AgentError if the answer has another format.
     """
     workload, settings, timeout_s = trial.workload, rules.settings, rules.timeout_s
-    answer: dict[str, Any] = path.client.call(
+    runner = path.runner(workload.browser)
+    answer: dict[str, Any] = runner.call(
         "run", timeout_s + CLIENT_GRACE_S, path.agents,
         program=workload.program, protocol=trial.protocol.value, host=path.server_ip,
         port=path.port(settings, resumes=workload.resumes), timeout_s=timeout_s, settings=settings.client.value,
         **workload.asked(),
     )  # fmt: skip
-    return path.client.understood(RUN, answer), answer
+    return runner.understood(RUN, answer), answer
 
 
 def _settled(read: Callable[[], Moment], profile: Profile, before: Moment, clock: Clock) -> Moment:

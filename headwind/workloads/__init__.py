@@ -10,11 +10,12 @@ from headwind.matrix.workload import WorkloadKeys
 from headwind.metric import Workload
 from headwind.workloads.h2load import H2loadKeys
 from headwind.workloads.objects import ObjectsKeys
+from headwind.workloads.page import PageKeys
 from headwind.workloads.transfer import TransferKeys
 from headwind.workloads.ttfb import TtfbKeys
 
 # every kind; the first is the default
-KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, TransferKeys, TtfbKeys)
+KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, TransferKeys, TtfbKeys, PageKeys)
 
 KINDS: dict[str, type[Workload]] = {keys.model.kind: keys.model for keys in KEYS}
 PLAIN = KEYS[0].model.kind

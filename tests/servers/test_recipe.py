@@ -41,7 +41,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with the server `toyd` in it, as the recipe says."""
     tree = tmp_path_factory.mktemp("tree")
     ignored = shutil.ignore_patterns("__pycache__", "golden", "distfiles")
-    for name in ("headwind", "client", "impair", "nginx", "servers", "tests", "docs"):
+    for name in ("headwind", "client", "browsers", "impair", "nginx", "servers", "tests", "docs"):
         shutil.copytree(ROOT / name, tree / name, ignore=ignored)
     for name in ("lab.py", "compose.yaml", "pyproject.toml"):
         shutil.copy(ROOT / name, tree)

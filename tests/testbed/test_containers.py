@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwind.browsers import BROWSERS
 from headwind.errors import HeadwindError
 from headwind.servers import FURTHER
 from headwind.testbed import containers, testbed
@@ -35,7 +36,8 @@ from headwind.testbed.docker import ROOT, DockerError
 from headwind.testbed.owner import is_alive, this_lab
 
 HOST = os.uname().nodename
-TAGS = {"client": "tag-1", "impair": "tag-2", "nginx": "tag-3", "caddy": "tag-4", "haproxy": "tag-5"}
+TAGS = {"client": "tag-1", "impair": "tag-2", "nginx": "tag-3", "caddy": "tag-4", "haproxy": "tag-5",
+        "chromium": "tag-6"}  # fmt: skip
 NETWORKS = st.builds(
     lambda address, length: f"{ipaddress.IPv4Address(address)}/{length}", st.integers(10 << 24, (11 << 24) - 1),
     st.integers(8, 32),
@@ -103,8 +105,9 @@ def test_every_host_has_its_number() -> None:
 
 def test_compose_is_told_every_variable_that_the_file_uses_and_no_other() -> None:
     environment = containers.compose_environment("headwind-1", TAGS, Addresses("10.70.1.0/24", "10.70.2.0/24"))
-    files = [(ROOT / file).read_text() for file in containers.compose_files(("server", *FURTHER)) if file != "-f"]
-    assert len(files) == 1 + len(FURTHER)
+    services = ("server", *FURTHER, *BROWSERS)
+    files = [(ROOT / file).read_text() for file in containers.compose_files(services) if file != "-f"]
+    assert len(files) == len(services)
     used = {word.partition("}")[0].partition(":")[0] for file in files for word in file.split("${")[1:]}
     assert used == environment.keys(), "a misspelt one would be empty, or its default"
     assert environment["HEADWIND_ROUTER_SERVER_ADDRESS"] == "10.70.2.253"

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from headwind.browsers import BROWSERS
 from headwind.servers import FURTHER
 from headwind.testbed import images
 from headwind.testbed.docker import DockerError
@@ -34,7 +35,7 @@ def tree(tmp_path: Path) -> Path:
     for name in (
         "client/agent.py", "client/distfiles/README.md", "client/distfiles/nghttp2-1.70.0.tar.gz", "impair/wire.py",
         "nginx/nginx.conf", "nginx/entrypoint.sh", "nginx/__pycache__/agent.pyc", "servers/objects.py",
-        "servers/caddy/agent.py", "lab.py",
+        "servers/caddy/agent.py", "browsers/page.py", "browsers/chromium/agent.py", "lab.py",
     ):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"this is {name}\n")
@@ -59,7 +60,11 @@ def test_a_tag_is_twelve_hex_digits_and_stable(tree: Path) -> None:
         (lambda tree: (tree / "client/distfiles/README.md").write_text("changed"), {"client"}),
         (lambda tree: (tree / "nginx/new.conf").write_text(""), {"nginx"}),
         (lambda tree: (tree / "nginx/nginx.conf").chmod(0o755), {"nginx"}),
-        (lambda tree: (tree / "servers/objects.py").write_text("changed"), {*images.IMAGES} - {"client", "impair"}),
+        (
+            lambda tree: (tree / "servers/objects.py").write_text("changed"),
+            {*images.IMAGES} - {"client", "impair", "chromium"},
+        ),
+        (lambda tree: (tree / "browsers/page.py").write_text("changed"), {"chromium"}),
         (lambda tree: (tree / "servers/caddy/agent.py").write_text("changed"), {"caddy"}),
         (lambda tree: (tree / "impair/wire.py").unlink(), {*images.IMAGES}),
         (lambda tree: (tree / "impair/wire.py").rename(tree / "impair/wires.py"), {*images.IMAGES}),
@@ -106,6 +111,7 @@ def test_the_builder_gets_the_files_of_the_image_and_no_others(tree: Path) -> No
         "headwind-caddy": {"impair/wire.py", "servers/caddy/agent.py", "servers/objects.py"},
         "headwind-haproxy": {"impair/wire.py", "servers/objects.py"},
         "headwind-own": {"impair/wire.py", "servers/objects.py"},
+        "headwind-chromium": {"impair/wire.py", "browsers/page.py", "browsers/chromium/agent.py"},
     }  # fmt: skip
 
 
@@ -453,6 +459,8 @@ for further in FURTHER:
     (added,) = yaml.safe_load((ROOT / f"servers/{further}/compose.yaml").read_text())["services"].values()
     assert added.pop("extends") == {"file": "compose.yaml", "service": "server"}
     COMPOSE["services"][further] = COMPOSE["services"]["server"] | added
+for browser in BROWSERS:
+    COMPOSE["services"] |= yaml.safe_load((ROOT / f"browsers/{browser}/compose.yaml").read_text())["services"]
 
 
 @pytest.mark.parametrize(("service", "name"), [
@@ -468,12 +476,23 @@ def test_a_container_may_change_its_own_network_and_nothing_else(service: str, n
 
 
 def test_the_router_is_the_only_container_on_both_networks() -> None:
-    attached = {name: sorted(container["networks"]) for name, container in COMPOSE["services"].items()}
+    services = COMPOSE["services"]
+    attached = {name: sorted(each["networks"]) for name, each in services.items() if "networks" in each}
     assert attached == {
         "client": ["client-net"],
         "impair": ["client-net", "server-net"],
         **{key: ["server-net"] for key in ("server", *FURTHER)},
     }
+    assert set(services) - set(attached) == set(BROWSERS)
+
+
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_a_browser_is_on_the_client_s_host_and_has_no_rights(browser: str) -> None:
+    service = COMPOSE["services"][browser]
+    assert (service["network_mode"], service["user"], service["cap_drop"]) == ("service:client", "nobody", ["ALL"])
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "cap_add" not in service
+    assert set(service["labels"]) == {"headwind.project", "headwind.owner"}, "whatever removes a testbed removes it"
 
 
 @pytest.mark.parametrize("network", ["client-net", "server-net"])

@@ -67,7 +67,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with the kind `album` in it, as the recipe says."""
     tree = tmp_path_factory.mktemp("tree")
     ignored = shutil.ignore_patterns("__pycache__", "golden", "net", "distfiles")
-    for name in ("headwind", "client", "impair", "nginx", "servers", "tests"):
+    for name in ("headwind", "client", "browsers", "impair", "nginx", "servers", "tests"):
         shutil.copytree(ROOT / name, tree / name, ignore=ignored)
     shutil.copy(ROOT / "lab.py", tree)
     shutil.copy(HERE / "album.py", tree / "headwind/workloads/album.py")

@@ -1,0 +1,1 @@
+"""Chromium: its image, how it is started for each protocol, and its agent."""
