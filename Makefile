@@ -32,25 +32,33 @@ PY := .venv/bin/python
 RUNTIME := .venv/requirements.lock
 DEV := .venv/requirements-dev.lock
 
+# A file or folder as a goal would be "up to date", and the default matrix or run used instead.
+TARGETS = $(RUNTIME) $(DEV) $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
+PATHS := $(filter %.yaml %.yml,$(MAKECMDGOALS)) $(wildcard $(MAKECMDGOALS))
+STRAY := $(if $(strip $(PATHS)),$(firstword $(filter-out $(TARGETS),$(PATHS))))
+ifneq ($(STRAY),)
+$(error headwind: name the $(if $(wildcard $(STRAY)/.),run as RUN,matrix as MATRIX)=$(STRAY))
+endif
+
 ##@ The lab
 .PHONY: lab-run lab-resume lab-smoke lab-experiments lab-plan lab-report lab-compare lab-doctor lab-down
 lab-run: docker $(RUNTIME) ## Run MATRIX=matrix.yaml for up to 15 minutes or BUDGET=2h, and write reports/<run-id>/report.html
-	@exec $(PY) lab.py run $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
+	@exec $(PY) lab.py run $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newest run), for BUDGET=2h from now on
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
-	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
+	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-smoke: docker $(RUNTIME) ## Smoke test: run a small matrix
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
 lab-experiments: docker $(RUNTIME) ## Re-run the experiments of articles within BUDGET=4h, with one page of results
-	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
+	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
 
 lab-plan: $(RUNTIME) ## List the trials of MATRIX within BUDGET=2h, and forecast the time; starts nothing
-	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget $(BUDGET)) $(if $(LANES),--lanes $(LANES)) $(ARGS)
+	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default: the newest run)
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }

@@ -95,6 +95,35 @@ def test_a_misspelt_variable_is_refused_by_every_target_with_the_right_name(targ
     assert refused.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("goals", "advice"),
+    [
+        (["lab-plan", "experiments/smoke.yaml"], "name the matrix as MATRIX=experiments/smoke.yaml"),
+        (["lab-run", "missing.yml"], "name the matrix as MATRIX=missing.yml"),
+        (["README.md", "lab-plan"], "name the matrix as MATRIX=README.md"),
+        (["lab-report", "experiments"], "name the run as RUN=experiments"),
+    ],
+)
+def test_a_file_as_a_goal_is_refused_before_anything_starts(goals: list[str], advice: str) -> None:
+    refused = run(["make", "-n", *goals])
+    assert refused.returncode == 2
+    assert f"headwind: {advice}" in refused.stderr
+    assert refused.stdout == ""
+
+
+def test_a_target_is_no_file_even_if_one_has_its_name(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    (tmp_path / "help").mkdir()
+    assert run(["make", "-C", str(tmp_path), "help"]).returncode == 0
+
+
+@pytest.mark.parametrize("target", ["lab-run", "lab-resume", "lab-experiments", "lab-plan"])
+def test_a_variable_with_a_space_stays_one_argument(target: str) -> None:
+    command = run(["make", "-n", target, "RUN=a", "BUDGET=3 min", "LANES=4 5"]).stdout
+    assert '--budget "3 min"' in command
+    assert '--lanes "4 5"' in command
+
+
 def test_every_variable_of_the_makefile_is_taken() -> None:
     used = set(re.findall(r"^([A-Z]+) \?=", (ROOT / "Makefile").read_text(), re.MULTILINE)) | {"PYTHON"}
     assert run(["make", "-n", "help", *(f"{name}=a b=c" for name in used)]).returncode == 0
