@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from headwind.cli.options import how_long, how_to_compare, how_to_measure, how_to_try
-from headwind.format import blocks_text
+from headwind.format import blocks_text, counted
 
 if TYPE_CHECKING:
     from headwind.cli.dependencies import Dependencies
@@ -214,9 +214,8 @@ def command_validate(options: argparse.Namespace) -> int:
 
     path = matrix_path(options)
     matrix = load_matrix(path)
-    blocks = f"{matrix.repeat.least} to {matrix.repeat.most}" if matrix.repeat.is_adaptive else matrix.repeat.least
-    arms = f"{len(matrix.arms)} {matrix.arms_word}s"
-    print(f"{path}: valid, {len(matrix.conditions)} conditions, {arms}, {blocks} blocks each")
+    arms = counted(len(matrix.arms), matrix.arms_word)
+    print(f"{path}: valid, {counted(len(matrix.conditions), 'condition')}, {arms}, {blocks_text(matrix.repeat)} each")
     for note in notes_of(matrix):
         print(note)
     for source in matrix.published:

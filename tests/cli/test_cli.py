@@ -16,6 +16,7 @@ from headwind.cli.dependencies import Dependencies
 from headwind.errors import HeadwindError, UsageError
 from impair.profile import Profile
 from tests import fake
+from tests.matrix_files import MINIMAL
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MATRIX = """
@@ -99,6 +100,12 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str], name: str) -
 def test_a_valid_matrix_is_counted(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("validate", str(matrix)) == 0
     assert capsys.readouterr().out == f"{matrix}: valid, 2 conditions, 2 protocols, 2 blocks each\n"
+
+
+def test_one_of_each_is_counted_in_the_singular(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    matrix.write_text(MINIMAL.replace("[h1, h3]", "[h1]") + "repeat: 1\n")
+    assert exit_code("validate", str(matrix)) == 0
+    assert "valid, 1 condition, 1 protocol, 1 block each\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["validate", "plan", "run"])
