@@ -30,7 +30,7 @@ from headwind.testbed.testbed import Testbed
 from headwind.trial.trial import run_trial
 
 ROOT = Path(__file__).resolve().parent.parent
-PHASES = ("forget", "apply", "probe", "count", "settle", "prove", "compare", "record")
+PHASES = ("reset", "apply", "probe", "count", "settle", "verify", "compare", "record")
 
 
 def percentile(values: Sequence[float], share: float) -> float:

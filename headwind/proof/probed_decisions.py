@@ -108,7 +108,7 @@ def _check_missing(direction: Direction, link: Link, sent: int, unique: int) -> 
     tolerance += (STRAYS + SIGMAS**2 / 4 * (inflation - 1)) / sent  # bursts: see `_check_probes` in trial_checks.py
     return Check(
         direction, "probe_missing_ratio", expected, None, measured, tolerance, abs(measured - expected) <= tolerance,
-        f"{sent - unique} of {sent} probes are missing; {SHOWN_SHARE:.1%} of corrupted ones must be",
+        f"{sent - unique} of {sent} probes are missing; {100 * SHOWN_SHARE:.1f} % of corrupted ones must be",
     )  # fmt: skip
 
 

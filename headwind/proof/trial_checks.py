@@ -134,7 +134,7 @@ def _check_ratio(
     effective = events.decisions * events.share
     note = f"{events.count} of {events.decisions} packets"
     if events.doubt:  # not netem's own count
-        doubt = f"{events.share:.0%} \N{PLUS-MINUS SIGN} {events.share * events.doubt:.0%}"
+        doubt = f"{100 * events.share:.0f} \N{PLUS-MINUS SIGN} {100 * events.share * events.doubt:.0f} %"
         note += f", by the receiver's counters, which show {doubt}"
     if effective == 0:  # no packets, such as answers to requests that were all lost; or nothing visible
         nothing_to_do = events.decisions == 0 or ratio == 0
@@ -158,7 +158,7 @@ def _check_rate(direction: Direction, link: Link, read: Link, train: Train | Non
         return Check(direction, "rate_bps", wanted, configured, None, None, expected_so, note)
     trains, note = len(train.rates_bps), f"dispersion of {train.received} back-to-back frames"
     if train.rate.agreeing:
-        note += f", of whose pairs {train.rate.agreeing / train.rate.pairs:.0%} agree"
+        note += f", of whose pairs {100 * train.rate.agreeing / train.rate.pairs:.0f} % agree"
     if trains > 1:
         note += f", the middle {'steady ' if train.rate.agreeing else ''}one of {trains} trains"
         note += "" if train.rate.agreeing else ", none of them steady: the machine was busy, or the link is not exact"

@@ -225,7 +225,7 @@ def _otherwise(attempts: Sequence[Result], anchors: Mapping[int, str]) -> Iterat
     latest = {id(result) for result in latest_of(attempts)}
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for result in attempts:
-        outcome = outcome_text(result) + ("" if id(result) in latest else " (made again)")
+        outcome = outcome_text(result) + ("" if id(result) in latest else " (repeated)")
         trial = result.trial
         place = (anchors[trial.block.index], f"{trial.block.index}/{trial.arm.name}")
         if result.outcome is not Outcome.OK:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping
 
 from headwind.arm import Arm
-from headwind.format import measured
+from headwind.format import measured, setting
 from headwind.model import Result
 from headwind.observed import observed
 from headwind.run.data import RunData
@@ -34,9 +34,8 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
                if len(part) >= FEWEST_TYPICAL}  # fmt: skip
     worst = max(middles, key=lambda at: abs(math.log(middles[at])))
     if abs(math.log(middles[worst])) < math.log1p(DRIFT_RATIO):
-        return f"No drift seen: the median of each tenth of the run was within {DRIFT_RATIO:.0%} of the usual.".replace(
-            "%", " %"
-        )
+        limit = setting("drift_ratio", DRIFT_RATIO)
+        return f"No drift seen: the median of each tenth of the run was within {limit} of the usual."
     of_arms: dict[Arm, list[float]] = {}
     for arm, relative in slices[worst]:
         of_arms.setdefault(arm, []).append(relative)

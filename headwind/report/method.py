@@ -66,7 +66,7 @@ def _twins(data: RunData) -> Iterator[str]:
             f"{what} in {', '.join(profiles)}"
             for what, profiles in (
                 ("once more", check.again),
-                (f"over a network {CONTROL_RATIO:.0%} slower", check.slower),
+                (f"over a network {100 * CONTROL_RATIO:.0f} % slower", check.slower),
             )
             if profiles
         ]
@@ -121,11 +121,11 @@ def _verdicts(data: RunData) -> Iterator[str]:
     repeat, rule = data.matrix.repeat, rule_of(data.matrix, complete=data.status.state is State.FINISHED)
     yield (
         "A comparison takes ln(time of the baseline / time of the candidate) within each block, the median over "
-        f"blocks, and its distribution-free {rule.confidence:.0%} interval (order statistics). Wholly above "
-        f"{1 + rule.margin_ratio:g} it is faster, wholly below 1/{1 + rule.margin_ratio:g} slower, wholly between them "
-        "a tie; anything else is undecided. Completing more often comes before speed. A verdict is sure "
-        "if its evidence survives e-BH: of all such verdicts, over all metrics together, at most 10 % are expected to "
-        "be false as worded. It is likely if it does not, or if the lead may be within the margin."
+        f"blocks, and its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
+        f"statistics). Wholly above {1 + rule.margin_ratio:g} it is faster, wholly below 1/{1 + rule.margin_ratio:g} "
+        "slower, wholly between them a tie; anything else is undecided. Completing more often comes before speed. A "
+        "verdict is sure if its evidence survives e-BH: of all such verdicts, over all metrics together, at most 10 % "
+        "are expected to be false as worded. It is likely if it does not, or if the lead may be within the margin."
     )
     if text := dependence_text(data.judgement.dependence):
         yield f"Intervals assume independent blocks: {text}."

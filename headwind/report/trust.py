@@ -136,4 +136,4 @@ def _machine(data: RunData) -> Iterator[str]:
         yield f"{counted(len(others), 'other lab')} measured on this machine meanwhile: {SHARED}"
     stolen = [result.metrics[STEAL.key] for result in data.latest if STEAL.key in result.metrics]
     if stolen and (share := statistics.fmean(stolen)) > MOST_STEAL:
-        yield f"{share:.0%} CPU steal"
+        yield f"{100 * share:.0f} % CPU steal"

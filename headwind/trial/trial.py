@@ -79,7 +79,7 @@ def _attempt(path: Path, trial: Trial, rules: TrialRules, attempt: int, *, probe
     started_at, watch = time.time(), Stopwatch(path.clock)
     profile, settings = trial.profile, trial.arm.settings(rules.settings)
     port = path.port(settings, resumes=trial.workload.resumes)
-    with watch.phase("forget"):
+    with watch.phase("reset"):
         prepare(path, trial, port)
     with watch.phase("apply"):
         configured = path.apply(profile, trial.block.seeds)
@@ -98,7 +98,7 @@ def _attempt(path: Path, trial: Trial, rules: TrialRules, attempt: int, *, probe
         look_back = start_last_look(path, trial, port)
     with watch.phase("settle"):  # while the client fetches
         after = replace(after, fingerprints=path.finish_fingerprints(look_back.fingerprints))
-    with watch.phase("prove"):
+    with watch.phase("verify"):
         windows = {"server": server_windows, "client": run.windows}
         evidence = Evidence(configured, before, after, trains, path.expected_fingerprints(), windows, missed, sockets)
         answer |= {"served": asdict(served)} if served else {}

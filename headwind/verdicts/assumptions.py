@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from headwind.format import setting
 from headwind.observed import Observed
 from headwind.verdicts.stats import Floats, Interval, fewest_blocks, paired_bounds, ratio_interval
 from headwind.verdicts.verdict import Rule
@@ -235,7 +236,8 @@ def _few_blocks(n: int, rule: Rule) -> ComparisonWarning | None:
     if n >= fewest:
         return None
     return ComparisonWarning(
-        WarningKind.FEW_BLOCKS, f"need >= {fewest} blocks for a {rule.confidence:.0%} interval, have {n}"
+        WarningKind.FEW_BLOCKS,
+        f"{n} of the {fewest} blocks that a {setting('confidence_ratio', rule.confidence)} interval needs",
     )
 
 

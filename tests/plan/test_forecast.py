@@ -28,7 +28,7 @@ def test_what_was_learnt_replaces_the_guess() -> None:
     trial = one(Protocol.H1)
     assert forecast.trial_s(trial) == pytest.approx(OVERHEAD_S + guess_s(trial.block.condition))
     for time_s in (2.0, 4.0):
-        forecast.learn(replace(fake.ok(trial, time_s), phases_s={"forget": 0.5, "client": time_s}))
+        forecast.learn(replace(fake.ok(trial, time_s), phases_s={"reset": 0.5, "client": time_s}))
     assert forecast.trial_s(trial) == pytest.approx(3.5)
 
 

@@ -120,7 +120,7 @@ def test_a_machine_whose_own_host_kept_processors_from_it_is_told(stolen: float,
     matrix = example_matrix(PROFILES[0], repeat=9)
     results = [took(trial, 1.0) for trial in trials_of(matrix)]
     robbed = tuple(replace(each, metrics={**each.metrics, STEAL.key: stolen}) for each in results)
-    sentence = "18% CPU steal."
+    sentence = "18 % CPU steal."
     assert (sentence in trust_line(Golden(matrix, robbed).data("x"))) == told
 
 

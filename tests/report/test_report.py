@@ -427,7 +427,7 @@ def test_every_attempt_is_on_the_page() -> None:
     shown = [trial_text(result) for result in latest_of(golden.results)]
     assert Counter(cells) == Counter(shown)
     assert len(cells) == len(golden.results) - 1
-    assert "lab-error (made again): the router died (block/protocol: 1/h3)" in words(conditions)
+    assert "lab-error (repeated): the router died (block/protocol: 1/h3)" in words(conditions)
 
 
 def test_the_method_states_the_settings_of_this_run() -> None:
@@ -439,7 +439,7 @@ def test_the_method_states_the_settings_of_this_run() -> None:
 
 def test_the_method_says_which_twins_ran() -> None:
     text = words(section(parse(page_of("checked")), "method"))
-    assert "blocks also run HTTP/2 once more in clean, delay and over a network 10% slower in delay." in text
+    assert "blocks also run HTTP/2 once more in clean, delay and over a network 10 % slower in delay." in text
     assert "twins" not in words(section(parse(page_of("small")), "method"))
 
 

@@ -97,8 +97,8 @@ def test_sound_data_carry_no_warning() -> None:
 def test_too_few_blocks_say_how_many_are_needed() -> None:
     times = [Observed.finished(1.0)] * 5
     adaptive, fixed = (warnings(times, times, SQUARE[:3] * 2, Rule(anytime=anytime)) for anytime in (True, False))
-    assert [c.message for c in adaptive] == ["need >= 8 blocks for a 95% interval, have 5"]
-    assert [c.message for c in fixed] == ["need >= 6 blocks for a 95% interval, have 5"]
+    assert [c.message for c in adaptive] == ["5 of the 8 blocks that a 95 % interval needs"]
+    assert [c.message for c in fixed] == ["5 of the 6 blocks that a 95 % interval needs"]
 
 
 def test_a_drift_of_10_percent_is_reported_and_said_to_be_harmless() -> None:
