@@ -236,12 +236,13 @@ def _names(pairs: Iterable[Pair]) -> str:
 def more_text(item: Open) -> str:
     """Forecast until all of a condition is settled: `about 9 more blocks (4 to 30), 4 min`.
 
-    If that is impossible, but one of its comparisons can be settled, that one's forecast comes first.
+    If one of its comparisons is probably settled earlier, that one's forecast comes first: it is the one by which
+    the advice on resuming finds the condition that is settled soonest.
     """
     if item.n < LEAST_FOR_FORECAST:
         return "too few blocks for a forecast"
     whole = _forecast_text(item, item.outlook)
-    if item.allows(item.soonest) and not item.allows(item.outlook):
+    if item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
         return f"{_forecast_text(item, item.soonest)}, for the first; for all {whole}"
     return whole
 

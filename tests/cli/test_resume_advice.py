@@ -116,6 +116,15 @@ def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it
     assert command.endswith(" --budget 5min")
 
 
+def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_makes_it_so(tmp_path: Path) -> None:
+    """`Soonest in 5g: about 29 more blocks, 2 min 15 s` stood beside another network with 48 s in the report."""
+    late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
+    data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
+    said = "about 1 more block (1 to 4), 5 s, for the first; for all about 29 more blocks (7 to hundreds), 2 min 25 s"
+    assert detail == f"  Soonest in delay: {said}."
+    assert more_text(data.judgement.open[1]) == said, "the report names another time"
+
+
 def test_self_checks_are_no_comparison_that_more_time_settles(tmp_path: Path) -> None:
     """`mobile` was named for its open self-check, between comparisons that were open elsewhere."""
     _, (why, *_) = ended(tmp_path, MATRIX.repeat, Outlook(1, 1, 1), undecided=(), unconfirmed=())
