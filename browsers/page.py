@@ -59,6 +59,7 @@ def figures(collected: Mapping[str, Any], until_s: float = math.inf) -> dict[str
     times = {
         "load_s": collected["load"],
         "ttfb_s": document["responseStart"],
+        "handshake_s": document["connectEnd"] - document["connectStart"],
         "first_paint_s": collected["paint"],
         "last_resource_s": max((row["responseEnd"] for row in resources), default=0.0),
     }

@@ -136,10 +136,10 @@ class H2load(Workload):
         answered = [(start_s + took_s, took_s) for start_s, took_s, status in rows if 200 <= status < 400]
         missing, took = n - len(answered), sorted(took_s for _, took_s in answered)
         ends = {DONE.low_key: (math.fsum(done_s for done_s, _ in answered) + missing * timeout_s) / n}
-        reached = self._reached([done_s for done_s, _ in answered])
+        times = reached(self.requests, [done_s for done_s, _ in answered])
         for metric in PROGRESS.values():
-            ends[metric.low_key] = min(reached.get(metric.key, timeout_s), timeout_s)
-            if metric.key in reached:
+            ends[metric.low_key] = min(times.get(metric.key, timeout_s), timeout_s)
+            if metric.key in times:
                 ends[metric.high_key] = ends[metric.low_key]
         if len(answered) > n / 2:
             ends[REQUEST.low_key] = statistics.median([0.0] * missing + took)
@@ -151,18 +151,12 @@ class H2load(Workload):
         columns = answer.get("samples") or {}
         rows = zip(*(columns.get(name, ()) for name in ("request_start_s", "request_took_s", "request_status")),
                    strict=True)  # fmt: skip
-        found = self._reached([start_s + took_s for start_s, took_s, status in rows if 200 <= status < 400])
+        found = reached(self.requests, [start_s + took_s for start_s, took_s, status in rows if 200 <= status < 400])
         if columns.get("connect_s"):
             found[SLOWEST.key] = max(columns["connect_s"])
         quic = {f"quic_{name}": sum(columns.get(name, ())) for name in ("packets_lost", "packets_sent",
                                                                         "packets_received")}  # fmt: skip
         return {**found, **(quic if "packets_lost" in columns else {})}
-
-    def _reached(self, done_s: Sequence[float]) -> dict[str, float]:
-        """Time at which each share of PROGRESS was reached; shares that were not reached are absent."""
-        ordered = sorted(done_s)
-        places = {metric.key: math.ceil(share * self.requests) - 1 for share, metric in PROGRESS.items()}
-        return {key: round(ordered[place], 6) for key, place in places.items() if place < len(ordered)}
 
     def contradiction(self, answer: Mapping[str, Any]) -> str:
         """Contradictions between h2load's three reports of the same run (client/h2load.py); empty if they agree."""
@@ -235,6 +229,13 @@ class H2load(Workload):
         if TOTAL.key not in metrics:
             return ""
         return f"{metrics[TOTAL.key]:8.3f} s {metrics.get('requests_per_s', 0):9.1f} req/s"
+
+
+def reached(requests: int, done_s: Sequence[float]) -> dict[str, float]:
+    """Time at which each share of PROGRESS of all requests was done; shares that were not reached are absent."""
+    ordered = sorted(done_s)
+    places = {metric.key: math.ceil(share * requests) - 1 for share, metric in PROGRESS.items()}
+    return {key: round(ordered[place], 6) for key, place in places.items() if place < len(ordered)}
 
 
 class H2loadKeys(DelayedKeys):

@@ -20,8 +20,8 @@ from headwind.matrix.units import Mistake
 from headwind.matrix.values import whole
 from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Metric, Rate, Unfinished, Use, Workload
-from headwind.workloads.h2load import BODY
-from headwind.workloads.transfer import FIRST_BYTE
+from headwind.workloads.h2load import BODY, PROGRESS, reached
+from headwind.workloads.transfer import FIRST_BYTE, HANDSHAKE
 from servers.objects import LEAST_PICTURE_BYTES, after, document_path, picture_path, size_of
 
 MOST_RESOURCES = 1024
@@ -35,6 +35,7 @@ PAINT = Metric("first_paint_s", "time until the first contentful paint", "first 
                unfinished=Unfinished.BOUNDED)  # fmt: skip
 LAST = Metric("last_resource_s", "time until the last resource", "last resource", "s", use=Use.COMPARED,
               unfinished=Unfinished.BOUNDED)  # fmt: skip
+CONNECTED = replace(HANDSHAKE, use=Use.SHOWN)  # of the document's connection: TCP and TLS, or QUIC
 SUCCEEDED = "requests_succeeded"
 
 
@@ -46,12 +47,15 @@ class Page(Workload):
     program: ClassVar[str] = CHROMIUM
     browser: ClassVar[str] = CHROMIUM
     metrics: ClassVar[tuple[Metric, ...]] = (
-        LOAD, FIRST, PAINT, LAST, BODY,
+        LOAD, FIRST, PAINT, LAST, CONNECTED, BODY,
         Metric("connections", "connections that the browser opened", "connections", use=Use.SHOWN),
         Metric(SUCCEEDED, "requests that succeeded", "succeeded"),
         Metric("requests_failed", "requests that failed", "failed"),
+        *PROGRESS.values(),
     )  # fmt: skip
     rates: ClassVar[tuple[Rate, ...]] = ()
+    progress: ClassVar[Mapping[float, Metric]] = PROGRESS
+    handshake: ClassVar[tuple[Metric, ...]] = (CONNECTED,)
     payload: ClassVar[Metric | None] = BODY
     has_client_windows: ClassVar[bool] = False  # those windows are the browser's
 
@@ -120,12 +124,19 @@ class Page(Workload):
             ends[metric.low_key] = min(metrics.get(metric.key, timeout_s), timeout_s)
             if metric.key in metrics:
                 ends[metric.high_key] = ends[metric.low_key]
+        times = self.further(answer)
+        for metric in PROGRESS.values():
+            ends[metric.low_key] = times.get(metric.key, timeout_s)
+            if metric.key in times:
+                ends[metric.high_key] = times[metric.key]
         return ends
 
     def further(self, answer: Mapping[str, Any]) -> dict[str, float]:
-        """No further figures."""
-        del answer
-        return {}
+        """Times from the start of the navigation until each share of requests was answered."""
+        columns = answer.get("samples") or {}
+        rows = zip(*(columns.get(name, ()) for name in ("request_start_s", "request_took_s", "request_status")),
+                   strict=True)  # fmt: skip
+        return reached(self.requests, [start_s + took_s for start_s, took_s, status in rows if 200 <= status < 400])
 
     def size(self) -> float:
         """Number of requests."""

@@ -23,7 +23,7 @@ def test_a_page_gives_its_times_in_seconds_and_its_requests_in_the_order_of_thei
     found = figures(COLLECTED)
     assert found["negotiated"] == {"alpn": "http/1.1"}
     assert found["metrics"] == {
-        "load_s": 0.2075, "ttfb_s": 0.1603, "first_paint_s": 0.192, "last_resource_s": 0.2059,
+        "load_s": 0.2075, "ttfb_s": 0.1603, "handshake_s": 0.0522, "first_paint_s": 0.192, "last_resource_s": 0.2059,
         "requests_succeeded": 3, "requests_failed": 1, "connections": 2, "bytes_body": 20_000, "bytes_document": 263,
         "from_cache": 0,
     }  # fmt: skip

@@ -25,7 +25,9 @@ from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.run.frames import open_run
 from headwind.testbed import images
 from headwind.trial.trial import run_trial
+from headwind.workloads.h2load import PROGRESS
 from headwind.workloads.page import FIRST, LAST, LOAD, PAINT, Page
+from headwind.workloads.transfer import HANDSHAKE
 from impair.profile import Delay, Direction, Link, Profile
 from servers import objects
 from tests.fake import recorded
@@ -80,6 +82,14 @@ def test_every_request_of_every_trial_is_kept(tmp_path: Path) -> None:
     assert ends == sorted(ends)
 
 
+def test_the_progress_of_a_page_is_that_of_its_requests() -> None:
+    result = outcome(World())
+    ends = [result.metrics[metric.key] for metric in PROGRESS.values()]
+    assert ends == sorted(ends)
+    assert ends[-1] == pytest.approx(result.metrics[LAST.key], abs=1e-5)
+    assert 0 < result.metrics[HANDSHAKE.key] <= result.metrics[FIRST.key]
+
+
 @pytest.mark.parametrize(
     ("change", "expected", "reason"),
     [
@@ -126,9 +136,11 @@ def test_a_page_that_never_loads_bounds_its_times_by_the_timeout() -> None:
     result = outcome(World(sabotage=Sabotage(hangs=True)))
     assert result.outcome is Outcome.TIMEOUT
     assert {observed(result, metric) for metric in (LOAD, FIRST, PAINT, LAST)} == {Observed.unfinished(RULES.timeout_s)}
-    begun = PAGE.bounds({"metrics": {FIRST.key: 0.2, PAINT.key: 0.3}}, 10.0)
+    samples = {"request_start_s": [0.0] * 30, "request_took_s": [0.25] * 30, "request_status": [200] * 30}
+    begun = PAGE.bounds({"metrics": {FIRST.key: 0.2, PAINT.key: 0.3}, "samples": samples}, 10.0)
     assert begun == {"ttfb_low_s": 0.2, "ttfb_high_s": 0.2, "first_paint_low_s": 0.3, "first_paint_high_s": 0.3,
-                     "last_resource_low_s": 10.0}  # fmt: skip
+                     "last_resource_low_s": 10.0, "done_p50_low_s": 0.25, "done_p50_high_s": 0.25,
+                     "done_p90_low_s": 10.0, "done_p99_low_s": 10.0, "done_all_low_s": 10.0}  # fmt: skip
 
 
 def test_the_browser_s_error_is_the_reason_of_a_failure() -> None:
