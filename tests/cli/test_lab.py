@@ -425,7 +425,7 @@ def test_make_lab_run_names_no_matrix_so_that_a_run_goes_on_by_its_own() -> None
 
     assert printed("lab-run", "ARGS=--resume reports/a").endswith("lab.py run --resume reports/a")
     assert printed("lab-run", "MATRIX=experiments/smoke.yaml").endswith('lab.py run "experiments/smoke.yaml"')
-    assert printed("lab-resume", "RUN=reports/a", "BUDGET=1min").endswith('run --resume "reports/a" --budget 1min')
+    assert printed("lab-resume", "RUN=reports/a", "BUDGET=1min").endswith('run --resume "reports/a" --budget "1min"')
 
 
 def test_resume_refuses_another_matrix_and_says_what_changed(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
