@@ -10,10 +10,10 @@ from headwind.arm import ARM_NAME, Protocol
 from headwind.matrix.mistakes import MissingKey, Slip
 from headwind.matrix.shapes import PROTOCOLS, shown
 from headwind.matrix.units import harmless, quoted
-from headwind.matrix.values import TCP_CONGESTION
+from headwind.matrix.values import QUIC_CONGESTION, TCP_CONGESTION
+from headwind.servers import NGINX, SERVERS
 from headwind.settings import Windows
 
-KNOWN = {*Windows, *TCP_CONGESTION}
 NAMING = ("compare", "selfcheck", "find")
 
 
@@ -22,7 +22,7 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
     path = slip.path
     written = _at(tree, path)
     if path[0] == "protocols" and len(path) == 2 and isinstance(written, str):
-        return _of_protocol(written, tree.get("arms"))
+        return _of_protocol(written, tree)
     if path[0] in NAMING and len(path) > 1 and written in PROTOCOLS:
         return f"{quoted(written)} is not compared in this file: add it to `protocols`, or name another"
     if path[0] == "workloads" and len(path) == 3 and isinstance(written, dict) and written.keys() <= set(PROTOCOLS):
@@ -30,35 +30,61 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
         return f"settings that differ between protocols belong to arms: arms: {shown(arms)}"
     if path[-2:-1] == ("congestion",) and path[-1] in PROTOCOLS:
         return f"did you mean `{Protocol(path[-1]).transport}`? {path[-1]} runs over it"
-    if path == ("server",) and isinstance(written, str):
-        if written in list(Windows):
-            return f"it belongs in `settings`: settings: {{server: {written}}}"
-        return f"a server is an arm's: arms: {{h2-{written}: {{protocol: h2, server: {harmless(written)}}}}}"
+    if path == ("server",) or (path[0] == "servers" and (len(path) == 1 or slip.at_key)):
+        return _of_servers(path, written)
     if path == ("arms",) and isinstance(written, list):
-        return _of_names(written)
+        return _of_names(written, tree)
     if path[0] != "arms" or len(path) < 2:
         return ""
     name, arm = str(path[1]), _at(tree, path[:2])
-    return _of_entry(slip, name, arm) if len(path) == 2 else _of_key(slip, name, arm, written)
+    return _of_entry(slip, name, arm, tree) if len(path) == 2 else _of_key(slip, name, arm, tree)
 
 
-def _of_entry(slip: Slip, name: str, arm: Any) -> str:
+def _of_servers(path: tuple[str | int, ...], written: Any) -> str:
+    """Hint for an arm's server at the top of the file, for servers of the lab under `servers`, or for a list there."""
+    if path == ("server",) and written in list(Windows):
+        return f"it belongs in `settings`: settings: {{server: {written}}}"
+    if path == ("server",):
+        arms = f"{{h2-{written}: {{protocol: h2, server: {harmless(written)}}}}}"
+        return f"a server is an arm's: arms: {arms}" if isinstance(written, str) else ""
+    words = written if isinstance(written, list) else re.split(r"[\s,]+", written) if isinstance(written, str) else []
+    names = [*path[1:2]] if len(path) == 2 else [
+        name for each in words for name in (each if isinstance(each, dict) else [each]) if isinstance(name, str)
+    ]  # fmt: skip
+    shipped = sorted((name for name in names if name in SERVERS), key=lambda name: name == NGINX.name)
+    if shipped:
+        arm = f"arms: {shown({f'h3-{shipped[0]}': {'protocol': 'h3', 'server': shipped[0]}})}"
+        if len(path) == 2:
+            return f"arms name it as it is: {arm}; a server of your own needs another name"
+        return f"{quoted(shipped[0])} is a server of the lab, which arms name: {arm}"
+    if len(path) == 1 and names and all(isinstance(each, str) for each in words):
+        server = {"my-app": {"image": names[0], "protocols": ["h1", "h2"]}}
+        return f"each needs a name, an image and its protocols, such as servers: {shown(server)}"
+    return ""
+
+
+def _of_entry(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     """Hint for the name of an arm, or for a value in place of its keys."""
     spoken = _protocol(name, arm)
     if slip.at_key and (better := _name(name, arm)):
         return f"did you mean {quoted(better)}? its protocol comes first, and dashes join letters and digits"
     if arm in PROTOCOLS:
-        keys = _keys(name) if name.startswith(f"{arm}-") and name.removeprefix(f"{arm}-") in KNOWN else ""
-        return f"did you mean {keys or f'{{protocol: {arm}}}'}?"
-    return f"did you mean {_pair(spoken, arm)}?" if spoken and isinstance(arm, str) else ""
+        word = name.removeprefix(f"{arm}-")
+        keys = _pair(arm, word, tree) if word != name and _override(arm, word, tree) else f"{{protocol: {arm}}}"
+        return f"did you mean {keys}?"
+    if not spoken or not isinstance(arm, str):
+        return ""
+    return f"did you mean {_pair(spoken, arm, tree)}{_rest(spoken, arm, tree)}?"
 
 
-def _of_key(slip: Slip, name: str, arm: Any, written: Any) -> str:
+def _of_key(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     key, spoken, named = str(slip.path[2]), _protocol(name, arm), name.partition("-")[0]
+    written = _at(tree, slip.path)
     if isinstance(slip.mistake, MissingKey) and key == "protocol" and named in PROTOCOLS:
         return f"add `protocol: {spoken}`, which the name {quoted(name)} begins with"
-    if key == "protocol" and isinstance(written, str) and "congestion" not in arm and (meant := _keys(written)):
-        return f"did you mean {meant}?"
+    if key == "protocol" and isinstance(written, str) and (meant := _split(written)):
+        override = _override(*meant, tree)
+        return f"did you mean {_pair(*meant, tree)}?" if override and override[0] not in arm else ""
     if slip.path[3:] or key not in ("congestion", "tcp", "quic") or not spoken:
         return ""
     if named != spoken and named in PROTOCOLS:
@@ -66,26 +92,44 @@ def _of_key(slip: Slip, name: str, arm: Any, written: Any) -> str:
     return _congestion(key, written, spoken)
 
 
-def _of_names(written: list[Any]) -> str:
+def _of_names(written: list[Any], tree: Mapping[str, Any]) -> str:
     """Hint for arms that are listed by name without keys."""
-    arms = [_arm(name) for name in written if isinstance(name, str)]
-    return f"each arm needs a name and keys: arms: {{{arms[0]}}}" if arms and all(arms) else ""
+    parts = [_split(name) for name in written if isinstance(name, str)]
+    if not parts or not (first := parts[0]) or not all(parts):
+        return ""
+    return f"each arm needs a name and keys: arms: {{{written[0]}: {_pair(*first, tree)}}}{_rest(*first, tree)}"
 
 
-def _arm(name: str) -> str:
-    """Arm that a name such as `h2-bbr` stands for, as YAML; empty for other names."""
-    keys = _keys(name)
-    return f"{name}: {keys}" if keys else ""
-
-
-def _keys(name: str) -> str:
+def _split(name: str) -> tuple[str, str] | None:
+    """Protocol and further words of a name such as `h2-bbr`; None for other names."""
     found = ARM_NAME.fullmatch(name)
-    return _pair(found[1], found[2][1:]) if found and found[2] else ""
+    return (found[1], found[2][1:]) if found and found[2] else None
 
 
-def _pair(protocol: str, value: str) -> str:
-    key = "settings" if value in list(Windows) else "congestion"
-    return f"{{protocol: {protocol}, {key}: {harmless(value)}}}"
+def _override(protocol: str, word: str, tree: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The key and its value that a word in an arm's name stands for; None if no key of this protocol has the word."""
+    own = tree.get("servers")
+    if word in SERVERS or (isinstance(own, dict) and word in own):
+        return "server", word
+    if word in list(Windows):
+        return "settings", word
+    is_quic = Protocol(protocol).transport == "quic"
+    return ("congestion", word) if word in (QUIC_CONGESTION if is_quic else TCP_CONGESTION) else None
+
+
+def _pair(protocol: str, word: str, tree: Mapping[str, Any]) -> str:
+    """Keys of an arm as YAML; dots stand for an override that its name does not tell."""
+    override = _override(protocol, word, tree)
+    more = f"{override[0]}: {harmless(override[1])}" if override else "..."
+    return f"{{protocol: {protocol}, {more}}}"
+
+
+def _rest(protocol: str, word: str, tree: Mapping[str, Any]) -> str:
+    """Meaning of the dots in an arm's keys; empty without dots."""
+    if _override(protocol, word, tree):
+        return ""
+    no_other = f" (nginx's QUIC has only {QUIC_CONGESTION[0]})" if word in TCP_CONGESTION else ""
+    return f" with what differs from {protocol} in place of the dots, such as `connections: 6`{no_other}"
 
 
 def _congestion(key: str, written: Any, spoken: str) -> str:
@@ -101,13 +145,15 @@ def _congestion(key: str, written: Any, spoken: str) -> str:
     return ""
 
 
-def _of_protocol(written: str, arms: Any) -> str:
+def _of_protocol(written: str, tree: Mapping[str, Any]) -> str:
+    arms = tree.get("arms")
     if over := [protocol for protocol in PROTOCOLS if Protocol(protocol).transport == written.casefold()]:
         return f"did you mean `{over[-1]}`? it runs over {written.upper()}"
     if isinstance(arms, dict) and written in arms:
         return f"{quoted(written)} is already one of the `arms`: remove it here"
-    arm = _arm(written)
-    return f"a protocol with overrides is an arm: arms: {{{arm}}}" if arm else ""
+    if not (parts := _split(written)):
+        return ""
+    return f"a protocol with overrides is an arm: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
 
 
 def _name(name: str, arm: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -23,12 +24,35 @@ from impair.profile import FRAME_BYTES
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
 BURSTS = {"burst", "bursty", "burstiness", "burst loss", "burst length", "burst size", "burst mean"}
 DIRECTIONS = ("uplink", "downlink", "both")
+PARTNERS = {  # of a key: another one that it needs, and an example of a value
+    "distribution": ("jitter", "5ms"), "jitter": ("delay", "20ms"), "reorder": ("delay", "20ms"), "ecn": ("loss", "1%"),
+}  # fmt: skip
 IN_PROFILE = 3  # steps: `profiles`, the name, the key
 _TWO = re.compile(rf"({NUMBER}[a-z%]+)\s*(?:\s|\u00b1|\+/?-)\s*({NUMBER}[a-z%]+)")
 _RANGE = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?(ns|us|ms|s)")
 _SPAN = re.compile(rf"({NUMBER}) ?([a-z%]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?([a-z%]+)")
 _BURSTY = re.compile(rf"(?:ge|ge?model|gilbert\S*|bursty?|bursts)(?: +({NUMBER}%)[ ,]+({NUMBER}%).*)?")
 USUAL_P, USUAL_R = Decimal("0.01"), Decimal("0.25")  # of a hint's example: bursts of four packets
+
+
+def lacking(keys: Mapping[str, Any]) -> dict[str, str]:
+    """Keys that a direction with these keys needs as well, with examples of values."""
+    found: dict[str, str] = {}
+    for key, (partner, example) in PARTNERS.items():
+        if key in (*keys, *found) and partner not in (*keys, *found):
+            found[partner] = example
+    if "jitter" in keys and "delay" in found:
+        with suppress(Mistake):
+            jitter_s = float(TIME.parse(keys["jitter"]))
+            found["delay"] = found["delay"] if jitter_s <= 0.01 else as_written("delay_s", 2 * jitter_s)
+    return found
+
+
+def varied_by(key: str, directions: Mapping[str, Any]) -> str:
+    """The only direction that has what the key needs; empty without one, or if every direction has it."""
+    partner = PARTNERS.get(key, ("", ""))[0]
+    having = [name for name, keys in directions.items() if isinstance(keys, dict) and partner in keys]
+    return having[0] if len(having) == 1 else ""
 
 
 def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, Any]) -> str:

@@ -12,13 +12,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from headwind.matrix.arm_hints import of_arm
-from headwind.matrix.concepts import beside_a_preset, of_other_tools, of_two_values, of_unit
+from headwind.matrix.concepts import beside_a_preset, lacking, of_other_tools, of_two_values, of_unit, varied_by
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
+from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import NO_CORRELATION, MissingKey, NoContainer, Slip, Unindented, UnknownKey
 from headwind.matrix.shapes import (
     as_objects,
     is_objects,
     of_entries,
+    of_pair,
     of_pairs,
     of_several,
     of_value,
@@ -28,6 +30,7 @@ from headwind.matrix.shapes import (
 )
 from headwind.matrix.spelling import nearest, respelt, synonym
 from headwind.matrix.units import Mistake, NotOneValue, harmless, quoted
+from headwind.servers import SERVERS
 
 DIRECTIONS = ("uplink", "downlink", "both")
 LIKELIEST = ("downlink", "workloads")  # preferred among several homes of a key
@@ -47,6 +50,8 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
             found[nameless[slip.path]] = None
         elif {path[0] for path in nameless} & set(slip.path[2:]):
             continue  # it names an entry of a group without names
+        elif slip.path[0] == "servers" and slip.path[1:2] and slip.path[1] in SERVERS and len(slip.path) > 2:
+            continue  # a server of the lab has no keys: only its name is wrong here
         elif place := swallowed.get(slip.path):
             hint = f"it belongs {_next_to(place, 0)}: {TOO_FAR}"
             message = f"{quoted(place[-1])} is read as the name of one of the {quoted(place[0])}"
@@ -59,12 +64,14 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
 
 
 def _pair(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
-    """Slip at the list itself if one pair is written in place of a list of pairs: reported once, not twice."""
+    """Slip at the list itself if it has no pair, such as one pair in place of a list of pairs: reported once."""
     *above, last = slip.path
     level = levels(root, tree, above)[-1]
-    if isinstance(slip.mistake, NoContainer) and isinstance(last, int) and level.is_of_lists:
-        return Slip(tuple(above), slip.mistake)
-    return slip
+    if not (isinstance(slip.mistake, NoContainer) and isinstance(last, int) and level.is_of_lists):
+        return slip
+    if any(isinstance(entry, list) for entry in level.written):
+        return replace(slip, mistake=NoContainer("this must be a pair", of_pair(level.written[last])))
+    return Slip(tuple(above), slip.mistake)
 
 
 def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
@@ -74,7 +81,7 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
             hint = of_arm(slip, tree) or _of_unknown(slip.path, above)
             if (group := _group(slip.path, above[-1])) and hint == _below(group):
                 return replace(slip, mistake=Unindented(str(slip.mistake), hint, group))
-        case NoContainer():
+        case NoContainer() if not slip.mistake.hint:
             above = levels(root, tree, slip.path)
             hint = _swallowed((*slip.path, ""), above) or of_arm(slip, tree)
             if not hint and above[-1].is_of_lists:
@@ -82,6 +89,8 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
                     slip, mistake=NoContainer("this must be a list of pairs", of_pairs(slip.path, above[-1]))
                 )
             hint = hint or of_value(slip.path, above[-1], tree)
+        case NoContainer():
+            hint = ""
         case _:
             hint = of_arm(slip, tree) or _of_wrong_value(slip, levels(root, tree, slip.path))
     return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint)) if hint else slip
@@ -190,6 +199,11 @@ def _kinds(key: str, level: Level) -> str:
     if level.model and "kind" in written and (strange[0] or is_only_one):
         own = f"`kind: {kind_of(level.model)}`"
         return f"{quoted(key)} is a key of {' and '.join(best)}; {own} has none: remove it"
+    gone = [name for name in written if level.has(name) and name not in having[0].model_fields and name != key]
+    if "kind" not in written and gone:
+        named = " and ".join(map(quoted, gone))
+        either = f"add {best[0]} and remove {named}, or remove {quoted(key)}"
+        return f"{quoted(key)} is a key of {best[0]}, which has no {named}: {either}"
     verb = "change it to" if "kind" in written else "add"
     return f"{quoted(key)} is a key of workloads of another kind: {verb} {' or '.join(best)}"
 
@@ -260,7 +274,7 @@ def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Lev
         free = [name for name in ("both", "downlink", "uplink") if name not in having]
         if having and (not free or "both" in having or len(having) > 1):
             return f"{' and '.join(map(quoted, having))} {'has' if len(having) == 1 else 'have'} one: remove it"
-        way = (free[1] if having else "both",)
+        way = (free[1] if having else varied_by(key, {name: beside[name] for name in written}) or "both",)
     together = {
         name: _fitting(beside[name], reduce(Level.below, way, start), name) for name in beside
         if name == key or (name not in level.keys and level.homes(name) == list(ways))
@@ -301,9 +315,13 @@ def _written(
     text = ", ".join(f"{harmless(key)}: {shown(value)}" for key, value in every.items())
     if isinstance(inside, dict) and inside:
         text += ", ..."
+    note = ""
+    if home.model is DirectionKeys and (more := lacking({**(inside if isinstance(inside, dict) else {}), **every})):
+        example, needing = shown(more)[1:-1], quoted(next(iter(entries)))
+        text, note = f"{example}, {text}", f"; {quoted(example)} is an example of what {needing} needs"
     for name in reversed(way):
         text = f"{name}: {{{text}}}"
-    return text
+    return text + note
 
 
 def _key_of(value: str, home: Level, others: Mapping[str, Any]) -> str:

@@ -57,6 +57,8 @@ class Repair:
             meant = as_objects(level.written.pop(str(key)), level.written)
         elif other := next((model for model in level.others if key in model.model_fields), None):
             meant = {"kind": kind_of(other)}
+            for each in [name for name in level.written if level.has(name) and name not in other.model_fields]:
+                del level.written[each]  # the hint of the key says so
         level.written.update(meant)
         self.places |= {(*above, each): path for each in meant}
         return bool(meant)

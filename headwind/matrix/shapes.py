@@ -73,6 +73,12 @@ def of_pairs(path: Path, level: Level) -> str:
     return f"each pair is a list: {path[-1]}: [{listed_}]"
 
 
+def of_pair(written: Any) -> str:
+    """Hint for an entry that is not a pair, in a list of pairs."""
+    pair = next(_pairs(written), None) or [written if isinstance(written, str) else "CANDIDATE", "BASELINE"]
+    return f"each pair is a list: [{', '.join(map(harmless, pair))}]"
+
+
 def _pairs(written: Any) -> Iterator[list[str]]:
     """Pairs from `h3, h2`, `[h3, h2]`, `[h3 vs h2, h3 vs h1]`, `{h3: h2}` and `{candidate: h3, baseline: h2}`."""
     if isinstance(written, dict):
@@ -97,10 +103,10 @@ def of_entries(group: str, entries: Sequence[Any]) -> str:
     """Hint for a list in place of named entries, with its first entry as an example."""
     first = entries[0] if entries and isinstance(entries[0], dict) else {}
     if len(first) == 1 and isinstance(entry := next(iter(first.values())), dict):
-        return f"names in place of the dashes: {group}: {{{harmless(next(iter(first)))}: {shown(entry)}}}"
+        return f"these are names, not a list: {group}: {{{harmless(next(iter(first)))}: {shown(entry)}}}"
     own = {key: value for key, value in first.items() if key != "name"}
     name = first.get("name") or "-".join(str(own[key]) for key in ("protocol", "congestion") if key in own) or NAME
-    return f"each has a name in place of its dash: {group}: {{{harmless(name)}: {shown(own)}}}"
+    return f"each has a name, instead of a place in a list: {group}: {{{harmless(name)}: {shown(own)}}}"
 
 
 def merged(entries: Sequence[Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "run": "repeat", "iteration": "repeat", "round": "repeat", "time": "budget", "limit time": "budget",
     "max time": "budget", "bad los": "bad", "good los": "good", "1 h": "bad", "1 k": "good",
     "overhead": "packet_overhead", "include": "conditions", "combination": "conditions", "heading": "title",
-    "description": "title",
+    "description": "title", "name": "title",
 } | {written.format(version): f"h{version}" for version in "123" for written in ("http{}", "{} http")}  # fmt: skip
 _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a key further right than the one above
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwind.matrix.reader import MatrixError, load_matrix
-from tests.matrix_files import MINIMAL, refusal
+from tests.matrix_files import MINIMAL, load, refusal
 from tests.matrix_typos import OF_EACH, Typo, typos
 
 ENOUGH = 0.9
@@ -153,6 +153,41 @@ def test_the_hint_for_an_arm_proposes_nothing_that_an_arm_refuses(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "proposed"),
+    [
+        ("h3]", "h3, h3-caddy]", "arms: {h3-caddy: {protocol: h3, server: caddy}}"),
+        ("h3]", "h3, h2-haproxy]", "arms: {h2-haproxy: {protocol: h2, server: haproxy}}"),
+        ("h3]", "h3, h2-bbr]", "arms: {h2-bbr: {protocol: h2, congestion: bbr}}"),
+        ("h3]", "h3, h2-as-shipped]", "arms: {h2-as-shipped: {protocol: h2, settings: as-shipped}}"),
+        ("h3]\n", "h3]\narms: [h3-caddy]\n", "arms: {h3-caddy: {protocol: h3, server: caddy}}"),
+        ("h3]\n", "h3]\nservers: [nginx, caddy]\n", "arms: {h3-caddy: {protocol: h3, server: caddy}}"),
+        ("h3]\n", "h3]\nservers: [caddy]\n", "arms: {h3-caddy: {protocol: h3, server: caddy}}"),
+        ("h3]\n", "h3]\nservers: haproxy\n", "arms: {h3-haproxy: {protocol: h3, server: haproxy}}"),
+        ("h3]\n", "h3]\nservers: {caddy: {}}\n", "arms: {h3-caddy: {protocol: h3, server: caddy}}"),
+        ("h3]\n", "h3]\nservers: [nginx]\n", "arms: {h3-nginx: {protocol: h3, server: nginx}}"),
+        ("h3]\n", "h3]\nservers: [my/app]\n", "servers: {my-app: {image: my/app, protocols: [h1, h2]}}"),
+        ("{}", "{jitter: 5ms}", "downlink: {delay: 20ms, jitter: 5ms}"),
+        ("{}", "{jitter: 30ms}", "downlink: {delay: 60ms, jitter: 30ms}"),
+        ("{}", "{distribution: normal}", "downlink: {jitter: 5ms, delay: 20ms, distribution: normal}"),
+        ("{}", "{reordering: 5%}", "downlink: {delay: 20ms, reorder: 5%}"),
+        ("{}", "{ecn: true}", "downlink: {loss: 1%, ecn: true}"),
+    ],
+)  # fmt: skip
+def test_what_a_hint_proposes_is_accepted_in_its_place(old: str, new: str, proposed: str, tmp_path: Path) -> None:
+    text = MINIMAL.replace(old, new, 1)
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert f" {proposed}" in complaint.hint
+    mended = MINIMAL.replace("{}", f"{{{proposed}}}") if proposed.startswith("downlink") else f"{MINIMAL}{proposed}\n"
+    load(mended, tmp_path)
+
+
+def test_a_jitter_is_proposed_for_the_direction_that_has_a_delay(tmp_path: Path) -> None:
+    text = MINIMAL.replace("{}", "{jitter: 5ms, uplink: {loss: 1%}, downlink: {delay: 20ms}}", 1)
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert complaint.hint.endswith(": downlink: {jitter: 5ms, ...}")
+
+
+@pytest.mark.parametrize(
     ("old", "new", "marked", "hint"),
     [
         ("{}", "{downlink: {loss: 0,5%}}", "0,5%", "did you mean `0.5%`?"),
@@ -209,6 +244,13 @@ def test_the_hint_for_an_arm_proposes_nothing_that_an_arm_refuses(tmp_path: Path
          "workloads", "it belongs at the top of the file, next to `profiles`: is this indented too far?"),
         (WORKLOADS, "workloads:\npage: {requests: 10, connections: 2}", "page", "as one of the `workloads`"),
         ("{}", "{delay, uplink, downlink}", "delay,", "a value follows each key: {delay: ..., uplink: ..., "),
+        ("[h1, h3]", "[h1, h1-six]", "h1-six", "arms: {h1-six: {protocol: h1, ...}} with what differs from h1"),
+        ("[h1, h3]", "[h1, h3-bbr]", "h3-bbr", "arms: {h3-bbr: {protocol: h3, ...}} with what differs from h3"),
+        ("[h1, h3]", "[h1, h2, h3]\ncompare: [[h3, h2], h3]", "h3]", "each pair is a list: [h3, BASELINE]"),
+        ("[h1, h3]", "[h1, h2, h3]\ncompare: [[h3, h2], h3 vs h1]", "h3 vs", "each pair is a list: [h3, h1]"),
+        ("[h1, h3]", "[h1, h3]\nname: Far", "name", "did you mean `title`?"),
+        ("connections: 2", "connections: 2, streams: 10, size: 10kB", "size",
+         "which has no `streams`: add `kind: objects` and remove `streams`, or remove `size`"),
     ],
 )  # fmt: skip
 def test_one_mistake_is_reported_once_at_its_place(old: str, new: str, marked: str, hint: str, tmp_path: Path) -> None:
