@@ -83,12 +83,14 @@ def local_backend(
     from headwind.plan.arms import check_arms
     from headwind.plan.capacity import Load, check_capacity, profiles_of
     from headwind.run.earlier import earlier_ceilings
+    from headwind.site_folder import snapshot_of
     from headwind.testbed.bed_spec import BedSpec
     from headwind.testbed.images import needed
     from headwind.trial.lane import Lane
     from headwind.trial.lanes import Lanes
 
     deps.sweep(say, False)
+    content = snapshot_of(matrix.content) if matrix.content else None
     own = {server.name: deps.ensure_own_image(server, say) for server in matrix.servers if server.program}
     images = deps.ensure_images(say, needed([server.kind for server in matrix.servers], matrix.browsers))
     recorded = images.recorded | {f"server {name}": image.recorded for name, image in own.items()}
@@ -98,7 +100,7 @@ def local_backend(
     profiles = profiles_of(matrix)
 
     def up(engine: str) -> AbstractContextManager[Testbed]:
-        bed = BedSpec(images.tags, matrix.congestion, engine, profiles, matrix.servers, own, matrix.browsers)
+        bed = BedSpec(images.tags, matrix.congestion, engine, profiles, matrix.servers, own, matrix.browsers, content)
         return deps.up(bed, say)
 
     first = Lane(up, matrix.rules, engine=engine)

@@ -1,4 +1,4 @@
-"""libcurl: fetches one object, to check its content (`fetch`) or to time its first byte (`Fetch`).
+"""libcurl: fetches one object, to check its content (`fetch`) or to time its first byte (`Fetch`); or many.
 
 `python3 -m client.curl PROTOCOL SESSION ORIGIN PATH` opens two connections, one after the other, for every kind of
 session: the first fetches TICKET and leaves a session, the second fetches the object and is measured. So a process, its
@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ SPOKEN = {2: "http/1.1", 3: "h2", 30: "h3"}  # CURL_HTTP_VERSION_1_1, _2_0 and _
 EARLY_DATA = 1 << 6  # CURLSSLOPT_EARLYDATA: sent wherever the session allows it
 EARLY_BYTES = 0x600000 + 68  # CURLINFO_EARLYDATA_SENT_T: bytes accepted; negative: bytes refused
 SESSIONS = ("new", "resumed", "early")
+UDP_BUFFER_BYTES = 16 << 20
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33  # asm-generic/socket.h; they need the capability NET_ADMIN
 TICKET = "/ticket"  # of nginx/sessions.conf
 LONGEST_S = 7 * 86_400  # a trial's own timeout comes before
 
@@ -86,9 +89,9 @@ def fetch(
     from impair.messages import Fetched
 
     digest, handle = hashlib.sha256(), _handle(protocol)
-    stretch = f"{first_byte}-{first_byte + bytes_wanted - 1}"
     try:
-        handle.setopt(pycurl.RANGE, stretch)
+        if bytes_wanted:  # a server has no range of an empty object
+            handle.setopt(pycurl.RANGE, f"{first_byte}-{first_byte + bytes_wanted - 1}")
         handle.setopt(pycurl.TIMEOUT_MS, int(timeout_s * 1000))
         answer = perform(handle, f"https://{host}:{port}{path}", digest.update)
     finally:
@@ -143,6 +146,80 @@ def perform(handle: Any, url: str, take: Any = lambda _: None) -> dict[str, Any]
         "bytes": count, "early_bytes": handle.getinfo(EARLY_BYTES), "error": error,
         "ttfb_s": round(first_s[0], 6) if first_s else None, "total_s": round(total_s, 6),
         "handshake_s": handle.getinfo(pycurl.APPCONNECT_TIME),
+    }  # fmt: skip
+
+
+def fetch_all(
+    protocol: str, urls: Sequence[str], connections: int, begin: Callable[[], None],
+    take: Callable[[int, dict[str, Any]], None], bodies: list[list[bytes]],
+) -> None:  # fmt: skip
+    """Fetch all URLs of one host over at most so many connections, all requested as soon as these allow.
+
+    `begin` is called before the first connection is opened, and `take` at the end of each transfer, with its number and
+    what is known of it: times count from the beginning. `bodies` gets the body of each URL, in pieces as they come.
+    """
+    import pycurl
+
+    multi = pycurl.CurlMulti()
+    for option, value in {
+        pycurl.M_PIPELINING: pycurl.PIPE_MULTIPLEX, pycurl.M_MAX_HOST_CONNECTIONS: connections,
+        pycurl.M_MAX_CONCURRENT_STREAMS: max(100, len(urls)),
+    }.items():  # fmt: skip
+        multi.setopt(option, value)
+    bodies[:] = [[] for _ in urls]
+    handles = {}
+    for number, url in enumerate(urls):
+        handle = _handle(protocol)
+        for option, value in {
+            pycurl.URL: url, pycurl.WRITEFUNCTION: bodies[number].append, pycurl.PIPEWAIT: 1, pycurl.PATH_AS_IS: 1,
+            pycurl.CONNECTTIMEOUT: LONGEST_S, pycurl.SOCKOPTFUNCTION: _widen,
+        }.items():  # fmt: skip
+            handle.setopt(option, value)
+        handles[handle] = number
+        multi.add_handle(handle)
+    begin()  # nothing is sent before the first `perform`
+    running = len(handles)
+    while running:
+        _, running = multi.perform()
+        _, done, failed = multi.info_read(len(handles))
+        for handle, error in (*((each, "") for each in done), *((each, text) for each, _, text in failed)):
+            take(handles[handle], _transfer(handle, error))
+        if running and multi.select(_pause_s(multi.timeout())) < 0:
+            time.sleep(0.001)  # there is no socket to wait for
+
+
+def _widen(descriptor: int, _: int) -> int:
+    """Give a UDP socket a buffer that drops nothing, as client/h2load.patch does; the kernel sizes those of TCP."""
+    kept = socket.socket(fileno=descriptor)
+    try:
+        if kept.type == socket.SOCK_DGRAM:
+            for option in (SO_RCVBUFFORCE, SO_SNDBUFFORCE):
+                kept.setsockopt(socket.SOL_SOCKET, option, UDP_BUFFER_BYTES)
+    finally:
+        kept.detach()
+    return 0
+
+
+def _pause_s(wanted_ms: int) -> float:
+    """The longest time to wait for a socket, given when libcurl has something to do; negative: no time is known."""
+    return 1.0 if wanted_ms < 0 else min(1.0, wanted_ms / 1000)
+
+
+def _transfer(handle: Any, error: str) -> dict[str, Any]:
+    """The result of a transfer, with its times in seconds since it was handed to libcurl; `error` is empty on success.
+
+    `start_s`: when its request was sent; `done_s`: when its last byte was read; `handshake_s`: when the connection that
+    it opened was ready, None if it opened none.
+    """
+    import pycurl
+
+    opened = handle.getinfo(pycurl.NUM_CONNECTS) > 0
+    return {
+        "status": handle.getinfo(pycurl.RESPONSE_CODE), "alpn": SPOKEN.get(handle.getinfo(pycurl.INFO_HTTP_VERSION)),
+        "bytes": int(handle.getinfo(pycurl.SIZE_DOWNLOAD)), "header_bytes": handle.getinfo(pycurl.HEADER_SIZE),
+        "error": error, "start_s": handle.getinfo(pycurl.PRETRANSFER_TIME),
+        "first_byte_s": handle.getinfo(pycurl.STARTTRANSFER_TIME), "done_s": handle.getinfo(pycurl.TOTAL_TIME),
+        "handshake_s": handle.getinfo(pycurl.APPCONNECT_TIME) if opened else None,
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 from headwind.servers import Offer
+from headwind.site import SiteFile
 
 
 class Better(StrEnum):
@@ -133,6 +134,7 @@ class Workload(ABC):
     workers: int = field(default=1, kw_only=True)  # of the server
     tcp_congestion: str = field(default="", kw_only=True)  # of both ends; empty: as the matrix says
     quic_congestion: str = field(default="", kw_only=True)
+    files: tuple[SiteFile, ...] = field(default=(), kw_only=True)  # of the user's site; empty: one of the lab's objects
 
     @property
     def is_logged(self) -> bool:

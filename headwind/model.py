@@ -14,6 +14,7 @@ from headwind.arm import CUBIC, PLAIN, TWINS, Arm, Congestion, Protocol, Role
 from headwind.metric import Metric, Workload
 from headwind.servers import Server
 from headwind.settings import UNLIMITED, Settings, TrialRules
+from headwind.site import Site
 from impair.profile import Direction, Link, Profile
 
 CPU_BOUND = "CPU-bound"  # start of a trial's warning that CPUs limited it
@@ -144,6 +145,7 @@ class Matrix:
     judge: tuple[str, ...] | None = None  # keys of the metrics with a verdict; None: the default ones
     compare: tuple[tuple[Arm, Arm], ...] = ()  # candidate and baseline; empty: every arm with every other
     smoke: tuple[str, ...] = field(default=(), compare=False)  # ids of the conditions of a smoke test
+    content: Site | None = None  # of the user's own
     find: Search | None = None  # if set, the conditions are its values, of which few are measured
 
     @property

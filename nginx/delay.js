@@ -2,7 +2,8 @@
 function later(r) {
     setTimeout(() => {
         r.variables.waited = r.variables.request_time; // nginx's own clock, to the millisecond
-        r.internalRedirect(`/delayed${r.variables.object}`);
+        // A variable is decoded, and a redirect decodes: `%`, `?` and the like in a file's name need their escapes again.
+        r.internalRedirect(`/delayed${r.variables.object.split("/").map(encodeURIComponent).join("/")}`);
     }, Number(r.variables.after_ms));
 }
 

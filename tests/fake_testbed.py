@@ -126,6 +126,7 @@ class World:
     programs: dict[str, Callable[[list[str], float, Path], None]] = field(default_factory=dict)
     # What a page reports is handed to it, to be changed: browsers/page.py, COLLECT.
     page: Callable[[dict[str, Any]], None] = lambda _: None
+    files: dict[str, bytes] = field(default_factory=dict)  # of the user's site, by the path of a request
     late_trains: int | None = None  # how many of each direction's first trains a late delay line delays; None: all
     vanishing_trains: int | None = None  # of how many of each direction's first trains datagrams are lost; None: all
 
@@ -133,6 +134,10 @@ class World:
     def broken(self) -> Sabotage:
         """The sabotage of this run of the client; a harmless one when it is not hit."""
         return self.sabotage if self.sabotage.hits(self.runs) else Sabotage()
+
+    def body(self, path: str) -> bytes:
+        """What the server has at a path."""
+        return self.files.get(path) or content(path) or b""
 
     def wait(self, pause_s: float) -> None:
         """Time passes."""
@@ -341,7 +346,7 @@ class FakeClient(FakeAgent):
 
     def do_fetch(self, **asked: Any) -> dict[str, Any]:
         first, wanted, broken = asked["first_byte"], asked["bytes_wanted"], self.world.comparing
-        data = (content(asked["path"]) or b"")[first : first + wanted]
+        data = self.world.body(asked["path"])[first : first + wanted]
         data = bytes(reversed(data)) if broken.altered else data
         alpn = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[asked["protocol"]]
         answer = {"status": 206, "alpn": alpn, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -410,7 +415,7 @@ class FakeClient(FakeAgent):
         broken = self.world.comparing
         alpn = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[asked["protocol"]]
         succeeded = asked["requests"] - broken.failed
-        body_bytes = succeeded * (len(content(asked["path"]) or b"") - broken.shortened)
+        body_bytes = succeeded * (len(self.world.body(asked["path"])) - broken.shortened)
         return {
             "command": ["h2load", asked["protocol"]], "negotiated": {"alpn": broken.alpn or alpn},
             "reconciled": True, "discrepancies": [],

@@ -50,6 +50,15 @@ def manual_example() -> str:
     return manual_examples()[-1]
 
 
+def lay_out_site(text: str, folder: Path) -> None:
+    """Make the files that the paths of a matrix name, in its `content` next to it."""
+    for content in re.findall(r"(?m)^content: (\S+)", text):
+        for name in ("index.html", *re.findall(r"/([^],]+\.\w+)", text)):
+            file = folder / content / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+
+
 def models(of: type[BaseModel]) -> set[type[BaseModel]]:
     """All subclasses of a model, theirs included."""
     return {model for each in of.__subclasses__() for model in ({each} | models(each))}

@@ -168,8 +168,9 @@ def test_pure_modules_do_no_input_or_output(module: str) -> None:
 # The packages and modules of headwind/: each may import those before it. Data classes come first; then an experiment is
 # read, verified, started, run, judged and reported.
 PACKAGE_ORDER = (
-    "settings", "engines", "servers", "browsers", "metric", "arm", "model", "errors", "observed", "format", "clock",
-    "stops", "matrix", "workloads", "proof", "testbed", "trial", "verdicts", "plan", "run", "cluster", "report", "cli",
+    "settings", "engines", "site", "servers", "browsers", "metric", "arm", "model", "errors", "site_folder", "observed",
+    "format", "clock", "stops", "matrix", "workloads", "proof", "testbed", "trial", "verdicts", "plan", "run",
+    "cluster", "report", "cli",
 )  # fmt: skip
 # What a matrix may name is one list, and lies there; an arm may override the keys of each.
 LISTS_OF_KINDS = {("headwind.matrix.document", "workloads"), ("headwind.matrix.arms", "workloads")}

@@ -19,6 +19,7 @@ from headwind.arm import Protocol
 from headwind.matrix.reader import load_matrix
 from headwind.model import Outcome
 from impair.profile import Direction, Link
+from tests.matrix_files import lay_out_site
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [
@@ -184,6 +185,7 @@ def examples() -> Iterator[tuple[str, str]]:
 def test_a_matrix_in_a_document_is_accepted(text: str, tmp_path: Path) -> None:
     file = tmp_path / "matrix.yaml"
     file.write_text(text)
+    lay_out_site(text, tmp_path)
     assert load_matrix(file).conditions
 
 

@@ -45,6 +45,8 @@ def remote_backend(
 
     if own := [server.name for server in matrix.servers if server.program]:
         raise UsageError(f"--cluster: {', '.join(own)}: servers of your own run on this machine only; leave it out")
+    if matrix.content:
+        raise UsageError("--cluster: `content` is served on this machine only; leave out one of them")
     with ExitStack() as lanes_up:
         link = Link(address, deps.patience_s)
         hosts, refused = link.hosts(matrix.lanes)

@@ -248,12 +248,13 @@ def command_try_server(options: argparse.Namespace) -> int:
     from headwind.cli.try_server import try_server
     from headwind.servers import SERVERS
 
-    servers = SERVERS
+    servers, site = SERVERS, None
     if options.matrix:
         from headwind.matrix.reader import load_matrix
 
-        servers = {server.name: server for server in load_matrix(Path(options.matrix)).servers}
-    return try_server(options.server, servers, print, dependencies_of(options))
+        matrix = load_matrix(Path(options.matrix))
+        servers, site = {server.name: server for server in matrix.servers}, matrix.content
+    return try_server(options.server, servers, print, dependencies_of(options), site)
 
 
 def command_worker(options: argparse.Namespace) -> int:

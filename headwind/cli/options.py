@@ -40,7 +40,7 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
 
     names = ", ".join(SERVERS)
     command.add_argument("server", metavar="NAME", help=f"{names}; with --matrix, any server that its arms use")
-    command.add_argument("--matrix", metavar="FILE", help="matrix file that defines the server")
+    command.add_argument("--matrix", metavar="FILE", help="matrix file with the server, and the content to fetch")
 
 
 def how_to_compare(command: argparse.ArgumentParser) -> None:

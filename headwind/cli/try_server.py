@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from headwind.arm import Protocol
 from headwind.cli.dependencies import Dependencies
 from headwind.errors import UsageError
+from headwind.format import counted
 from headwind.servers import Server
 from headwind.settings import UNLIMITED
+from headwind.site import Site
+from headwind.site_folder import snapshot_of
 from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.docker import DockerError, Say, docker
 from headwind.testbed.images import needed
@@ -34,8 +38,10 @@ print(", ".join("=".join(pair) for part in found["subject"] for pair in part), "
 """
 
 
-def try_server(name: str, servers: Mapping[str, Server], say: Say, dependencies: Dependencies) -> int:
-    """Bring up a testbed with one of these servers, and print what it reports and what it sends.
+def try_server(
+    name: str, servers: Mapping[str, Server], say: Say, dependencies: Dependencies, site: Site | None = None
+) -> int:
+    """Bring up a testbed with one of these servers, and print what it reports and what it sends, the site's files too.
 
     Returns 0 if every protocol that it speaks gets the expected bytes, else 1. Raises UsageError for an unknown server.
     """
@@ -45,18 +51,26 @@ def try_server(name: str, servers: Mapping[str, Server], say: Say, dependencies:
     server = servers[name]
     own = {name: dependencies.ensure_own_image(server, say)} if server.program else {}
     images = dependencies.ensure_images(say, needed([server.kind]))
-    with dependencies.up(BedSpec(images.tags, servers=(server,), own_images=own), say) as testbed:
+    spec = BedSpec(images.tags, servers=(server,), own_images=own, content=snapshot_of(site) if site else None)
+    with dependencies.up(spec, say) as testbed:
         path = testbed.path(name)
         for line in described(path.server.call("info")):
             say(line)
         say(f"certificate: {certificate(path)}")
-        fetches = {protocol: fetched(path, protocol) for protocol in Protocol if server.speaks(protocol.value)}
-    wrong = [protocol.value for protocol, found in fetches.items() if not is_right(protocol, found)]
-    for protocol, found in fetches.items():
-        say(f"{protocol.value}: {found.error or f'{found.alpn}, {found.bytes} bytes, sha256 {found.sha256}'}")
-    expected = hashlib.sha256(content(OBJECT) or b"").hexdigest()
-    say(f"{OBJECT} is wrong over {', '.join(wrong)}: expected sha256 {expected}" if wrong else
-        f"every protocol gives the bytes of {OBJECT}")  # fmt: skip
+        wrong = dict[Wanted, list[str]]()
+        for protocol in (each for each in Protocol if server.speaks(each.value)):
+            for wanted in wanted_of(site):
+                found = fetched(path, protocol, wanted)
+                if wanted.path == OBJECT:
+                    text = found.error or f"{found.alpn}, {found.bytes} bytes, sha256 {found.sha256}"
+                    say(f"{protocol.value}: {text}")
+                if found.error or found.alpn != protocol.alpn or found.sha256 != wanted.sha256:
+                    wrong.setdefault(wanted, []).append(protocol.value)
+    for wanted, protocols in wrong.items():
+        say(f"{wanted.path} is wrong over {', '.join(protocols)}: expected sha256 {wanted.sha256}")
+    also = f" and of {counted(len(site.files), 'file')} of the content" if site else ""
+    if not wrong:
+        say(f"every protocol gives the bytes of {OBJECT}{also}")
     return 1 if wrong else 0
 
 
@@ -85,16 +99,25 @@ def certificate(path: Path) -> str:
         return f"{UNKNOWN}: {str(error).splitlines()[-1].strip()}"
 
 
-def fetched(path: Path, protocol: Protocol) -> Fetched:
-    """The client's report of fetching OBJECT over the unimpaired path."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An object to fetch: the path to request, and the size and the hash that it must have."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+def wanted_of(site: Site | None) -> Iterator[Wanted]:
+    """OBJECT, then every file of a site."""
+    data = content(OBJECT) or b""
+    yield Wanted(OBJECT, len(data), hashlib.sha256(data).hexdigest())
+    yield from (Wanted(file.url, file.bytes, file.sha256) for file in (site.files if site else ()))
+
+
+def fetched(path: Path, protocol: Protocol, wanted: Wanted) -> Fetched:
+    """The client's report of fetching an object over the unimpaired path."""
     return path.client.call(
         FETCH, FETCH_S + 5.0, path.agents, protocol=protocol.value, host=path.server_ip,
-        port=path.port(UNLIMITED), path=OBJECT, first_byte=0, bytes_wanted=len(content(OBJECT) or b""),
-        timeout_s=FETCH_S,
+        port=path.port(UNLIMITED), path=wanted.path, first_byte=0, bytes_wanted=wanted.bytes, timeout_s=FETCH_S,
     )  # fmt: skip
-
-
-def is_right(protocol: Protocol, found: Fetched) -> bool:
-    """Whether OBJECT came whole, over this protocol."""
-    expected = hashlib.sha256(content(OBJECT) or b"").hexdigest()
-    return not found.error and found.alpn == protocol.alpn and found.sha256 == expected

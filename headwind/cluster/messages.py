@@ -32,8 +32,8 @@ def _result_from_json(data: Mapping[str, Any]) -> Result:
 
 
 def _bed_to_json(bed: BedSpec) -> dict[str, Any]:
-    """All but the images of the user's own servers, which runs on other machines do not have."""
-    bare = asdict(replace(bed, profiles=(), servers=(), own_images={}))
+    """All but the images of the user's own servers and the content, which runs on other machines do not have."""
+    bare = asdict(replace(bed, profiles=(), servers=(), own_images={}, content=None))
     profiles, servers = [profile.to_json() for profile in bed.profiles], [server.name for server in bed.servers]
     return {**bare, "profiles": profiles, "servers": servers}
 

@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from headwind.arm import Arm, Protocol, arm_named
 from headwind.matrix import sweep, values
 from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_slips, server_slips
+from headwind.matrix.content import ContentFolder, arm_content_slips, content_slips, with_files
 from headwind.matrix.find import WantedKey, searched_slips
 from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, raise_any
@@ -31,6 +32,7 @@ from headwind.metric import Use, Workload
 from headwind.model import AUTO, Condition, Matrix
 from headwind.servers import SERVERS, Server
 from headwind.settings import Settings, Windows
+from headwind.site import Site
 from headwind.workloads import KEYS, KINDS, PLAIN
 from impair.profile import Direction
 
@@ -74,6 +76,9 @@ class MatrixKeys(Keys):
         "servers of your own, by name: images, which arms name under `server`", {}, minProperties=1,
         additionalProperties=False,
     )  # fmt: skip
+    content: Annotated[Site, ContentFolder()] | None = key(
+        "folder with your own site, relative to this file; every server of the lab serves its files", None
+    )
     compare: list[list[values.NameUsed]] | None = key(
         "comparisons as [candidate, baseline]; default: every pair", None, minItems=1
     )
@@ -165,6 +170,10 @@ class MatrixKeys(Keys):
             "protocols arms selfcheck": self._twin_slips,
             "profiles selfcheck": self._slower_slips,
             "profiles settings": lambda: [] if self.settings != SettingsKeys() else window_slips(self.profiles),
+            "content workloads": lambda: content_slips(self.content, self.workloads),
+            "content arms": lambda: arm_content_slips(
+                self.content, {name: "path" in dict(arm.overrides.workload) for name, arm in self.arms.items()}
+            ),
             "judge": self._judged_twice_slips,
             "workloads judge": self._unjudged_slips,
             "workloads timeout": self._delay_slips,
@@ -224,7 +233,9 @@ class MatrixKeys(Keys):
                 yield Slip(("judge",), Mistake(f"no metric of the workload {quoted(name)} is judged", "each needs one"))
 
     def _loads(self) -> dict[str, Workload]:
-        return {name: written.workload(name) for name, written in self.workloads.items()}
+        return {
+            name: with_files(written, written.workload(name), self.content) for name, written in self.workloads.items()
+        }
 
     def _delay_slips(self) -> list[Slip]:
         """Mistakes of server delays that no trial would wait for."""
@@ -298,6 +309,7 @@ class MatrixKeys(Keys):
             ),
             compare=compare,
             find=self.find.to_model(arms, conditions) if self.find else None,
+            content=self.content,
             smoke=tuple(f"{profile}/{workload}" for _, profile, workload in self._pairs(self.smoke or [])),
         )
 

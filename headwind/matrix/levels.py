@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -15,6 +15,7 @@ NAME = "NAME"  # in a path: any name of an entry
 DEEPEST = 3  # levels that are searched for a home: a key further away was not meant
 
 Path = tuple[str | int, ...]
+Form = TypeVar("Form", bound=type[BaseModel])
 
 
 class Level:
@@ -47,8 +48,9 @@ class Level:
     def model(self) -> type[BaseModel] | None:
         """Model of the keys allowed here; of several, as for workloads, that of the written `kind`."""
         if len(self.models) > 1 and isinstance(self.written, dict):
-            kinds = {kind_of(model): model for model in self.models}
-            return kinds.get(nearest(str(self.written.get("kind", "")), list(kinds)), self.models[0])
+            kinds = {kind_of(model): model for model in reversed(self.models)}  # of several forms the first
+            found = kinds.get(nearest(str(self.written.get("kind", "")), list(kinds)[::-1]), self.models[0])
+            return form_of(found, self.models, self.written)
         return self.models[0] if self.models else None
 
     @property
@@ -155,4 +157,11 @@ def _leads_on(kind: Any) -> bool:
 
 def kind_of(model: type[BaseModel]) -> str:
     """Name under `kind` of workloads with these keys."""
-    return str(model.model.kind)  # type: ignore[attr-defined]
+    return str(get_args(model.model_fields["kind"].annotation)[0])
+
+
+def form_of(usual: Form, models: Sequence[Form], written: Any) -> Form:
+    """The form of a kind of workload whose `mark`, a key, is written; else the usual one."""
+    keys = written if isinstance(written, dict) else {}
+    marked = (model for model in models if getattr(model, "mark", "") in keys and kind_of(model) == kind_of(usual))
+    return next(marked, usual)

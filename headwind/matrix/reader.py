@@ -46,7 +46,7 @@ def load_matrix(path: Path) -> Matrix:
     """Read the experiment in a file. Raises MatrixError, and nothing else, for any content."""
     file = harmless(path)
     text = read_text(path, file)
-    return _Document(file, text).written().to_model(text, str(path))
+    return _Document(file, text).written(path.parent).to_model(text, str(path))
 
 
 def located(matrix: Matrix, messages: Mapping[KeyPath, tuple[str, str]]) -> tuple[Complaint, ...]:
@@ -77,10 +77,10 @@ class _Document:
         self._too_far = dict[KeyPath, tuple[str, int]]()  # by entry: the name of another entry in it, and its line
         self._words: dict[KeyPath, tuple[Place, list[str]]] = {}  # braces around words only; the first word's place
 
-    def written(self) -> MatrixKeys:
-        """Parse the text. Raises MatrixError with every complaint."""
+    def written(self, folder: Path) -> MatrixKeys:
+        """Parse the text of a file in a folder. Raises MatrixError with every complaint."""
         try:
-            found = parse(self._tree())
+            found = parse(self._tree(), folder)
             if not self._complaints:
                 return found
         except _Unreadable as error:

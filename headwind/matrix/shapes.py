@@ -178,7 +178,7 @@ def _of_word(path: Path, level: Level) -> str:
     if path[0] == "profiles" and text.casefold() in NOTHING:
         return "did you mean {}? it is a clean network"
     for model in level.others:
-        if text == kind_of(model):
+        if text == kind_of(model) and not getattr(model, "mark", ""):
             needed = (name for name, field in model.model_fields.items() if field.is_required() and name != "kind")
             return f"did you mean {{{', '.join([f'kind: {text}', *(f'{name}: ...' for name in needed)])}}}?"
     return ""

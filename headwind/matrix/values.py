@@ -129,7 +129,8 @@ def _title(value: Any) -> str:
     return "" if value == "" else _visible(value, "a title", LONGEST_TITLE)
 
 
-def _url_path(value: Any) -> str:
+def url_path(value: Any) -> str:
+    """Return the text if it is a path that can be requested as it is. Raises Mistake."""
     text = scalar(value, "`/`")
     if "://" in text:
         raise Mistake(f"{quoted(text)} is not a path on the server", OWN_SERVER)
@@ -140,6 +141,14 @@ def _url_path(value: Any) -> str:
             f"{quoted(text)} cannot be requested as written", f"up to {LONGEST_PATH} ASCII characters, others as %XX"
         )
     return text
+
+
+def _page_path(value: Any) -> str:
+    """The path of a file as it is called, or percent-encoded; `url_path` has what can be requested as it is."""
+    text = scalar(value, "`/`")
+    if "://" in text or not text.startswith("/") or "#" in text:
+        return url_path(text)
+    return _visible(text, "a path", LONGEST_PATH)
 
 
 def _timeout(value: Any) -> float:
@@ -270,7 +279,8 @@ Note = Annotated[
     ),
 ]
 Title = Annotated[str, Written(_title, {"type": "string", "maxLength": LONGEST_TITLE})]
-UrlPath = Annotated[str, Written(_url_path, {"type": "string", "pattern": r"^/[!-~]*$", "maxLength": LONGEST_PATH})]
+UrlPath = Annotated[str, Written(url_path, {"type": "string", "pattern": r"^/[!-~]*$", "maxLength": LONGEST_PATH})]
+PagePath = Annotated[str, Written(_page_path, {"type": "string", "pattern": "^/[^#]*$", "maxLength": LONGEST_PATH})]
 Protocol = Annotated[Version, Written(_version, {"enum": [version.value for version in Version]})]
 Distribution = Annotated[str, choice(list(DISTRIBUTION_REACH), "a distribution")]
 Windows = Annotated[Size, Written(_size, {"enum": [size.value for size in Size]})]

@@ -13,6 +13,7 @@ from pydantic import ValidationError, WrapValidator
 
 from headwind.matrix import values
 from headwind.matrix.keys import Keys, key
+from headwind.matrix.levels import form_of, kind_of
 from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic
 from headwind.matrix.run_keys import OneOrBoth
 from headwind.matrix.spelling import nearest, respelt
@@ -28,12 +29,17 @@ class WorkloadKeys(Keys):
 
     model: ClassVar[type[Workload]]
     same_for_all: ClassVar[frozenset[str]] = frozenset({"kind", "server_delay", "congestion"})  # no arm overrides these
+    mark: ClassVar[str] = ""  # a key that only this form of its kind has; empty: the usual form of the kind
 
     workers: Annotated[int, whole(1, MOST_WORKERS)] = key("processes of nginx that share the connections", 1)
     congestion: OneOrBoth | None = key("congestion control of both ends; default: that of the file", None)
 
     def check(self) -> None:
         """Check how the values fit together, also if an arm overrides some. Raises Slips."""
+
+    def paths_used(self) -> dict[tuple[str | int, ...], str]:
+        """The paths that may be of files of `content`, by their places in the workload."""
+        return {}
 
     @abstractmethod
     def to_model(self, name: str) -> Workload:
@@ -62,13 +68,13 @@ class DelayedKeys(WorkloadKeys):
 
 def of_its_kind(kinds: Sequence[type[WorkloadKeys]]) -> Any:
     """Type of a workload in a matrix: its `kind` is one of these, the first by default."""
-    by_name = {keys.model.kind: keys for keys in kinds}
-    plain = kinds[0].model.kind
+    by_name = {kind_of(keys): keys for keys in kinds if not keys.mark}
+    plain = kind_of(kinds[0])
 
     def read(written: Any, _: Any) -> WorkloadKeys:
         name = written.get("kind", plain) if isinstance(written, dict) else plain
         if isinstance(name, str) and name in by_name:
-            return _read(by_name[name], written)
+            return _read(form_of(by_name[name], kinds, written), written)
         near = _kind_meant(str(name), written, by_name)
         raise Slips(
             [Slip(("kind",), _wrong_kind(name, near, list(by_name))), *_beside_its_kind(written, near, by_name)]

@@ -13,7 +13,7 @@ from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.observed import observed
 from headwind.proof.expectation import Expectation
 from impair.profile import Direction
-from servers.objects import INDEX_BYTES, size_of
+from servers.objects import INDEX_BYTES
 
 OVERHEAD_S = 0.3  # of a trial beyond its client (bench/overhead.py measures it)
 SEGMENT_BYTES = 1448
@@ -118,4 +118,5 @@ def _transfer_s(condition: Condition, delay_s: float) -> float:
     loss = Expectation.of(link).vanishing
     if loss and delay_s:
         rates_bps.append(1.22 * SEGMENT_BYTES * 8 * workload.at_once()[0] / (delay_s * math.sqrt(loss)))
-    return workload.size() * (size_of(workload.object_path()) or INDEX_BYTES) * 8 / min(rates_bps)
+    _, body_bytes = workload.least()
+    return (body_bytes or workload.size() * INDEX_BYTES) * 8 / min(rates_bps)

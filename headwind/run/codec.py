@@ -36,6 +36,7 @@ from headwind.model import (
 )
 from headwind.servers import NGINX, SERVERS, Program, Server, own_server
 from headwind.settings import UNLIMITED, Settings, Windows
+from headwind.site import Site, SiteFile
 from headwind.workloads import workload_from_json, workload_to_json
 from impair.profile import Direction, Profile
 
@@ -168,6 +169,14 @@ class StoredSearch:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredSite:
+    """A Site in matrix.json."""
+
+    folder: str
+    files: tuple[SiteFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StoredMatrix:
     """matrix.json: the Matrix as resolved, in SI units. Unset values are left out."""
 
@@ -185,6 +194,7 @@ class StoredMatrix:
     judge: Annotated[tuple[str, ...] | None, Field(exclude_if=lambda judge: judge is None)] = None
     compare: Annotated[tuple[tuple[str, str], ...], Field(exclude_if=lambda compare: not compare)] = ()  # arms by name
     find: Annotated[StoredSearch | None, Field(exclude_if=lambda find: find is None)] = None
+    content: Annotated[StoredSite | None, Field(exclude_if=lambda content: content is None)] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +256,7 @@ def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
         StoredSelfCheck(check.arm, check.again, check.slower) if check else None, matrix.lanes, tuple(published),
         matrix.judge, tuple((new.name, base.name) for new, base in matrix.compare),
         StoredSearch(find.new.name, find.base.name, find.along, find.points) if find else None,
+        StoredSite(matrix.content.folder, matrix.content.files) if matrix.content else None,
     )  # fmt: skip
     written: dict[str, Any] = _MATRIX.dump_python(stored, mode="json")
     return written
@@ -271,6 +282,7 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
         SelfCheck(check.protocol, check.again, check.slower) if check else None, tuple(published), stored.judge,
         tuple((arms[new], arms[base]) for new, base in stored.compare),
         find=Search(arms[find.new], arms[find.base], find.along, find.points) if find else None,
+        content=Site(stored.content.folder, stored.content.files) if stored.content else None,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from headwind.arm import PLAIN
 from headwind.format import as_written, link_settings, override_settings, program_settings, short_digests
 from headwind.model import Condition, Matrix, Repetition, SelfCheck
 from headwind.run.codec import matrix_from_json
+from headwind.site import site_changes
 from headwind.workloads import workload_to_json
 from impair.profile import Direction
 
@@ -29,6 +30,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator
     yield from (f"{group}: removed" for group in first if group not in second)
     yield from (f"{group}: added" for group in second if group not in first)
     yield from _different_settings(first, second)
+    yield from site_changes(old.content, new.content)
     # Conditions of a profile or workload that only one side has were listed above.
     both = first.keys() & second.keys()
     order = [[item.id for item in matrix.conditions if both.issuperset(_groups(item))] for matrix in (old, new)]
@@ -44,6 +46,7 @@ def different_settings(before: Matrix, after: Matrix) -> Iterator[str]:
         return _settings(replace(matrix, arms=tuple(arms), compare=tuple(sorted(matrix.compare, key=str))))
 
     yield from _different_settings(settings(before), settings(after))
+    yield from site_changes(before.content, after.content)
 
 
 def _different_settings(
@@ -123,7 +126,7 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
             for key, value in link_settings(condition.profile.link(direction), as_written).items()
         }
         settings = workload_to_json(condition.workload)
-        groups[workload] = {key: str(value) for key, value in settings.items() if key != "name"}
+        groups[workload] = {key: str(value) for key, value in settings.items() if key not in ("name", "files")}
     return groups
 
 

@@ -11,6 +11,7 @@ from headwind.clock import CLOCK, Clock
 from headwind.engines import Engine
 from headwind.proof.evidence import OUTSIDE, Fingerprint
 from headwind.settings import Settings
+from headwind.site import Site
 from headwind.testbed.addresses import Addresses
 from headwind.testbed.agent import Agent, AgentDied, Request
 from headwind.testbed.operations import APPLY, FINGERPRINT, Operation
@@ -52,6 +53,13 @@ class Path:
     ceiling: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # trial/calibration.py, by direction
     clock: Clock = CLOCK  # times its trials
     browsers: Mapping[str, Agent] = field(default_factory=dict)  # next to the client, by name
+    content: Site | None = None  # of the user's own, which all servers have
+
+    @property
+    def server_container(self) -> str:
+        """The container of a shipped server; empty for a user's own, whose host only has volumes."""
+        names = self.containers.keys() - {"client", "impair", *self.browsers}
+        return "" if self.own else next((self.containers[name] for name in names), "")
 
     @property
     def agents(self) -> tuple[Agent, Agent, Agent]:

@@ -16,6 +16,7 @@ from headwind.clock import CLOCK, Clock
 from headwind.engines import AUTO, ENGINES, KERNEL, UML, Engine
 from headwind.proof.evidence import OUTSIDE
 from headwind.servers import FURTHER, OWN, Server
+from headwind.site import Site
 from headwind.testbed.addresses import Addresses
 from headwind.testbed.agent import Agent, AgentDied, AgentError, ask_all
 from headwind.testbed.bed_spec import BedSpec
@@ -26,6 +27,7 @@ from headwind.testbed.images import reference
 from headwind.testbed.operations import FAR_ENDS, HELLO, PROBE, SETUP
 from headwind.testbed.own_server import AGENT, OwnImage, OwnServer, agent_arguments, start_host
 from headwind.testbed.path import NGINX, Path
+from headwind.testbed.site_copy import copy_site
 from headwind.testbed.veth_peers import on_this_host
 from impair.profile import Profile
 
@@ -67,6 +69,7 @@ class Testbed:
     paths: dict[str, Path] = field(default_factory=dict)  # by server, once joined
     owns: dict[str, OwnServer] = field(default_factory=dict)  # the programs of the user's own servers, by name
     browsers: Mapping[str, Agent] = field(default_factory=dict)  # next to the client, by name
+    content: Site | None = None  # of the user's own, which all servers have
 
     @property
     def agents(self) -> tuple[Agent, ...]:
@@ -99,8 +102,12 @@ class Testbed:
                     address, image = addresses.host("server", number), reference(OWN, spec.tags[OWN])
                     containers[server.name] = start_host(project, f"{project}_server-net", address, image, docker)
                 try:
+                    if spec.content:
+                        for server in spec.servers:
+                            container = containers[service_of(server.name)]
+                            copy_site(spec.content, container, is_own=server.program is not None, docker=docker)
                     testbed = _start_agents(stack, containers, addresses, spec, logs, say)
-                    testbed.name = project
+                    testbed.name, testbed.content = project, spec.content.site if spec.content else None
                     testbed.start_programs(own, spec.own_images, docker)
                     testbed.join(spec.congestion)
                 except AgentDied as error:  # an agent that answers reports the error itself
@@ -157,7 +164,7 @@ class Testbed:
                 self.client, server, self.router, self.addresses, ips[name], self.engine, name, self.outside,
                 {service: self.containers[service] for service in services if service in self.containers},
                 congestion=congestion, tcp_of=tcp_of, in_use=in_use, owns=self.owns, clock=self.clock,
-                has_seeds=has_seeds, has_counters=has_counters, browsers=self.browsers,
+                has_seeds=has_seeds, has_counters=has_counters, browsers=self.browsers, content=self.content,
             )  # fmt: skip
 
 

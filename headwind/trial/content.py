@@ -1,7 +1,7 @@
 """Checks the delivered bytes: every trial's are counted, and one object fetched over its protocol is hashed.
 
-Objects are known from servers/objects.py and not from the server, so an object that the server altered from the start,
-for all protocols alike, is found too. Pure except for the fetch.
+Objects are known from servers/objects.py, or from the user's folder, and not from the server. So an object that the
+server altered from the start, for all protocols alike, is found too. Pure except for the fetch.
 """
 
 from __future__ import annotations
@@ -26,24 +26,37 @@ FETCH_TIMEOUT_S = 10.0  # on the bare path
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """A part of an object: where it begins, and the bytes that must be there."""
+    """A part of an object: where it begins, its size, and the hash that it must have."""
 
     first_byte: int
-    data: bytes
+    bytes: int
+    sha256: str
 
 
 def stretch_of(trial: Trial) -> ByteRange | None:
-    """The part of the object to compare, the same for every arm of a block; None: no such object."""
+    """The part of the object to compare, the same for every arm of a block; None: no such object.
+
+    A file of the user's is compared as a whole: its hash was recorded, its bytes were not.
+    """
     name = trial.workload.object_path()
+    if file := next(iter(trial.workload.files), None):
+        return ByteRange(0, file.bytes, file.sha256)
     size_bytes = size_of(name)
     if size_bytes is None:
         return None
     return _stretch(name, trial.block.index * STRETCH_BYTES % size_bytes // STRETCH_BYTES * STRETCH_BYTES)
 
 
-@lru_cache(maxsize=32)  # of up to STRETCH_BYTES: a long run has more objects than memory could hold
+@lru_cache(maxsize=4096)
 def _stretch(name: str, first: int) -> ByteRange:
-    return ByteRange(first, (content(name) or b"")[first : first + STRETCH_BYTES])
+    data = (content(name) or b"")[first : first + STRETCH_BYTES]
+    return ByteRange(first, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _object_bytes(trial: Trial) -> int | None:
+    """The size of the object; None: no such object."""
+    files = trial.workload.files
+    return files[0].bytes if files else size_of(trial.workload.object_path())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,7 @@ def _start_fetch(path: Path, trial: Trial, port: int, stretch: ByteRange) -> Req
     return path.client.start(
         FETCH, protocol=trial.protocol.value, host=path.server_ip, port=port,
         path=trial.workload.object_path(), first_byte=stretch.first_byte,
-        bytes_wanted=len(stretch.data),
+        bytes_wanted=stretch.bytes,
         timeout_s=FETCH_TIMEOUT_S,
     )  # fmt: skip
 
@@ -91,7 +104,7 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
     `answer` is the client's report of the trial.
     """
     workload = trial.workload
-    stretch, size_bytes = stretch_of(trial), size_of(workload.object_path())
+    stretch, size_bytes = stretch_of(trial), _object_bytes(trial)
     if stretch is None or size_bytes is None or fetched is None:
         return ""
     if wrong := workload.wrong_size(answer, size_bytes):
@@ -99,10 +112,10 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
     failed = bool(workload.shortfall(answer))
     if fetched.error or (failed and fetched.status >= 400):  # an error page is a failure, not other content
         return ""
-    if fetched.bytes != len(stretch.data) or fetched.sha256 != hashlib.sha256(stretch.data).hexdigest():
+    if (fetched.bytes, fetched.sha256) != (stretch.bytes, stretch.sha256):
         return (
             f"a response had other content than requested: {fetched.bytes} bytes, status {fetched.status}, "
-            f"instead of {len(stretch.data)} bytes"
+            f"instead of {stretch.bytes} bytes"
         )
     return ""
 
@@ -110,7 +123,7 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
 def not_compared(trial: Trial, fetched: Fetched | None) -> str:
     """The reason why the content could not be compared; empty if it was."""
     name = trial.workload.object_path()
-    if size_of(name) is None or fetched is None:
+    if _object_bytes(trial) is None or fetched is None:
         return f"the content of {name} is not known: servers/objects.py has no such object"
     if fetched.error:
         return f"{name} could not be fetched for comparison: {fetched.error}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from typing import Any
 
 from headwind.errors import HeadwindError
@@ -16,6 +17,7 @@ from headwind.proof.trial_checks import DELAY_ALLOWANCE_S
 from headwind.testbed.docker import docker
 from headwind.testbed.operations import EXAMINE
 from headwind.testbed.path import HERE, Path
+from headwind.testbed.site_copy import COPY, site_deviations
 from headwind.trial.probes import send
 from impair.baseline import odd_interfaces
 from impair.profile import FRAME_BYTES, HEADER_BYTES, Direction, Link, Profile
@@ -48,8 +50,10 @@ def examine_start(path: Path) -> dict[str, Any]:
     """
     odd = [f"{host}: {what}" for host, found in path.ask_hosts(EXAMINE).items() for what in found]
     with ThreadPoolExecutor() as pool:
-        changed = pool.map(changed_programs, path.containers.values())
+        changed = pool.map(changed_programs, path.containers.values(), repeat(path.content is not None))
         odd += [f"{host}: {what}" for host, found in zip(path.containers, changed, strict=True) for what in found]
+    if path.content and path.server_container:
+        odd += [f"server: {what}" for what in site_deviations(path.content, path.server_container)]
     odd += [f"{HERE}: {what}" for what in (odd_interfaces(path.veth_peers) if path.veth_peers else ())]
     odd += _unlike(path.fingerprints)
     if odd:
@@ -97,10 +101,17 @@ def _unlike(fingerprints: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
         yield f"client, server and router: different shares of the machine (`docker update`): {shares}"
 
 
-def changed_programs(container: str) -> list[str]:
-    """Programs and configurations that differ from the container's image, as text. Raises DockerError."""
+def changed_programs(container: str, has_content: bool = False) -> list[str]:
+    """Programs and configurations that differ from the container's image, as text. Raises DockerError.
+
+    With `has_content`, the copy of the user's site is left out: it has a check of its own.
+    """
     found = docker("exec", container, *CHANGED_SINCE_START).splitlines()
-    return [f"{path} is not the image's" for path in changed_paths(found)]
+    return [
+        f"{path} is not the image's"
+        for path in changed_paths(found)
+        if not (has_content and path.startswith(f"{COPY}/"))
+    ]
 
 
 def changed_paths(changed: Collection[str]) -> Iterator[str]:

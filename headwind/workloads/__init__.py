@@ -8,6 +8,8 @@ from typing import Any
 
 from headwind.matrix.workload import WorkloadKeys
 from headwind.metric import Workload
+from headwind.site import SiteFile
+from headwind.workloads.files import FilesKeys
 from headwind.workloads.h2load import H2loadKeys
 from headwind.workloads.objects import ObjectsKeys
 from headwind.workloads.page import PageKeys
@@ -15,7 +17,7 @@ from headwind.workloads.transfer import TransferKeys
 from headwind.workloads.ttfb import TtfbKeys
 
 # every kind; the first is the default
-KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, TransferKeys, TtfbKeys, PageKeys)
+KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, FilesKeys, TransferKeys, TtfbKeys, PageKeys)
 
 KINDS: dict[str, type[Workload]] = {keys.model.kind: keys.model for keys in KEYS}
 PLAIN = KEYS[0].model.kind
@@ -32,4 +34,6 @@ def workload_to_json(workload: Workload) -> dict[str, Any]:
 def workload_from_json(data: Mapping[str, Any]) -> Workload:
     """The workload from the output of `workload_to_json`. Raises KeyError or TypeError for anything else."""
     settings = dict(data)
+    settings |= {name: tuple(settings[name]) for name in ("paths",) if name in settings}
+    settings |= {"files": tuple(SiteFile(**each) for each in settings["files"])} if "files" in settings else {}
     return KINDS[settings.pop("kind", PLAIN)](**settings)

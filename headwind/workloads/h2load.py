@@ -18,8 +18,8 @@ from pydantic import model_validator
 from headwind.format import counted
 from headwind.matrix import values
 from headwind.matrix.keys import key
-from headwind.matrix.mistakes import Slip, raise_any
-from headwind.matrix.units import Mistake
+from headwind.matrix.mistakes import Slip, Slips, raise_any
+from headwind.matrix.units import Mistake, harmless
 from headwind.matrix.values import whole
 from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
@@ -99,7 +99,7 @@ class H2load(Workload):
 
     def object_path(self) -> str:
         """Path of the only object."""
-        return after(self.server_delay_s, self.path)
+        return after(self.server_delay_s, self.files[0].url if self.files else self.path)
 
     def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:
         """Mismatch of the bytes of all bodies; empty if none.
@@ -173,7 +173,12 @@ class H2load(Workload):
     def least(self) -> tuple[int, int]:
         """Rounds of the busiest connection, and bytes of all bodies."""
         connections, streams = self.at_once()
-        return max(1, self.requests // (connections * streams)), self.requests * (size_of(self.path) or 0)
+        return max(1, self.requests // (connections * streams)), self.requests * self._object_bytes
+
+    @property
+    def _object_bytes(self) -> int:
+        """Size of the object; 0 if there is none."""
+        return self.files[0].bytes if self.files else size_of(self.path) or 0
 
     def processors(self) -> int:
         """CPUs that the client can use, one for each thread."""
@@ -248,7 +253,16 @@ class H2loadKeys(DelayedKeys):
     connections: Annotated[int, whole(1, MOST_CONNECTIONS)] = key("number in parallel; at most one for each request")
     streams: Annotated[int, whole(1, MOST_STREAMS)] = key("concurrent requests on each connection (h2, h3)", 1)
     threads: Annotated[int, whole(1, MOST_THREADS)] = key("number in the client; at most one for each connection", 1)
-    path: values.UrlPath = key("object that every request fetches", "/")
+    path: values.PagePath = key("object that every request fetches: one of the lab's, or a file of `content`", "/")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _single(cls, written: Any) -> Any:
+        for name in ("path", "paths"):
+            if isinstance(written, dict) and isinstance(paths := written.get(name), list):
+                hint = f"for a list: {{kind: objects, paths: [{', '.join(map(harmless, paths))}]}}"
+                raise Slips([Slip((name,), Mistake("h2load fetches one object only, over every connection", hint))])
+        return written
 
     @model_validator(mode="after")
     def _accepted(self) -> Self:
@@ -268,3 +282,7 @@ class H2loadKeys(DelayedKeys):
     def to_model(self, name: str) -> H2load:
         """Convert the keys to the workload of this name."""
         return H2load(name, self.requests, self.connections, self.streams, self.threads, self.path)
+
+    def paths_used(self) -> dict[tuple[str | int, ...], str]:
+        """The path."""
+        return {("path",): self.path}

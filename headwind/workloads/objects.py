@@ -72,16 +72,18 @@ class Objects(H2load):
         return self._brief(BUDGET)
 
     def _brief(self, protocols: Collection[str]) -> str:
+        size = counted(size_of(self.path) or 0, "byte")
+        return f"{counted(self.requests, 'object')} of {size} over {self._over(protocols)}"
+
+    def _over(self, protocols: Collection[str]) -> str:
         if self.connections:
-            over = counted(self.connections, "new connection")
-        else:
-            alike: dict[int, list[str]] = {}
-            for protocol in (each for each in BUDGET if each in protocols):
-                alike.setdefault(min(BUDGET[protocol], self.requests), []).append(arm_name(protocol))
-            first, *others = (f"{counted(count, 'new connection')} of {enumerated(names)}"
-                              for count, names in alike.items())  # fmt: skip
-            over = enumerated([first, *(text.replace(" new connection", "", 1) for text in others)])
-        return f"{counted(self.requests, 'object')} of {counted(size_of(self.path) or 0, 'byte')} over {over}"
+            return counted(self.connections, "new connection")
+        alike: dict[int, list[str]] = {}
+        for protocol in (each for each in BUDGET if each in protocols):
+            alike.setdefault(min(BUDGET[protocol], self.requests), []).append(arm_name(protocol))
+        first, *others = (f"{counted(count, 'new connection')} of {enumerated(names)}"
+                          for count, names in alike.items())  # fmt: skip
+        return enumerated([first, *(text.replace(" new connection", "", 1) for text in others)])
 
 
 class ObjectsKeys(DelayedKeys):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import lab
 from tests.fake_testbed import Sabotage, World, fake_dependencies, fake_testbed
+from tests.matrix_files import MINIMAL
 
 pytestmark = pytest.mark.usefixtures("signals")
 
@@ -38,6 +41,24 @@ def test_a_server_with_other_bytes_is_refused(
     said = capsys.readouterr().out
     assert "/1m is wrong over h1, h2, h3" in said
     assert word in said
+
+
+def test_every_file_of_the_content_is_fetched_over_every_protocol(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/a b.css").write_text("one")
+    (tmp_path / "site/index.html").write_text("two")
+    (tmp_path / "matrix.yaml").write_text(f"content: site\n{MINIMAL}")
+    told = ["try-server", "nginx", "--matrix", str(tmp_path / "matrix.yaml")]
+    world = World(files={"/site/a%20b.css": b"one", "/site/index.html": b"two"})
+    assert lab.main(told, fake_dependencies(lambda: fake_testbed(world))) == 0
+    assert "every protocol gives the bytes of /1m and of 2 files of the content\n" in capsys.readouterr().out
+    world.files["/site/a%20b.css"] = b"eno"
+    assert lab.main(told, fake_dependencies(lambda: fake_testbed(world))) == 1
+    said = capsys.readouterr().out
+    assert "/site/a%20b.css is wrong over h1, h2, h3: expected sha256" in said
+    assert "index.html" not in said
 
 
 def test_an_unknown_server_is_a_usage_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:

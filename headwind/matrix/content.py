@@ -1,0 +1,120 @@
+"""The key `content` in matrix.yaml, a folder with the user's own site, and the paths of it that workloads fetch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from headwind.matrix.mistakes import Slip
+from headwind.matrix.spelling import nearest
+from headwind.matrix.units import Mistake, harmless, quoted, scalar
+from headwind.matrix.values import url_path
+from headwind.metric import Workload
+from headwind.site import Site, name_of
+from headwind.site_folder import SiteError, read_site
+from servers.objects import size_of
+
+if TYPE_CHECKING:
+    from headwind.matrix.workload import WorkloadKeys
+
+FOLDER = "folder"  # in pydantic's context: where the matrix is
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFolder:
+    """Annotates the type of `content`: the path of a folder, relative to the matrix file, is read as a Site."""
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_plain_validator_function(
+            lambda value, info: _site(value, Path((info.context or {}).get(FOLDER, ".")))
+        )
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "minLength": 1, "examples": ["site"]}
+
+
+def _site(value: Any, home: Path) -> Site:
+    text = scalar(value, "`site`")
+    if "://" in text:
+        raise Mistake(f"{quoted(text)} is not a folder", "the lab serves files of this machine: save the site first")
+    if not text or "\0" in text or not (home / text).is_dir():
+        raise Mistake(f"{quoted(text)} is not a folder", _which_folder(home, text))
+    try:
+        return read_site((home / text).resolve()).site
+    except SiteError as error:
+        raise Mistake(f"{quoted(text)} cannot be served: {error}", error.hint) from None
+
+
+def _which_folder(home: Path, text: str) -> str:
+    """The hint with the folder that was looked for, and one of a similar name next to it."""
+    meant = home / text.replace("\0", "")
+    try:
+        names = [each.name for each in meant.parent.iterdir() if each.is_dir() and not each.name.startswith(".")]
+    except OSError:
+        names = []
+    near = nearest(meant.name, sorted(names)) if text else ""
+    proposal = f"did you mean {quoted(Path(text).parent / near)}? " if near else ""
+    return f"{proposal}the path is relative to this file: {harmless(home.resolve() / meant)}"
+
+
+def with_files(keys: WorkloadKeys, workload: Workload, site: Site | None) -> Workload:
+    """The workload with the files of the site that its paths name; unchanged if one of them is not a file of it."""
+    found = [site.file(path) for path in keys.paths_used().values()] if site else []
+    files = tuple(file for file in found if file)
+    return replace(workload, files=files) if files and len(files) == len(found) else workload
+
+
+def content_slips(site: Site | None, workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
+    """Mistakes of paths that are neither in the site nor, for a single `path`, among the lab's objects."""
+    for name, keys in workloads.items():
+        paths = keys.paths_used()
+        if site is None and paths and ("path",) not in paths:
+            hint = "`content: FOLDER` at the top of the file names the folder of your site"
+            mistake = Mistake("`paths` are files of the `content`, which this matrix does not have", hint)
+            yield Slip(("workloads", name, "paths"), mistake, at_key=True)
+            continue
+        for place, path in paths.items():
+            found = _missing(site, path) if site else _without_content(path)
+            if found and not (site and place == ("path",) and size_of(path) is not None):
+                yield Slip(("workloads", name, *place), found)
+
+
+def _without_content(path: str) -> Mistake | None:
+    """The mistake of a path in a matrix without `content`; None if it can be requested."""
+    try:
+        url_path(path)
+    except Mistake as mistake:
+        return mistake
+    return None
+
+
+def _missing(site: Site, path: str) -> Mistake | None:
+    """The mistake of a path that is no file of the site; None if it is one."""
+    if site.file(path):
+        return None
+    name, names = name_of(path), [file.path for file in site.files]
+    for above in (name, *map(str, Path(name).parents)):
+        if reason := site.left_out.get(above):
+            return Mistake(f"{quoted(path)} is not served: {quoted(above)} is {reason}", "use a copy of the file")
+    if "?" in path and site.file(path.partition("?")[0]):
+        hint = f"write {quoted(path.partition('?')[0])}; a ? that is part of a file's name is %3F"
+    elif site.file(f"{path}/"):
+        hint = f"did you mean {quoted(f'{path}/')}?"
+    elif near := nearest(name, names) or next((each for each in names if each.rpartition("/")[2] == name), ""):
+        hint = f"did you mean {quoted(f'/{near}')}?"
+    else:
+        shown = ", ".join(quoted(f"/{each}") for each in names[:5])
+        hint = f"it has {shown}{f' and {len(names) - 5} more' if len(names) > 5 else ''}"
+    return Mistake(f"the content has no file {quoted(path)}", hint)
+
+
+def arm_content_slips(site: Site | None, own_paths: Mapping[str, bool]) -> Iterator[Slip]:
+    """Mistakes of arms with a `path` of their own: by name, whether they have one."""
+    for name in (name for name, has_path in own_paths.items() if has_path and site):
+        hint = "make a workload for each path, so that each is compared with itself"
+        yield Slip(("arms", name, "path"), Mistake("with `content`, an arm has no `path` of its own", hint))
