@@ -248,7 +248,8 @@ class Scheduler:
         """Sort key: blocks that must run again first; then by square, so that drift affects all conditions equally.
 
         In a square, of unmeasured conditions the shortest comes first: it is soon known. Of the others the condition
-        that takes longest in all, so that the square is soon over, and a running one last.
+        that takes longest in all, so that the square is soon over, and a running one last. Conditions that run alone
+        take turns block by block.
         """
         busy = {block.condition.id for block in running}
         left = Counter((block.condition.id, block.index // len(block.order)) for block in waiting)
@@ -259,17 +260,17 @@ class Scheduler:
             own = left[condition.id, square]
             known = self.needs.is_known(condition)
             later, length = block.id not in self._due, block_s(condition) * (-own if known else 1)
-            return later, square, known, condition.id in busy, length, block.index
+            turn = block.index if self._runs_alone(block) else square
+            return later, turn, known, condition.id in busy, length, block.index
 
         return key
 
     def _first(self, waiting: Sequence[Block]) -> Block | None:
-        """The block to start while none runs."""
+        """The block to start while none runs: the first of those whose turn it is."""
         if self.lanes == 1 or not waiting:
             return next(iter(waiting), None)
-        alone = [block for block in waiting if self._runs_alone(block) or self._is_short_and_new(block)]
+        alone = [block for block in waiting if self._starts_alone(block)]
         parallel = [block for block in waiting if block not in alone]
-        alone.sort(key=lambda block: (block.id not in self._due, min(block.index, self.matrix.repeat.least)))
         left_s = self._turn_ends - self._clock.monotonic()
         has_time = left_s > 0 if self._alone else any(self._left_s(block) <= left_s for block in parallel)
         own, others = (alone, parallel) if self._alone else (parallel, alone)
@@ -315,8 +316,10 @@ class Scheduler:
             return block.index < self.matrix.repeat.least and block.condition not in busy
         return self.needs.is_next_stranger(block.condition, busy)
 
-    def _is_short_and_new(self, block: Block) -> bool:
-        return not self.needs.is_known(block.condition) and self._left_s(block) <= SHORT_S
+    def _starts_alone(self, block: Block) -> bool:
+        """True if it needs all CPUs, or is new and short, so that it soon shows what it needs."""
+        is_short_and_new = not self.needs.is_known(block.condition) and self._left_s(block) <= SHORT_S
+        return is_short_and_new or self._runs_alone(block)
 
     def _runs_alone(self, block: Block) -> bool:
         return self.needs.runs_alone(block.condition)
