@@ -16,7 +16,7 @@ from headwind.metric import Metric
 from headwind.model import Matrix
 from headwind.report.certainty import Certainty, certainty_of, most_apart
 from headwind.report.networks import Network, placed
-from headwind.report.ranking import Standing, columns_of, pair_label
+from headwind.report.ranking import Standing, columns_of, is_across, pair_label
 from headwind.report.verdicts import (
     ahead,
     ahead_text,
@@ -183,7 +183,8 @@ def _word(finding: Finding, arm: Arm, needs: int, rule: Rule) -> str:
 def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) -> list[str]:
     """The headline, a sentence for each metric.
 
-    It has the number of networks in which the newest protocol is surely faster or slower than each rival.
+    It has the number of networks in which the newest protocol is surely faster or slower than each rival. If something
+    is sure of another arm of that protocol against older ones, such as on another server, it has its own sentence.
     """
     if not data.judgement.pairs:
         return ["There is one protocol, so nothing to compare."]
@@ -193,16 +194,28 @@ def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) ->
         needs = data.judgement.rule.blocks_needed(max(each.blocks for each in found))
         return [f"Nothing is sure yet: no {data.matrix.place} has the {needs} blocks that a verdict needs."]
     subject = _subject(data.matrix, cards)
-    seen = [card.seen_from(subject) for card in cards if subject in (card.arm, card.rival)]
+    about = [card for card in cards if subject in (card.arm, card.rival)]
+    seen = [card.seen_from(subject) for card in about]
     of = f"of {arm_name(subject)} "
     first = {line.primary.metric.key: line.primary.metric for line in data.judgement.compared}
     others = {point.metric.key: point.metric for card in seen for point in card.points if point.metric}
-    return [
+    own = [
         f"By {_named(metric)}, {sentence}"
         if sentence
         else f"Nothing is sure {of if any(key in card.sure for card in cards) else ''}yet by {metric.label}."
         for key, metric in (first | others).items()
         for sentence in [_sentence(seen, key, data, found, is_first=key in first)]
+    ]
+    variants: dict[Arm, list[Card]] = {}
+    for card in cards:
+        if card not in about and is_across(card.arm, card.rival, data.matrix):
+            arm = max(card.arm, card.rival, key=lambda arm: arm.protocol is data.matrix.newest.protocol)
+            variants.setdefault(arm, []).append(card.seen_from(arm))
+    return own + [
+        f"By {_named(metric)}, {sentence}"
+        for same in variants.values()
+        for key, metric in first.items()
+        if (sentence := _sentence(same, key, data, found, is_first=True))
     ]
 
 

@@ -25,6 +25,7 @@ from headwind.verdicts.pairs import Pair
 from impair.profile import Link
 
 MOST_COLUMNS = 3  # comparisons with a separate column
+MOST_SHOWN = 6  # comparisons named by the matrix that a row shows at once
 MOST_NAMED = 3  # arms in a sentence; for more their number
 
 
@@ -59,13 +60,28 @@ def is_reference(condition: Condition) -> bool:
 
 
 def ordered_pairs(matrix: Matrix, judgement: Judgement) -> list[Pair]:
-    """Every comparison once: those of the newest protocol first, and those with its own variants behind them."""
+    """Every comparison once: those of the newest protocol first, and those with its own variants behind them.
 
-    def rank(pair: Pair) -> tuple[bool, bool, bool]:
+    Variants of the newest protocol against an older one on the same server come between the two.
+    """
+
+    def rank(pair: Pair) -> tuple[bool, bool, bool, bool]:
+        has_newest = matrix.newest in (pair.new, pair.base)
         rival = pair.base if pair.new == matrix.newest else pair.new
-        return matrix.newest not in (pair.new, pair.base), is_own(rival, matrix.newest), rival not in PLAIN
+        return (
+            not is_across(pair.new, pair.base, matrix),
+            not has_newest,
+            is_own(rival, matrix.newest),
+            rival not in PLAIN,
+        )
 
     return sorted(judgement.pairs, key=rank)
+
+
+def is_across(arm: Arm, other: Arm, matrix: Matrix) -> bool:
+    """True for the newest protocol against an older one on the same server, both with any other settings."""
+    newest = [each.protocol is matrix.newest.protocol for each in (arm, other)]
+    return any(newest) and not all(newest) and arm.server == other.server
 
 
 def pair_label(pair: Pair) -> str:
@@ -76,13 +92,14 @@ def pair_label(pair: Pair) -> str:
 def columns_of(matrix: Matrix, judgement: Judgement) -> tuple[list[Pair], list[Pair]]:
     """The comparisons that a row shows at once, and those on demand.
 
-    If there are many, the newest protocol's come first.
+    Up to six that the matrix names are all shown. If there are more, the newest protocol's come first.
     """
     pairs = ordered_pairs(matrix, judgement)
-    if len(pairs) <= MOST_COLUMNS:
+    if len(pairs) <= (MOST_SHOWN if matrix.compare else MOST_COLUMNS):
         return pairs, []
-    first = [pair for pair in pairs if matrix.newest in (pair.new, pair.base)] or pairs[:MOST_COLUMNS]
-    return first, [pair for pair in pairs if pair not in first]
+    first = [pair for pair in pairs if is_across(pair.new, pair.base, matrix) or matrix.newest in (pair.new, pair.base)]
+    shown = first or pairs[:MOST_COLUMNS]
+    return shown, [pair for pair in pairs if pair not in shown]
 
 
 def standings(data: RunData) -> list[Standing]:

@@ -458,7 +458,7 @@ def test_with_too_little_time_for_all_one_network_is_completed_after_the_other()
 
 
 def test_a_network_whose_minimum_fits_comes_before_a_less_filled_one_whose_minimum_does_not() -> None:
-    """On a busy machine, 25 of the last 95 s went to a network that could not be completed: one of three was settled."""
+    """On a busy machine, 25 of the last 95 s went to a network that could not be completed."""
     matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(9, 60))
     begun = {"clean": (3, 2.1), "delay": (4, 4.5), "loss": (1, 3.2)}  # blocks, seconds of a trial
     results = [

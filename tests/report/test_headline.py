@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from headwind.arm import H1, H2, H3, PLAIN, Arm
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol
 from headwind.model import Condition
 from headwind.report import RunData
 from headwind.report.answer import answer_of, workloads
@@ -18,6 +18,7 @@ from headwind.report.headline import Card, card_of, lines_of, open_text
 from headwind.report.networks import networks_of
 from headwind.report.ranking import Standing, columns_of, ordered_pairs
 from headwind.report.verdicts import leader
+from headwind.servers import SERVERS
 from headwind.workloads.objects import Objects
 from headwind.workloads.transfer import Transfer
 from headwind.workloads.ttfb import Ttfb
@@ -231,6 +232,27 @@ def test_a_row_leads_with_the_newest_protocol_and_variants_of_its_own_come_last(
     assert list(map(str, ordered_pairs(data.matrix, data.judgement))) == [
         "h3 against h2", "h3-as-shipped against h3", "h1-six against h1", "h2-bbr against h2",
     ]  # fmt: skip
+
+
+def test_protocols_on_another_server_are_shown_whenever_the_matrix_compares_them() -> None:
+    """Six pairs were named; HTTP/3 against HTTP/2 on Caddy was left to the page, behind variants of HTTP/3."""
+    caddy = next(server for server in SERVERS.values() if server.name == "caddy")
+    h2_caddy, h3_caddy = Arm("h2-caddy", Protocol.H2, server=caddy), Arm("h3-caddy", Protocol.H3, server=caddy)
+    compare = ((H3, H2), (H3, H1), (h3_caddy, H3), (H2, H1), (h2_caddy, H2), (h3_caddy, h2_caddy))
+    matrix = example_matrix(*PROFILES[:2], repeat=12, arms=(*PLAIN, h2_caddy, h3_caddy), compare=compare)
+    speed = {H1: 1.0, H2: 1.2, H3: 1.5, h2_caddy: 1.0, h3_caddy: 2.0}
+    results = tuple(took(trial, shaken(trial) / speed[trial.arm]) for trial in trials_of(matrix))
+    data = Golden(matrix, results).data("x")
+    shown, rest = columns_of(data.matrix, data.judgement)
+    assert not rest
+    assert list(map(str, shown)) == [
+        "h3 against h2", "h3 against h1", "h3-caddy against h2-caddy", "h3-caddy against h3", "h2 against h1",
+        "h2-caddy against h2",
+    ]  # fmt: skip
+    answer = answer_of(data)
+    assert "HTTP/3 (caddy) against HTTP/2 (caddy)" in [card.label for card in answer.cards]
+    sure = "By total time, HTTP/3 (caddy) is surely faster than HTTP/2 (caddy) in both networks."
+    assert sure in answer.by_others
 
 
 def test_protocols_that_are_not_compared_are_not_mentioned() -> None:
