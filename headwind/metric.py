@@ -119,6 +119,7 @@ class Workload(ABC):
     """Base class of workloads. Each kind is a file in headwind/workloads/, with settings of its own."""
 
     kind: ClassVar[str]
+    written: ClassVar[str] = ""  # how a matrix has the kind, if not by its name
     program: ClassVar[str]  # the file in client/ that carries it out, or the browser
     metrics: ClassVar[tuple[Metric, ...]]
     rates: ClassVar[tuple[Rate, ...]] = ()

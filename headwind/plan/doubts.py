@@ -88,7 +88,7 @@ def _of_clients(matrix: Matrix) -> Iterator[Located]:
             message = (
                 f"the client's `settings` of {quoted(arm.name)} have no effect in {enumerated(map(quoted, without))}"
             )
-            kinds = enumerated(dict.fromkeys(f"`kind: {workload.kind}`" for workload in without.values()))
+            kinds = enumerated(dict.fromkeys(each.written or f"`kind: {each.kind}`" for each in without.values()))
             place = ("arms", arm.name, "settings") if arm.overrides.client_windows else ("settings",)
             yield place, (message, f"the client of {kinds} has no windows to set; the server's settings apply")
 

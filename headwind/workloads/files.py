@@ -30,6 +30,7 @@ class Files(Objects):
     """Workload of `requests` different files, each fetched once, all requested as soon as connections allow."""
 
     kind: ClassVar[str] = "files"
+    written: ClassVar[str] = "`kind: objects` with `paths`"
     program: ClassVar[str] = "files"
     has_client_windows: ClassVar[bool] = False  # those windows are libcurl's
 
@@ -79,9 +80,11 @@ class Files(Objects):
 
     def _content(self) -> str:
         sizes = [file.bytes for file in self.files] or [0]
+        files = f"{counted(self.requests, 'file')} of the content"
+        if len(sizes) == 1:
+            return f"{files} ({counted(sizes[0], 'byte')})"
         each = f"{min(sizes):,} to {max(sizes):,}" if min(sizes) < max(sizes) else f"{max(sizes):,}"
-        total = f", {counted(sum(sizes), 'byte')} in total" if len(sizes) > 1 else ""
-        return f"{counted(self.requests, 'file')} of the content ({each} bytes each{total})"
+        return f"{files} ({each} bytes each, {counted(sum(sizes), 'byte')} in total)"
 
     def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
         """A short description: `20 files of the content (300 to 200,000 bytes each, ...) over ...; not a page load`."""

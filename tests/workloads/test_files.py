@@ -16,6 +16,7 @@ import lab
 from headwind.arm import H1, H2, H3, Arm
 from headwind.matrix.reader import load_matrix
 from headwind.model import Block, Condition, Outcome, Result, Trial
+from headwind.plan.doubts import warnings_of
 from headwind.run.journal import Run
 from headwind.site import SiteFile
 from headwind.trial.trial import run_trial
@@ -136,7 +137,7 @@ def test_the_texts_have_the_sizes_and_the_connections() -> None:
     alone = replace(PAGE, requests=1, files=FILES[:1])
     assert (
         alone.in_short([], ["h2"])
-        == "1 file of the content (1,200 bytes each) over 1 new connection of HTTP/2; not a page load"
+        == "1 file of the content (1,200 bytes) over 1 new connection of HTTP/2; not a page load"
     )
 
 
@@ -176,6 +177,13 @@ def test_a_whole_run_records_its_content_and_goes_on_with_no_other(
         refusal = " ".join(capsys.readouterr().err.split())
         assert re.search(r"content\.a b\.css: 300 bytes, sha256 \w{12} -> 300 bytes, sha256 \w{12}", refusal)
         assert "start a new run" in refusal
+
+
+def test_windows_that_libcurl_does_not_have_are_a_warning_in_the_words_of_the_matrix(home: Path) -> None:
+    (home / "matrix.yaml").write_text(f"settings: as-shipped\n{MATRIX}")
+    (warning,) = warnings_of(load_matrix(home / "matrix.yaml"))
+    assert "have no effect in `page`" in str(warning)
+    assert "the client of `kind: objects` with `paths` has no windows to set" in str(warning)
 
 
 def test_content_is_not_for_other_machines(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
