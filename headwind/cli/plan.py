@@ -14,7 +14,7 @@ from rich.table import Table
 
 from headwind.cli.doctor import lacking, lanes_here
 from headwind.format import about, blocks_text, counted, duration
-from headwind.model import Block, Matrix
+from headwind.model import AUTO, Block, Matrix
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.cpu_demand import CpuDemand
@@ -40,7 +40,8 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     for result in known:
         scheduler.forecast.learn(result)
         scheduler.needs.learn(result)
-    lanes, forecast = scheduler.worth(1, scheduler.lanes, START_S, matrix.repeat.budget_s), scheduler.forecast
+    most = scheduler.lanes
+    lanes, forecast = scheduler.worth(1, most, START_S, matrix.repeat.budget_s), scheduler.forecast
     table = Table(title=escape(matrix.title) or None, title_justify="left")
     time_for = f"time for {counted(matrix.repeat.least, 'block')}{' on one lane' if lanes > 1 else ''}"
     for heading in (matrix.place, "blocks", time_for, "forecast from"):
@@ -68,6 +69,11 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     for warning in (*warnings_of(matrix), *notes_of(matrix), *without):
         out.print(escape(warning), soft_wrap=True, highlight=False)
     _print_time(matrix, blocks, forecast, scheduler.needs, lanes, out)
+    if matrix.lanes == AUTO and lanes < most:
+        out.print(
+            "By this forecast, further lanes are not worth their start. A run measures how much CPU its trials need, "
+            f"and opens up to {most} lanes when they are."
+        )
 
 
 def _print_time(

@@ -14,7 +14,7 @@ import lab
 from headwind.cli import plan
 from headwind.cli.plan import print_plan
 from headwind.format import about
-from headwind.model import Matrix, Repetition
+from headwind.model import AUTO, Matrix, Repetition
 from headwind.plan.block_order import plan_blocks
 from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.minimum import GUESSED
@@ -155,6 +155,17 @@ def test_a_budget_that_is_too_short_for_further_testbeds_is_planned_with_one(
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     assert lab.main(["plan", "--budget", budget, "--reports", str(tmp_path)]) == 0
     assert lanes in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_plan_on_fewer_lanes_than_a_run_may_open_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`plan` said `up to 4 lanes`; the run of the same matrix opened 6 once it knew how little CPU it needs."""
+    monkeypatch.setattr(plan, "lanes_here", lambda asked: asked or 6)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    repeat = Repetition(9, 60, budget_s=3600.0)
+    few, six = (" ".join(plan_of(replace(MATRIX, lanes=each, repeat=repeat), tmp_path).split()) for each in (AUTO, 6))
+    assert "(up to 4 lanes)" in few
+    assert few.endswith("how much CPU its trials need, and opens up to 6 lanes when they are.")
+    assert "opens up to" not in six
 
 
 def test_a_time_names_the_blocks_that_it_is_for(tmp_path: Path) -> None:
