@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from headwind.arm import Arm
+from headwind.arm import Arm, Role
 from headwind.format import arm_name, counted, listed
 from headwind.metric import Rate
 from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
@@ -225,19 +225,22 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
     """Similar warnings as one text, with a range per network, since a range over several would look like an interval.
 
     The networks are named unless it is all of them. If they differ in their figures, those of the network with most
-    trials are given, and the others with their numbers of trials.
+    trials are given, and the others with their numbers of trials. The slower twin of a self-check has a network that
+    is not in the matrix, so it is named too.
     """
-    found: dict[Condition, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for warning, result in concerned:
-        found.setdefault(result.trial.block.condition, []).append(warning)
+        trial = result.trial
+        twin = f", {arm_name(trial.arm)}" if trial.arm.role is Role.SLOWER else ""
+        found.setdefault(f"{data.matrix.name_of(trial.block.condition)}{twin}", []).append(warning)
     if len({_merged(texts) for texts in found.values()}) == 1:
         merged = _merged([warning for warning, _ in concerned])
-        names = listed([data.matrix.name_of(each) for each in found])
-        return merged if len(found) == len(data.matrix.conditions) else f"in {names}: {merged}"
-    first, *others = sorted(found, key=lambda condition: -len(found[condition]))
-    also = listed([f"{data.matrix.name_of(each)} ({counted(len(found[each]), 'trial')})" for each in others])
+        is_everywhere = {*found} >= {data.matrix.name_of(each) for each in data.matrix.conditions}
+        return merged if is_everywhere else f"in {listed(list(found))}: {merged}"
+    first, *others = sorted(found, key=lambda name: -len(found[name]))
+    also = listed([f"{name} ({counted(len(found[name]), 'trial')})" for name in others])
     trials = counted(len(found[first]), "trial")
-    return f"{data.matrix.name_of(first)} ({trials}): {_merged(found[first])}; with other figures also {also}"
+    return f"{first} ({trials}): {_merged(found[first])}; with other figures also {also}"
 
 
 def _merged(texts: Sequence[str]) -> str:

@@ -23,8 +23,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from headwind.arm import H1, H3, Arm, Overrides, Protocol
-from headwind.format import clean, measured, variants_text
+from headwind.arm import H1, H3, Arm, Overrides, Protocol, Role
+from headwind.format import arm_name, clean, measured, variants_text
 from headwind.metric import Better
 from headwind.model import Outcome, Result
 from headwind.observed import NOTHING, Kind, Observed, from_best
@@ -417,6 +417,20 @@ def test_a_range_of_figures_is_of_one_network_which_is_named() -> None:
     (text,) = [item.text for item in notices(data) if "late" in item.text]
     first, second = map(data.matrix.name_of, (slow, fast))
     assert text == f"{first} (3 trials): late by 7 to 9 s; with other figures also {second} (2 trials)"
+
+
+def test_a_warning_about_the_slower_twin_of_a_self_check_names_it() -> None:
+    """Its uplink was `requested 16.5 ms`, beside a matrix that says 15 ms."""
+    golden = RUNS["checked"]()
+    (one, *_) = (each for each in golden.results if each.trial.arm.role is Role.SLOWER)
+    results = tuple(
+        replace(each, proof=replace(each.proof, warnings=("requested 16.5 ms",))) if each is one else each
+        for each in golden.results
+    )
+    data = replace(golden, results=results).data("x")
+    texts = [item.text for item in notices(data) if "requested 16.5" in item.text]
+    name = data.matrix.name_of(one.trial.block.condition)
+    assert texts == [f"in {name}, {arm_name(one.trial.arm)}: requested 16.5 ms"]
 
 
 def test_every_attempt_is_on_the_page() -> None:
