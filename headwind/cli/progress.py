@@ -135,6 +135,9 @@ class Reporter:
         guesses = guessed(scheduler.matrix, scheduler.forecast)
         if warning := what_a_budget_settles(scheduler.matrix, scheduler.minimum_s(), scheduler.lanes, guesses):
             self._out.print(escape(warning), highlight=False)
+        if scheduler.matrix.repeat.is_adaptive and (earlier := scheduler.settled()):
+            self._settled |= earlier.keys()
+            self._out.print(f"settled earlier: {len(self._settled)} of {scheduler.comparisons}", highlight=False)
         if self._bar is None:
             yield self
         else:

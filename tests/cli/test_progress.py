@@ -282,6 +282,23 @@ def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_can_be_
     assert roomy.out.getvalue() == ""
 
 
+def test_a_resumed_run_counts_what_was_settled_before_and_prints_only_what_is_new() -> None:
+    """`--resume` printed each earlier `settled: ...` again, as if it were new."""
+    matrix = replace(MATRIX, repeat=Repetition(least=9, most=60))
+    done = {"h1": 4.0, "h2": 2.0, "h3": 1.0}
+    results = [
+        fake.ok(trial, done[trial.arm.name] * (1 + index / 1000))
+        for index in range(30)
+        for trial in plan_block(matrix, matrix.conditions[0], index).trials()
+    ]
+    shown = Shown(terminal=False, matrix=matrix, results=results)
+    with shown.reporter.showing():
+        shown.reporter.ended(1)
+    said = shown.out.getvalue().splitlines()
+    assert f"settled earlier: 3 of {shown.scheduler.comparisons}" in said
+    assert not any(line.startswith("settled: ") for line in said)
+
+
 def test_what_is_shown_teaches_nothing() -> None:
     shown = Shown(terminal=False)
     shown.reporter.finished(fake.ok(FIRST, 50.0))
