@@ -37,7 +37,8 @@ def how_far(data: RunData) -> str:
     is_short, is_over = missing > 0 and not data.searched, status.state is State.FINISHED
     ran = f"{of} ran." if is_short else f"{'' if is_adaptive and not is_over else 'All '}{counted(done, 'trial')} ran."
     if is_over and is_adaptive and is_short:
-        return f"{counted(done, 'trial')} ran; the budget ended before {missing:,} of the minimum of {data.planned:,}."
+        short = f"{counted(missing, 'trial')} short of the minimum in every {data.matrix.place}"
+        return f"The budget ended {short}. {counted(done, 'trial')} ran."
     if is_over:
         return ran
     why = f"{status.reason[:1].upper()}{status.reason[1:]}"

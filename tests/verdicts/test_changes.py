@@ -138,7 +138,9 @@ def test_bounds_beyond_one_and_a_half_either_way_say_nothing() -> None:
     assert [change for change in noisy.ratios if change.is_unknown] == wide
     assert {change_word(change) for change in wide} == {"unknown"}
     largest = max(most_apart(change.interval) for change in wide)
-    assert any(f"changes of up to {two(largest)}x are possible, above 1.50x" in line for line in sentences(noisy))
+    assert any(
+        f"rule out a change above 1.50x, up to {two(largest)}x is possible; needs" in line for line in sentences(noisy)
+    )
 
 
 def test_places_beyond_six_are_counted() -> None:

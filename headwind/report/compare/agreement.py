@@ -218,7 +218,7 @@ def _lacks(unknown: Sequence[Change], fewest: int, ambiguous: Collection[Conditi
         yield f"too many trials did not finish, or more in one run than in the other ({_places(unfinished, ambiguous)})"
     if wide:
         largest = max(most_apart(change.interval) for change in wide)
-        size = f"changes of up to {two(largest)}x are possible, above {WIDE_RATIO:.2f}x"
+        size = f"too few blocks to rule out a change above {WIDE_RATIO:.2f}x, up to {two(largest)}x is possible"
         needed = _more(wide)
         many = f"about {needed}" if needed else "hundreds of"
         yield f"{size}; needs {many} blocks in each run, has {_counts(wide, ambiguous)}"
