@@ -26,6 +26,11 @@ from headwind.proof import bursts
 from headwind.run.earlier import earlier_results
 from headwind.verdicts.search import fewest_for
 
+FEWER_LANES = (
+    "By this forecast, further lanes are not worth their start. A run measures how much CPU its trials need, and opens "
+    "up to {} lanes when they are."
+)
+
 
 def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     """Print a line for each condition, the order of the first blocks, and the time. Starts nothing."""
@@ -58,6 +63,14 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     for block in blocks[: len(matrix.conditions)]:
         order = " ".join(arm.name for arm in block.order)
         out.print(escape(f"  {matrix.name_of(block.condition)} #{block.index}: {order}"), highlight=False)
+    _print_notes(matrix, out)
+    _print_time(matrix, blocks, forecast, scheduler.needs, lanes, out)
+    if matrix.lanes == AUTO and lanes < most:
+        out.print(FEWER_LANES.format(most))
+
+
+def _print_notes(matrix: Matrix, out: Console) -> None:
+    """Print what is special about the networks, the matrix and this host."""
     for sentence in bursts.describe(condition.profile for condition in matrix.conditions):
         out.print(escape(sentence))
     if note := kept_in_order(matrix):
@@ -68,12 +81,6 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
     ]
     for warning in (*warnings_of(matrix), *notes_of(matrix), *without):
         out.print(escape(warning), soft_wrap=True, highlight=False)
-    _print_time(matrix, blocks, forecast, scheduler.needs, lanes, out)
-    if matrix.lanes == AUTO and lanes < most:
-        out.print(
-            "By this forecast, further lanes are not worth their start. A run measures how much CPU its trials need, "
-            f"and opens up to {most} lanes when they are."
-        )
 
 
 def _print_time(
