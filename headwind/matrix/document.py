@@ -179,7 +179,8 @@ class MatrixKeys(Keys):
             "workloads timeout": self._delay_slips,
         }
         raise_any([slip for needs, check in checks.items() if wrong.isdisjoint(needs.split()) for slip in check()])
-        if wrong.isdisjoint(("protocols", "arms", "servers", "profiles", "workloads", "conditions", "timeout")):
+        fetched = ("protocols", "arms", "overrides", "servers", "profiles", "workloads", "conditions", "timeout")
+        if wrong.isdisjoint(fetched):
             raise_any([*endless_slips(self.profiles, self._conditions(), self._arms().values(), self.timeout)])
         if wrong.isdisjoint(("profiles", "timeout")):
             raise_any(list(unprobed_slips(self.profiles, self.timeout)))

@@ -13,8 +13,12 @@ from headwind.matrix.content import FOLDER
 from headwind.matrix.document import JUDGEABLE, MatrixKeys
 from headwind.matrix.find import expand
 from headwind.matrix.hints import advised
+from headwind.matrix.levels import Path as Place
 from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic, raise_any
 from headwind.matrix.repair import Repair
+from headwind.matrix.sound import Sound
+
+MOST_ROUNDS = 4  # a mistake may hide another one that hides a third; deeper ones wait for the next validation
 
 
 def parse(tree: dict[str, Any], folder: Path) -> MatrixKeys:
@@ -70,16 +74,38 @@ def _parse(tree: dict[str, Any], folder: Path) -> MatrixKeys:
 
 
 def _beside(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, Any]) -> list[Slip]:
-    """Mistakes in how the valid keys fit together, in addition to those of the wrong keys."""
-    wrong = {str(slip.path[0]) for slip in slips if slip.path}
+    """Mistakes that do not depend on the wrong values: of the others, and in how they fit together."""
+    found: list[Slip] = []
+    for _ in range(MOST_ROUNDS):
+        if not (further := _further([*slips, *found], tree, names)):
+            break
+        found += further
+    return found
+
+
+def _further(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, Any]) -> list[Slip]:
+    """Mistakes that appear once those of `slips` are replaced, whatever the values should have been."""
     usual = {
         "protocols": [protocol.value for protocol in Protocol],
         "profiles": {name: {} for name in names["profiles"] or ["p"]},
         "workloads": {name: {"requests": "1", "connections": "1"} for name in names["workloads"] or ["w"]},
     }
-    rest = {key: value for key, value in tree.items() if key not in wrong}
+    sound = Sound.of(slips, tree)
+    one, other = (_mistakes(usual | each, {**names, "wrong": sound.wrong}) for each in sound.copies)
+    known = {_identity(slip) for slip in slips}
+    return [
+        slip for each, slip in one.items()
+        if each in other and each not in known and sound.has(slip.path) and not isinstance(slip.mistake, MissingKey)
+    ]  # fmt: skip
+
+
+def _mistakes(tree: dict[str, Any], context: Mapping[str, Any]) -> dict[tuple[Place, str], Slip]:
     try:
-        MatrixKeys.model_validate(usual | rest, context={**names, "wrong": wrong})
+        MatrixKeys.model_validate(tree, context=dict(context))
     except ValidationError as error:
-        return from_pydantic(error, MatrixKeys)
-    return []
+        return {_identity(slip): slip for slip in from_pydantic(error, MatrixKeys)}
+    return {}
+
+
+def _identity(slip: Slip) -> tuple[Place, str]:
+    return slip.path, str(slip.mistake)

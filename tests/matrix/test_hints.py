@@ -146,6 +146,57 @@ conditions: [{profile: [fra]}]
     }
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "marked"),
+    [
+        ("", "arms: {h3-x: {protocol: h3, congestion: bbr}, h3-caddy: {protocol: h3}}\ncompare: [[h3-cdy, h1]]",
+         ["bbr}", "h3-cdy"]),
+        ("", "arms: {h3-x: {protocol: h3, congestion: bbr}, h3-y: {protocol: h3, server: cady}}", ["bbr}", "cady}"]),
+        ("", "arms: {h3-x: {protocol: h3, congestion: bbr}}\nselfcheck: {protocol: h4}", ["bbr}", "h4"]),
+        ("", "arms: {h3-x: {protocol: h3, congestion: bbr, foo: 1}, h1-y: {protocol: h3}}", ["bbr", "foo", "h3}"]),
+        ("", "arms: {h3-x: bbr}\ncompare: [[h3-x, h3], [h3, h9]]", ["bbr}", "h9"]),
+        ("", "servers: {my: {imag: x}}\narms: {h1-a: {protocol: h1, server: mi}}", ["my", "imag", "mi}"]),
+        ("", "compare: [[h3, h1], h3, [h3, h9]]", ["h3, [", "h9"]),
+        ("", "repeat: {budget: 2m, min: 9, max: 3}", ["2m", "9"]),
+        (PROFILES, "profiles: {a: {downlink: {rate: 10, delay: 5ms, jitter: 9ms}}}\ncompare: [[h3, h9]]",
+         ["10,", "9ms", "h9"]),
+        ("{}", "{downlink: {rate: 10, jitter: 9ms}}", ["10,", "9ms"]),
+        ("connections: 2", "connections: 20, threads: x", ["20,", "x}"]),
+        (WORKLOADS, f"{WORKLOADS.replace('10', '1k')}\nselfcheck: {{protocol: h4}}", ["1k", "h4"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_hides_no_other_that_can_be_judged_without_it(
+    old: str, new: str, marked: list[str], tmp_path: Path
+) -> None:
+    text = MINIMAL.replace(old, new, 1) if old else MINIMAL + new
+    found = [each.source[each.column - 1 :] for each in refusal(text, tmp_path).complaints]
+    assert len(found) == len(marked)
+    assert all(each.startswith(start) for each, start in zip(found, marked, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "marked"),
+    [
+        ("{}", "{downlink: {delay: 10, jitter: 9ms}}", "10,"),
+        ("{}", "{downlink: {lag: 10ms, jitter: 9ms, distribution: normal}}", "lag"),
+        ("{}", "{downlink: {loss: 10, ecn: true}}", "10,"),
+        (PROFILES, "profiles: {clean: {both: {delay: 40}}}\nselfcheck: {protocol: h1, slower: [clean]}", "40}"),
+        (PROFILES, "profiles: {clean: {delay: 40}}\nselfcheck: {protocol: h1, slower: [clean]}", "delay"),
+        ("[h1, h3]", "[h1, h3]\narms: {h2-bbr: {protocol: h3, congestion: bbr}}", "bbr}"),
+        ("requests: 10, connections: 2", "requests: ten, connections: 2000", "ten"),
+        ("connections: 2", "connections: two, threads: 2", "two"),
+        ("[h1, h3]", "[h1, h3]\narms: {h3-x: h3}\ncompare: [[h3-x, h3]]", "h3}"),
+        ("h3]", "h3]\nservers: {my: {image: x, protocols: [h4]}}\narms: {h1-x: {protocol: h1, server: my}}", "h4"),
+        ("[h1, h3]", "[h1, h3]\ncompare: [h3, [h3, h1]]", "h3, ["),
+    ],
+)  # fmt: skip
+def test_a_mistake_brings_no_other_that_its_repair_might_settle(
+    old: str, new: str, marked: str, tmp_path: Path
+) -> None:
+    (complaint,) = refusal(MINIMAL.replace(old, new, 1), tmp_path).complaints
+    assert complaint.source[complaint.column - 1 :].startswith(marked)
+
+
 def test_the_hint_for_an_arm_proposes_nothing_that_an_arm_refuses(tmp_path: Path) -> None:
     text = MINIMAL + "arms: {h3-bbr: {protocol: h3, congestion: bbr}}"
     (complaint,) = refusal(text, tmp_path).complaints
