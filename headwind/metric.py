@@ -125,6 +125,7 @@ class Workload(ABC):
     rates: ClassVar[tuple[Rate, ...]] = ()
     progress: ClassVar[Mapping[float, Metric]] = {}  # in s: when each share of it was done, ascending
     handshake: ClassVar[tuple[Metric, ...]] = ()  # in s: median and slowest of a trial, or the only one
+    is_drawn: ClassVar[bool] = False  # whether the report shows the requests of a trial one by one
     payload: ClassVar[Metric | None] = None  # the bytes of its content
     resumes: ClassVar[bool] = False  # whether its connections may resume sessions
     browser: ClassVar[str] = ""  # that carries it out, next to the client; empty: `program` is one of the client's

@@ -37,6 +37,8 @@ class RunData:
     judge: Judge | None = field(default=None, compare=False, repr=False)  # it has all results
     searched: Matrix | None = None  # for a search: with all its values; `matrix` then has the measured ones
     counted: tuple[Seen, ...] | None = field(default=None, compare=False, repr=False)  # of results without counters
+    # Columns of the requests of each arm's median trial, by condition and arm, for workloads that are drawn (is_drawn).
+    requests: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, run: Run) -> RunData:
@@ -154,7 +156,21 @@ class Reading:
         run, every = self._run, tuple(self._seen.values())
         results = tuple(seen.result for seen in every)
         matrix, searched = measured_of(self._judge.matrix, results)
-        return RunData(run.id, matrix, results, run.environment, run.status, self._judge, searched, every)
+        return RunData(
+            run.id, matrix, results, run.environment, run.status, self._judge, searched, every,
+            {of: run.samples(number).get("samples", {}) for of, number in self._median_trials().items()},
+        )  # fmt: skip
+
+    def _median_trials(self) -> dict[tuple[str, str], int]:
+        """The number of the median finished trial, by condition and arm, for workloads that are drawn."""
+        latest = {seen.result.trial.id: (number, seen.result) for number, seen in self._seen.items()}
+        found: dict[tuple[str, str], list[tuple[float, int]]] = {}
+        for number, result in latest.values():
+            trial = result.trial
+            value = result.metrics.get(trial.workload.primary().key)
+            if trial.workload.is_drawn and result.outcome is Outcome.OK and value is not None:
+                found.setdefault((trial.block.condition.id, trial.arm.name), []).append((value, number))
+        return {of: sorted(values)[(len(values) - 1) // 2][1] for of, values in found.items()}
 
 
 def results_of(run: Run) -> list[Result]:

@@ -284,6 +284,14 @@ class Run:
                 ).fetchone()
                 yield number, codec.result_from_json(row, {})
 
+    def samples(self, number: int) -> dict[str, Any]:
+        """The samples of the attempt with this number, one that `each_numbered` gave."""
+        with _explained(self.folder, DAMAGED):
+            query = "SELECT samples FROM attempts WHERE sequence = ?"
+            (packed,) = self._connection.execute(query, (number,)).fetchone()
+            found: dict[str, Any] = json.loads(zlib.decompress(packed)) if packed else {}
+            return found
+
     def attempts(self, trial: Trial) -> int:
         """Number of attempts at a trial on record, which is the number of the next one."""
         with _explained(self.folder, DAMAGED):

@@ -56,6 +56,7 @@ class Page(Workload):
     rates: ClassVar[tuple[Rate, ...]] = ()
     progress: ClassVar[Mapping[float, Metric]] = PROGRESS
     handshake: ClassVar[tuple[Metric, ...]] = (CONNECTED,)
+    is_drawn: ClassVar[bool] = True
     payload: ClassVar[Metric | None] = BODY
     has_client_windows: ClassVar[bool] = False  # those windows are the browser's
 

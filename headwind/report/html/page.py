@@ -180,7 +180,7 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "views": views,
         "anchors": {view.condition.id: view.anchor for view in views},
         "places": _places(views),
-        "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule) for view in views],
+        "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule, data.requests) for view in views],
         "grids": grids,
         "sweeps": sweep_pictures([each for each in sweeps if not any(it.grid.holds(each) for it in grids)], verdicts),
         "published": (published := published_rows(data, verdicts)),

@@ -16,10 +16,12 @@ from headwind.report.html.charts.sweep import SweepPoint, sweep
 from headwind.report.html.charts.timeline import Bar, timeline
 from headwind.report.html.charts.track import track, track_labels
 from headwind.report.html.charts.violin import span, violin
+from headwind.report.html.charts.waterfall import Request, waterfall
 
 __all__ = [
     "Bar",
     "DotSeries",
+    "Request",
     "RunningPoint",
     "SweepPoint",
     "dots",
@@ -39,4 +41,5 @@ __all__ = [
     "track",
     "track_labels",
     "violin",
+    "waterfall",
 ]
