@@ -29,6 +29,8 @@ from impair.wire import Operation, serve
 
 WARM_UP_S = 20.0  # longest time of the first page of a browser, over an unimpaired path
 LOOK_AFTER_S = 0.05  # into the run: the sockets are there, and there is time to look at them
+CRASH_S = 0.2  # longest time between the error of a load and the report that its renderer crashed
+ABORTED = "net::ERR_ABORTED"  # by the browser, and not by server or network
 COLLECT_S = 5.0  # longest time that a page takes to report its timing
 PACKAGES = ("chromium-headless-shell", "libc6")
 TROUBLE = (BrowserGone, CallFailed, TooLate)
@@ -113,10 +115,13 @@ class Browsers:
         if not browser or not page:
             raise NotPrepared(f"no page is open for {place}")
         url = place.url(path)
+        network = browser.network_process()
         before, machine = processors.kept_waiting(), processors.machine()
         with Silence(link().name) as silence, PULSE.along(silence.look):
             seen = load(browser, page, url, timeout_s, watch(place))
         after, busy = processors.kept_waiting(), processors.machine()
+        if not seen.crash and browser.network_process() != network:
+            seen.crash = "the browser's network process ended"  # its requests failed, and no protocol did
         collected, exit_code, words = self._ended(browser, page, seen, url)
         until_s = math.inf if seen.is_loaded else seen.took_s
         return {
@@ -201,7 +206,21 @@ def load(
     except (BrowserGone, CallFailed) as error:
         seen.crash = str(error)
     seen.took_s = time.monotonic() - start
+    if seen.error and not seen.crash:
+        _await_crash(browser, page, seen)
     return seen
+
+
+def _await_crash(browser: Chromium, page: Page, seen: Loading) -> None:
+    """Wait a moment for the cause of an error: a renderer that crashed before the document came aborts its load."""
+    deadline = time.monotonic() + CRASH_S
+    try:
+        while not seen.crash and time.monotonic() < deadline:
+            _note(seen, browser.devtools.event(deadline - time.monotonic()), page)
+    except BrowserGone as error:
+        seen.crash = str(error)
+    if seen.error == ABORTED and not seen.crash:
+        seen.crash = "the browser aborted the load of the page"
 
 
 def _note(seen: Loading, event: dict[str, Any] | None, page: Page) -> None:

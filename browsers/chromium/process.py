@@ -29,6 +29,7 @@ LEASH = ("setpriv", "--pdeathsig", "KILL")
 USUAL_PORT = 443
 FIRST_FREE = 10  # file descriptors below may be the ones that the browser reads and writes: 3 and 4
 WINDOW = (1366, 768)
+NETWORK = b"network.mojom.NetworkService"  # in the command line of a process of Chromium
 GRACE_S = 2.0  # for the end of a closed browser
 PROTOCOLS = {
     "h1": ("--disable-quic", "--disable-http2"),
@@ -156,6 +157,15 @@ class Chromium:
         file = self.profile / "stderr"
         lines = file.read_text(errors="replace").splitlines() if file.exists() else []
         return "\n".join(lines[-8:])
+
+    def network_process(self) -> int:
+        """The pid of the process that has all connections, which the browser starts again if it ends; 0 without one."""
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                is_ours = os.getpgid(int(entry.name)) == self.process.pid
+                if is_ours and NETWORK in (entry / "cmdline").read_bytes():
+                    return int(entry.name)
+        return 0
 
     @property
     def is_alive(self) -> bool:
