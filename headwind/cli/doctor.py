@@ -25,6 +25,7 @@ from headwind.testbed.engine_choice import EngineError, chosen, row_of
 from impair.capabilities import EVERY_KIND, NetemCapabilities
 
 SOCKET_BUFFER_BYTES = 4 << 20  # buffer that nginx's QUIC listener requests; see docs/windows.md
+CODE = ("headwind", "impair", "client", "nginx", "servers")  # folders whose Python files run in a lab
 DISK_BYTES = 3 << 30  # images, build layers and a few runs
 UML_PLACE = "/run/uml:exec,size=400m"  # as in compose.yaml
 TRY_UML = """
@@ -274,7 +275,7 @@ def host_facts(machine: Machine | None = None) -> dict[str, Any]:
         "compose": " ".join(compose_command()),
         "rmem_max_bytes": int(machine.sysctl("net.core.rmem_max") or 0),
         "tcp_congestion_default": machine.sysctl("net.ipv4.tcp_congestion_control"),
-        "commit": _commit(),
+        "commit": commit_of(ROOT),
     }
 
 
@@ -294,16 +295,26 @@ def _lines(path: str) -> list[str]:
         return []
 
 
-def _commit() -> str:
-    """The lab's commit, with `+changes` if the work tree differs; empty outside a checkout."""
+def commit_of(root: Path) -> str:
+    """The commit of a checkout, with `+changes` if its code differs; empty if it is not one.
+
+    A new file counts only if it is a Python file of the lab: reports and matrices beside it change nothing.
+    """
     if not shutil.which("git"):
         return ""
-    git = ["git", "-C", str(ROOT)]
+    git = ["git", "-C", str(root)]
     commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
     if commit.returncode:
         return ""
-    changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False).stdout
-    return commit.stdout.strip() + ("+changes" if changed.strip() else "")
+    new = [f"{folder}/*.py" for folder in CODE]
+    found = [
+        subprocess.run([*git, *words], capture_output=True, text=True, check=False).stdout.strip()
+        for words in (
+            ["status", "--porcelain", "--untracked-files=no"],
+            ["ls-files", "--others", "--exclude-standard", "--", *new],
+        )
+    ]
+    return commit.stdout.strip() + ("+changes" if any(found) else "")
 
 
 def print_findings(findings: Iterable[Finding], out: Console) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import lab
-from headwind.cli.doctor import Finding, Machine, Status, examine, host_facts, lacking, print_findings
+from headwind.cli.doctor import Finding, Machine, Status, commit_of, examine, host_facts, lacking, print_findings
 from headwind.testbed.docker import compose_command
 from headwind.testbed.owner import this_lab
 
@@ -296,3 +297,27 @@ def test_congestion_controls_that_the_kernel_neither_has_nor_could_load_are_know
         monkeypatch.setenv("DOCKER_HOST", docker)
     asked = ("cubic", "bbr", "vegas")
     assert lacking(asked, lambda _: available, lambda name: name == module) == found
+
+
+def test_a_commit_has_changes_only_if_the_code_differs(tmp_path: Path) -> None:
+    """A clone with notes and reports beside the code was recorded as changed."""
+
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
+
+    (tmp_path / "headwind" / "cli").mkdir(parents=True)
+    (tmp_path / "lab.py").touch()
+    git("init")
+    git("add", "lab.py")
+    git("commit", "-m", "first")
+    (tmp_path / "mine.yaml").touch()
+    (tmp_path / "mine.py").touch()
+    (tmp_path / "headwind" / "notes.txt").touch()
+    clean = commit_of(tmp_path)
+    assert len(clean) == 12
+    (tmp_path / "headwind" / "cli" / "new.py").touch()
+    assert commit_of(tmp_path) == f"{clean}+changes"
+    (tmp_path / "headwind" / "cli" / "new.py").unlink()
+    (tmp_path / "lab.py").write_text("changed")
+    assert commit_of(tmp_path) == f"{clean}+changes"
