@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headwind.cli.doctor import lanes_here
@@ -17,7 +17,7 @@ from headwind.plan.forecast import START_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed
 from headwind.plan.scheduler import Scheduler
 from headwind.report.certainty import Certainty, certainty_of
-from headwind.report.verdicts import LEAST_FOR_FORECAST, more_text
+from headwind.report.verdicts import has_forecast, more_text
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.journal import Run
@@ -48,7 +48,7 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None, budget_s:
         return _why_done(data)
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
     more = More.of(scheduler, data.judgement.open)
-    effect = "" if is_done else f"; {_effect(scheduler, more)}"
+    effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
     details = [] if is_done else _details(matrix, more)
     return [f"{why}{effect}.", *details, "Resume with:", f"  {_command(run, more.budget_s, cluster)}"]
 
@@ -68,6 +68,7 @@ class More:
     beyond: Sequence[str] = ()
     later: Sequence[str] = ()
     soonest: Open | None = None
+    missing: Mapping[str, int] = field(default_factory=dict)  # blocks of the minimum by condition id, if there are any
 
     @classmethod
     def of(cls, scheduler: Scheduler, still_open: Sequence[Open]) -> More:
@@ -79,7 +80,7 @@ class More:
         if not repeat.is_adaptive or repeat.budget_s is None or scheduler.matrix.find:
             return cls(repeat.budget_s if repeat.is_adaptive else None, {})
         costs = _costs(scheduler, still_open)
-        forecast = [each for each in still_open if each.condition.id in costs and each.n >= LEAST_FOR_FORECAST]
+        forecast = [each for each in still_open if each.condition.id in costs and has_forecast(each)]
         soonest = min(forecast, key=lambda each: costs[each.condition.id], default=None)
         minimum = at_most(scheduler.minimum_s(), guessed(scheduler.matrix, scheduler.forecast))
         least = {name: cost_s for name, cost_s in minimum.items() if cost_s}
@@ -89,9 +90,14 @@ class More:
         wanted_s = max(sum(least.values()), *first.values(), 0.0)
         budget_s = enough_s(wanted_s) if short else repeat.budget_s
         beyond = [each.condition.id for each in still_open if _is_beyond(each, repeat.confidence)]
-        named = {*affordable(costs, budget_s), *short, *beyond}
+        missing = {
+            each.condition.id: each.missing
+            for each in _wanted(still_open)
+            if each.missing and each.condition.id not in beyond
+        }
+        named = {*affordable(costs, budget_s), *short, *beyond, *missing}
         later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
-        return cls(budget_s, costs, short, beyond, later, soonest)
+        return cls(budget_s, costs, short, beyond, later, soonest, missing)
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
@@ -151,7 +157,9 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     if matrix.find:
         return f"{about(more.budget_s)} more may narrow it"
     names = {condition.id: matrix.name_of(condition) for condition in matrix.conditions}
-    fitting = affordable(more.costs, more.budget_s)
+    fitting = [each for each in affordable(more.costs, more.budget_s) if each not in more.missing]
+    if more.missing and not fitting:
+        return ""  # too few blocks for a forecast
     if not fitting:
         return f"{about(more.budget_s)} more will probably settle nothing"
     which = "" if len(fitting) == len(names) else f" ({listed([names[each] for each in fitting])})"
@@ -168,6 +176,11 @@ def _details(matrix: Matrix, more: More) -> list[str]:
     found = []
     if more.soonest:
         found.append(f"Soonest in {names([more.soonest.condition.id])}: {more_text(more.soonest)}.")
+    if more.missing:
+        blocks = [
+            f"{matrix.name_of(each)} {more.missing[each.id]}" for each in matrix.conditions if each.id in more.missing
+        ]
+        found.append(f"Blocks missing to the minimum of {matrix.repeat.least}: {listed(blocks)}.")
     if more.short and matrix.repeat.budget_s is not None:
         found.append(f"The last budget, {about(matrix.repeat.budget_s)}, is too short for {names(more.short)}.")
     if more.later:
@@ -185,7 +198,7 @@ def _costs(scheduler: Scheduler, still_open: Sequence[Open]) -> dict[str, float]
     least, confidence = scheduler.minimum_s(), scheduler.matrix.repeat.confidence
     costs: dict[str, float] = {}
     for item in _wanted(still_open):
-        is_known = item.n >= LEAST_FOR_FORECAST
+        is_known = has_forecast(item)
         if not _is_beyond(item, confidence) and (item.allows(item.soonest) or not is_known):
             blocks = item.soonest.blocks if is_known else 0
             costs[item.condition.id] = max(least[item.condition.id], (blocks or 0) * item.block_s)

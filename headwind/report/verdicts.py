@@ -233,13 +233,20 @@ def _names(pairs: Iterable[Pair]) -> str:
     return ", ".join(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs)
 
 
+def has_forecast(item: Open) -> bool:
+    """True if a condition has enough blocks for a forecast: its minimum, and not a single one."""
+    return not item.missing and item.n >= LEAST_FOR_FORECAST
+
+
 def more_text(item: Open) -> str:
-    """Forecast until all of a condition is settled: `about 9 more blocks (4 to 30), 4 min`.
+    """Forecast until all of a condition is settled: `about 9 more blocks (4 to 30), 4 min`; or its missing blocks.
 
     If one of its comparisons is probably settled earlier, that one's forecast comes first: it is the one by which
     the advice on resuming finds the condition that is settled soonest.
     """
-    if item.n < LEAST_FOR_FORECAST:
+    if item.missing:
+        return f"{counted(item.missing, 'block')} of the minimum {'is' if item.missing == 1 else 'are'} missing"
+    if not has_forecast(item):
         return "too few blocks for a forecast"
     whole = _forecast_text(item, item.outlook)
     if item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:

@@ -38,6 +38,7 @@ class Open:
     block_s: float  # expected wall time of one more block
     soonest: Outlook  # for the one that takes least; of self-checks only if nothing else is open
     judged: tuple[Metric, ...]  # each of them may settle a comparison
+    missing: int  # blocks of the minimum; forecasts from fewer mislead
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -105,7 +106,7 @@ def _open(matrix: Matrix, condition: Condition, needs: Mapping[Pair, _Need], n: 
     soonest, longest = (pick(protocols or outlooks, key=_longest) for pick in (min, max))
     return Open(
         condition, undecided, unconfirmed, n, fewest, rate, longest, matrix.repeat.most, block_s, soonest,
-        matrix.judged(condition),
+        matrix.judged(condition), max(0, matrix.repeat.least - n),
     )  # fmt: skip
 
 

@@ -325,8 +325,9 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60}"))
     fake_lab.run("--budget", "1s")  # too short for a block
     out = capsys.readouterr().out
-    expected = "3 min more may settle something in 2 of 2 networks. The last budget, 1 s, is too short for clean, loss."
-    assert f"6 of 6 comparisons are not settled; {expected} Resume with:" in " ".join(out.split())
+    missing = "Blocks missing to the minimum of 2: clean 2, loss 2."
+    expected = f"{missing} The last budget, 1 s, is too short for clean, loss."
+    assert f"6 of 6 comparisons are not settled. {expected} Resume with:" in " ".join(out.split())
     assert "More time would settle" not in out, "said once"
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "3min"]
@@ -339,7 +340,8 @@ def test_the_resume_line_names_what_its_budget_may_settle(fake_lab: Lab, capsys:
     fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     told = " ".join(capsys.readouterr().out.split())
-    assert "Not finished; 1 h more may settle something in 2 of 2 networks. Resume with: " in told
+    assert "Not finished. Blocks missing to the minimum of 9: " in told
+    assert "may settle" not in told, "a block or two are no ground for a forecast"
     again = ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "2h"]
     fake_lab.world.sabotage = Interrupting(at=[8], closed=fake_lab.world.dead)
     assert lab.main(again, fake_dependencies(lambda: fake_testbed(fake_lab.world))) == 130
@@ -368,7 +370,7 @@ def test_experiments_say_how_to_resume_each_once_all_have_run(
     assert between.count("report: ") == 2
     assert "--resume" not in between
     lines = last.splitlines()
-    sentences = [line.partition(";")[0] for line in lines if line.startswith("About ")]
+    sentences = [line.removesuffix(".") for line in lines if line.startswith("About ")]
     assert sentences == [f"About {name}: 6 of 6 comparisons are not settled" for name in ("one", "two")]
     commands = [lines[number + 1] for number, line in enumerate(lines) if line == "Resume with:"]
     assert {str(folder) for folder in fake_lab.folders} == {shlex.split(line)[4] for line in commands}
