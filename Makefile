@@ -52,7 +52,7 @@ lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newes
 lab-smoke: docker $(RUNTIME) ## Smoke test: run a small matrix
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
-lab-experiments: docker $(RUNTIME) ## Re-run the experiments of articles within BUDGET=4h, with one page of results
+lab-experiments: docker $(RUNTIME) ## Re-run the experiments of published articles within BUDGET=4h, with one page of results
 	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages

@@ -173,7 +173,7 @@ def command_run(options: argparse.Namespace) -> int:
 
 
 def command_experiments(options: argparse.Namespace) -> int:
-    """Run the experiments of articles within one budget, and combine the results on one page."""
+    """Run the experiments of published articles within one budget, and combine the results on one page."""
     from headwind.cli.experiments import Experiment, chosen, draw, run_all
 
     reports = commands.reports_folder(options)

@@ -284,15 +284,15 @@ def command_down(options: argparse.Namespace) -> int:
 
 
 EXIT_CODES = """exit status:
-  0    every condition has its data, and at most 3 attempts or 1 %, whichever is more, were left unverified
+  0    every condition has enough data, and at most 3 attempts or 1 %, whichever is more, were left unverified
   1    a condition lacks data, more attempts were left unverified, or the lab failed; the output names the cause
   2    a bad matrix or command line
   3    compare: a protocol got worse
   4    compare --strict: no sure regression, but some comparison is unknown
   130  stopped by Ctrl-C
 
-A condition has its data if it has the minimum number of complete blocks, in which every arm gave data; under a
-budget, one is enough. A condition for which the budget left no time is listed as not run."""
+A condition has enough data after the minimum number of complete blocks, in which every arm gave data; under a budget,
+after one. A condition for which the budget left no time is listed as not run."""
 
 
 class Suggesting(argparse.ArgumentParser):
@@ -350,7 +350,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         "run", nargs="+", metavar="RUN", help="run folder, such as reports/<run-id>; several give one page"
     )
     report.add_argument(
-        "--output", metavar="FILE", help="write a copy of the page to FILE (several runs: the page itself)"
+        "--output", metavar="FILE", help="write a copy of the page to FILE; with several runs, write it only there"
     )
     for command in (commands.choices["run"], report):
         command.add_argument("--junit", action="store_true", help="also write junit.xml, for CI")

@@ -186,7 +186,7 @@ def _details(matrix: Matrix, more: More) -> list[str]:
     if more.later:
         found.append(f"Probably open for longer: {names(more.later)}.")
     if more.beyond:
-        found.append(f"For {names(more.beyond)} raise `max` ({matrix.repeat.most}) in a new run.")
+        found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")
     return [f"  {each}" for each in found]
 
 

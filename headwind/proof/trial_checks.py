@@ -93,7 +93,7 @@ def _check_probes(direction: Direction, link: Link, train: Train) -> Check:
     tolerance = SIGMAS * math.sqrt(expected * (1 - expected) * inflation / sent) + strays / sent
     return Check(
         direction, "probe_loss_ratio", expected, None, measured, tolerance, measured <= expected + tolerance,
-        f"{unique} of {sent} probes arrived; fewer are missing if packets are duplicated",
+        f"{unique} of {sent} probes arrived, not counting duplicates",
     )  # fmt: skip
 
 

@@ -125,20 +125,20 @@ def _verdicts(data: RunData) -> Iterator[str]:
     yield (
         "A comparison takes ln(time of the baseline / time of the candidate) within each block, the median over "
         f"blocks, and its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
-        f"statistics). Wholly above {1 + rule.margin_ratio:g} it is faster, wholly below 1/{1 + rule.margin_ratio:g} "
-        "slower, wholly between them a tie; anything else is undecided. Completing more often comes before speed. A "
-        "verdict is sure if its evidence survives e-BH: of all such verdicts, over all metrics together, at most 10 % "
-        "are expected to be false as worded. It is likely if it does not, or if the lead may be within the margin."
+        f"statistics). If the whole interval of the ratio is above {1 + rule.margin_ratio:g}, the candidate is faster; "
+        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied; otherwise the comparison is undecided. An arm "
+        "that completes more often is ahead at any speed. A verdict is sure if its evidence survives e-BH: of all "
+        "such verdicts, over all metrics together, at most 10 % are expected to be false as worded. It is likely if it "
+        "does not, or if the lead may be within the margin."
     )
     if text := dependence_text(data.judgement.dependence):
         yield f"Intervals assume independent blocks: {text}."
     if repeat.is_adaptive:
-        limit = f" within {duration(repeat.budget_s)}, or the command line's budget" if repeat.budget_s else ""
+        limit = f", within the budget of {duration(repeat.budget_s)} or of the command line" if repeat.budget_s else ""
         yield (
-            "The number of blocks of each condition depended on the measurements"
-            f"{limit}: the next blocks went where a verdict was predicted to cost least. The intervals hold at any "
-            "stopping time (they are anytime-valid), so this does not raise the share of false verdicts. Estimates are "
-            "slightly extreme after such a stop."
+            "The number of blocks of each condition depended on the measurements: the next blocks went where a verdict "
+            f"was predicted to cost least{limit}. The intervals hold at any stopping time (they are anytime-valid), so "
+            "this does not raise the share of false verdicts. It makes estimates slightly too extreme."
         )
 
 

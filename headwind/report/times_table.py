@@ -127,6 +127,11 @@ class TrialNote:
     trials: tuple[str, ...] = ()
     is_finding: bool = False  # a result of a protocol, not a problem of the lab
 
+    @property
+    def line(self) -> str:
+        """The note after its number of trials: `1 trial: skipped`, `17 trials in clean: CPU-bound`."""
+        return f"{counted(len(self.trials), 'trial')}{' ' if self.text.startswith('in ') else ': '}{self.text}"
+
 
 _OUTCOME_NOTICES = {
     Outcome.INVALID: "invalid: the network was not verified; excluded from all figures",
@@ -198,7 +203,7 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
         yield TrialNote("repeated: the lab failed at an earlier attempt, which stays on record", _ids(broken))
     data_ = [result for result in data.latest if is_data(result)]
     if short := [result for result in data_ if lacked_cpus(result)]:
-        yield TrialNote(f"CPUs were short; these trials count ({by_arm(data_, short)})", _ids(short))
+        yield TrialNote(f"CPU contention; these trials count ({by_arm(data_, short)})", _ids(short))
 
 
 def _ids(results: Sequence[Result]) -> tuple[str, ...]:
@@ -240,7 +245,7 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
     first, *others = sorted(found, key=lambda name: -len(found[name]))
     also = listed([f"{name} ({counted(len(found[name]), 'trial')})" for name in others])
     trials = counted(len(found[first]), "trial")
-    return f"{first} ({trials}): {_merged(found[first])}; with other figures also {also}"
+    return f"in {first} ({trials}): {_merged(found[first])}; with other figures also in {also}"
 
 
 def _merged(texts: Sequence[str]) -> str:

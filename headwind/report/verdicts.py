@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
 
 from headwind.arm import PLAIN, Arm
 from headwind.format import NOTHING, about, arm_name, counted, enumerated, listed, measured, setting
@@ -181,13 +182,13 @@ def times(log_ratio: float) -> str:
     return f"{two(math.exp(log_ratio))}x" if math.isfinite(log_ratio) else "\N{INFINITY}"
 
 
-def pair_text(pair: Pair, interval: Interval, rule: Rule) -> str:
+def pair_text(pair: Pair, interval: Interval, rule: Rule, name: Callable[[Arm], str] = attrgetter("name")) -> str:
     """Like `finding_text`, for a metric without verdicts: the leader by the estimate, and the lead."""
     if interval.n < fewest_blocks(rule.confidence, rule.anytime):
         return NOTHING
     behind = (interval.estimate or 0.0) < 0
     named = interval.estimate is not None and math.isfinite(interval.estimate)
-    who = f"{(pair.base if behind else pair.new).name} " if named else ""
+    who = f"{name(pair.base if behind else pair.new)} " if named else ""
     return f"{who}{ratio_text(ahead(interval))}"
 
 
@@ -218,13 +219,13 @@ def unfinished_text(line: Line) -> str:
 def open_text(item: Open, name: str) -> str:
     """Sentence on an open condition, by its `name`.
 
-    Such as `clean is unclear (HTTP/3 against HTTP/2): about 9 more blocks (4 to 30), 4 min`.
+    Such as `clean is undecided (HTTP/3 against HTTP/2): about 9 more blocks (4 to 30), 4 min`.
     """
     if not item.n:
         return f"{name} is not run"
     labels = [f"by {metric.label}" for metric in item.undecided_by]
     by = f" {enumerated(labels)}" if len(labels) > 1 else ""
-    lacks = [f"unclear{by} ({_names(item.undecided)})"] if item.undecided else []
+    lacks = [f"undecided{by} ({_names(item.undecided)})"] if item.undecided else []
     lacks += [f"likely, not sure ({_names(item.unconfirmed)})"] if item.unconfirmed else []
     return f"{name} is {' and '.join(lacks)}: {more_text(item)}"
 
@@ -281,7 +282,7 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault((certainty, line.primary.metric), {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"{certainty} by {metric.label} and sure by another metric, so without more blocks: "
+        f"{certainty} by {metric.label} and sure by another metric, so no more blocks are run: "
         f"{listed([f'{name} ({_names(pairs)})' for name, pairs in found.items()])}; to settle {metric.label}, start a "
         f"new run with `judge: [{metric.key}]`"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))

@@ -198,7 +198,7 @@ def _on_server(
 
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
-        why = f"because they first showed another network: {missed[-1].why[0]}"
+        why = f"because earlier ones did not match the requested network: {missed[-1].why[0]}"
         yield f"probes were sent {1 + len(missed)} times before the client started, {why}"
 
 

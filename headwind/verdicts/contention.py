@@ -29,7 +29,7 @@ def contention(
     short = len(blocks) - len(calm)
     if not short:
         return
-    found = f"CPUs were short in {short} of {len(blocks)} blocks, which count"
+    found = f"CPU contention in {short} of {len(blocks)} blocks, which count"
     if len(calm) < FEWEST_CALM:
         yield ComparisonWarning(
             WarningKind.CONTENTION, f"{found}; too few are left to see whether that changes the ratio"

@@ -136,7 +136,7 @@ def test_a_busy_machine_does_not_make_a_run_fail(fake_lab: Lab) -> None:
     assert fake_lab.run("--lanes", "3") == 0
     assert fake_lab.outcomes() == [Outcome.OK] * TRIALS
     summary = (fake_lab.folders[-1] / "summary.md").read_text()
-    assert "CPUs were short; these trials count" in summary
+    assert "CPU contention; these trials count" in summary
     for name in ("HTTP/1.1", "HTTP/2", "HTTP/3"):
         assert f"{name} 4 of 4" in summary
 
@@ -308,7 +308,7 @@ def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
     assert fake_lab.run() == 130
     out = capsys.readouterr().out
     assert "\nNot finished; 1 min 30 s more may settle" not in out, "two blocks settle nothing"
-    nothing = "1 min 30 s more will probably settle nothing.\n  For clean, loss raise `max` (2) in a new run."
+    nothing = "1 min 30 s more will probably settle nothing.\n  For clean, loss, raise `max` (2) in a new run."
     assert f"\nNot finished; {nothing}\nResume with:\n" in out
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "90s"]

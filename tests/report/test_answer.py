@@ -462,7 +462,7 @@ def test_the_name_that_a_user_gave_a_network_leads_its_row() -> None:
 def test_the_terminal_says_which_warnings_there_are() -> None:
     said = " ".join(" ".join(printed(data_of("mixed"), 140)).split())
     assert "! 1 trial: invalid: the network was not verified" in said
-    assert "! 2 trials: in clean: server: 12 to 761 datagrams lost" in said
+    assert "! 2 trials in clean: server: 12 to 761 datagrams lost" in said
     assert "timeout: stopped" not in said, "that is a finding, and in the tally"
     assert "trials with a warning" not in said
 

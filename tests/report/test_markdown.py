@@ -20,6 +20,7 @@ from headwind.format import clean
 from headwind.model import Repetition
 from headwind.report.formats.markdown import code, summary_md, text
 from headwind.report.html.page import render
+from headwind.report.html.templating import coded, whole
 from headwind.report.trust import trust_line
 from headwind.report.verdicts import settled_by_others, sure_text
 from headwind.run.data import RunData
@@ -191,7 +192,7 @@ def test_comparisons_are_called_as_in_the_matrix() -> None:
 def test_what_is_open_has_a_price() -> None:
     data = everything()
     assert data.judgement.open
-    assert re.search(r"(clean|delay) is unclear by total time, by .+ and by .+ \(.*\): ", summary(data))
+    assert re.search(r"(clean|delay) is undecided by total time, by .+ and by .+ \(.*\): ", summary(data))
     assert "self-check open: " in summary(data)
 
 
@@ -215,11 +216,11 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = settled_by_others(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        f"{word} by total time and sure by another metric, so without more blocks: {first}; to settle total time, "
+        f"{word} by total time and sure by another metric, so no more blocks are run: {first}; to settle total time, "
         "start a new run with `judge: [total_s]`"
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
-    assert "`judge: [total_s]`" in render(data, 0.0)
+    assert "<code>judge: [total_s]</code>" in render(data, 0.0)
     assert settled_by_others(replace(data, matrix=replace(matrix, repeat=Repetition.fixed(12)))) == []
 
 
@@ -232,3 +233,7 @@ def test_sure_has_one_definition() -> None:
     page = render(data, 0.0)
     assert page.count(f"✓ sure: {sure}. ") == 1
     assert "is sure: " not in page.replace(sure, "") or f"is sure: {sure}" in page
+
+
+def test_code_in_a_sentence_leaves_names_with_a_hyphen_whole() -> None:
+    assert coded("delay-loss: raise `max`", whole) == '<span class="whole">delay-loss:</span> raise <code>max</code>'

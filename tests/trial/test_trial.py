@@ -306,7 +306,9 @@ def test_probes_that_miss_are_sent_again_before_the_client_starts_and_that_is_ke
     (missed,) = result.proof.counters["missed"]
     assert "uplink delay: measured 20.2 ms, requested 0 s" in missed["why"][0]
     assert len(missed["trains"]["downlink"]["probe"]["delays_s"]) > 0
-    told = "probes were sent 2 times before the client started, because they first showed another network: "
+    told = (
+        "probes were sent 2 times before the client started, because earlier ones did not match the requested network: "
+    )
     assert result.proof.warnings[0].startswith(told)
     assert len(world.applied) == 2
     assert world.order.count("client run") == 1

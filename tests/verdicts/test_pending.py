@@ -127,15 +127,15 @@ def test_a_forecast_beyond_its_horizon_has_a_range_and_no_never(low: int | None,
 
 
 def test_what_is_unclear_names_the_metrics_by_which_it_is() -> None:
-    """`is unclear (h2-bbr against h1)` read as if a comparison that one metric settles were clear by all."""
+    """`is undecided (h2-bbr against h1)` read as if a comparison that one metric settles were clear by all."""
     item = opened(with_noise(9), OTHERS[0])
     assert item is not None
     first, second, *_ = item.judged
     both = replace(item, judged=(first, second))
     assert open_text(both, "far").startswith(
-        f"far is unclear by {first.label} and by {second.label} (HTTP/3 against HTTP/1.1, "
+        f"far is undecided by {first.label} and by {second.label} (HTTP/3 against HTTP/1.1, "
     )
-    assert open_text(replace(item, judged=(first,)), "far").startswith("far is unclear (HTTP/3 against HTTP/1.1, ")
+    assert open_text(replace(item, judged=(first,)), "far").startswith("far is undecided (HTTP/3 against HTTP/1.1, ")
 
 
 def test_a_forecast_names_the_metric_of_the_verdict() -> None:

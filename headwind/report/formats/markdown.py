@@ -16,6 +16,7 @@ from headwind.report import row_text
 from headwind.report import verdicts as describe
 from headwind.report.answer import answer_of
 from headwind.report.cells import cell_by
+from headwind.report.certainty import Certainty
 from headwind.report.headline import lines_of
 from headwind.report.ranking import Standing, ordered_pairs, pair_label
 from headwind.report.times_table import notices
@@ -48,9 +49,12 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
             for check in failed
         ),
         " ".join([f"**{text(answer.headline)}**", *map(text, answer.by_others)]),
-        _list(text(f"{label}, {line}") for label, _, line in lines_of(answer.cards)),
+        _list(
+            text(f"{label}, {'✓ ' if certainty is Certainty.SURE else ''}{line}")
+            for label, certainty, line in lines_of(answer.cards)
+        ),
         text(" ".join([answer.measured, answer.trust, row_text.headline(data)])),
-        _list(f"⚠ {counted(len(notice.trials), 'trial')}: {text(notice.text)}" for notice in notices(data)),
+        _list(f"⚠ {text(notice.line)}" for notice in notices(data)),
         "\n".join(_table(data, answer.standings)),
         _legend(verdicts.rule) if verdicts.compared else "",
         *("\n".join(_by_metric(data, answer.standings, metric)) for metric in _others(verdicts)),

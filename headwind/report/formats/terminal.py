@@ -76,7 +76,7 @@ def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
 def _warnings(data: RunData, *, full: bool) -> list[str]:
     """The warnings; results of protocols are in the tally of outcomes."""
     warned = (notice for notice in notices(data) if full or not notice.is_finding)
-    lines = [f"! {counted(len(notice.trials), 'trial')}: {notice.text}" for notice in warned]
+    lines = [f"! {notice.line}" for notice in warned]
     left = len(lines) - MOST_WARNINGS
     if full or left <= 0:
         return lines

@@ -99,7 +99,7 @@ def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, r
     if finding is None:
         interval = line.intervals[metric]
         picture = charts.forest_row(axis, shown) if shown else Markup()
-        ratio, blocks = describe.pair_text(line.pair, interval, rule), counted(interval.n, "block")
+        ratio, blocks = describe.pair_text(line.pair, interval, rule, arm_name), counted(interval.n, "block")
         claim = f"{arm_name(line.pair.new)} against {arm_name(line.pair.base)}"
         return PanelRow(line.pair, claim, "", "", picture, ratio, blocks)
     certainty, arm = certainty_of(finding, rule), describe.leader(finding, rule)

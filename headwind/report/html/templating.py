@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,10 @@ def whole(text: str) -> Markup:
                          for index, part in enumerate(parts))  # fmt: skip
 
 
-def coded(text: str) -> Markup:
-    """A sentence as HTML; text between single backticks becomes code."""
+def coded(text: str, words: Callable[[str], str] = str) -> Markup:
+    """A sentence as HTML; text between single backticks becomes code, and `words` renders the rest."""
     parts = re.split(r"(?<!`)`([^\s`](?:[^`]*[^\s`])?)`(?!`)", units.clean(text))
-    return Markup().join(Markup("<code>{}</code>").format(part) if index % 2 else part
+    return Markup().join(Markup("<code>{}</code>").format(part) if index % 2 else words(part)
                          for index, part in enumerate(parts))  # fmt: skip
 
 
@@ -56,5 +57,5 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"units": units, "words": row_text, "describe": describe}
-    environment.filters |= {"whole": whole, "coded": coded}
+    environment.filters |= {"whole": whole, "coded": coded, "whole_coded": partial(coded, words=whole)}
     return environment
