@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headwind.arm import Protocol
 from headwind.matrix.levels import Path
 from headwind.matrix.mistakes import MissingKey, Slip, UnknownKey
 
@@ -22,7 +23,7 @@ FILLED = {  # keys of a direction that other keys need or limit, with values tha
     "limit": "2000",
 }  # fmt: skip
 NEEDED = {"requests": ("10000", "10000"), "connections": ("1", "64")}  # of a workload, for both copies
-SERVER = {"image": "image", "protocols": ["h1", "h2", "h3"]}
+SERVER = {"image": "image", "protocols": [protocol.value for protocol in Protocol]}
 
 
 @dataclass(frozen=True, slots=True)
