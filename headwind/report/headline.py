@@ -1,6 +1,6 @@
 """The answer in few words: each comparison over all networks, those of the newest protocol first. Pure.
 
-The headline counts the networks in which a protocol is surely faster or slower than each rival. A card for each
+The headline counts the networks in which a protocol is definitely faster or slower than each rival. A card for each
 comparison names them, with the size of each lead, and for unclear ones the largest difference that is still possible.
 """
 
@@ -158,7 +158,7 @@ def card_of(pair: Pair, found: Sequence[Standing], rule: Rule) -> Card:
 
 
 def _sure(pair: Pair, found: Sequence[Standing], rule: Rule) -> dict[str, dict[str, list[str]]]:
-    """Networks in which the candidate is surely faster, slower or tied, for each metric separately."""
+    """Networks in which the candidate is definitely faster, slower or tied, for each metric separately."""
     lines = [known.line for each in found for known in each.known if known.line.pair == pair]
     sure: dict[str, dict[str, list[str]]] = {}
     for line in lines:
@@ -183,7 +183,7 @@ def _word(finding: Finding, arm: Arm, needs: int, rule: Rule) -> str:
 def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) -> list[str]:
     """The headline, a sentence for each metric.
 
-    It has the number of networks in which the newest protocol is surely faster or slower than each rival. If something
+    It counts the networks in which the newest protocol is definitely faster or slower than each rival. If something
     is sure of another arm of that protocol against older ones, such as on another server, it has its own sentence.
     """
     if not data.judgement.pairs:
@@ -232,7 +232,7 @@ def _named(metric: Metric) -> str:
 def _sentence(cards: Sequence[Card], key: str, data: RunData, found: Sequence[Standing], *, is_first: bool) -> str:
     """A sentence by the metric of this key; empty if nothing is sure.
 
-    Such as `HTTP/3 is surely faster than HTTP/2 in 5 of 8 networks, slower in none.` `is_first`: the metric is the
+    Such as `HTTP/3 is definitely faster than HTTP/2 in 5 of 8 networks, slower in none.` `is_first`: the metric is the
     primary one of some comparison.
     """
     known = [card for card in cards if key in card.sure]
@@ -253,7 +253,7 @@ def _sentence(cards: Sequence[Card], key: str, data: RunData, found: Sequence[St
     silent = [arm_name(card.rival) for card in cards if card not in known and is_first]
     left = [f"{counted(len(known) - MOST_RIVALS, 'other rival')} below"] if len(known) > MOST_RIVALS else []
     none = [f"against {enumerated(silent)} nothing is sure"] if silent else []
-    return f"{arm_name(cards[0].arm)} is surely {'; '.join((*clauses, *left, *none))}."
+    return f"{arm_name(cards[0].arm)} is definitely {'; '.join((*clauses, *left, *none))}."
 
 
 def _clause(

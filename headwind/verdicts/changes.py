@@ -57,12 +57,12 @@ class Change:
 
     @property
     def is_regression(self) -> bool:
-        """True if it surely got worse."""
+        """True if it definitely got worse."""
         return self.favours < 0
 
     @property
     def is_improvement(self) -> bool:
-        """True if it surely got better."""
+        """True if it definitely got better."""
         return self.favours > 0
 
     @property

@@ -445,7 +445,7 @@ def test_the_terminal_says_the_answer_on_a_screen_below_its_table() -> None:
     (place,) = [
         number
         for number, text in enumerate(lines)
-        if text == "By total time, HTTP/3 is surely faster than HTTP/1.1 and HTTP/2 in all 8 networks."
+        if text == "By total time, HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 in all 8 networks."
     ]
     assert place == 18, "the answer stands below the table, two lines for each network, and a third for the longest"
     assert answer_of(data).measured in lines

@@ -33,7 +33,7 @@ SURE = {WIN, LOSS, TIE, BIG}
 DONE = OTHERS[0]
 BY_DONE = (
     "By mean completion time (of all requests, from the start), "
-    "HTTP/3 is surely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
+    "HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
 )
 
 
@@ -105,18 +105,18 @@ def test_another_metric_is_told_where_it_says_more_or_otherwise(total: Ends, oth
     [
         (
             (1, 1, 2),
-            "By total time, HTTP/3 is surely faster than HTTP/1.1 and HTTP/2 in both networks.",
+            "By total time, HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 in both networks.",
         ),
         (
             (3, 1, 2),
             (
-                "By total time, HTTP/3 is surely slower than HTTP/1.1 in both networks; "
+                "By total time, HTTP/3 is definitely slower than HTTP/1.1 in both networks; "
                 "faster than HTTP/2 in both networks."
             ),
         ),
         (
             (1, 1, 1),
-            "By total time, HTTP/3 is surely tied with HTTP/1.1 and HTTP/2 within 5 % in both networks.",
+            "By total time, HTTP/3 is definitely tied with HTTP/1.1 and HTTP/2 within 5 % in both networks.",
         ),
     ],
 )
@@ -127,7 +127,7 @@ def test_the_headline_of_a_run_in_which_all_is_sure(speeds: tuple[float, float, 
 def test_of_one_network_the_headline_has_its_name() -> None:
     answer = answer_of(raced({H1: 1.0, H2: 1.0, H3: 2.0}, PROFILES[1]))
     assert answer.headline == (
-        "By total time, HTTP/3 is surely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
+        "By total time, HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
     )
 
 
@@ -151,7 +151,7 @@ def test_against_whom_nothing_is_sure_is_said() -> None:
         for trial in trials_of(matrix)
     ]
     assert answer_of(Golden(matrix, tuple(results)).data("x")).headline == (
-        "By total time, HTTP/3 is surely faster than HTTP/2 in both networks; against HTTP/1.1 nothing is sure."
+        "By total time, HTTP/3 is definitely faster than HTTP/2 in both networks; against HTTP/1.1 nothing is sure."
     )
 
 
@@ -207,7 +207,7 @@ def test_without_a_verdict_the_headline_says_why(name: str, said: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_no_card_is_stronger_than_the_verdicts(name: str) -> None:
-    """Whoever is said to be surely faster, slower or tied is; by the primary metric nothing sure is left out."""
+    """Whoever is said to be definitely faster, slower or tied is; by the primary metric nothing sure is left out."""
     data = RUNS[name]().data(name)
     rule = data.judgement.rule
     shown = columns_of(data.matrix, data.judgement)[0]
@@ -251,7 +251,7 @@ def test_protocols_on_another_server_are_shown_whenever_the_matrix_compares_them
     ]  # fmt: skip
     answer = answer_of(data)
     assert "HTTP/3 (caddy) against HTTP/2 (caddy)" in [card.label for card in answer.cards]
-    sure = "By total time, HTTP/3 (caddy) is surely faster than HTTP/2 (caddy) in both networks."
+    sure = "By total time, HTTP/3 (caddy) is definitely faster than HTTP/2 (caddy) in both networks."
     assert sure in answer.by_others
 
 
@@ -285,7 +285,7 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_and_its_size_in_th
     (said,) = answer.by_others
     assert said == (
         "By median time per request (without handshakes and what waits before it is sent), "
-        "HTTP/3 is surely slower than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
+        "HTTP/3 is definitely slower than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
     )
     assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(texts_of(answer.cards))
     assert answer_of(measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})).by_others == ()
@@ -299,7 +299,7 @@ def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
     }
     answer = answer_of(measured_as(**even))
     assert answer.headline == (
-        "By total time, HTTP/3 is surely tied with HTTP/1.1 and HTTP/2 within 5 % under 100 ± 10 ms delay."
+        "By total time, HTTP/3 is definitely tied with HTTP/1.1 and HTTP/2 within 5 % under 100 ± 10 ms delay."
     )
     assert answer.by_others == (BY_DONE,)
 
@@ -308,7 +308,7 @@ def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
 
 
 def two_workloads(compare: tuple[Arm, Arm] = (H3, H2)) -> RunData:
-    """A page and a first byte over two networks; HTTP/3's first byte is sooner in all, its page nowhere surely."""
+    """A page and a first byte over two networks; HTTP/3's first byte is sooner in all, its page nowhere definitely."""
     networks = PROFILES[:2]
     workloads = Transfer("bulk", 1, 1, 1, path="/bytes/100000"), Ttfb("first", "/bytes/1000")
     matrix = replace(
@@ -329,7 +329,7 @@ def test_counts_by_a_metric_are_of_all_conditions_that_it_judges() -> None:
     answer = answer_of(two_workloads())
     assert [answer.headline, *answer.by_others] == [
         "Nothing is sure yet by total time.",
-        "By time to first byte, HTTP/3 is surely faster than HTTP/2 in all 4 conditions.",
+        "By time to first byte, HTTP/3 is definitely faster than HTTP/2 in all 4 conditions.",
     ]
 
 
@@ -341,7 +341,7 @@ def test_a_metric_that_adds_somewhere_counts_where_it_agrees_too() -> None:
         done_s = shaken(each.trial) ** 0.1 * (0.5 if each.trial.arm is H3 else 1.0)
         results.append(replace(each, metrics={**each.metrics, "mean_done_s": done_s}))
     (said,) = answer_of(replace(data, results=tuple(results))).by_others
-    assert "HTTP/3 is surely faster than HTTP/1.1 and HTTP/2 in all 8 networks." in said
+    assert "HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 in all 8 networks." in said
 
 
 def test_candidate_and_baseline_stand_as_in_the_matrix() -> None:
@@ -350,4 +350,4 @@ def test_candidate_and_baseline_stand_as_in_the_matrix() -> None:
     answer = answer_of(data)
     assert {card.label for card in answer.cards} == {"HTTP/2 against HTTP/3"}
     assert "HTTP/2 against HTTP/3, slower" in " ".join(texts_of(answer.cards))
-    assert answer.by_others == ("By time to first byte, HTTP/3 is surely faster than HTTP/2 in all 4 conditions.",)
+    assert answer.by_others == ("By time to first byte, HTTP/3 is definitely faster than HTTP/2 in all 4 conditions.",)
