@@ -33,13 +33,14 @@ VERSION_NEGOTIATION = b"\x80" + bytes(4) + b"\x08" + bytes(8) + b"\x00" + bytes.
 # On SIGHUP it reads how many there are to be from the file, begins that many anew, and ends the others.
 MASTER = """
 import os, signal, sys, time
-lives, file, wanted, children, old = int(sys.argv[1]), sys.argv[2], 2, set(), set()
-def read(*_):
-    global wanted, old
-    wanted, old = int(open(file).read().removeprefix("worker_processes ").rstrip(";\\n")), set(children)
-    children.clear()
-signal.signal(signal.SIGHUP, read)
+lives, file, wanted, children, old, asked = int(sys.argv[1]), sys.argv[2], 2, set(), set(), []
+signal.signal(signal.SIGHUP, lambda *_: asked.append(1))  # no more, or a worker that was just begun would be missed
 while True:
+    if asked:
+        asked.clear()
+        wanted = int(open(file).read().removeprefix("worker_processes ").rstrip(";\\n"))
+        old |= children
+        children.clear()
     while len(children) < wanted and lives:
         pid, lives = os.fork(), lives - 1
         if pid == 0:
