@@ -41,7 +41,7 @@ $(error headwind: name the $(if $(wildcard $(STRAY)/.),run as RUN,matrix as MATR
 endif
 
 ##@ The lab
-.PHONY: lab-run lab-resume lab-smoke lab-experiments lab-plan lab-report lab-compare lab-doctor lab-down
+.PHONY: lab-run lab-resume lab-smoke lab-experiments lab-plan lab-report lab-compare lab-doctor lab-down lab-sbom lab-faults
 lab-run: docker $(RUNTIME) ## Run MATRIX=matrix.yaml for up to 15 minutes or BUDGET=2h, and write reports/<run-id>/report.html
 	@exec $(PY) lab.py run $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
@@ -74,9 +74,15 @@ lab-doctor: $(RUNTIME) ## Check this machine, and print a fix for each problem
 lab-down: $(RUNTIME) ## Remove containers and networks that earlier runs left
 	@exec $(PY) lab.py down $(ARGS)
 
+lab-sbom: $(RUNTIME) docker ## Write sbom.cdx.json: all packages of the images and of Python, with versions and licences
+	@exec $(PY) lab.py sbom $(or $(ARGS),sbom.cdx.json)
+
+lab-faults: $(DEV) docker ## Inject 200 faults at random moments of real runs, check what is left, and print a table
+	@exec $(PY) bench/faults.py $(ARGS)
+
 ##@ The code
 .PHONY: test test-thorough test-kernels check format lock
-test: check pytest ## Install what tests need, then run all checks and all tests
+test: $(if $(ARGS),,begin-images) check pytest ## Install what tests need, then run all checks and all tests
 
 test-thorough: export HEADWIND_THOROUGH := yes # tests/sizes.py
 test-thorough: test ## The same, with property tests and simulations at full size
@@ -96,7 +102,10 @@ lock: ## Lock the newest versions (needs `uv`): requirements.lock, requirements-
 	compile --output-file requirements.lock
 	compile --group dev --constraint requirements.lock --output-file requirements-dev.lock
 
-.PHONY: pytest check-ruff check-mypy check-spelling check-yaml check-shell check-docker
+.PHONY: begin-images pytest check-ruff check-mypy check-spelling check-yaml check-shell check-docker
+begin-images: docker # built in parallel with what comes before the tests, which wait for them (tests/net/builds.py)
+	@$${PYTHON:-python3} -m tests.net.builds </dev/null >/dev/null 2>&1 &
+
 pytest: $(DEV) docker extras
 	@exec $(PY) -m tests.rings $(ARGS)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from headwind import stops
 from headwind.cli import commands
+from headwind.cli.terminal import say
 from headwind.engines import AUTO
 
 if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must answer at once
@@ -21,7 +23,7 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
 
     from headwind.cli.cluster import Backend
     from headwind.cli.dependencies import Dependencies
-    from headwind.model import Matrix
+    from headwind.model import Condition, Matrix
     from headwind.run.journal import Run
     from headwind.testbed.docker import Say
     from headwind.testbed.testbed import Testbed
@@ -29,16 +31,17 @@ if TYPE_CHECKING:  # everything else is imported where it is used: `--help` must
 
 def run_matrix(
     matrix: Matrix, reports: Path, engine: str, resume: Path | None, cluster: str | None = None, *,
-    deps: Dependencies, ending: list[str], verbose: bool = False, **wanted: bool,
+    deps: Dependencies, ending: list[str], capture: Collection[Condition] = (), verbose: bool = False, **wanted: bool,
 ) -> tuple[Path, int]:  # fmt: skip
-    """Run every trial of the matrix. Write a report after each block, and the last one as `wanted`.
+    """Run every trial of the matrix, then `capture`. Write a report after each block, and the last one as `wanted`.
 
     Returns the run's folder and the exit code. Adds the text on how to resume the run to `ending`.
     """
     from headwind.cli.cluster import remote_backend
-    from headwind.cli.progress import console
+    from headwind.cli.console import console
     from headwind.cli.resume_advice import how_to_resume
     from headwind.plan.doubts import notes_of, warnings_of
+    from headwind.run.data import LAST_BUDGET
     from headwind.run.journal import Run
     from headwind.run.shortfall import shortfall
 
@@ -49,28 +52,46 @@ def run_matrix(
         earlier = opened.enter_context(Run.open(resume)) if resume else None
         if earlier and engine == AUTO:
             engine = earlier.environment.get("engine", engine)
+        opened.enter_context(resuming(earlier, matrix, cluster, ending))
         backend = opened.enter_context(
             remote_backend(matrix, cluster, engine, earlier, out.print, deps) if cluster else
             local_backend(matrix, reports, engine, earlier, out.print, deps)
         )  # fmt: skip
         run = earlier or opened.enter_context(Run.create(reports, matrix, backend.environment))
         on_engine = "" if engine == AUTO else f", engine {backend.lanes.first.engine}"  # auto gave its reason above
-        out.print(f"run {run.folder}{on_engine}", markup=False)
+        out.print(f"run folder: {run.folder}{on_engine}", markup=False)
         redrawing = deps.redrawing(run, partial(out.print, markup=False))
         with run.claimed():  # until the report is written
             try:
                 with run.recording(), redrawing:
+                    if matrix.repeat.budget_s:
+                        run.note_environment(**{LAST_BUDGET: matrix.repeat.budget_s})
                     run_trials(backend, run, matrix, deps, redrawing, out, verbose=verbose)
+                    failures = capture_trials(backend, run, capture, out)
                     backend.lanes.retire()
             finally:  # also Ctrl-C and a broken lab leave a whole report
                 run.note_environment(testbeds=[*run.environment.get("testbeds", []), *backend.lanes.lives])
                 data = commands.finish_report(run, **wanted)
-                ending += how_to_resume(run, data, cluster, matrix.repeat.budget_s)
+                ending += how_to_resume(run, data, cluster)
         doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in backend.lanes.doubts]
-        reasons = [each for each in (shortfall(matrix, data.results), *doubts) if each]
+        reasons = [each for each in (shortfall(matrix, data.results), *doubts, *failures) if each]
         for trouble in filter(None, (*reasons, redrawing.trouble)):
-            print(f"lab.py: {trouble}", file=sys.stderr)
+            say(f"lab.py: {trouble}", file=sys.stderr)
         return run.folder, 1 if reasons else 0
+
+
+@contextmanager
+def resuming(earlier: Run | None, matrix: Matrix, cluster: str | None, ending: list[str]) -> Iterator[None]:
+    """Add the text on how to resume a run again, if it is stopped before it has gone on."""
+    from headwind.cli.resume_advice import how_to_resume
+    from headwind.run.data import RunData
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if earlier and not ending:
+            ending += how_to_resume(earlier, RunData.of(earlier), cluster, matrix.repeat.budget_s)
+        raise
 
 
 @contextmanager
@@ -151,12 +172,28 @@ def run_trials(
                     redraw()
 
 
+def capture_trials(backend: Backend, run: Run, conditions: Collection[Condition], out: Console) -> list[str]:
+    """Run a trial of each arm in these conditions that is captured, and not counted; the text of each that failed."""
+    if not conditions:
+        return []
+    from headwind.cli.capturing import capture_all
+    from headwind.run.data import results_of
+    from headwind.trial.lane import Lane
+
+    lane = backend.lanes.first
+    assert isinstance(lane, Lane)  # a cluster's are refused
+    measured = {result.trial.block.condition.id for result in results_of(run)}
+    return capture_all(lane, run, conditions, measured, partial(out.print, markup=False))
+
+
 def command_run(options: argparse.Namespace) -> int:
-    """Run every trial of a matrix and write the report."""
+    """Run a matrix (the file that defines an experiment) and write the report."""
+    from headwind.cli.capturing import chosen
+    from headwind.cli.runs import run_folder
     from headwind.matrix.reader import load_matrix
     from headwind.run.journal import Run
 
-    resume = Path(options.resume) if options.resume else None
+    resume = run_folder(options.resume, Path(options.reports)) if options.resume else None
     if resume and not options.matrix:
         with Run.open(resume) as earlier:
             matrix = earlier.matrix
@@ -164,16 +201,18 @@ def command_run(options: argparse.Namespace) -> int:
         matrix = load_matrix(commands.matrix_path(options))
     matrix = commands.with_options(matrix, options)
     reports = commands.reports_folder(options)
+    capture = chosen(matrix, options.capture, options.cluster)
     wanted = {name: getattr(options, name) for name in ("verbose", "junit", "full")}
     deps, ending = commands.dependencies_of(options), list[str]()
     with commands.followed_by(ending):
-        return run_matrix(matrix, reports, options.engine, resume, options.cluster, deps=deps, ending=ending, **wanted)[
-            1
-        ]
+        return run_matrix(
+            matrix, reports, options.engine, resume, options.cluster,
+            deps=deps, ending=ending, capture=capture, **wanted,
+        )[1]  # fmt: skip
 
 
 def command_experiments(options: argparse.Namespace) -> int:
-    """Run the experiments of published articles within one budget, and combine the results on one page."""
+    """Repeat experiments that others published, all within one time budget, and write one page of results."""
     from headwind.cli.experiments import Experiment, chosen, draw, run_all
 
     reports = commands.reports_folder(options)
@@ -188,18 +227,16 @@ def command_experiments(options: argparse.Namespace) -> int:
             deps=commands.dependencies_of(options), verbose=options.verbose, ending=endings[matrix.path],
         )  # fmt: skip
 
-    worst, ending = 0, list[str]()
+    ending = list[str]()
     with commands.followed_by(ending):
         try:
-            for code in run_all(experiments, options.budget, measure, print):
-                worst = max(worst, code)
+            return run_all(experiments, options.budget, measure, say)
         finally:  # Ctrl-C keeps what was measured
-            print(f"page: {draw(experiments, reports)}")
+            say(f"page: {draw(experiments, reports)}")
             titles = {each.path: each.title or each.path for each in matrices}
             ending += [
                 "\n".join([f"{titles[path]}: {lines[0]}", *lines[1:]]) for path, lines in endings.items() if lines
             ]
-    return worst
 
 
 COMMANDS = {"run": command_run, "experiments": command_experiments, **commands.COMMANDS}
@@ -221,6 +258,9 @@ def main(arguments: list[str], deps: Dependencies | None = None) -> int:
         return commands.ended(error, str(error), error.exit_code)
     except KeyboardInterrupt as stop:
         return commands.ended(stop, stops.sentence(), 130)
+    except BrokenPipeError:  # the reader of the output is gone, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def after(data: RunData, limit_s: float) -> RunData:
 def answered(data: RunData, within: float) -> dict[str, int]:
     """Whole blocks, attempts, comparisons, sure ones, and those that are sure or bounded within a ratio."""
     judgement = data.judgement
-    known = [known_of(line, judgement.rule) for line in judgement.compared]
+    known = [known_of(line) for line in judgement.compared]
     sure = [each for each in known if each.certainty is Certainty.SURE]
     bounded = [
         each for each in known

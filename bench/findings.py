@@ -2,9 +2,10 @@
 
     .venv/bin/python bench/findings.py [--into docs] reports/<run-id> reports/<run-id>
 
-A run belongs to the matrix of experiments/ with the same title, such as finding_far.yaml. Its verdicts and counters
-replace the text of the document between `<!-- finding_far -->` and `<!-- end -->`, and its picture becomes
-docs/findings/finding_far.svg. All other text, above all the reasons, is written by hand. Needs no Docker.
+A run belongs to the matrix of experiments/ with the same title, such as finding_far.yaml. Its verdicts and counters,
+and its regrets if a server decides about HTTP/3, replace the text of the document between `<!-- finding_far -->` and
+`<!-- end -->`, and its picture becomes docs/findings/finding_far.svg. All other text, above all the reasons, is written
+by hand. Needs no Docker.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from markupsafe import Markup
 
 from headwind.arm import Arm
-from headwind.format import arm_name, duration, moment, observed_text
+from headwind.format import arm_name, counted, duration, moment, observed_text
 from headwind.matrix.reader import load_matrix
+from headwind.report.advice import advised, decided_table, network_table
 from headwind.report.formats.markdown import row
 from headwind.report.html.charts import icon
 from headwind.report.html.charts.marks import arm_style
@@ -53,8 +55,24 @@ def figures(data: RunData) -> str:
     answer = [search_text(data)] if data.searched else _table(("condition", "verdict", "blocks"), _verdicts(data))
     counts = _table(("condition", "arm", "median", *COUNTED), _counts(data))
     took_s = (data.status.ended_at or data.status.started_at) - data.status.started_at
+    regrets = [line for arm in data.matrix.arms if _decides(arm) for line in _regrets(data, arm)]
     run = f"Run {data.id} of {moment(data.status.started_at)}, {len(data.latest):,} trials in {duration(took_s)}"
-    return "\n".join([*answer, "", *counts, "", f"{run}, engine {data.environment.get('engine', 'unknown')}."])
+    run = f"{run}, engine {data.environment.get('engine', 'unknown')}."
+    return "\n".join([*regrets, *answer, "", *counts, "", run])
+
+
+def _decides(arm: Arm) -> bool:
+    """Whether the server decides what the arm uses."""
+    return "offer_if" in dict(arm.overrides.workload)
+
+
+def _regrets(data: RunData, arm: Arm) -> list[str]:
+    """The tables of `lab.py advise` with the regret of an arm that follows a deciding server."""
+    found = advised([data])
+    heading, *networks = (cells[:-2] for cells in network_table(found))  # without the rule that this run would give
+    sizes = f"Regrets: {counted(len(networks), 'network')}, {counted(found.blocks, 'block')}; 95 % intervals."
+    choices, *rows = decided_table(found, arm)
+    return [sizes, "", *_table(choices, rows), "", *_table(heading, networks), ""]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -63,7 +81,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def _verdicts(data: RunData) -> Iterator[Sequence[str]]:
     for line in data.judgement.compared:
-        verdict = f"{claim_text(line.primary, data.judgement.rule)} {ahead_text(line.primary)}"
+        verdict = f"{claim_text(line.primary)} {ahead_text(line.primary)}"
         yield data.matrix.name_of(line.condition), verdict, str(line.blocks)
 
 
@@ -136,8 +154,8 @@ def _at(drawn: Markup, y: float, height: float, x: float = 0.0, width: float = W
 
 
 def names() -> dict[str, str]:
-    """The names of the matrices of findings, by their titles."""
-    return {load_matrix(file).title: file.stem for file in sorted((ROOT / "experiments").glob("finding_*.yaml"))}
+    """The names of all experiments, by their titles."""
+    return {load_matrix(file).title: file.stem for file in sorted((ROOT / "experiments").glob("*.yaml"))}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

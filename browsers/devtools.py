@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LAB = 0  # the file descriptor connected to the lab
+CLOSED = -1  # that of a connection which is not open yet
 CHUNK_BYTES = 1 << 16
 CALL_S = 10.0  # longest time of a call
 
@@ -37,10 +38,14 @@ class LabIsGone(ConnectionAbortedError):
 
 @dataclass(slots=True)
 class DevTools:
-    """A connection to a browser: `call` asks and waits; `event` is the next thing that it reports by itself."""
+    """A connection to a browser: `call` asks and waits; `event` is the next thing that it reports by itself.
+
+    `answers` are calls that are sent as soon as an event comes, by the event, to the page that it came from.
+    """
 
     receiving: int  # file descriptors of our ends
     sending: int
+    answers: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     _events: deque[dict[str, Any]] = field(default_factory=deque)
     _answers: dict[int, dict[str, Any]] = field(default_factory=dict)
     _unfinished: bytes = b""
@@ -52,11 +57,11 @@ class DevTools:
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if session:
             message["sessionId"] = session
-        left = json.dumps(message).encode() + b"\0"
+        left = self._packed(json.dumps(message).encode())
         try:
             while left:
                 left = left[os.write(self.sending, left) :]
-        except BrokenPipeError as error:
+        except (BrokenPipeError, ConnectionResetError) as error:
             raise BrowserGone(f"the browser has ended (call: {method})") from error
         return number
 
@@ -75,7 +80,7 @@ class DevTools:
     def _result(self, number: int, method: str) -> dict[str, Any]:
         answer = self._answers.pop(number)
         if "error" in answer:
-            raise CallFailed(f"{method}: {answer['error'].get('message', answer['error'])}")
+            raise CallFailed(f"{method}: {self._refusal(answer)}")
         result: dict[str, Any] = answer.get("result", {})
         return result
 
@@ -89,8 +94,9 @@ class DevTools:
         return self._events.popleft() if self._events else None
 
     def forget_events(self) -> None:
-        """Drop the pending events."""
+        """Drop the pending events, and answers that nothing waits for."""
         self._events.clear()
+        self._answers.clear()
 
     def _receive(self, limit_s: float) -> bool:
         """Read what there is, after waiting for it; False if nothing came."""
@@ -102,21 +108,42 @@ class DevTools:
             if LAB in ready:
                 raise LabIsGone("the lab hung up while a browser was at work")
             return False
-        data = os.read(self.receiving, CHUNK_BYTES)
+        try:
+            data = os.read(self.receiving, CHUNK_BYTES)
+        except ConnectionResetError:
+            data = b""
         if not data:
             raise BrowserGone("the browser has ended")
-        *messages, self._unfinished = (self._unfinished + data).split(b"\0")
+        self._unfinished += data
+        messages = self._unpacked()
         for text in messages:
             self._heed(json.loads(text))
         return bool(messages)
+
+    def _packed(self, text: bytes) -> bytes:
+        """A message as it is sent."""
+        return text + b"\0"
+
+    def _unpacked(self) -> list[bytes]:
+        """The messages that are complete; the rest stays in `_unfinished`."""
+        *messages, self._unfinished = self._unfinished.split(b"\0")
+        return messages
+
+    @staticmethod
+    def _refusal(answer: dict[str, Any]) -> str:
+        """The browser's words in an answer that is an error."""
+        return str(answer["error"].get("message", answer["error"]))
 
     def _heed(self, message: Mapping[str, Any]) -> None:
         if "id" in message:
             self._answers[message["id"]] = dict(message)
         else:
             self._events.append(dict(message))
+            if message["method"] in self.answers:
+                method, parameters = self.answers[message["method"]]
+                self.start(method, message.get("sessionId", ""), **parameters)
 
     def close(self) -> None:
-        """Close both pipes."""
-        os.close(self.receiving)
-        os.close(self.sending)
+        """Close both pipes, or the connection."""
+        for descriptor in {self.receiving, self.sending} - {CLOSED}:
+            os.close(descriptor)

@@ -1,5 +1,8 @@
 """The timing of a loaded page, as a browser reports it: Navigation, Resource and Paint Timing of the W3C.
 
+The largest contentful paint is the last one that the browser reported when FRAMES frames followed the load event: with
+Chromium 156 it reports what a frame painted up to three frames later.
+
 All times are in milliseconds since the navigation began, on the browser's clock.
 """
 
@@ -9,38 +12,46 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
-PAINT_WAIT_MS = 1000  # longest wait for the first paint after the load event
+PAINT_WAIT_MS = 1000  # longest wait for the paints after the load event
+FRAMES = 5
 MOST_ENTRIES = 4096  # more than the requests of any page
-# Runs before the page's own content: a browser keeps 250 entries by default.
+# For a document before its 250th request ends: a browser keeps 250 entries by default.
 BEFORE = f"performance.setResourceTimingBufferSize({MOST_ENTRIES})"
 # The columns that are read of each entry; the document's is the navigation entry.
 COLUMNS = (
     "startTime", "connectStart", "connectEnd", "requestStart", "responseStart", "responseEnd", "responseStatus",
-    "nextHopProtocol", "transferSize", "encodedBodySize",
+    "nextHopProtocol", "transferSize", "encodedBodySize", "name", "initiatorType",
 )  # fmt: skip
-# A promise: the load event has to end first, and the paint may come after it.
+# A promise: the load event has to end first, and paints may come after it. A report of paints is a separate task.
 COLLECT = (
     """new Promise(done => {
   const columns = COLUMNS;
   const row = entry => columns.map(name => entry[name]);
   const paint = () => performance.getEntriesByName("first-contentful-paint")[0];
+  let largest = 0;
+  const note = entries => { for (const entry of entries) largest = entry.startTime; };
+  const paints = new PerformanceObserver(list => note(list.getEntries()));
+  paints.observe({type: "largest-contentful-paint", buffered: true});
   const give = () => {
+    note(paints.takeRecords());
     const [page] = performance.getEntriesByType("navigation");
-    done({url: location.href, load: page.loadEventStart, paint: paint()?.startTime ?? 0,
+    if (WAIT && !page.loadEventStart) { setTimeout(give, 20); return; }  // it is about to go elsewhere
+    done({url: location.href, origin: performance.timeOrigin, load: page.loadEventStart,
+          paint: paint()?.startTime ?? 0, largest,
           rows: [page, ...performance.getEntriesByType("resource")].map(row)});
   };
   if (WAIT === 0) { give(); return; }
-  const soon = () => setTimeout(give, 0);
-  if (paint()) { soon(); return; }
-  new PerformanceObserver(soon).observe({type: "paint", buffered: true});
+  const after = left => left ? requestAnimationFrame(() => after(left - 1)) : setTimeout(give, 0);
+  new PerformanceObserver(() => after(FRAMES)).observe({type: "paint", buffered: true});
   setTimeout(give, WAIT);
-})""".replace("COLUMNS", repr(list(COLUMNS)).replace("'", '"'))
+})""".replace("COLUMNS", repr(list(COLUMNS)).replace("'", '"')).replace("FRAMES", str(FRAMES))
 )  # fmt: skip
 
 
 def collecting(*, at_once: bool = False) -> str:
-    """The script that collects a page's timing; `at_once` without waiting for its first paint."""
+    """The script that collects a page's timing; `at_once` without waiting for its paints."""
     return COLLECT.replace("WAIT", "0" if at_once else str(PAINT_WAIT_MS))
 
 
@@ -61,6 +72,7 @@ def figures(collected: Mapping[str, Any], until_s: float = math.inf) -> dict[str
         "ttfb_s": document["responseStart"],
         "handshake_s": document["connectEnd"] - document["connectStart"],
         "first_paint_s": collected["paint"],
+        "lcp_s": collected["largest"],
         "last_resource_s": max((row["responseEnd"] for row in resources), default=0.0),
     }
     return {
@@ -78,6 +90,12 @@ def figures(collected: Mapping[str, Any], until_s: float = math.inf) -> dict[str
     }
 
 
+def _path(url: str) -> str:
+    """Path and query of an address."""
+    parts = urlsplit(url)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
 def spoken(protocols: Sequence[str]) -> str | None:
     """The protocol of all requests; if they had several, each with its share; None without requests."""
     counts = Counter(protocols)
@@ -91,7 +109,10 @@ def samples(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """The columns of finished requests, in seconds since the navigation began.
 
     "request_start_s" is when the browser wanted it and "request_took_s" how long it took from then on;
-    "request_sent_s" is when it was sent, "request_first_byte_s" when its answer began.
+    "request_sent_s" is when it was sent, "request_first_byte_s" when its answer began. "request_connect_start_s" and
+    "request_connect_s" are start and duration of its handshake, the latter 0 on an open connection. "request_path" is
+    the address on the server, with its query, and "request_initiator" the element that wanted it, `navigation` for the
+    document.
     """
     return {
         "request_start_s": [_seconds(row["startTime"]) for row in rows],
@@ -99,8 +120,12 @@ def samples(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         "request_status": [int(row["responseStatus"]) for row in rows],
         "request_sent_s": [_seconds(row["requestStart"]) for row in rows],
         "request_first_byte_s": [_seconds(row["responseStart"]) for row in rows],
+        "request_connect_start_s": [_seconds(row["connectStart"]) for row in rows],
         "request_connect_s": [_seconds(row["connectEnd"] - row["connectStart"]) for row in rows],
         "request_protocol": [str(row["nextHopProtocol"]) for row in rows],
+        "request_bytes": [int(row["encodedBodySize"]) for row in rows],
+        "request_path": [_path(row["name"]) for row in rows],
+        "request_initiator": [str(row["initiatorType"]) for row in rows],
     }
 
 

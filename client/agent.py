@@ -13,12 +13,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
+from client.competing import Competition
 from client.curl import fetch
 from client.h2load import PROGRAMS
 from impair import processors
@@ -27,16 +30,28 @@ from impair.endpoint.buffers import UdpSocket, smallest, tcp_limits, udp_sockets
 from impair.endpoint.packet_gap import Silence
 from impair.endpoint.tcp_state import congestion_of
 from impair.messages import Machine
+from impair.taken import FILES
 from impair.wire import Operation, serve
 
 # setpriv: a program dies with the agent, however that dies. stdbuf: its output is complete even if it is killed.
 LEASH = ("setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL")
 PATCH = Path(__file__).with_name("h2load.patch")
+COMPETITION = Competition()
 LAB = 0  # the file descriptor connected to the lab
 GRACE_S = 1.0  # between SIGTERM and SIGKILL
 LOOK_AFTER_S = 0.05  # into the run: the sockets are there, and there is time to look at them
+MEMORY = "/dev/shm"  # noqa: S108 - the only place in the container that can be written to
+KEYS, QLOG = "keys.log", "qlog"  # a file and a folder of a captured trial
 STDERR_TAIL = 2000  # characters
-PACKAGES = ("libngtcp2-16", "libngtcp2-crypto-ossl0", "libnghttp3-9", "libssl3t64", "libc6", "libcurl4t64")
+PACKAGES = (
+    "libngtcp2-16",
+    "libngtcp2-crypto-ossl0",
+    "libnghttp3-9",
+    "libssl3t64",
+    "libc6",
+    "libcurl4t64",
+    "nghttp2-client",
+)
 
 
 class LabIsGone(ConnectionAbortedError):
@@ -51,6 +66,9 @@ class Fetch(Protocol):
 
     def command(self) -> list[str]:
         """The command line; its working directory is empty, and outlives it."""
+
+    def logs(self, folder: Path) -> tuple[list[str], dict[str, str]]:
+        """Further options and variables of the command, to have QUIC's events logged into a folder (qlog)."""
 
     def windows(self) -> dict[str, int]:
         """The flow-control windows that the program grants, in bytes, if known (headwind/proof/windows.py)."""
@@ -72,18 +90,22 @@ def fetch_of(program: str, asked: Mapping[str, Any]) -> Fetch:
     return fetch
 
 
-def run(timeout_s: float, program: str = "h2load", **asked: Any) -> dict[str, Any]:
+def run(timeout_s: float, program: str = "h2load", *, captured: bool = False, **asked: Any) -> dict[str, Any]:
     """Run a fresh `program` for the settings in `asked`, and return the result; kill it after `timeout_s`.
+
+    If it is `captured`, TLS keys and qlogs are kept for the lab (impair/taken.py).
 
     A ClientRun (impair/messages.py) without its longest packet gap, and what the program's file finds in its
     output. Raises ValueError for unsupported settings, LabIsGone.
     """
     asked_for = fetch_of(program, asked)
     watch = Watch() if asked_for.protocol == "h3" else CongestionWatch(asked_for.host)
-    with tempfile.TemporaryDirectory(prefix=f"{program}-", dir="/dev/shm") as name:
+    with tempfile.TemporaryDirectory(prefix=f"{program}-", dir=MEMORY) as name:
         directory = Path(name)
         command, started_at = asked_for.command(), time.time()
-        execution = execute(command, directory, timeout_s, watch)
+        with ExitStack() as logging:
+            options, variables = logging.enter_context(logged(asked_for)) if captured else ([], {})
+            execution = execute([*command, *options], directory, timeout_s, watch, variables)
         return {
             "command": command,
             **asdict(execution),
@@ -96,6 +118,17 @@ def run(timeout_s: float, program: str = "h2load", **asked: Any) -> dict[str, An
             "congestion": watch.found if isinstance(watch, CongestionWatch) else [],
             "stderr_tail": (directory / "stderr").read_text(errors="replace")[-STDERR_TAIL:].strip(),
         }
+
+
+@contextmanager
+def logged(fetch: Fetch) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Options and variables of a program that logs its keys and QUIC's events; at the end its logs are kept."""
+    with tempfile.TemporaryDirectory(prefix="logs-", dir=MEMORY) as name:
+        folder = Path(name)
+        (folder / QLOG).mkdir()
+        options, variables = fetch.logs(folder / QLOG)
+        yield options, {"SSLKEYLOGFILE": str(folder / KEYS), **variables}
+        FILES.keep_folder(folder)
 
 
 class Watch:
@@ -134,17 +167,19 @@ class CongestionWatch:
 
 
 def execute(
-    command: list[str], directory: Path, timeout_s: float, watch: Watch | CongestionWatch | None = None
-) -> Execution:
+    command: list[str], directory: Path, timeout_s: float, watch: Watch | CongestionWatch | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> Execution:  # fmt: skip
     """Run `command` in `directory`, its output into `stdout` and `stderr` there, for at most `timeout_s`.
 
-    `watch` looks LOOK_AFTER_S later, and in steps that double until it has found something. Raises LabIsGone.
+    `variables` are added to its environment. `watch` looks LOOK_AFTER_S later, and in steps that double until it has
+    found something. Raises LabIsGone.
     """
     used_s, machine, start = _children_s(), processors.machine(), time.monotonic()
     with (directory / "stdout").open("wb") as stdout, (directory / "stderr").open("wb") as stderr:
         process = subprocess.Popen(
             [*LEASH, *command], cwd=directory, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
-            start_new_session=True,
+            start_new_session=True, env={**os.environ, **variables},
         )  # fmt: skip
     try:
         pause_s = min(LOOK_AFTER_S, timeout_s)
@@ -217,12 +252,15 @@ def info() -> dict[str, Any]:
 
 def run_watched(**asked: Any) -> dict[str, Any]:
     """`run`, and "packet_gap_max_s": the longest time in it without a frame."""
-    with Silence(agent.HERE.interface.name) as silence, agent.HERE.pulse.along(silence.look):
+    with Silence(agent.HERE.interface.name) as silence, agent.HERE.pulse.along(silence.look), COMPETITION.measured():
         answer = run(**asked)
     return {**answer, "packet_gap_max_s": silence.longest_s}
 
 
-OPERATIONS: dict[str, Operation] = {**agent.OPERATIONS, "run": run_watched, "fetch": fetch, "info": info}
+OPERATIONS: dict[str, Operation] = {
+    **agent.OPERATIONS, "run": run_watched, "fetch": fetch, "info": info, "compete": COMPETITION.start,
+    "end_competition": COMPETITION.stop,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -1,9 +1,10 @@
 """libcurl: fetches one object, to check its content (`fetch`) or to time its first byte (`Fetch`); or many.
 
-`python3 -m client.curl PROTOCOL SESSION ORIGIN PATH` opens two connections, one after the other, for every kind of
-session: the first fetches TICKET and leaves a session, the second fetches the object and is measured. So a process, its
-libraries and both ends' kernels are as warm for a new session as for a resumed one. It prints a line of JSON after
-each.
+`python3 -m client.curl PROTOCOL SESSION ORIGIN PATH [discovers]` opens two connections, one after the other, for every
+kind of session: the first fetches TICKET and leaves a session, the second fetches the object and is measured. So a
+process, its libraries and both ends' kernels are as warm for a new session as for a resumed one. It prints a line of
+JSON after each. With `discovers` the first one is over TCP, and the second one follows the offer in its answer
+(Alt-Svc).
 
 No time limit of libcurl applies: its limit for QUIC handshakes (10 s by default) is raised.
 """
@@ -24,7 +25,11 @@ if TYPE_CHECKING:  # not imported by the program, which starts in every trial
     from impair.messages import Fetched
 
 HTTP_VERSION = {"h1": 2, "h2": 4, "h3": 31}  # CURL_HTTP_VERSION_1_1, _2TLS and _3ONLY of curl.h: what is offered
+SPEAKS = {"h1": 2, "h2": 3, "h3": 30}  # as INFO_HTTP_VERSION has them
+FULL_ANSWER = 200
 SPOKEN = {2: "http/1.1", 3: "h2", 30: "h3"}  # CURL_HTTP_VERSION_1_1, _2_0 and _3: what CURLINFO_HTTP_VERSION answers
+FROM_OFFER = 0  # CURL_HTTP_VERSION_NONE: HTTP/2 over TCP at first, and HTTP/3 once it was offered
+ALT_SVC_CTRL, ALT_SVC_H3 = 286, 1 << 5  # CURLOPT_ALTSVC_CTRL, CURLALTSVC_H3: keeps offers of HTTP/3 in memory
 EARLY_DATA = 1 << 6  # CURLSSLOPT_EARLYDATA: sent wherever the session allows it
 EARLY_BYTES = 0x600000 + 68  # CURLINFO_EARLYDATA_SENT_T: bytes accepted; negative: bytes refused
 SESSIONS = ("new", "resumed", "early")
@@ -34,15 +39,33 @@ TICKET = "/ticket"  # of nginx/sessions.conf
 LONGEST_S = 7 * 86_400  # a trial's own timeout comes before
 
 
+class Libcurl:
+    """The part of a Fetch that is the same for all programs with libcurl (client/agent.py)."""
+
+    __slots__ = ()
+
+    def logs(self, folder: Path) -> tuple[list[str], dict[str, str]]:
+        """The variable that libcurl knows."""
+        return [], {"QLOGDIR": str(folder)}
+
+    def windows(self) -> dict[str, int]:
+        """Empty: libcurl does not report its windows."""
+        return {}
+
+
 @dataclass(frozen=True, slots=True)
-class Fetch:
-    """An object over a connection whose session is `new`, `resumed`, or resumed with the request as `early` data."""
+class Fetch(Libcurl):
+    """An object over a connection whose session is `new`, `resumed`, or resumed with the request as `early` data.
+
+    `discovers` (h3 only): it follows the offer of HTTP/3 to an earlier connection, which is over TCP.
+    """
 
     protocol: str
     host: str
     port: int
     path: str
     session: str
+    discovers: bool = False
     settings: str = "unlimited"  # libcurl has no settable windows: both are the same
 
     def __post_init__(self) -> None:
@@ -52,11 +75,8 @@ class Fetch:
     def command(self) -> list[str]:
         """The command line that runs this file as a program."""
         origin = f"https://{self.host}:{self.port}"
-        return ["python3", "-m", "client.curl", self.protocol, self.session, origin, self.path]
-
-    def windows(self) -> dict[str, int]:
-        """Empty: libcurl does not report its windows."""
-        return {}
+        words = ["python3", "-m", "client.curl", self.protocol, self.session, origin, self.path]
+        return [*words, "discovers"] if self.discovers else words
 
     def answer(self, directory: Path, started_at: float) -> dict[str, Any]:
         """The program's output: "prepared" and "measured" as `perform` returns them, if it came that far.
@@ -80,7 +100,7 @@ class Fetch:
 def fetch(
     protocol: str, host: str, port: int, path: str, first_byte: int, bytes_wanted: int, timeout_s: float
 ) -> Fetched:
-    """Fetch `bytes_wanted` of the object from `first_byte` on, over a connection of its own.
+    """Fetch `bytes_wanted` of the object from `first_byte` on, over its own connection.
 
     A server that ignores the range sends all, which shows in bytes and hash.
     """
@@ -151,12 +171,14 @@ def perform(handle: Any, url: str, take: Any = lambda _: None) -> dict[str, Any]
 
 def fetch_all(
     protocol: str, urls: Sequence[str], connections: int, begin: Callable[[], None],
-    take: Callable[[int, dict[str, Any]], None], bodies: list[list[bytes]],
+    take: Callable[[int, dict[str, Any]], None], receive: Sequence[Callable[[bytes], object]],
+    first_bytes: Sequence[int] = (),
 ) -> None:  # fmt: skip
-    """Fetch all URLs of one host over at most so many connections, all requested as soon as these allow.
+    """Fetch all URLs of one host over a limited number of connections, all requested as soon as these allow.
 
     `begin` is called before the first connection is opened, and `take` at the end of each transfer, with its number and
-    what is known of it: times count from the beginning. `bodies` gets the body of each URL, in pieces as they come.
+    what is known of it: times count from the beginning. Each URL has a function in `receive`, which gets the pieces of
+    its body as they come. `first_bytes`: of each, how much of it is there already and not requested again.
     """
     import pycurl
 
@@ -166,15 +188,16 @@ def fetch_all(
         pycurl.M_MAX_CONCURRENT_STREAMS: max(100, len(urls)),
     }.items():  # fmt: skip
         multi.setopt(option, value)
-    bodies[:] = [[] for _ in urls]
     handles = {}
     for number, url in enumerate(urls):
         handle = _handle(protocol)
         for option, value in {
-            pycurl.URL: url, pycurl.WRITEFUNCTION: bodies[number].append, pycurl.PIPEWAIT: 1, pycurl.PATH_AS_IS: 1,
+            pycurl.URL: url, pycurl.WRITEFUNCTION: receive[number], pycurl.PIPEWAIT: 1, pycurl.PATH_AS_IS: 1,
             pycurl.CONNECTTIMEOUT: LONGEST_S, pycurl.SOCKOPTFUNCTION: _widen,
         }.items():  # fmt: skip
             handle.setopt(option, value)
+        if first_bytes and first_bytes[number]:
+            handle.setopt(pycurl.RESUME_FROM_LARGE, first_bytes[number])
         handles[handle] = number
         multi.add_handle(handle)
     begin()  # nothing is sent before the first `perform`
@@ -186,6 +209,50 @@ def fetch_all(
             take(handles[handle], _transfer(handle, error))
         if running and multi.select(_pause_s(multi.timeout())) < 0:
             time.sleep(0.001)  # there is no socket to wait for
+
+
+def download_on(
+    protocol: str, url: str, received: list[int], look: Callable[[], None], step_s: float
+) -> str:  # fmt: skip
+    """Download `url` again and again, over one connection for each entry of `received`, until a download fails.
+
+    `received` counts the bytes of each; `look` is called after every step of at most `step_s`. Returns the failure.
+    """
+    import pycurl
+
+    multi = pycurl.CurlMulti()
+    multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_NOTHING)
+    places = {}
+    for place in range(len(received)):
+        handle = _handle(protocol)
+        for option, value in {
+            pycurl.URL: url, pycurl.WRITEFUNCTION: _counter(received, place), pycurl.CONNECTTIMEOUT: LONGEST_S,
+            pycurl.SOCKOPTFUNCTION: _widen, pycurl.BUFFERSIZE: 1 << 19,
+        }.items():  # fmt: skip
+            handle.setopt(option, value)
+        places[handle] = place
+        multi.add_handle(handle)
+    while True:
+        multi.perform()
+        _, done, failed = multi.info_read(len(received))
+        for handle, _, message in failed:
+            return f"download {places[handle]}: {message}"
+        for handle in done:
+            spoken, status = SPOKEN.get(handle.getinfo(pycurl.INFO_HTTP_VERSION)), handle.getinfo(pycurl.RESPONSE_CODE)
+            if spoken != SPOKEN[SPEAKS[protocol]] or status != FULL_ANSWER:
+                return f"download {places[handle]}: status {status} over {spoken}, not {protocol}"
+            multi.remove_handle(handle)  # its connection is kept
+            multi.add_handle(handle)
+        look()
+        if multi.select(step_s) < 0:
+            time.sleep(0.001)  # there is no socket to wait for
+
+
+def _counter(received: list[int], place: int) -> Callable[[bytes], None]:
+    def take(data: bytes) -> None:
+        received[place] += len(data)
+
+    return take
 
 
 def _widen(descriptor: int, _: int) -> int:
@@ -223,11 +290,14 @@ def _transfer(handle: Any, error: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def main(protocol: str, session: str, origin: str, path: str) -> None:
+def main(protocol: str, session: str, origin: str, path: str, discovers: str = "") -> None:
     """Open a connection that leaves a session, then one that is measured."""
     import pycurl
 
     handle = _handle(protocol)
+    if discovers:
+        handle.setopt(pycurl.HTTP_VERSION, FROM_OFFER)
+        handle.setopt(ALT_SVC_CTRL, ALT_SVC_H3)
     for option, value in {
         pycurl.FRESH_CONNECT: 1, pycurl.FORBID_REUSE: 1, pycurl.CONNECTTIMEOUT: LONGEST_S,
         pycurl.SSL_OPTIONS: EARLY_DATA if session == "early" else 0,

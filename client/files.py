@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from client.curl import HTTP_VERSION, fetch_all
+from client.curl import HTTP_VERSION, Libcurl, fetch_all
 
 FAILED = -1  # the status of a transfer that ended with an error, as in h2load's log
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
-    """Files of one host by their paths, over at most so many `connections`; `settings` do not apply to libcurl."""
+class Fetch(Libcurl):
+    """Files of one host by their paths, over at most `connections` connections; `settings` do not apply to libcurl."""
 
     protocol: str
     host: str
@@ -45,10 +45,6 @@ class Fetch:
         """The command line that runs this file as a program."""
         origin = f"https://{self.host}:{self.port}"
         return ["python3", "-m", "client.files", self.protocol, str(self.connections), origin, *self.paths]
-
-    def windows(self) -> dict[str, int]:
-        """Empty: libcurl does not report its windows."""
-        return {}
 
     def answer(self, directory: Path, started_at: float) -> dict[str, Any]:
         """The program's output in the form of h2load's (client/h2load.py), and "objects": one for each path, or None.
@@ -143,7 +139,7 @@ def samples(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
 
 def main(protocol: str, connections: str, origin: str, *paths: str) -> None:
     """Fetch all paths, and print what came of each."""
-    bodies: list[list[bytes]] = []
+    bodies: list[list[bytes]] = [[] for _ in paths]
 
     def begin() -> None:
         _say({"began_at": time.time()})
@@ -152,8 +148,9 @@ def main(protocol: str, connections: str, origin: str, *paths: str) -> None:
         _say({"index": index, **transfer})
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    receive = [body.append for body in bodies]
     try:
-        fetch_all(protocol, [f"{origin}{path}" for path in paths], int(connections), begin, take, bodies)
+        fetch_all(protocol, [f"{origin}{path}" for path in paths], int(connections), begin, take, receive)
     finally:
         _say({"sha256": [hashlib.sha256(b"".join(body)).hexdigest() for body in bodies]})
 

@@ -81,6 +81,10 @@ class Fetch:
             f"https://{self.host}:{self.port}{self.path}",
         ]  # fmt: skip
 
+    def logs(self, folder: Path) -> tuple[list[str], dict[str, str]]:
+        """An option for QUIC; h2load writes a file for each connection."""
+        return [f"--qlog-file-base={folder}/h2load"] if self.protocol == "h3" else [], {}
+
     def windows(self) -> dict[str, int]:
         """The flow-control windows that the client grants: {"window_bytes" of a stream, "connection_window_bytes"}."""
         if self.protocol == "h1":

@@ -69,7 +69,7 @@ UNKNOWN = "unknown"  # the congestion control of a user's own server
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A protocol, with or without settings of its own, under a name; each block runs every arm once.
+    """A protocol, with or without its own settings, under a name; each block runs every arm once.
 
     A name begins with its protocol: `h2`, which sets nothing; `h2-bbr`; the twins of a self-check, `h2-again`.
     """

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-CHROMIUM = "chromium"
-BROWSERS = (CHROMIUM,)  # each is a folder of browsers/
+CHROMIUM, FIREFOX = "chromium", "firefox"
+BROWSERS = {CHROMIUM: "Chromium", FIREFOX: "Firefox"}  # each is a folder of browsers/, with its name in sentences

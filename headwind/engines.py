@@ -17,7 +17,7 @@ class Engine:
     name: str
     agent: str
     netem: str = ""
-    is_guest: bool = False  # a kernel of its own inside the container, watched from outside
+    is_guest: bool = False  # a separate kernel inside the container, watched from outside
 
 
 KERNEL = Engine("kernel", "impair.router.agent", "netem of the host's kernel, in the router container")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -20,7 +20,9 @@ from headwind.model import Repetition
 from headwind.observed import Kind, Observed
 from headwind.servers import NGINX, Program
 from headwind.settings import Windows
-from impair.profile import GilbertElliott, Link, Loss, LossModel
+from impair.profile import NEXT_PACKET, Clock, Direction, GilbertElliott, Link, Loss, LossModel, Profile, Spells
+from impair.queues import Queue, kind_of
+from impair.trace import Trace
 
 NOTHING = "\N{EM DASH}"  # no such value
 DIGITS = 3
@@ -31,6 +33,7 @@ _UNITS = {
     "_per_s": ((1.0, "/s", "/s"),),
     "_s": ((1.0, "s", "s"), (1e-3, "ms", "ms"), (1e-6, "µs", "us"), (1e-9, "ns", "ns")),
     "_ratio": ((1e-2, "%", "%"),),
+    "_memory_bytes": ((1e9, "GB", "GB"), (1e6, "MB", "MB"), (1e3, "kB", "kB"), (1.0, "B", "B")),
     "_bps": ((1e9, "Gbit/s", "gbit"), (1e6, "Mbit/s", "mbit"), (1e3, "kbit/s", "kbit"), (1.0, "bit/s", "bit")),
 }
 _PLAIN = ((1.0, "", ""),)
@@ -157,7 +160,7 @@ def arm_name(arm: Arm | str) -> str:
 
 
 def program_settings(program: Program) -> dict[str, str]:
-    """The keys of a server of the user's own, in the words of a matrix; empty ones are left out."""
+    """The keys of the user's server, in the words of a matrix; empty ones are left out."""
     found = {
         "image": program.image,
         "command": " ".join(program.command),
@@ -200,6 +203,8 @@ def served_text(*workloads: Workload) -> str:
     own = {"TCP": workload.tcp_congestion, "QUIC": workload.quic_congestion}
     if names := [f"{name} of {transport}" for transport, name in own.items() if name]:
         parts.append(f"Congestion control here: {' and '.join(names)}.")
+    if workload.competing:
+        parts.append(f"Meanwhile the same server has {workload.competing} on the same path.")
     return "".join(f" {text}" for text in parts)
 
 
@@ -214,7 +219,7 @@ def override_texts(arms: Iterable[Arm]) -> list[str]:
 
 
 def variants_text(arms: Sequence[Arm]) -> str:
-    """The arms with settings of their own, in sentences."""
+    """The arms with their own settings, in sentences."""
     shipped = any(Windows.AS_SHIPPED in (arm.overrides.server_windows, arm.overrides.client_windows) for arm in arms)
     meaning = " As shipped are the windows and buffers that the programs come with." if shipped else ""
     return f"Variants: {'; '.join(override_texts(arms))}.{meaning}"
@@ -243,7 +248,8 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """`a, b, c`; of more than `most` the first ones, and how many more there are: `a, b and 5 more`."""
+    """`a, b, c`; of more than `most` the first ones, and how many more there are: `a, b and 5 more`; never one."""
+    most = most + 1 if len(names) == most + 1 else most
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -257,7 +263,7 @@ def enumerated(items: Iterable[str]) -> str:
 def clean(text: str) -> str:
     """`text` with the replacement character for anything that a page or a terminal would interpret.
 
-    These are control characters other than line ends and tabs, overrides of the text direction, halves of surrogate
+    These are control characters other than line ends and tabs, controls of the text direction, halves of surrogate
     pairs, and the code points that Unicode keeps out of text.
     """
     if text.isascii() and text.isprintable():  # nearly all
@@ -269,14 +275,59 @@ def _obeyed(character: str) -> bool:
     if character in "\n\t":
         return False
     code = ord(character)
-    overrides = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
+    turns = code in (0x061C, 0x200E, 0x200F) or 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
     kept_out = 0xFDD0 <= code <= 0xFDEF or code & 0xFFFE == 0xFFFE
-    return overrides or kept_out or unicodedata.category(character) in ("Cc", "Cs")
+    return turns or kept_out or unicodedata.category(character) in ("Cc", "Cs")
 
 
 def link_settings(link: Link, write: Write = setting) -> dict[str, str]:
     """Every requested impairment of a direction, by its key in matrix.yaml, in the units `write` gives."""
     return {key: value if isinstance(value, str) else write(key + unit, value) for key, unit, value in _settings(link)}
+
+
+def network_settings(profile: Profile, direction: Direction, write: Write = setting) -> dict[str, str]:
+    """The requested impairments of a direction as `link_settings`, and its changes by the moment: "at 1 s"."""
+    first, changes = link_settings(profile.link(direction), write), profile.changes(direction)
+    if profile.rebinding and direction is Direction.UPLINK:
+        return first | {
+            f"at {write('at_s', profile.rebinding.at_s)}": f"another {profile.rebinding.kind} of the client"
+        }
+    if changes is None:
+        return first
+    if isinstance(changes, Spells):
+        spells = f"{write('good_s', changes.good_s)} good, {write('bad_s', changes.bad_s)} bad"
+        return {**first, "spells": f"{spells}: {_difference(first, link_settings(changes.bad, write))}"}
+    if isinstance(changes, Trace):
+        first = {key: value for key, value in first.items() if key != "rate"}  # its average
+        return {**first, "trace": trace_text(changes, write), **_clock(profile)}
+    found = {
+        f"at {write('at_s', at_s)}": _difference(first, link_settings(link, write))
+        for at_s, link in zip(changes.moments_s, changes.links, strict=True)
+    }
+    found |= {} if changes.period_s is None else {"every": write("every_s", changes.period_s)}
+    return first | found | _clock(profile)
+
+
+def _clock(profile: Profile) -> dict[str, str]:
+    return {} if profile.clock is Clock.PACKET else {"clock": profile.clock.value}
+
+
+def trace_text(trace: Trace, write: Write = setting) -> str:
+    """A rate trace: `train.trace (sha256 0f3c52a1b7d9): 60 s, 4.81 Mbit/s on average, up to 12.1 Mbit/s, dark 9 s`."""
+    blackout_s = f", dark {write('dark_s', round(trace.blackout_s, 3))}" if trace.blackout_s else ""
+    mean, peak = (
+        write("rate_bps", float(significant(bps).replace(",", ""))) for bps in (trace.mean_bps, trace.peak_bps)
+    )
+    return (
+        f"{trace.file} (sha256 {trace.sha256[:12]}): {write('length_s', trace.length_s)}, {mean} on average, "
+        f"up to {peak}{blackout_s}"
+    )
+
+
+def _difference(first: Mapping[str, str], then: Mapping[str, str]) -> str:
+    """Differences of a later network from the first one: "loss 100 %", "no loss"; or that there are none."""
+    other = [f"{key} {value}" for key, value in then.items() if first.get(key) != value]
+    return ", ".join([*other, *(f"no {key}" for key in first if key not in then)]) or "as at the beginning"
 
 
 def _settings(link: Link) -> Iterator[Setting]:
@@ -304,10 +355,23 @@ def _settings(link: Link) -> Iterator[Setting]:
     yield from _unless("off", "ecn", "", "on" if link.ecn else "off")
     yield from _unless(None, "limit", "", link.limit_packets)
     yield from _unless(None, "queue", "", link.queue_packets)
+    yield from _queue_settings(link.queue)
+
+
+def _queue_settings(queue: Queue | None) -> Iterator[Setting]:
+    """The kind of a bottleneck's queue, and its parameters with their units: `queue.target`."""
+    if queue:
+        yield "queue", "", kind_of(queue)
+    for item in fields(queue) if queue else ():
+        value, name = getattr(queue, item.name), item.name.removesuffix("_packets").removesuffix("_s")
+        unit = "_s" if item.name.endswith("_s") else "_ratio" if name == "probability" else ""
+        yield f"queue.{name}", unit, ("on" if value else "off") if isinstance(value, bool) else value
 
 
 def _loss_settings(loss: LossModel) -> Iterator[Setting]:
-    if isinstance(loss, Loss):
+    if loss == NEXT_PACKET:
+        yield "loss", "", "of the next packet"
+    elif isinstance(loss, Loss):
         yield "loss", "_ratio", loss.ratio
     else:
         model = "gemodel" if isinstance(loss, GilbertElliott) else "state"

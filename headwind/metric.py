@@ -80,6 +80,7 @@ CPU_TIMES = tuple(
     for host in ("client", "router", "server")
 )
 SERVER_TIME = CPU_TIMES[-1]
+MEMORY = Metric("server_memory_bytes", "peak memory of the server's processes", "server memory", "bytes", use=Use.SHOWN)
 # Network use of any workload, and its pauses, from the hosts' counters.
 PACKET_GAP = Metric("packet_gap_max_s", "longest time without a packet", "longest packet gap", "s")
 WIRE_PACKETS = Metric("wire_packets", "packets sent by both ends", "packets")
@@ -104,6 +105,45 @@ STEAL = Metric("machine_steal_ratio", "share of the machine's CPUs that its hype
 PRESSURE = Metric("pressure_ratio", "share of the time in which a task waited for a CPU", "pressure", "ratio")
 
 
+# The division of a bottleneck between the measured client and competing downloads.
+SHARE = Metric(
+    "download_share_ratio", "share of the bytes delivered to it and to competing downloads", "share", "ratio",
+    Better.MORE,
+)  # fmt: skip
+FAIRNESS = Metric("jain_ratio", "Jain's fairness index", "Jain's index", "ratio", Better.MORE)
+COMPETING = Metric("competing_bps", "goodput of the competing downloads", "competing", "bps", Better.MORE)
+KEPT = Metric(
+    "competing_kept_ratio", "share of their goodput that the competing downloads kept", "kept by competitors", "ratio",
+    Better.MORE,
+)  # fmt: skip
+SHARED = (SHARE, FAIRNESS, COMPETING, KEPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Packets of the downlink that the schedule of a network dropped between two moments.
+
+    Times in s since the client's first packet. `until_s`: the end of the loss, `from_s` if only one packet was to be
+    lost. `latency_s`: the longest time that the path can hold a packet.
+    """
+
+    from_s: float
+    until_s: float
+    packets: int
+    latency_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Competing:
+    """Bulk downloads during a trial, from the same server: `flows` connections over `protocol`, h1 or h2."""
+
+    protocol: str
+    flows: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.flows} competing download{'s' if self.flows > 1 else ''} over {self.protocol}"
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """A rate of finished trials: `times` the metric `amount`, divided by the median time."""
@@ -116,27 +156,44 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Workload(ABC):
-    """Base class of workloads. Each kind is a file in headwind/workloads/, with settings of its own."""
+    """Base class of workloads. Each kind is a file in headwind/workloads/, with its own settings."""
 
     kind: ClassVar[str]
     written: ClassVar[str] = ""  # how a matrix has the kind, if not by its name
-    program: ClassVar[str]  # the file in client/ that carries it out, or the browser
+    program: ClassVar[str] = ""  # the file in client/ that carries it out; empty: `browser` does
     metrics: ClassVar[tuple[Metric, ...]]
     rates: ClassVar[tuple[Rate, ...]] = ()
     progress: ClassVar[Mapping[float, Metric]] = {}  # in s: when each share of it was done, ascending
     handshake: ClassVar[tuple[Metric, ...]] = ()  # in s: median and slowest of a trial, or the only one
     is_drawn: ClassVar[bool] = False  # whether the report shows the requests of a trial one by one
     payload: ClassVar[Metric | None] = None  # the bytes of its content
-    resumes: ClassVar[bool] = False  # whether its connections may resume sessions
-    browser: ClassVar[str] = ""  # that carries it out, next to the client; empty: `program` is one of the client's
     has_client_windows: ClassVar[bool] = True  # whether its client's windows and buffers can be set
+    protocols: ClassVar[tuple[str, ...]] = ()  # over which its client can carry it out; empty: all
 
     name: str
     server_delay_s: float = field(default=0.0, kw_only=True)  # between a request's arrival and the start of its answer
     workers: int = field(default=1, kw_only=True)  # of the server
     tcp_congestion: str = field(default="", kw_only=True)  # of both ends; empty: as the matrix says
     quic_congestion: str = field(default="", kw_only=True)
+    browser: str = field(default="", kw_only=True)  # that carries it out, next to the client; empty: `program` does
+    competing: Competing | None = field(default=None, kw_only=True)
+    offer_if: str = field(default="", kw_only=True)  # when the server offers HTTP/3 (servers/offer.py); empty: always
     files: tuple[SiteFile, ...] = field(default=(), kw_only=True)  # of the user's site; empty: one of the lab's objects
+
+    @property
+    def resumes(self) -> bool:
+        """Whether its connections may resume sessions."""
+        return False
+
+    @property
+    def discovers(self) -> bool:
+        """Whether it starts over TCP and follows the server's offer of HTTP/3."""
+        return False
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether a trial loads its page before, with the same browser and network, and measures the second load."""
+        return False
 
     @property
     def is_logged(self) -> bool:
@@ -146,7 +203,11 @@ class Workload(ABC):
     @property
     def needs(self) -> frozenset[Offer]:
         """Features of the server without which the workload cannot be carried out."""
-        needed = {Offer.DELAY: self.server_delay_s > 0, Offer.SESSIONS: self.resumes, Offer.WORKERS: self.workers > 1}
+        needed = {
+            Offer.ALT_SVC: self.discovers, Offer.DELAY: self.server_delay_s > 0,
+            Offer.OFFER_IF: self.discovers and bool(self.offer_if), Offer.SESSIONS: self.resumes,
+            Offer.WORKERS: self.workers > 1,
+        }  # fmt: skip
         return frozenset(offer for offer, is_needed in needed.items() if is_needed)
 
     @classmethod
@@ -180,11 +241,16 @@ class Workload(ABC):
 
     @abstractmethod
     def object_path(self) -> str:
-        """Path and query of an object that it fetches: the object whose content is compared."""
+        """Path and query of an object that it fetches, whose size `wrong_size` takes."""
 
     def object_paths(self) -> tuple[str, ...]:
         """The paths of all objects that it fetches."""
         return (self.object_path(),)
+
+    def compared_path(self, block: int) -> str:
+        """The path of the object whose content is compared after the trials of a block, counted from 0."""
+        del block
+        return self.object_path()
 
     @abstractmethod
     def wrong_size(self, answer: Mapping[str, Any], object_bytes: int) -> str:
@@ -206,61 +272,79 @@ class Workload(ABC):
     def contradiction(self, answer: Mapping[str, Any]) -> str:
         """Inconsistency in a client's answer, which makes it unusable; empty if there is none."""
 
+    def is_over(self, alpn: str, answer: Mapping[str, Any]) -> bool:
+        """Whether all requests of a client's answer used the protocol with this ALPN identifier."""
+        return bool(answer["negotiated"]["alpn"] == alpn)
+
     def answered(self, answer: Mapping[str, Any]) -> int:
         """The number of answers that the client counted and the server logs, for kinds with a log."""
         del answer
         return 0
 
-    @abstractmethod
     def bounds(self, answer: Mapping[str, Any], timeout_s: float) -> dict[str, float]:
         """Bounds of metrics, from the answer of a client that was stopped after `timeout_s`.
 
-        The known ends, under `low_key` and `high_key` of the metrics with Unfinished.BOUNDED.
+        The known ends, under `low_key` and `high_key` of the metrics with Unfinished.BOUNDED; none by default: the
+        client reports only when it ends by itself.
         """
+        del answer, timeout_s
+        return {}
 
-    @abstractmethod
     def further(self, answer: Mapping[str, Any]) -> dict[str, float]:
         """Further metrics in the answer of a client that ended by itself, such as those of `progress`."""
+        del answer
+        return {}
+
+    def after_loss(self, answer: Mapping[str, Any], losses: Sequence[Losses]) -> dict[str, float]:
+        """Metrics of what followed when the schedule of a network dropped packets of the downlink.
+
+        Only for kinds that watch the payload as it comes.
+        """
+        del answer, losses
+        return {}
 
     @abstractmethod
     def size(self) -> float:
         """Approximate number of requests, for the first estimate of its duration."""
 
-    @abstractmethod
     def at_once(self) -> tuple[int, int]:
-        """Number of parallel connections, and of concurrent answers on each."""
+        """Number of parallel connections, and of concurrent answers on each; by default one."""
+        return 1, 1
 
     def least(self) -> tuple[int, int]:
         """Minimum work of any trial: sequential requests (each waits for an answer), and bytes of bodies."""
         return 1, 0
 
-    @abstractmethod
     def processors(self) -> int:
-        """The largest number of CPUs that its client can use."""
+        """The largest number of CPUs that its client can use; by default one."""
+        return 1
 
-    @abstractmethod
     def sentence(self, protocols: Collection[str]) -> str:
         """The requests over these protocols, as a sentence for the method of a report."""
+        del protocols
+        return f"{self.brief()}."
 
     @classmethod
     @abstractmethod
     def method(cls) -> str:
         """How it measures, for the method of a report."""
 
-    @abstractmethod
     def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
-        """A short description for the top of a report, with what it does not represent.
+        """A short description for the top of a report, with what it does not represent; `brief` by default.
 
         `metrics` are those of its trials, `protocols` those that are compared.
         """
+        del metrics, protocols
+        return self.brief()
 
     @abstractmethod
     def brief(self) -> str:
         """Every setting, in a few words."""
 
-    @abstractmethod
     def got_done(self, metrics: Sequence[Mapping[str, float]]) -> str:
-        """Completed work of trials that failed, from their metrics; empty if unknown."""
+        """Completed work of trials that failed, from their metrics; empty if unknown, as it is by default."""
+        del metrics
+        return ""
 
     @abstractmethod
     def line(self, metrics: Mapping[str, float]) -> str:

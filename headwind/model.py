@@ -15,7 +15,8 @@ from headwind.metric import Metric, Workload
 from headwind.servers import Server
 from headwind.settings import UNLIMITED, Settings, TrialRules
 from headwind.site import Site
-from impair.profile import Direction, Link, Profile
+from impair.profile import Changes, Direction, Link, Profile, Steps
+from impair.trace import Trace
 
 CPU_BOUND = "CPU-bound"  # start of a trial's warning that CPUs limited it
 AUTO = 0  # of Matrix.lanes
@@ -83,6 +84,7 @@ class PublishedRow:
     gap: str = ""  # why nothing in the matrix is comparable
     metric: str = ""  # its key; empty: the primary one
     statistic: str = ""  # `mean`, `median`, `p90` or `p99` of the article's runs; empty: a single figure
+    is_relative: bool = False  # the article prints only their ratio, so the values have no unit
 
     @property
     def name(self) -> str:
@@ -145,7 +147,7 @@ class Matrix:
     judge: tuple[str, ...] | None = None  # keys of the metrics with a verdict; None: the default ones
     compare: tuple[tuple[Arm, Arm], ...] = ()  # candidate and baseline; empty: every arm with every other
     smoke: tuple[str, ...] = field(default=(), compare=False)  # ids of the conditions of a smoke test
-    content: Site | None = None  # of the user's own
+    content: Site | None = None  # of the user
     find: Search | None = None  # if set, the conditions are its values, of which few are measured
 
     @property
@@ -166,8 +168,9 @@ class Matrix:
 
     @property
     def browsers(self) -> tuple[str, ...]:
-        """The browsers that the workloads need, each once."""
-        return tuple(dict.fromkeys(each.workload.browser for each in self.conditions if each.workload.browser))
+        """The browsers that the workloads need over any arm, each once."""
+        loads = (arm.workload(each.workload) for each in self.conditions for arm in self.arms)
+        return tuple(dict.fromkeys(load.browser for load in loads if load.browser))
 
     def judged(self, condition: Condition) -> tuple[Metric, ...]:
         """The metrics that have a verdict in a condition, the primary one first."""
@@ -260,7 +263,17 @@ def slowed(profile: Profile) -> Profile:
             rate=replace(rate, rate_bps=max(8, int(rate.rate_bps / (1 + CONTROL_RATIO)) // 8 * 8)) if rate else None,
         )
 
-    return replace(profile, uplink=longer(profile.uplink), downlink=longer(profile.downlink))
+    def later(changes: Changes | None) -> Changes | None:
+        if isinstance(changes, Steps):
+            return replace(changes, links=tuple(map(longer, changes.links)))
+        if isinstance(changes, Trace):
+            return replace(changes, pace=changes.pace / (1 + CONTROL_RATIO))
+        return replace(changes, bad=longer(changes.bad)) if changes else None
+
+    return replace(
+        profile, uplink=longer(profile.uplink), downlink=longer(profile.downlink),
+        uplink_changes=later(profile.uplink_changes), downlink_changes=later(profile.downlink_changes),
+    )  # fmt: skip
 
 
 class Outcome(StrEnum):
@@ -292,6 +305,7 @@ class Check:
     tolerance: float | None  # largest accepted |measured - requested|
     passed: bool
     note: str = ""  # what was counted, or why there is no measurement
+    span: str = ""  # the network of a profile that changes, by when it begins; empty: the first, or the only one
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ bound ("> 60 s"), or there may be none ("not completed"), and it is never an ave
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -105,14 +105,19 @@ def figure(result: Result, metric: Metric) -> Observed:
 
 def from_best(values: Iterable[Observed], better: Better) -> list[Observed]:
     """Sort from the best to the worst: finished values first, then bounds, then unknown ones."""
+    return sorted(values, key=order_of(better))
+
+
+def order_of(better: Better) -> Callable[[Observed], tuple[int, float]]:
+    """The key by which values are sorted from the best to the worst."""
     sign = 1 if better is Better.LESS else -1
 
-    def place(value: Observed) -> tuple[int, float]:
+    def key(value: Observed) -> tuple[int, float]:
         if value.low == value.high:  # as is_finished; a report asks a million times
             return 0, sign * value.low
         return KINDS.index(value.kind), sign * value.known
 
-    return sorted(values, key=place)
+    return key
 
 
 def quantile(values: Sequence[Observed], share: float) -> Observed:
@@ -122,8 +127,8 @@ def quantile(values: Sequence[Observed], share: float) -> Observed:
     Statistician 50, 1996. Between a value and a bound the result is a bound; next to an unknown value it is
     unknown.
     """
-    place = share * (len(values) - 1)
-    part, near, far = place % 1, values[math.floor(place)], values[math.ceil(place)]
+    at = share * (len(values) - 1)
+    part, near, far = at % 1, values[math.floor(at)], values[math.ceil(at)]
     if part == 0:
         return near
     if far.kind is Kind.NOTHING:
@@ -137,6 +142,15 @@ def quantile(values: Sequence[Observed], share: float) -> Observed:
 def median(values: Sequence[Observed]) -> Observed:
     """The median of values in the order of `from_best`: one or more."""
     return quantile(values, 0.5)
+
+
+def typical(results: Iterable[Result], metric: Metric) -> Observed | None:
+    """The median of a metric over trials that gave data; None if there are none, or no finished one measured it."""
+    every = list(results)
+    finished = [each for each in every if each.outcome is Outcome.OK]
+    if not every or (finished and not any(metric.key in each.metrics for each in finished)):
+        return None
+    return median(from_best((figure(each, metric) for each in every), metric.better))
 
 
 def mean(values: Sequence[Observed]) -> Observed:

@@ -5,23 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-OWN = "own"  # the kind of the user's own servers
+OWN = "own"  # the kind of the user's servers
 
 
 class Offer(StrEnum):
     """A feature that not every server has; the values are those of servers/contract.py."""
 
+    ALT_SVC = "alt-svc"  # a further pair of ports, on which every answer offers HTTP/3
     DELAY = "delay"  # holds back each answer, and logs how long
+    OFFER_IF = "offer-if"  # decides for each answer whether it offers HTTP/3
     SESSIONS = "sessions"  # a second pair of ports, on which connections resume TLS sessions
     WORKERS = "workers"  # a number of processes that share the connections
     WINDOWS = "windows"  # a second port, with the windows and buffers that it is shipped with
+    PUSH = "push"  # sends an object before it is requested (RFC 9113, section 8.4)
 
     @property
     def words(self) -> str:
         """The feature in a sentence: `caddy has no ...`."""
         return {
-            Offer.DELAY: "`server_delay`", Offer.SESSIONS: "log of resumed sessions",
+            Offer.ALT_SVC: "port whose answers have an Alt-Svc", Offer.DELAY: "`server_delay`",
+            Offer.OFFER_IF: "condition for its Alt-Svc (`offer_if`)",
+            Offer.SESSIONS: "log of TLS sessions (for `ttfb`, and for `visit: repeat`)",
             Offer.WORKERS: "number of `workers`", Offer.WINDOWS: "windows `as-shipped`",
+            Offer.PUSH: "server push",
         }[self]  # fmt: skip
 
 
@@ -41,7 +47,7 @@ class Fresh(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A server of the user's own: its image, and how it is started, reached and made fresh.
+    """The user's server: its image, and how it is started, reached and made fresh.
 
     `command` replaces the image's, unless empty; `ready` is a path that must be answered before a trial, or empty;
     `protocols` are h1, h2, h3, as far as it speaks them.
@@ -69,6 +75,7 @@ class Server:
 
     `quic_congestion`: congestion controls of its QUIC that can be set, the default one first. `quic_window`: the
     name of what is behind "http3_stream_buffer_bytes" (servers/contract.py), empty if it has none.
+    `protocols` are those that it speaks, if not all. Without `has_ranges` it sends whole objects only.
     `program` is set if it is the user's own (`servers/own`).
     """
 
@@ -78,6 +85,8 @@ class Server:
     quic_window: str
     is_window_per_stream: bool = True  # else per connection
     program: Program | None = None
+    protocols: tuple[str, ...] = ()
+    has_ranges: bool = True
 
     @property
     def kind(self) -> str:
@@ -86,18 +95,23 @@ class Server:
 
     def speaks(self, protocol: str) -> bool:
         """Whether it speaks `h1`, `h2` or `h3`."""
-        return self.program is None or protocol in self.program.protocols
+        return not self.protocols or protocol in self.protocols
 
 
-NGINX = Server("nginx", frozenset(Offer), ("cubic",), "http3_stream_buffer_size")  # since 1.27.5
+NGINX = Server("nginx", frozenset(Offer) - {Offer.PUSH}, ("cubic",), "http3_stream_buffer_size")  # since 1.27.5
 SERVERS = {server.name: server for server in (
     NGINX,
-    Server("caddy", frozenset({Offer.WORKERS}), ("newreno",), ""),  # quic-go's sender has no other
-    Server("haproxy", frozenset({Offer.WINDOWS, Offer.WORKERS}), ("cubic",), "largest congestion window", False),
+    Server("caddy", frozenset({Offer.ALT_SVC, Offer.WORKERS}), ("newreno",), ""),  # quic-go's sender has no other
+    Server("haproxy", frozenset({Offer.ALT_SVC, Offer.WINDOWS, Offer.WORKERS}), ("cubic",), "largest congestion window",
+           False),
+    Server("nghttpd", frozenset({Offer.PUSH, Offer.WORKERS}), (), "", protocols=("h2",), has_ranges=False),
 )}  # fmt: skip
 FURTHER = tuple(name for name in SERVERS if name != NGINX.name)  # each is a folder of servers/
 
 
 def own_server(name: str, program: Program) -> Server:
-    """A server of the user's own; its windows and the congestion control of its QUIC are unknown."""
-    return Server(name, frozenset(), (), "", program=program)
+    """The user's server; its windows and the congestion control of its QUIC are unknown.
+
+    Whether its answers offer HTTP/3 is known once a browser has asked.
+    """
+    return Server(name, frozenset({Offer.ALT_SVC}), (), "", program=program, protocols=program.protocols)

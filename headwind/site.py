@@ -1,4 +1,4 @@
-"""Data classes of a site of the user's own (`content` in a matrix): files that every shipped server serves read-only.
+"""Data classes of the user's site (`content` in a matrix): files that every shipped server serves read-only.
 
 Servers have them below PREFIX, next to the lab's objects, so no name in a site can hide one of these.
 """

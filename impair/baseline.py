@@ -104,7 +104,7 @@ def _rules(sock: Netlink) -> Iterator[str]:
 
 
 def _routes(sock: Netlink, names: dict[int, str], networks: Collection[str]) -> Iterator[str]:
-    """Routes to other destinations than `networks`, and those that block or have settings of their own."""
+    """Routes to other destinations than `networks`, and those that block or have their own settings."""
     for message in sock.ask(RTM_GETROUTE, NLM_F_DUMP, bytes([socket.AF_INET]).ljust(read.ROUTE_BYTES, b"\0")):
         _, length, _, _, small_table, _, _, kind, flags = struct.unpack_from("@BBBBBBBBI", message)
         if flags & read.RTM_F_CLONED:
@@ -119,7 +119,7 @@ def _routes(sock: Netlink, names: dict[int, str], networks: Collection[str]) -> 
         elif kind not in (UNICAST, LOCAL, BROADCAST, ANYCAST):
             yield f"a blocking route: {where}"
         elif metrics or RTA_ENCAP_TYPE in found:
-            yield f"a route with settings of its own: {where}"
+            yield f"a route with its own settings: {where}"
         elif kind == UNICAST and to not in networks:
             yield f"a route that is not the lab's: {where}"
         elif read.RTA_OIF in found and struct.unpack("@i", found[read.RTA_OIF])[0] not in names:

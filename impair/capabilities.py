@@ -18,6 +18,7 @@ from impair.profile import (
     Reorder,
     Slot,
 )
+from impair.queues import Cake, Fifo, FqCodel, Pie, Red, kind_of
 
 EVERY_KIND = tuple(
     Profile(name, uplink=link)
@@ -35,6 +36,10 @@ EVERY_KIND = tuple(
         "rate": Link(rate=Rate(8_000_000)),
         "rate above 34 Gbit/s": Link(rate=Rate(8 * 2**33)),  # 32 bits of bytes/s hold no more
         "slot": Link(slot=Slot(0.001, 0.002)),
+        **{
+            f"queue {kind_of(queue)}": Link(rate=Rate(8_000_000), queue=queue)
+            for queue in (Fifo(100), FqCodel(), Cake(), Red(100, 10, 30), Pie())
+        },
     }.items()
 )
 

@@ -1,7 +1,7 @@
 """Snapshot of everything on this host that routes, queues or filters packets, as short texts to be compared.
 
 Read from the kernel directly (linux/rtnetlink.h, linux/if_link.h, linux/ethtool.h): every trial pays for it on each
-host. State that packets change as they pass, statistics and caches, is left out. Filters need no dump of their own:
+host. State that packets change as they pass, statistics and caches, is left out. Filters need no separate dump:
 each is attached to a queueing discipline that supports filters, and neither noqueue nor netem does.
 """
 
@@ -103,14 +103,13 @@ def fingerprint(*, roots: bool = True, transport: bool = True) -> dict[str, str]
 def interfaces(indices: Collection[int]) -> dict[str, str]:
     """{topic: text} of some of this namespace's interfaces alone: "links" and "qdiscs". Needs no capability."""
     with Netlink() as sock:
-        links = {index: link for index, link in read_links(sock).items() if index in indices}
+        links = read_links(sock, indices)
         names = {index: _text(found[IFLA_IFNAME]) for index, (_, found) in links.items()}
         return {
             "links": listed(_link(flags, found, roots=True) for flags, found in links.values()),
             "qdiscs": listed(
                 f"{qdisc.device} {qdisc.kind} {qdisc.handle:x} on {qdisc.parent:x} ({qdisc.options})"
-                for qdisc in read_qdiscs(sock, names)
-                if qdisc.device in names.values()
+                for qdisc in read_qdiscs(sock, names, indices)
             ),
         }
 
@@ -135,13 +134,14 @@ def _dump(sock: Netlink, kind: int, payload: bytes) -> list[bytes]:
         raise
 
 
-def read_links(sock: Netlink) -> dict[int, tuple[int, dict[int, bytes]]]:
-    """{index: (flags, attributes)} of every interface."""
+def read_links(sock: Netlink, indices: Collection[int] | None = None) -> dict[int, tuple[int, dict[int, bytes]]]:
+    """{index: (flags, attributes)} of these interfaces, or of every one."""
     mask = struct.pack("@HHI", 8, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS)
     found = {}
     for message in _dump(sock, RTM_GETLINK, bytes(_LINK.size) + mask):
         _, _, _, index, flags, _ = _LINK.unpack_from(message)
-        found[index] = (flags, attributes(message[_LINK.size :]))
+        if indices is None or index in indices:
+            found[index] = (flags, attributes(message[_LINK.size :]))
     return found
 
 
@@ -193,10 +193,12 @@ class Qdisc:
     options: str  # a digest of its settings as the kernel reports them
 
 
-def read_qdiscs(sock: Netlink, names: Mapping[int, str]) -> Iterator[Qdisc]:
-    """Every one of this network namespace; `names` are the interfaces by index."""
+def read_qdiscs(sock: Netlink, names: Mapping[int, str], indices: Collection[int] | None = None) -> Iterator[Qdisc]:
+    """Every one of these interfaces, or of this network namespace; `names` are the interfaces by index."""
     for message in _dump(sock, RTM_GETQDISC, bytes(_QDISC.size)):
         _, _, _, index, handle, parent, _ = _QDISC.unpack_from(message)
+        if indices is not None and index not in indices:
+            continue
         found = attributes(message[_QDISC.size :])
         options = _digest([found[TCA_OPTIONS]]) if found.get(TCA_OPTIONS) else "no options"
         yield Qdisc(names.get(index, str(index)), _text(found[TCA_KIND]), handle, parent, options)

@@ -90,7 +90,7 @@ def set_up(name: str, gateway: str, neighbours: Mapping[str, str], settings: Pat
 
 
 def turn_ipv6_off(name: str, settings: Path = SETTINGS) -> None:
-    """Disable IPv6, which sends packets of its own (router and neighbour discovery). Raises InterfaceError."""
+    """Disable IPv6, which sends its own packets (router and neighbour discovery). Raises InterfaceError."""
     _set_sysctl(f"net/ipv6/conf/{name}/disable_ipv6", "1", settings)
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from impair.profile import Direction, Link
 
-Counted = TypeVar("Counted", bound="Frames | NetemCounters | TcpCounters")
+Counted = TypeVar("Counted", bound="Frames | NetemCounters | TcpCounters | QueueCounters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,28 +135,60 @@ class DecisionCounters(NetemCounters):
 
 
 @dataclass(frozen=True, slots=True)
+class QueueCounters:
+    """The counters of a bottleneck's queue: `packets` and `bytes` left it, `drops` did not, `marks` were marked (ECN).
+
+    `backlog_*` are waiting now.
+    """
+
+    packets: int
+    bytes: int
+    drops: int
+    marks: int
+    backlog_packets: int
+    backlog_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """A direction's bottleneck before netem, as read back: a queue, and its rate.
+
+    `kind` and `settings` are in the kernel's words and units (impair/queue_options.py); `tokens_ns` is how long the
+    shaper may send without a pause; `delay_s` the wait of recent packets, if the discipline reports it.
+    """
+
+    kind: str
+    settings: dict[str, int]
+    rate_bps: int
+    tokens_ns: int
+    counters: QueueCounters
+    delay_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NetemState:
-    """A direction's netem as read back from the kernel; `unverified` names what the kernel does not report."""
+    """A direction's netem as read back from the kernel; `unverified` names what the kernel does not report.
+
+    With a `queue` the link's rate and queue are those of the bottleneck before netem.
+    """
 
     link: Link
     limit: int  # packets
     counters: DecisionCounters | NetemCounters
     unverified: list[str] = field(default_factory=list)
     seed: int | None = None  # None: this kernel has none
+    queue: QueueState | None = None  # a separate bottleneck, if the link has one
 
 
-@dataclass(frozen=True, slots=True)
-class RouterCounters:
-    """netem of both directions (None: absent), the ports' frames by side, and the host's other figures.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterReading:
+    """netem of both directions (None: absent), and the ports' frames by side.
 
     `rx_while_read`: by side, the frames that came in after the ports were read and before netem's counters were.
     """
 
     ports: dict[str, PortFrames]
     rx_while_read: dict[str, int]
-    processors: Processors
-    largest_gap_s: float
-    container: Processors | None = None  # around a router that is a kernel of its own
     uplink: NetemState | None = None
     downlink: NetemState | None = None
 
@@ -166,8 +198,75 @@ class RouterCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebound:
+    """Packets that a rebinding rewrote, by direction, and those to the client's old address that it dropped."""
+
+    uplink: int
+    downlink: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterCounters(RouterReading):
+    """A reading of the router with the host's other figures; `rebound`: of a rebinding, if there is to be one."""
+
+    processors: Processors
+    largest_gap_s: float
+    rebound: Rebound | None = None
+    container: Processors | None = None  # around a router with a separate kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """An action of a schedule that the router carried out; times in s since the start of the schedule's clock.
+
+    `at_s`: as requested; `began_s` and `done_s`: just before and after it was carried out; `before` and `after`: the
+    router as it was read shortly before, and right after. `answer`: what the kind of action reports.
+    """
+
+    kind: str
+    at_s: float
+    began_s: float
+    done_s: float
+    before: RouterReading
+    after: RouterReading
+    direction: Direction | None = None  # the one that it is about; None: both
+    answer: dict[str, str | int | float] = field(default_factory=dict)
+    error: str = ""  # why it was not carried out; nothing after it was
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A direction's rate trace as the router replayed it; the lists have an entry for each step, in s as in Carried.
+
+    `rates_bps` were read back after each change. `frames` and `bytes` had left the bottleneck's queue just before the
+    change, and `waiting` bytes were in it then; these have one more entry, of the end at ended_s.
+    """
+
+    direction: Direction
+    at_s: list[float] = field(default_factory=list)
+    began_s: list[float] = field(default_factory=list)
+    done_s: list[float] = field(default_factory=list)
+    rates_bps: list[int] = field(default_factory=list)
+    frames: list[int] = field(default_factory=list)
+    bytes: list[int] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
+    ended_s: float | None = None
+    error: str = ""  # why it did not go on
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A schedule as the router carried it out until it was stopped; None if its clock did not start."""
+
+    stopped_s: float | None = None
+    carried: list[Carried] = field(default_factory=list)
+    traced: list[Traced] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerCounters:
-    """Counters of the container around a router that is a kernel of its own."""
+    """Counters of the container around a router with a separate kernel."""
 
     processors: Processors
 
@@ -237,11 +336,15 @@ class RouterHello:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """nginx's processes. A crash between two looks shows as another master or other workers."""
+    """A server's processes. A crash between two looks shows as another master or other workers.
+
+    `memory_bytes`: the most that each worker has had resident since its start, added up; None if unknown.
+    """
 
     master: int
     workers: list[int]
     master_started_s: float  # after the host's boot
+    memory_bytes: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +399,23 @@ class ClientRun:
     negotiated: dict[str, str | None]
     metrics: dict[str, int | float]
     congestion: list[str] = field(default_factory=list)  # what TCP's sockets had, where they were seen
+    warnings: list[str] = field(default_factory=list)  # about the run, for people
+
+
+@dataclass(frozen=True, slots=True)
+class Competed:
+    """The bytes that each competing download received before, while and after the measured client ran.
+
+    Before: in the last `alone_s`; while it ran: in `during_s`. `error`: why a flow did not go on; empty if all did.
+    """
+
+    protocol: str
+    alone_s: float
+    during_s: float
+    alone_bytes: list[int]
+    during_bytes: list[int]
+    after_bytes: list[int]
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

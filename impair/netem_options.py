@@ -60,7 +60,7 @@ class Options:
         """
         if seed is not None and not 0 <= seed < 2**64:
             raise ValueError(f"netem's seed is a number from 0 to 2^64 - 1, not {seed}")
-        delay, rate = link.delay, link.rate
+        delay, rate = link.delay, None if link.queue else link.rate  # a separate bottleneck has the rate
         reorder = link.reorder if link.reorder and link.reorder.ratio else None  # for netem a gap alone means 100 %
         loss = link.loss
         return cls(

@@ -66,7 +66,7 @@ def _first(cgroups: str, *names: str) -> str:
 
 
 def _usage_s(cgroups: str) -> float | None:
-    """The CPU time as version 1 has it, in a file of its own."""
+    """The CPU time as version 1 has it, in a separate file."""
     text = _read(f"{cgroups}/cpuacct/cpuacct.usage") or _read(f"{cgroups}/cpu,cpuacct/cpuacct.usage")
     return int(text) / 1e9 if text else None
 

@@ -15,7 +15,7 @@ SCHEDSTAT_BYTES = 128  # of /proc/PID/schedstat: three numbers
 
 
 class Pulse:
-    """Ticks every TICK_S in a thread of its own. A host that was frozen, or starved of CPU time, shows as a gap.
+    """Ticks every TICK_S in its own thread. A host that was frozen, or starved of CPU time, shows as a gap.
 
     A gap is at least as long as the standstill in it, and longer by up to a tick.
     """

@@ -38,7 +38,7 @@ def answer(operations: Mapping[str, Operation], line: str) -> dict[str, Any] | l
     """
     try:
         asked = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return _failure(None, error)
     if isinstance(asked, list):
         return [_answer(operations, request) for request in asked]

@@ -16,16 +16,19 @@ from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
 from impair.wire import Operation, serve
 from nginx import answers
 from nginx.master import Nginx
-from servers.contract import DELAY, SESSIONS, SITE, WINDOWS, WORKERS, Info, packages, sha256, tail
+from servers.contract import ALT_SVC, DELAY, OFFER_IF, SESSIONS, SITE, WINDOWS, WORKERS, Info, packages, sha256, tail
 from servers.objects import make
+from servers.offer import OfferIf
 from servers.probes import PORT
 
 CONFIGURATION = Path(__file__).with_name("nginx.conf")
-INCLUDED = ("delayed.conf", "sessions.conf", "delay.js")
+ALWAYS = CONFIGURATION.with_name("offer-always.conf")
+INCLUDED = ("delayed.conf", "offer.conf", ALWAYS.name, "sessions.conf", "delay.js")
 ERROR_LOG = Path("/dev/shm/error.log")  # noqa: S108 - memory of the container
 FRESH_STREAM_BUFFER_BYTES = 64 << 10  # http3_stream_buffer_size of a server that does not set it
 PACKAGES = ("nginx", "libssl3t64", "libc6")
 NGINX = Nginx()
+OFFER = "'h3=\":$server_port\"; ma=2592000'"  # for longer than any run
 
 
 def fresh(workers: int | None = None) -> dict[str, Any]:
@@ -34,6 +37,15 @@ def fresh(workers: int | None = None) -> dict[str, Any]:
     answers.forget()
     answers.forget(ERROR_LOG)  # which says that the old workers were killed
     return restarted
+
+
+def offer(condition: str = "") -> dict[str, Any]:
+    """Offer HTTP/3 in answers to which a condition applies (servers/offer.py), or in all: {"changed": bool}.
+
+    Only on the ports whose answers have an Alt-Svc. Raises ValueError for another condition.
+    """
+    text = OfferIf.parse(condition).nginx_map("h3_offer", OFFER) if condition else ALWAYS.read_text()
+    return {"changed": NGINX.offer(text)}
 
 
 def provide(path: str) -> dict[str, Any]:
@@ -59,7 +71,7 @@ def info() -> dict[str, Any]:
         configuration_sha256=sha256([CONFIGURATION, *map(CONFIGURATION.with_name, INCLUDED)]),
         workers=len(NGINX.health().workers),
         quic_congestion="cubic" if cubic else "newreno",
-        offers=(DELAY, SESSIONS, WINDOWS, WORKERS),
+        offers=(ALT_SVC, DELAY, OFFER_IF, SESSIONS, WINDOWS, WORKERS),
         streams={
             f"h{number}": int(_find(rf"http{number}_max_concurrent_streams (\d+)", configuration)) for number in (2, 3)
         },
@@ -146,6 +158,7 @@ OPERATIONS: dict[str, Operation] = {
     "health": NGINX.health,
     "info": info,
     "log": log,
+    "offer": offer,
     "provide": provide,
     "windows": windows,
 }

@@ -8,4 +8,5 @@ openssl req -quiet -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -day
     -addext "subjectAltName=DNS:server,IP:$(hostname -i | cut -d ' ' -f 1)" \
     -keyout /run/headwind/key.pem -out /run/headwind/certificate.pem
 echo "worker_processes 1;" >/run/headwind/workers.conf
-exec nginx -c /opt/headwind/nginx/nginx.conf -g "daemon off;"
+cp /opt/headwind/nginx/offer-always.conf /run/headwind/offer.conf
+exec /opt/headwind/servers/run-nginx.sh -c /opt/headwind/nginx/nginx.conf -g "daemon off;"

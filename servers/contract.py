@@ -16,9 +16,12 @@ SITE = Path("/srv/headwind")
 LOG_TAIL_LINES = 20
 
 # Features that some servers lack (Info.offers). A matrix that needs one of them cannot use the others.
+ALT_SVC = "alt-svc"  # ports 445 and 8445, on which every answer offers HTTP/3; with SESSIONS also 446 and 8446
 DELAY = "delay"  # answers after a delay that the path states: servers/objects.py, after
+OFFER_IF = "offer-if"  # operation `offer`: HTTP/3 is offered by the state of each connection (servers/offer.py)
 SESSIONS = "sessions"  # ports 444 and 8444, where connections resume sessions and send early data
 WINDOWS = "windows"  # port 8443 has the windows of a fresh installation, port 443 larger ones
+PUSH = "push"  # sends the picture of a page of one picture without being asked, if the client accepts pushes
 WORKERS = "workers"  # any number of CPUs; one without it
 
 
@@ -52,6 +55,8 @@ class NotOfferedError(ValueError):
 class Server(Protocol):
     """A server: it serves SITE on port 443 and 8443, over HTTP/1.1, HTTP/2 and HTTP/3 with one certificate.
 
+    One that lacks a protocol (headwind/servers.py) lacks port 8443, too.
+
     It only speaks TLS 1.3, with a full handshake for each connection. A UDP datagram is a frame: no segmentation
     offload. It keeps no log that costs time for each request, unless the workload asks for one.
     """
@@ -62,7 +67,7 @@ class Server(Protocol):
     def fresh(self, workers: int | None = None) -> dict[str, Any]:
         """End all connections, and forget sessions and caches of clients; return when the server answers again.
 
-        It then answers over TCP and QUIC, on `workers` CPUs (None: as before), and its logs are empty. Returns
+        It then answers over all that it speaks, on `workers` CPUs (None: as before), and its logs are empty. Returns
         {"workers": as in Health, "took_s": float}. Raises ServerIsGone, or NotOfferedError for a number of workers.
         """
 
@@ -70,6 +75,7 @@ class Server(Protocol):
         """The processes: equal to an earlier Health if none of them died in between. Raises ServerIsGone.
 
         `workers` has one entry for each CPU that the server can use: pids, or the pid of its only process repeated.
+        `memory_bytes` is theirs, without the processes that `fresh` keeps.
         """
 
     def windows(self, port: int) -> dict[str, int | None]:

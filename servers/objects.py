@@ -1,4 +1,4 @@
-"""The objects that all servers have, written when an image is built (`python3 objects.py DIRECTORY`) or on demand."""
+"""The objects that all servers have: made for images (`python3 -m servers.objects DIRECTORY`) or on demand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 import sys
 from functools import lru_cache
 from pathlib import Path
+
+from servers.page_files import PageFiles, page_of
 
 INDEX_BYTES = 612  # the size of nginx's own welcome page, which published comparisons fetch
 SIZES_BYTES = {
@@ -20,6 +22,7 @@ SIZES_BYTES = {
 LARGEST_BYTES = 64 << 20  # of an object made on demand
 _ON_DEMAND = re.compile(r"bytes/([1-9][0-9]{0,8})(\.png)?")
 _PAGE = re.compile(r"bytes/([1-9][0-9]{0,3})-of-([1-9][0-9]{0,8})\.html")
+_PAGE_FILE = re.compile(r"bytes/(page-[0-9x-]+)/([a-z0-9-]+\.[a-z]+)")
 # A grey pixel. Whatever follows its end is no part of the picture, and read all the same.
 _PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d494844520000000100000001"
@@ -69,7 +72,7 @@ def picture(size_bytes: int) -> bytes:
 
 
 def document(count: int, size_bytes: int) -> bytes:
-    """A page that asks for a number of pictures at once; each has an address of its own, and thus is fetched."""
+    """A page that asks for a number of pictures at once; each has a different address, and thus is fetched."""
     pictures = "\n".join(f'<img src="{size_bytes}.png?{number}" width="8" height="8" alt="">'
                          for number in range(1, count + 1))  # fmt: skip
     return _PAGE_TEXT.format(count=count, pictures=pictures).encode("ascii")
@@ -83,6 +86,11 @@ def document_path(count: int, size_bytes: int) -> str:
 def picture_path(size_bytes: int) -> str:
     """The path of a picture: `/bytes/10000.png`, at least LEAST_PICTURE_BYTES; create it before fetching."""
     return f"/bytes/{size_bytes}.png"
+
+
+def page_path(folder: str, name: str) -> str:
+    """The path of a file of a generated page (servers/page_files.py); create the page before fetching."""
+    return f"/bytes/{folder}/{name}"
 
 
 def path_of(size_bytes: int) -> str:
@@ -100,12 +108,14 @@ def size_of(path: str) -> int | None:
         return int(found[1]) if is_complete else None
     if found := _PAGE.fullmatch(name):
         return len(document(int(found[1]), int(found[2])))
+    if part := _page_file(name):
+        return part[0].sizes()[part[1]]
     return SIZES_BYTES.get(name)
 
 
 def is_on_demand(path: str) -> bool:
     """Whether the object must be created before it can be fetched."""
-    return size_of(path) is not None and bool(_ON_DEMAND.fullmatch(_name(path)) or _PAGE.fullmatch(_name(path)))
+    return size_of(path) is not None and _name(path).startswith("bytes/")
 
 
 def after(delay_s: float, path: str) -> str:
@@ -114,6 +124,13 @@ def after(delay_s: float, path: str) -> str:
     Without a delay the path is unchanged. nginx/delay.js waits.
     """
     return f"/after/{round(delay_s * 1000)}ms{path}" if delay_s else path
+
+
+def _page_file(name: str) -> tuple[PageFiles, str] | None:
+    """The generated page and the name of its file; None if there is no such file."""
+    found = _PAGE_FILE.fullmatch(name)
+    page = page_of(found[1]) if found else None
+    return (page, found[2]) if found and page and found[2] in page.sizes() else None
 
 
 def _name(path: str) -> str:
@@ -135,24 +152,36 @@ def _body(path: str) -> bytes | None:
         return index_page()
     if page := _PAGE.fullmatch(name):
         return document(int(page[1]), int(page[2]))
+    if part := _page_file(name):
+        return part[0].content(part[1])
     return picture(size_bytes) if name.endswith(".png") else object_bytes(size_bytes)
 
 
 def make(directory: Path, path: str) -> bool:
-    """Create the object of an on-demand path below `directory`; False if it exists already.
+    """Create the object of an on-demand path below `directory`, of a page all files; False if it exists already.
 
     Raises ValueError for any other path.
     """
     if not is_on_demand(path):
         raise ValueError(f"{path} is not created on demand; paths are /bytes/1 to /bytes/{LARGEST_BYTES}")
-    target = directory / _name(path)
+    found = _page_file(_name(path))
+    target = (directory / _name(path)).parent if found else directory / _name(path)
     if target.exists():
         return False
     target.parent.mkdir(exist_ok=True)
     begun = target.with_name(f"{target.name}.begun")
-    begun.write_bytes(_body(path) or b"")
+    if found:
+        _write_page(begun, found[0])
+    else:
+        begun.write_bytes(_body(path) or b"")
     begun.rename(target)
     return True
+
+
+def _write_page(folder: Path, page: PageFiles) -> None:
+    folder.mkdir(exist_ok=True)
+    for name in page.sizes():
+        (folder / name).write_bytes(page.content(name))
 
 
 def write_site(directory: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import socket
-from contextlib import ExitStack
+import ssl
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from impair.endpoint.buffers import udp_sockets
@@ -82,3 +83,13 @@ def unknown_initial() -> bytes:
     """A long-header packet (RFC 8999, section 5.1) of an unknown version with fresh 8-byte connection ids."""
     identities = b"".join(bytes([8]) + secrets.token_bytes(8) for _ in ("destination", "source"))
     return (b"\xc0" + UNKNOWN_VERSION + identities).ljust(FIRST_DATAGRAM_BYTES, b"\0")
+
+
+def old_hello() -> bytes:
+    """A ClientHello of TLS 1.2, to which a server of TLS 1.3 answers with an alert, without a key exchange."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    hello = ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="server").do_handshake()
+    return hello.read()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 
 from impair import kept
 
@@ -21,6 +23,17 @@ def children(master: int) -> list[int]:
         except OSError:
             continue  # it ended while we looked
     return sorted(found)
+
+
+def peak_memory_bytes(pids: Iterable[int]) -> int | None:
+    """The largest resident memory of each process since its start (VmHWM, proc(5)), added up; None if one has ended."""
+    peaks_kib = []
+    for pid in set(pids):
+        try:
+            peaks_kib += re.findall(r"^VmHWM:\s+(\d+) kB$", kept.read_new(f"/proc/{pid}/status"), re.MULTILINE)
+        except OSError:
+            return None
+    return 1024 * sum(map(int, peaks_kib)) or None
 
 
 def parent_and_start(pid: int) -> tuple[int, float]:

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from impair import kept
-from impair.messages import Health
-from servers.contract import tail
+from impair.endpoint import agent
+from impair.messages import Answers, Health
+from impair.wire import Operation
+from servers.contract import SITE, NotOfferedError, tail
+from servers.objects import make
 from servers.probes import Probes, ServerIsGone
-from servers.processes import children, parent_and_start
+from servers.processes import children, parent_and_start, peak_memory_bytes
 
 PID_FILE = Path("/run/headwind/supervisor.pid")
 WORKERS_FILE = Path("/run/headwind/workers")
@@ -35,18 +38,20 @@ class Supervised:
     workers_file: Path = WORKERS_FILE
     log: Path = ERROR_LOG
     timeout_s: float = START_TIMEOUT_S
+    speaks_quic: bool = True
 
     def health(self) -> Health:
         """The loop's pid, and the server's once for each CPU that it can use. Raises ServerIsGone."""
         master = self._master()
-        return Health(master, children(master) * self.workers(), parent_and_start(master)[1])
+        pids = children(master)
+        return Health(master, pids * self.workers(), parent_and_start(master)[1], peak_memory_bytes(pids))
 
     def workers(self) -> int:
         """The number of CPUs that the server can use."""
         return int(kept.read_new(str(self.workers_file)))
 
     def fresh(self, workers: int | None = None) -> dict[str, Any]:
-        """Kill the server, and return when a new one answers over TCP and QUIC (servers/contract.py)."""
+        """Kill the server, and return when a new one answers over all that it speaks (servers/contract.py)."""
         start, master = time.monotonic(), self._master()
         if workers and workers != self.workers():
             self.workers_file.write_text(f"{workers}\n")
@@ -58,7 +63,8 @@ class Supervised:
         deadline = start + self.timeout_s
         self._until(deadline, lambda: self._is_new(master, old))
         self._until(deadline, self.probes.tcp)
-        self._until(deadline, lambda: self.probes.quic(1))
+        if self.speaks_quic:
+            self._until(deadline, lambda: self.probes.quic(1))
         return {"workers": self.health().workers, "took_s": time.monotonic() - start}
 
     def _is_new(self, master: int, old: list[int]) -> None:
@@ -91,3 +97,30 @@ class Supervised:
             if words != expected:
                 return [f"{self.probes.server} runs as `{words}` instead of `{expected}`"]
         return []
+
+    def answers(self) -> Answers:
+        """Raise NotOfferedError: without delays and sessions there is nothing to log."""
+        raise NotOfferedError(
+            f"{self.probes.server} keeps no log of its answers: it offers neither delays nor sessions"
+        )
+
+    def operations(self, command: Callable[[], str], **further: Operation) -> dict[str, Operation]:
+        """The endpoint's operations and those of the server contract: the server's own, and those in `further`.
+
+        `examine` also finds another command line than `command`.
+        """
+        return {
+            **agent.OPERATIONS,
+            "answers": self.answers,
+            "examine": lambda: [*agent.OPERATIONS["examine"](), *self.odd_command(command())],
+            "fresh": self.fresh,
+            "health": self.health,
+            "log": lambda: tail(self.log),
+            "provide": provide,
+            **further,
+        }
+
+
+def provide(path: str) -> dict[str, Any]:
+    """Create the object of an on-demand path unless it exists: {"made": bool}."""
+    return {"made": make(SITE, path)}

@@ -30,7 +30,7 @@ def finding(
     said = verdict or (Verdict.UNDECIDED if withheld else judge(interval, RULE.margin, exhausted=False))
     finishing = Completion(blocks, blocks, blocks, 0, 0, Verdict.UNDECIDED)
     comparison = Comparison(said, interval, finishing, 3.0, withheld)
-    return Finding(CONDITION, Pair(base, new), metric, comparison, survives=survives)
+    return Finding(CONDITION, Pair(base, new), metric, comparison, RULE, survives=survives)
 
 
 def line(*findings: Finding) -> Line:

@@ -65,12 +65,11 @@ def needs(item: pytest.Item, fixture: str) -> bool:
 
 
 def ring_of(item: pytest.Item) -> str:
-    """Of tests/net, what is marked with a ring's name is of that ring, unless it is `timed` all the same."""
+    """Of tests/net, what is marked with a ring's name is of that ring, or `timed` of `net`; the closest mark counts."""
     if not item.path.is_relative_to(NET):
         return "pure"
-    if item.get_closest_marker("timed"):
-        return "net"
-    return next((ring for ring in RINGS if item.get_closest_marker(ring)), "net")
+    rings = {**{ring: ring for ring in RINGS if ring != "net"}, "timed": "net"}  # all of tests/net is marked `net`
+    return next((rings[mark.name] for mark in item.iter_markers() if mark.name in rings), "net")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

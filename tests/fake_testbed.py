@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -38,10 +39,16 @@ from headwind.testbed.operations import HEALTH, Operation
 from headwind.testbed.own_server import OwnImage, OwnServer, OwnServerError
 from headwind.testbed.testbed import Testbed
 from headwind.workloads.h2load import H2load
+from impair import pcapng
+from impair.endpoint.agent import PACKETS
 from impair.messages import Health
 from impair.profile import FRAME_BYTES, Corrupt, Delay, Direction, Duplicate, Link, Loss, Profile
+from impair.profile import Clock as ProfileClock
+from impair.taken import Files
+from impair.trace import Trace
 from impair.wire import encoded
 from servers.objects import content, is_on_demand
+from servers.page_files import DOCUMENT, page_of
 from tests import quiet
 
 ADDRESSES = Addresses("10.70.1.0/24", "10.70.2.0/24")
@@ -80,6 +87,9 @@ class Sabotage:
     unfetched: bool = False  # nothing comes when the client fetches for comparison
     session: str = ""  # what the server sees instead of the asked session; "late": early data comes too late
     workers: int = 0  # that nginx has instead of those it was told to have
+    unseen_rebinding: bool = False  # no packet from the new source reaches the server
+    late_change_s: float = 0.0  # by which changes of the network are late
+    skipped_changes: int = 0  # so many are not made
     hasty: bool = False  # the server answers at once, although it was to wait
     congestion: str = ""  # what the client's sockets have instead of what their route says
     at: Sequence[int] = ()  # runs of the client that are hit; empty: all
@@ -96,7 +106,13 @@ class World:
     sabotage: Sabotage = field(default_factory=Sabotage)
     profile: Profile = field(default_factory=lambda: Profile("clean"))
     applied: list[tuple[Profile, dict[str, int]]] = field(default_factory=list)
+    rebound_source: tuple[str, str] | None = None  # the rebound source whose packets the server counts
+    traces: dict[Direction, Trace] = field(default_factory=dict)  # those that the router was told to replay
+    schedule: list[dict[str, Any]] = field(default_factory=list)  # the changes that the router was told to make
+    seeds: dict[str, int] = field(default_factory=dict)  # of the last changes
+    client_s: float = 0.0  # the time of the client's last run
     order: list[str] = field(default_factory=list)  # every operation asked for, in order
+    offers: list[str] = field(default_factory=list)  # conditions that the server was given
     provided: list[str] = field(default_factory=list)  # paths of objects that the server was told to make
     runs: int = 0
     bulks: int = 0  # trains of full frames
@@ -106,6 +122,7 @@ class World:
     packet_gap_max_s: float = 0.02  # the longest time without a frame while a client runs
     noise_ratio: float = 0.1  # how far a client's time may lie from the usual one
     nginx: int = 1
+    memory_bytes: int = 20_000_000  # its peak; each look finds it larger
     workers: int = 1  # of it
     log: str = ""  # the end of its log
     load: float | None = None  # processors that each host keeps busy while the client runs; None: nobody tells
@@ -117,7 +134,9 @@ class World:
         name: {"tx_frames": 0, "rx_frames": 0} for name in ("client", "server", "port client", "port server")
     })  # fmt: skip
     netem: dict[str, dict[str, int]] = field(default_factory=dict)
+    capturing: set[str] = field(default_factory=set)  # hosts that capture packets
     opened: list[str] = field(default_factory=list)  # pages that are open in a browser, with nothing in them
+    visited: list[tuple[str, str]] = field(default_factory=list)  # first visits before repeat visits, and the networks
     asked: list[dict[str, Any]] = field(default_factory=list)  # of each run of the client
     congestion: dict[str, str] = field(default_factory=lambda: dict.fromkeys(("client", "server"), "cubic"))
     lacking: set[str] = field(default_factory=set)  # congestion controls that the server has not got
@@ -184,6 +203,7 @@ class FakeAgent(Agent):
         self.name, self.world = name, world
         self.answers: dict[int, Any] = {}
         self.trains = 0
+        self.files = Files()
         self._next_id = 1
         self._held = None
 
@@ -209,6 +229,23 @@ class FakeAgent(Agent):
         if dead or timeout_s <= 0:
             raise AgentDied(f"the {' and '.join(dead)} died")
         return self.understood(request.op, json.loads(encoded({"ok": self.answers.pop(request.id)}))["ok"])
+
+    def do_capture_packets(self) -> None:
+        self.world.capturing.add(self.name)
+
+    def do_finish_capture(self) -> dict[str, int]:
+        self.world.capturing.remove(self.name)
+        self.files.keep({PACKETS: pcapng.packet(7, f"a frame at the {self.name}".encode(), 60)})
+        return {"packets": 1, "missed": 0}
+
+    def do_files(self) -> dict[str, Any]:
+        return self.files.files()
+
+    def do_piece(self, name: str, start: int) -> str:
+        return self.files.piece(name, start)
+
+    def do_forget_files(self) -> None:
+        self.files.forget_files()
 
     def do_sent(self) -> int:
         return self.world.frames[self.name]["tx_frames"]
@@ -284,15 +321,63 @@ class FakeRouter(FakeAgent):
     def do_apply(self, profile: dict[str, Any], seeds: dict[str, int]) -> dict[str, Any]:
         self.world.profile = Profile.from_json(profile)
         self.world.applied.append((self.world.profile, seeds))
+        self.world.seeds.clear()
         self.world.netem = {direction.value: dict.fromkeys(quiet.NETEM, 0) for direction in Direction}
         return {direction.value: self._direction(direction) for direction in Direction}
 
     def _direction(self, direction: Direction) -> dict[str, Any]:
         link: Link = self.world.profile.link(direction)
-        return {**quiet.netem(link, **self.world.netem[direction]), "limit": link.limit}
+        seed = self.world.seeds.get(direction.value, 1)
+        return {**quiet.netem(link, seed, **self.world.netem[direction]), "limit": link.limit}
 
     def do_clear(self) -> None:
         self.world.profile = Profile("clean")
+
+    def do_start_schedule(self, actions: list[dict[str, Any]], clock: str) -> None:
+        assert clock in [*ProfileClock]
+        self.world.schedule = actions
+
+    def do_start_replay(self, traces: dict[str, dict[str, Any]], clock: str) -> None:
+        assert clock in [*ProfileClock]
+        self.world.traces = {Direction(name): Trace.from_json(each) for name, each in traces.items()}
+
+    def _replayed(self, direction: Direction, trace: Trace) -> dict[str, Any]:
+        """A trace whose steps are a little late, before a queue that was always empty."""
+        late_s = self.world.comparing.late_change_s + 0.0002
+        steps = [*takewhile(lambda step: step.at_s <= self.world.client_s, trace.steps())]
+        steps = steps[self.world.comparing.skipped_changes :]
+        at_s, nothing = [step.at_s for step in steps], [0] * (len(steps) + 1)
+        return {
+            "direction": direction.value, "at_s": at_s, "began_s": at_s, "done_s": [each + late_s for each in at_s],
+            "rates_bps": [step.rate_bps + 8 * self.world.comparing.clipped for step in steps],
+            "frames": nothing, "bytes": nothing, "waiting": nothing, "ended_s": self.world.client_s,
+        }  # fmt: skip
+
+    def do_stop_schedule(self) -> dict[str, Any]:
+        """As if the client had sent nothing after its end, when all that was due in its time was carried out."""
+        stopped_s, late_s = self.world.client_s, self.world.comparing.late_change_s
+        if self.world.traces:
+            return {"stopped_s": stopped_s, "traced": [self._replayed(*each) for each in self.world.traces.items()]}
+        carried = []
+        due = [action for action in self.world.schedule if action["at_s"] <= stopped_s]
+        for action in due[self.world.comparing.skipped_changes :]:
+            before = self.do_show()
+            if action["kind"] == "rebind":
+                at_s = action["at_s"]
+                carried.append({"kind": "rebind", "at_s": at_s, "began_s": at_s, "done_s": at_s + late_s + 0.01,
+                                "before": before, "after": before})  # fmt: skip
+                continue
+            direction = Direction(action["direction"])
+            link = Link() if self.world.comparing.clipped else Link.from_json(action["link"])
+            up, down = (link if each is direction else self.world.profile.link(each) for each in Direction)
+            self.world.profile = replace(self.world.profile, uplink=up, downlink=down)
+            self.world.seeds[direction.value] = action["seed"]
+            began_s, done_s = action["at_s"] + late_s, action["at_s"] + late_s + 0.0002
+            carried.append({
+                "kind": action["kind"], "at_s": action["at_s"], "began_s": began_s, "done_s": done_s,
+                "before": before, "after": self.do_show(), "direction": direction.value,
+            })  # fmt: skip
+        return {"stopped_s": stopped_s, "carried": carried}
 
     def do_show(self) -> dict[str, Any]:
         shown = quiet.router({direction: self._direction(direction) for direction in Direction})
@@ -304,6 +389,13 @@ class FakeRouter(FakeAgent):
 class FakeServer(FakeAgent):
     """nginx's operations."""
 
+    def do_await_rebound(self, kind: str, address: str) -> None:
+        self.world.rebound_source = (kind, address)
+
+    def do_rebound(self) -> int:
+        assert self.world.rebound_source
+        return 0 if self.world.comparing.unseen_rebinding else 50
+
     def do_provide(self, path: str) -> dict[str, Any]:
         self.world.provided.append(path)
         return {"made": is_on_demand(path)}
@@ -313,7 +405,7 @@ class FakeServer(FakeAgent):
         return {"workers": list(range(self.world.workers))}
 
     def do_windows(self, port: int) -> dict[str, Any]:
-        return {"http3_stream_buffer_bytes": {443: 16 << 20, 444: 16 << 20, 8443: 64 << 10, 8444: 64 << 10}[port]}
+        return {"http3_stream_buffer_bytes": BUFFERS_BYTES[port]}
 
     def do_answers(self) -> dict[str, Any]:
         """Of the last run of the client, as far as it came."""
@@ -322,9 +414,13 @@ class FakeServer(FakeAgent):
         count = requests_of(asked) - broken.failed
         wait_s = None if wait is None or broken.hasty else int(wait[1]) / 1000
         waits = dict.fromkeys(("shortest_wait_s", "median_wait_s", "longest_wait_s"), wait_s)
-        session = broken.session or asked.get("session", "new")
+        session = broken.session or asked.get("session", "resumed" if self.world.visited else "new")
         sessions = {"resumed": count * (session != "new"), "early": count * (session == "early")}
         return {"count": count, "others": 0, **sessions, "waited": count if wait_s else 0, **waits}
+
+    def do_offer(self, condition: str) -> dict[str, Any]:
+        self.world.offers.append(condition)
+        return {"changed": True}
 
     def do_log(self) -> str:
         return self.world.log
@@ -338,7 +434,11 @@ class FakeServer(FakeAgent):
 
     def do_health(self) -> dict[str, Any]:
         workers = self.world.broken.workers or self.world.workers
-        return {"master": self.world.nginx, "workers": list(range(workers)), "master_started_s": 1.0}
+        self.world.memory_bytes += 1_000_000  # so that its growth is no other health
+        return {
+            "master": self.world.nginx, "workers": list(range(workers)), "master_started_s": 1.0,
+            "memory_bytes": self.world.memory_bytes,
+        }  # fmt: skip
 
 
 class FakeClient(FakeAgent):
@@ -352,9 +452,12 @@ class FakeClient(FakeAgent):
         answer = {"status": 206, "alpn": alpn, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         return {**answer, "error": "Connection timed out" if broken.unfetched else ""}
 
-    def do_run(self, **asked: Any) -> dict[str, Any]:
+    def do_run(self, *, captured: bool = False, **asked: Any) -> dict[str, Any]:
         world, broken = self.world, self.world.broken
         world.asked.append(asked)
+        assert captured == bool(world.capturing)
+        if captured:
+            self.files.keep({"keys.log": b"CLIENT_RANDOM 00 11\n", "qlog/a.sqlog": b"{}"})
         rng = random.Random(f"{world.applied[-1][1]} {asked['protocol']}")
         if broken.dies:
             world.dead.add(broken.dies)
@@ -368,7 +471,8 @@ class FakeClient(FakeAgent):
         world.comparing = broken
         noise = 1 + world.noise_ratio * random.Random(world.runs).uniform(-1, 1)
         total_s = (BASE_S[asked["protocol"]] * slow + 20 * delay_s) * noise * world.slowness
-        world.clock_s += asked["timeout_s"] if broken.hangs else total_s
+        world.client_s = asked["timeout_s"] if broken.hangs else total_s
+        world.clock_s += world.client_s
         answer: dict[str, Any] = {
             "exit_code": 0, "timed_out": broken.hangs, "wall_s": total_s, "stderr_tail": "",
             **self._report(asked, total_s),
@@ -389,16 +493,19 @@ class FakeClient(FakeAgent):
         return self._page(asked, total_s) if asked["program"] in BROWSERS else self._other(asked, total_s)
 
     def _page(self, asked: dict[str, Any], total_s: float) -> dict[str, Any]:
-        """As browsers/chromium: the document in a fifth of the time, then one picture after the other."""
+        """As browsers/chromium: one request after the other."""
         alpn = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}[asked["protocol"]]
-        count, step_ms = requests_of(asked), 1000 * total_s / requests_of(asked)
-        bodies = [len(content(asked["path"]) or b""), *[pictures_of(asked["path"])[1]] * (count - 1)]
+        paths = requests_of_page(asked["path"]) or [asked["path"], *set(self.world.files) - {asked["path"]}]
+        step_ms = 1000 * total_s / len(paths)
+        bodies = [len(self.world.body(path)) for path in paths]
         rows = [
             [0.0, 0.0, step_ms / 2 * (number == 0), step_ms, step_ms * (number + 0.5), step_ms * (number + 1), 200,
-             self.world.comparing.alpn or alpn, body + 300, body - self.world.comparing.shortened]
+             self.world.comparing.alpn or alpn, body + 300, body - self.world.comparing.shortened,
+             f"https://server{paths[number]}", "img" if number else "navigation"]
             for number, body in enumerate(bodies)
         ]  # fmt: skip
-        collected = {"url": asked["path"], "load": 1000 * total_s, "paint": 500 * total_s, "rows": rows}
+        times = {"load": 1000 * total_s, "paint": 500 * total_s, "largest": 900 * total_s}
+        collected = {"url": asked["path"], **times, "rows": rows}
         assert len(rows[0]) == len(COLUMNS)
         self.world.page(collected)
         return {"command": ["chromium", asked["protocol"]], "windows": {}, "error": "", **figures(collected)}
@@ -435,29 +542,46 @@ class FakeClient(FakeAgent):
         }  # fmt: skip
 
 
+# Behind each port of nginx.
+BUFFERS_BYTES = {base + number: size for base, size in ((443, 16 << 20), (8443, 64 << 10)) for number in range(4)}
+
+
 class FakeBrowser(FakeClient):
     """The operations of a browser, next to the client."""
 
-    def do_prepare(self, protocol: str, host: str, port: int, path: str) -> dict[str, Any]:
+    def do_prepare(self, *, captured: bool = False, **asked: Any) -> dict[str, Any]:
+        del captured
         assert self.world.profile == Profile("clean"), "its first page comes over an unimpaired path"
-        self.world.opened.append(f"{protocol} {host}:{port}{path}")
+        self.world.opened.append(opened(asked))
         return {"started_s": None}
 
+    def do_visit(self, **asked: Any) -> dict[str, Any]:
+        assert self.world.opened[-1] == opened(asked)
+        self.world.visited.append((opened(asked), self.world.profile.name))
+        return {"took_s": 0.1}
+
     def do_run(self, **asked: Any) -> dict[str, Any]:
-        assert self.world.opened.pop() == f"{asked['protocol']} {asked['host']}:{asked['port']}{asked['path']}"
+        assert self.world.opened.pop() == opened(asked)
         return super().do_run(**asked)
 
 
-def pictures_of(path: str) -> tuple[int, int]:
-    """The number of pictures of a page, and the size of each in bytes; none of any other object."""
-    found = re.search(r"/(\d+)-of-(\d+)\.html$", path)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+def opened(asked: Mapping[str, Any]) -> str:
+    """How a browser uses the page that a request names."""
+    manner = f"{asked['isolation']}{' discovers' * asked['discovers']}"
+    return f"{asked['protocol']} {asked['host']}:{asked['port']}{asked['path']} {manner}"
+
+
+def requests_of_page(path: str) -> list[str]:
+    """The paths that a browser requests for a generated page, the document first; none of any other object."""
+    if found := re.search(r"/(\d+)-of-(\d+)\.html$", path):
+        return [path, *(f"/bytes/{found[2]}.png?{number}" for number in range(1, int(found[1]) + 1))]
+    page = page_of(path.split("/")[-2]) if path.endswith(DOCUMENT) else None
+    return [path.replace(DOCUMENT, name) for name in page.sizes()] if page else []
 
 
 def requests_of(asked: Mapping[str, Any], usual: int = 1) -> int:
     """The number of requests that a run of a client makes; `usual` if it does not say."""
-    pictures, _ = pictures_of(asked.get("path", ""))
-    return pictures + 1 if pictures else int(asked.get("requests", usual))
+    return len(requests_of_page(asked.get("path", ""))) or int(asked.get("requests", usual))
 
 
 @contextmanager

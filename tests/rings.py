@@ -1,9 +1,11 @@
-"""Runs all tests in two stages, and adds them up: tests that wait or compute in parallel, then the timed ones alone.
+"""Runs all tests in three stages, and adds them up: tests that wait or compute in parallel, timed ones, and some alone.
 
-`python -m tests.rings [pytest arguments]`. Tests that measure times on real containers, or need room for several lanes,
-have the machine for themselves. The other network tests (marked with the name of their ring) mostly wait, and share the
-CPUs with the pure tests, which are niced: a lab counts niced work as free CPU time. The last line is one summary of all
-in pytest's own form; the exit status is that of the first ring that failed.
+`python -m tests.rings [pytest arguments]`. Tests that measure times on real containers share the machine with one other
+ring, that of browsers: both mostly wait, and a trial that the other one disturbed is repeated. Whole labs that need
+room for several lanes, or whose every trial must be proven, have it for themselves. The other network tests (marked
+with the name of their ring) mostly wait as well, and share the CPUs with the pure tests, which are niced: a lab counts
+niced work as free CPU time. The last line is one summary of all in pytest's own form; the exit status is that of the
+first ring that failed.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from pathlib import Path
 import pytest
 
 PURE = ("-n", "logical", "--maxprocesses", "8", "--dist", "worksteal")
-RINGS = {"pure": PURE, "beside": (), "labs": (), "killed": (), "net": ()}  # what pytest takes besides
-STAGES = (("pure", "beside", "labs", "killed"), ("net",))  # what runs at the same time
+# What pytest takes besides.
+RINGS = {"pure": PURE, "images": (), "beside": (), "labs": (), "killed": (), "net": (), "pages": (), "alone": ()}
+STAGES = (("pure", "images", "beside", "labs", "killed"), ("net", "pages"), ("alone",))  # what runs at the same time
 NICED = {"pure": ("nice", "-n", "5")}
 KINDS = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")  # in the order of pytest's summary
 WIDTH = 80

@@ -11,23 +11,30 @@ from hypothesis import strategies as st
 
 from headwind.arm import PLAIN
 from headwind.matrix.reader import schema
+from headwind.metric import Competing
 from headwind.model import Block, Check, Condition, Outcome, Proof, Result, Trial
 from headwind.workloads.h2load import H2load
+from impair.bounds import ImpossibleImpairment
 from impair.profile import (
+    Clock,
     Corrupt,
     Delay,
     Direction,
     Duplicate,
     FourState,
     GilbertElliott,
-    ImpossibleImpairment,
     Link,
     Loss,
     Profile,
     Rate,
+    Rebind,
+    Rebinding,
     Reorder,
     Slot,
+    Spells,
+    Steps,
 )
+from impair.queues import Cake, Fifo, FqCodel, Pie, Queue, Red
 
 # What may stand in a matrix: every key that the schema knows, values of every kind, and anything else.
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -92,9 +99,10 @@ def _mapping(draw: st.DrawFn, node: dict[str, Any]) -> dict[str, Any]:
         for name, each in node.get("properties", {}).items()
         if draw(st.integers(0, 20) if name in node.get("required", []) else st.sampled_from([0, 0, 1]))
     }
-    others = [node["additionalProperties"]] if isinstance(node.get("additionalProperties"), dict) else []
-    for each in [*others, *node.get("patternProperties", {}).values()]:
-        names = draw(st.lists(st.sampled_from(["clean", "h2-bbr", "lte"]), max_size=2))
+    others = [(".", node["additionalProperties"])] if isinstance(node.get("additionalProperties"), dict) else []
+    for pattern, each in [*others, *node.get("patternProperties", {}).items()]:
+        fitting = [name for name in ("clean", "h2-bbr", "lte", "100ms", "1s", "2s") if re.search(pattern, name)]
+        names = draw(st.lists(st.sampled_from(fitting or ["clean"]), max_size=2))
         found |= {name: _node(draw, each) for name in names}
     return found
 
@@ -146,15 +154,55 @@ RATES = possible(
     cell_size=st.sampled_from([0, 53]), cell_overhead=st.sampled_from([0, 5]),
 )  # fmt: skip
 SLOTS = possible(Slot, min_delay_s=TIMES, max_delay_s=TIMES, max_packets=st.integers(0, 9))
+PACKETS = st.integers(1, 10_000)
+QUEUES: st.SearchStrategy[Queue] = (
+    st.builds(Fifo, PACKETS)
+    | st.builds(FqCodel, PACKETS, st.integers(10, 10_000).map(lambda us: us / 1e6), st.just(0.1), st.booleans())
+    | st.builds(Cake, st.integers(10, 10_000_000).map(lambda us: us / 1e6))
+    | possible(Red, packets=PACKETS, min_packets=PACKETS, max_packets=PACKETS, probability=RATIOS, ecn=st.booleans())
+    | st.builds(Pie, PACKETS, st.integers(10, 1_000_000).map(lambda us: us / 1e6), st.booleans())
+)
 LINKS: st.SearchStrategy[Link] = possible(
     Link, delay=perhaps(DELAYS), loss=perhaps(LOSSES), duplicate=perhaps(st.builds(Duplicate, RATIOS)),
     corrupt=perhaps(st.builds(Corrupt, RATIOS)), reorder=perhaps(st.builds(Reorder, RATIOS, st.integers(1, 5))),
     rate=perhaps(RATES), slot=perhaps(SLOTS), ecn=st.booleans(), limit_packets=perhaps(st.integers(1, 100_000)),
     queue_packets=perhaps(st.integers(1, 1000)),
+) | possible(
+    Link, delay=perhaps(DELAYS), loss=perhaps(LOSSES), queue=QUEUES,
+    rate=st.integers(125_000, 10**9).map(lambda bytes_per_s: Rate(8 * bytes_per_s)),
 )  # fmt: skip
-PROFILES = st.builds(Profile, NAMES, LINKS, LINKS)
+ALIKE = st.builds(  # one distribution: netem cannot take a table back
+    Link, delay=perhaps(st.builds(Delay, TIMES.map(lambda time_s: time_s + 10), st.sampled_from([0.0, 0.5]))),
+    loss=perhaps(st.builds(Loss, RATIOS)), duplicate=perhaps(st.builds(Duplicate, RATIOS)), rate=perhaps(RATES),
+)  # fmt: skip
+MOMENTS = st.lists(st.integers(1, 10**6), min_size=1, max_size=4, unique=True).map(
+    lambda steps: tuple(sorted(step / 50 for step in steps))
+)
+STEPS = MOMENTS.flatmap(
+    lambda moments: possible(
+        Steps, moments_s=st.just(moments), links=st.tuples(*(ALIKE for _ in moments)),
+        period_s=perhaps(st.integers(1, 1000).map(lambda seconds: moments[-1] + seconds)),
+    )
+)  # fmt: skip
+SPELLS = possible(Spells, good_s=TIMES.map(lambda time_s: time_s + 0.04), bad_s=TIMES.map(lambda time_s: time_s + 0.04),
+                  bad=ALIKE)  # fmt: skip
+CHANGES: st.SearchStrategy[Steps | Spells | None] = st.none() | STEPS | SPELLS
+PROFILES = (
+    st.builds(Profile, NAMES, LINKS, LINKS)
+    | st.builds(
+        Profile, NAMES, ALIKE, ALIKE, uplink_changes=CHANGES, downlink_changes=CHANGES, clock=st.sampled_from(Clock)
+    )
+    | possible(
+        Profile,
+        name=NAMES,
+        uplink=LINKS,
+        downlink=LINKS,
+        rebinding=st.builds(Rebinding, TIMES, st.sampled_from(Rebind)),
+    )
+)
 COUNTS = st.integers(1, 10**6)
-WORKLOADS = st.builds(H2load, NAMES, COUNTS, COUNTS, COUNTS, COUNTS, st.text())
+COMPETING = perhaps(st.builds(Competing, st.sampled_from(["h1", "h2"]), st.integers(1, 16)))
+WORKLOADS = st.builds(H2load, NAMES, COUNTS, COUNTS, COUNTS, COUNTS, st.text(), competing=COMPETING)
 SEEDS = st.fixed_dictionaries({direction: st.integers(0, 2**64 - 1) for direction in Direction})
 ORDERS = st.permutations(PLAIN).map(tuple)
 BLOCKS = st.builds(Block, st.builds(Condition, PROFILES, WORKLOADS), st.integers(0, 99), ORDERS, SEEDS)

@@ -1,4 +1,4 @@
-"""A site of the user's own: which files of a folder are served, under which paths, and what is refused."""
+"""The user's site: which files of a folder are served, under which paths, and what is refused."""
 
 from __future__ import annotations
 

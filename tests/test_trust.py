@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.net.sabotages import SABOTAGES
 
 ROOT = Path(__file__).resolve().parent.parent
-# Sabotages with a test of their own: what the page calls them, and what the test is called.
+# Sabotages with their own test: what the page calls them, and what the test is called.
 OTHERS = {
     "a server without CPU time": "test_a_server_without_its_processors_is_found_by_the_time_it_waited",
     "a paused router": "test_a_paused_router_is_found",
@@ -19,7 +19,7 @@ OTHERS = {
 
 def rows() -> dict[str, list[str]]:
     """Sabotage -> how it is detected at the start, and in a trial."""
-    page = (ROOT / "docs/trust.md").read_text()
+    page = (ROOT / "docs/trust.md").read_text().partition("## Fault-injection tests")[2].partition("\n## ")[0]
     lines = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("|")]
     return {name.strip(): [cell.strip() for cell in cells] for _, name, *cells in lines[2:]}
 

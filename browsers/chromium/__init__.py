@@ -1,1 +1,1 @@
-"""Chromium: its image, how it is started for each protocol, and its agent."""
+"""Chromium: its image, its command line for each protocol, and its agent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from headwind.run.journal import Run
     from headwind.testbed.docker import Say
     from headwind.trial.lanes import Lanes
+
+
+ADDRESS = re.compile(r"([a-z]+://)?[^\s/]+:[0-9]+/?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ def remote_backend(
     from headwind.trial.lanes import Lanes
 
     if own := [server.name for server in matrix.servers if server.program]:
-        raise UsageError(f"--cluster: {', '.join(own)}: servers of your own run on this machine only; leave it out")
+        raise UsageError(f"--cluster: {', '.join(own)}: your own servers run on this machine only; leave it out")
     if matrix.content:
         raise UsageError("--cluster: `content` is served on this machine only; leave out one of them")
     with ExitStack() as lanes_up:
@@ -128,8 +132,8 @@ def work(address: str, name: str | None, say: Say, deps: Dependencies) -> None:
     from headwind.testbed.docker import ROOT
     from headwind.testbed.images import IMAGES
 
-    if not address.strip():
-        raise UsageError("worker: the address of a scheduler is needed, such as tcp://lab:8786")
+    if not ADDRESS.fullmatch(address.strip()):
+        raise UsageError(f"worker {address}: the address of a scheduler has a port, such as tcp://lab:8786")
     deps.sweep(say, False)
     images, facts, called = deps.ensure_images(say, IMAGES), host_facts(), name or os.uname().nodename
     code = code_digest(ROOT)

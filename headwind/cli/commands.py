@@ -12,9 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from headwind.cli.options import how_long, how_to_compare, how_to_measure, how_to_try
+from headwind.cli.options import (
+    how_long,
+    how_to_advise,
+    how_to_capture,
+    how_to_compare,
+    how_to_measure,
+    how_to_publish,
+    how_to_report,
+    how_to_try,
+    where_and_how_much,
+)
+from headwind.cli.terminal import say
 from headwind.format import blocks_text, counted
 
 if TYPE_CHECKING:
@@ -87,33 +98,34 @@ def followed_by(ending: Sequence[str]) -> Iterator[None]:
             error.add_note(line)
         raise
     for line in ending:
-        print(line)
+        say(line)
 
 
 def ended(error: BaseException, sentence: str, code: int) -> int:
     """Print why the program ended, followed by the notes of the error. Returns the exit code."""
-    print(f"lab.py: {sentence}", file=sys.stderr)
+    say(f"lab.py: {sentence}", file=sys.stderr)
     for line in getattr(error, "__notes__", ()):
-        print(line)
+        say(line)
     return code
 
 
 def finish_report(run: Run, *, junit: bool = False, full: bool = False) -> RunData:
     """Write the last report and all other files, and print the result. Returns the content of the run folder."""
-    from headwind.cli.progress import console
+    from headwind.cli.console import console
     from headwind.report.files import write_files
     from headwind.report.formats.terminal import print_summary
     from headwind.report.html.page import REPORT
 
     data = write_files(run, junit=junit)
     print_summary(data, console(), full=full)
-    print(f"report: {run.folder / REPORT}")
+    say(f"report: {run.folder / REPORT}")
     return data
 
 
 def command_report(options: argparse.Namespace) -> int:
     """Regenerate the report of a run, or combine several runs on one page."""
     from headwind.cli.resume_advice import how_to_resume
+    from headwind.cli.runs import run_folder
     from headwind.errors import UsageError
     from headwind.report.files import write_page
     from headwind.report.html.page import REPORT
@@ -121,7 +133,7 @@ def command_report(options: argparse.Namespace) -> int:
 
     output = Path(options.output) if options.output else None
     with ExitStack() as opened:
-        runs = [opened.enter_context(Run.open(Path(folder))) for folder in options.run]
+        runs = [opened.enter_context(Run.open(run_folder(name))) for name in options.run]
         if len(runs) > 1 and options.junit:
             raise UsageError("--junit: junit.xml is about a single run; give one run")
         if len(runs) > 1:
@@ -129,9 +141,9 @@ def command_report(options: argparse.Namespace) -> int:
             return 0
         data = finish_report(runs[0], junit=options.junit, full=options.full)
         for line in how_to_resume(runs[0], data):
-            print(line)
+            say(line)
         if output:
-            print(f"copy: {write_page(output, (runs[0].folder / REPORT).read_text(encoding='utf-8'))}")
+            say(f"copy: {write_page(output, (runs[0].folder / REPORT).read_text(encoding='utf-8'))}")
     return 0
 
 
@@ -151,56 +163,86 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
     from headwind.report.compare.page import render_several
     from headwind.report.files import several_path, write_page
     from headwind.run.data import RunData
+    from headwind.run.journal import fits_together
 
     refuse_twins(runs)
-    page = render_several([RunData.of(run) for run in runs], time.time())
-    print(f"report: {write_page(output or several_path(runs), page)}")
+    with fits_together(*(run.folder for run in runs)):
+        page = render_several([RunData.of(run) for run in runs], time.time())
+    say(f"report: {write_page(output or several_path(runs), page)}")
 
 
 def command_published(options: argparse.Namespace) -> int:
-    """Compare published figures with the results of runs, in one document."""
+    """Print or write a document that compares published figures with the results of runs."""
     from headwind.cli.experiments import overview
+    from headwind.cli.runs import run_folder
+    from headwind.errors import UsageError
     from headwind.matrix.reader import load_matrix
     from headwind.report.files import write_page
     from headwind.report.overview import published_md
     from headwind.run.data import RunData
     from headwind.run.journal import Run
 
+    output = Path(options.write) if options.write else None
+    if output and output.suffix not in (".md", ".html"):
+        raise UsageError(f"--write {output}: the file is Markdown or a page; end its name in .md or .html")
     matrices = [load_matrix(path) for path in sorted((ROOT / "experiments").glob("*.yaml"))]
-    folders = [Path(folder) for folder in options.run]
+    folders = [run_folder(name) for name in options.run]
     with ExitStack() as opened:
         runs = [RunData.of(opened.enter_context(Run.open(folder))) for folder in folders]
-    output = Path(options.write) if options.write else None
     is_page = output is not None and output.suffix == ".html"
     document = overview(matrices, runs, folders, output.parent) if output and is_page else published_md(matrices, runs)
-    print(f"written: {write_page(output, document)}" if output else document)
+    say(f"written: {write_page(output, document)}" if output else document)
+    return 0
+
+
+def command_advise(options: argparse.Namespace) -> int:
+    """Derive from runs on which networks nginx should offer HTTP/3, and write the rule as lines for nginx."""
+    from headwind.cli.advise import print_advice
+    from headwind.cli.console import console
+    from headwind.cli.runs import run_folder
+    from headwind.report.advice import advised, snippet
+    from headwind.report.files import write_page
+    from headwind.run.data import RunData
+    from headwind.run.journal import Run
+
+    with ExitStack() as opened:
+        runs = [opened.enter_context(Run.open(run_folder(name))) for name in options.run]
+        refuse_twins(runs)
+        found = advised([RunData.of(run) for run in runs])
+    print_advice(found, console())
+    if options.write and (text := snippet(found)):
+        say(f"written: {write_page(Path(options.write), text)}")
+    elif options.write:
+        say(f"{options.write} was not written: there is no rule")
     return 0
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Report which protocols got better or worse between two runs; exits with 3 if one got worse."""
-    from headwind.cli.progress import console
+    """Report which protocols got faster or slower, relative to the others, from one run to a later one."""
+    from headwind.cli.console import console
+    from headwind.cli.runs import run_folder
     from headwind.report.compare.changes_json import changes_text
     from headwind.report.compare.comparison import compared
     from headwind.report.compare.terminal import print_changes
     from headwind.report.files import write_page
-    from headwind.run.journal import Run
+    from headwind.run.journal import Run, fits_together
 
-    with Run.open(Path(options.earlier)) as earlier, Run.open(Path(options.later)) as later:
+    with Run.open(run_folder(options.earlier)) as earlier, Run.open(run_folder(options.later)) as later:
         refuse_twins([earlier, later])
-        comparison = compared(earlier, later, absolute=options.absolute)
+        with fits_together(earlier.folder, later.folder):
+            comparison = compared(earlier, later, absolute=options.absolute)
     print_changes(comparison, console())
     if options.json:
-        print(f"JSON: {write_page(Path(options.json), changes_text(comparison))}")
+        say(f"JSON: {write_page(Path(options.json), changes_text(comparison))}")
     if comparison.is_regression:
         return 3
     return 4 if options.strict and comparison.unknown else 0
 
 
 def command_plan(options: argparse.Namespace) -> int:
-    """List what would run and in which order, and estimate the duration."""
+    """List the trials of a matrix and forecast their time, without starting anything."""
+    from headwind.cli.console import console
     from headwind.cli.plan import print_plan
-    from headwind.cli.progress import console
     from headwind.matrix.reader import load_matrix
 
     print_plan(with_options(load_matrix(matrix_path(options)), options), Path(options.reports), console())
@@ -208,26 +250,26 @@ def command_plan(options: argparse.Namespace) -> int:
 
 
 def command_validate(options: argparse.Namespace) -> int:
-    """Check a matrix file without starting anything."""
+    """List every mistake in a matrix, without starting anything."""
     from headwind.matrix.reader import load_matrix
-    from headwind.plan.doubts import notes_of
+    from headwind.plan.doubts import notes_of, warnings_of
 
     path = matrix_path(options)
     matrix = load_matrix(path)
     arms = counted(len(matrix.arms), matrix.arms_word)
-    print(f"{path}: valid, {counted(len(matrix.conditions), 'condition')}, {arms}, {blocks_text(matrix.repeat)} each")
-    for note in notes_of(matrix):
-        print(note)
+    say(f"{path}: valid, {counted(len(matrix.conditions), 'condition')}, {arms}, {blocks_text(matrix.repeat)} each")
+    for note in (*warnings_of(matrix), *notes_of(matrix)):
+        say(note)
     for source in matrix.published:
         if gaps := "; ".join(f"{', '.join(rows)} ({reason})" for reason, rows in source.gaps.items()):
-            print(f"published {source.name}, not compared: {gaps}")
+            say(f"published {source.name}, not compared: {gaps}")
     return 0
 
 
 def command_profiles(options: argparse.Namespace) -> int:
-    """List the network profiles that a matrix can use by name."""
+    """List the built-in networks that a matrix can name, with their sources."""
+    from headwind.cli.console import console
     from headwind.cli.profiles import print_profiles
-    from headwind.cli.progress import console
 
     del options
     print_profiles(console())
@@ -235,16 +277,16 @@ def command_profiles(options: argparse.Namespace) -> int:
 
 
 def command_doctor(options: argparse.Namespace) -> int:
-    """Check this host, and suggest fixes."""
+    """Check this machine, and print a fix for each problem."""
+    from headwind.cli.console import console
     from headwind.cli.doctor import Machine, examine, print_findings
-    from headwind.cli.progress import console
 
     del options
     return print_findings(examine(Machine.here()), console())
 
 
 def command_try_server(options: argparse.Namespace) -> int:
-    """Start one server, and check that every protocol gets the same bytes from it."""
+    """Start a server, and check that every protocol gets the same bytes from it."""
     from headwind.cli.try_server import try_server
     from headwind.servers import SERVERS
 
@@ -254,68 +296,155 @@ def command_try_server(options: argparse.Namespace) -> int:
 
         matrix = load_matrix(Path(options.matrix))
         servers, site = {server.name: server for server in matrix.servers}, matrix.content
-    return try_server(options.server, servers, print, dependencies_of(options), site)
+    return try_server(options.server, servers, say, dependencies_of(options), site)
 
 
 def command_worker(options: argparse.Namespace) -> int:
-    """Offer this machine's lanes to runs with --cluster, until Ctrl-C."""
+    """Run trials here for runs that were started on another machine, until Ctrl-C."""
     from headwind.cli.cluster import work
 
-    work(options.address, options.name, lambda text: print(text, flush=True), dependencies_of(options))
+    work(options.address, options.name, say, dependencies_of(options))
     return 0
 
 
 def command_images(options: argparse.Namespace) -> int:
-    """Pull or build the images, or push them to HEADWIND_REGISTRY."""
+    """Pull or build the container images, or push them to a registry."""
     from headwind.testbed.images import IMAGES, ensure_images, push_images
 
     if options.push:
-        push_images(print, IMAGES)
+        push_images(say, IMAGES)
     else:
-        images = ensure_images(print, IMAGES)
-        print(f"images ready: {', '.join(images.reference(name) for name in IMAGES)}")
+        images = ensure_images(say, IMAGES)
+        say(f"images ready: {', '.join(images.reference(name) for name in IMAGES)}")
+    return 0
+
+
+def command_sbom(options: argparse.Namespace) -> int:
+    """Write the bill of materials (CycloneDX): the packages of all images and of Python, with versions and licences."""
+    from headwind.cli.sbom import write_sbom
+    from headwind.testbed.images import IMAGES, ensure_images
+
+    output = Path(options.output)
+    say(f"{write_sbom(ensure_images(say, IMAGES), output, ROOT)} components: {output}")
     return 0
 
 
 def command_down(options: argparse.Namespace) -> int:
     """Remove containers and networks that earlier runs left."""
-    print(f"{dependencies_of(options).sweep(print, options.all)} testbeds removed")
+    from headwind.testbed.kept_images import staying
+
+    deps = dependencies_of(options)
+    say(f"{deps.sweep(say, options.all)} testbeds removed")
+    if options.images:
+        say(f"{deps.remove_images(say)} images removed")
+    elif options.all:
+        say("\n".join(staying(deps.kept_images())))
     return 0
 
 
 EXIT_CODES = """exit status:
-  0    every condition has enough data, and at most 3 attempts or 1 %, whichever is more, were left unverified
-  1    a condition lacks data, more attempts were left unverified, or the lab failed; the output names the cause
-  2    a bad matrix or command line
-  3    compare: a protocol got worse
-  4    compare --strict: no sure regression, but some comparison is unknown
+  0    success; for a run: it has enough data, and the network was as requested in nearly every trial
+  1    after a run: too little data, or the network deviated in too many trials; or Headwind itself failed
+  2    a mistake in the matrix or on the command line
+  3    compare: a protocol definitely got worse
+  4    compare --strict: no protocol definitely got worse, but some comparison cannot be determined
   130  stopped by Ctrl-C
 
-A condition has enough data after the minimum number of complete blocks, in which every arm gave data; under a budget,
-after one. A condition for which the budget left no time is listed as not run."""
+With 1, the output names the cause. docs/files.md explains how much data is enough."""
 
 
 class Suggesting(argparse.ArgumentParser):
-    """A parser whose errors propose the command or option that a misspelt one resembles."""
+    """A parser that takes no abbreviations, and whose errors propose the command or option that was meant."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        """Print the error with a proposal, and exit with 2."""
-        import difflib
-
-        known = self.options()
-        for action in self._actions:
-            known += map(str, action.choices or ())
-            if isinstance(action.choices, Mapping):
-                known += [option for command in action.choices.values() for option in command.options()]
-        words = re.findall(r"invalid choice: '([^']*)'|(--?[\w-]+)", message.partition("(choose")[0])
-        for word in ("".join(each) for each in words):
-            if word not in known and (near := difflib.get_close_matches(word, known, 1)):
-                message += f"; did you mean `{near[0]}`?"
+        """Print the error with a proposal for a wrong choice, and exit with 2."""
+        if wrong := re.match(r"argument .*: invalid choice: '([^']*)'", message):
+            known = [str(each) for action in self._actions for each in action.choices or ()]
+            meant, _ = _resembling(wrong[1], [*known, *self._option_string_actions])
+            message += f"; did you mean `{meant}`?" if meant else ""
         super().error(message)
 
-    def options(self) -> list[str]:
-        """The options of this command: `--budget`."""
-        return [*self._option_string_actions]
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse the arguments; arguments that the command does not take are its error, not that of `lab.py`."""
+        for word in args or ():
+            if hint := self._foreign(word):
+                self.error(f"{word}: {hint}")
+        if self._subparsers and args and args[0].startswith("--") and args[0] not in self._option_string_actions:
+            self.error(f"the command comes before its options: lab.py COMMAND {args[0]}")
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}{self._instead_of(rest[0])}")
+        return found, rest
+
+    def _foreign(self, word: str) -> str:
+        """Hint for a dash that a word processor made, and for a variable of `make`."""
+        options = self._option_string_actions
+        dashes = re.match("[-\u2010-\u2015]*", word)
+        if dashes and not dashes[0].isascii():
+            return f"an option begins with plain hyphens: --{word[dashes.end() :]}"
+        name, equals, value = word.partition("=")
+        option = f"--{name.casefold()}"
+        return f"variables are for `make`: here it is {option} {value}" if equals and option in options else ""
+
+    def _instead_of(self, word: str) -> str:
+        """Proposal for an argument that the command does not take: an option, or a key of the matrix."""
+        from headwind.matrix.document import MatrixKeys
+        from headwind.matrix.spelling import respelt
+
+        option, is_near = _resembling(word, list(self._option_string_actions))
+        name = _bare(word)
+        if is_near and option:
+            return f"; did you mean `{option}`?"
+        if not word.startswith("-"):
+            return ""
+        if key := respelt(name, list(MatrixKeys.model_fields)):
+            return f"; `{key}` is a key of the matrix"
+        if name == "matrix" and any(action.dest == name for action in self._actions):
+            return "; the matrix is named without an option: lab.py COMMAND FILE"
+        return f"; did you mean `{option}`?" if option else ""
+
+
+def _bare(word: str) -> str:
+    """Name of an option: `budget` for `--Budget=5min`."""
+    return word.partition("=")[0].lstrip("-").casefold()
+
+
+def _resembling(word: str, known: Sequence[str]) -> tuple[str, bool]:
+    """The known word that a misspelt or abbreviated one resembles, or none, and whether it is one error away."""
+    import difflib
+
+    from headwind.matrix.spelling import respelt
+
+    bare, name = {_bare(each): each for each in known}, _bare(word)
+    begun = [each for each in bare if name and each.startswith(name)]
+    near = begun[0] if len(begun) == 1 else respelt(name, list(bare))
+    far = difflib.get_close_matches(name, bare, 1, 0.7)
+    return bare.get(near or next(iter(far), ""), ""), bool(near)
+
+
+class _Version(argparse.Action):
+    """Prints the version of pyproject.toml, and the commit if this is a checkout."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        import tomllib
+
+        from headwind.cli.doctor import commit_of
+
+        version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+        commit = commit_of(ROOT)
+        say(f"Headwind {version}{f', commit {commit}' if commit else ''}")
+        parser.exit()
+
+
+OPTIONS = {
+    "try-server": how_to_try, "compare": how_to_compare, "report": how_to_report, "advise": how_to_advise,
+    "published": how_to_publish,
+}  # fmt: skip
 
 
 def parse(arguments: list[str], description: str, commands_: Mapping[str, Command]) -> argparse.Namespace:
@@ -323,52 +452,53 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     parser = Suggesting(
         prog="lab.py", description=description, epilog=EXIT_CODES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and the commit, and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, function in commands_.items():
         command = commands.add_parser(name, help=(function.__doc__ or "").rstrip("."), description=function.__doc__)
         if name in ("run", "plan", "validate"):
             command.add_argument("matrix", nargs="?", help="the matrix file (default: matrix.yaml)")
         if name in ("run", "plan", "experiments"):
-            command.add_argument("--reports", metavar="DIR", default=str(ROOT / "reports"), help="folder for runs")
-            command.add_argument(
-                "--smoke", action="store_true", help="run only one block of each condition under `smoke` in the matrix"
-            )
+            where_and_how_much(command, str(ROOT / "reports"))
         if name in ("run", "experiments"):
             how_to_measure(command)
         if name == "plan":
             how_long(command)
-    commands.choices["run"].add_argument("--resume", metavar="RUN", help="resume this run, with its own matrix")
+    commands.choices["run"].add_argument(
+        "--resume",
+        metavar="RUN",
+        help="continue the run in this folder, or with this id, with its own matrix; give no matrix",
+    )
+    how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(
-        "matrix", nargs="*", help="matrix files (default: all of experiments/ that have published figures)"
+        "matrix", nargs="*", help="matrix files (default: those in experiments/ that contain published figures)"
     )
-    how_to_try(commands.choices["try-server"])
-    commands.choices["worker"].add_argument("address", metavar="ADDRESS", help="address of a dask scheduler")
-    commands.choices["worker"].add_argument("--name", help="name of this machine in reports (default: host name)")
-    how_to_compare(commands.choices["compare"])
-    report = commands.choices["report"]
-    report.add_argument(
-        "run", nargs="+", metavar="RUN", help="run folder, such as reports/<run-id>; several give one page"
+    for name, add in OPTIONS.items():
+        add(commands.choices[name])
+    commands.choices["worker"].add_argument(
+        "address", metavar="ADDRESS", help="dask scheduler that the other machine uses, such as tcp://lab:8786"
     )
-    report.add_argument(
-        "--output", metavar="FILE", help="write a copy of the page to FILE; with several runs, write it only there"
+    commands.choices["worker"].add_argument("--name", help="name of this machine in reports (default: its host name)")
+    for command in (commands.choices["run"], commands.choices["report"]):
+        command.add_argument("--junit", action="store_true", help="also write junit.xml, a test report for CI")
+        command.add_argument("--full", action="store_true", help="also print every metric, comparison and warning")
+    commands.choices["images"].add_argument(
+        "push", nargs="?", choices=["push"], help="push the images to the registry that $HEADWIND_REGISTRY names"
     )
-    for command in (commands.choices["run"], report):
-        command.add_argument("--junit", action="store_true", help="also write junit.xml, for CI")
-        command.add_argument("--full", action="store_true", help="also print every figure and comparison")
-    published = commands.choices["published"]
-    published.add_argument(
-        "run", nargs="*", metavar="RUN", help="run folder (a row uses the last run that measured it)"
+    commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
+    commands.choices["down"].add_argument(
+        "--all", action="store_true", help="also remove the testbeds of runs in progress; list the images that stay"
     )
-    published.add_argument("--write", metavar="FILE", help="output file, .md or .html")
-    commands.choices["images"].add_argument("push", nargs="?", choices=["push"], help="push them to HEADWIND_REGISTRY")
-    commands.choices["down"].add_argument("--all", action="store_true", help="also remove testbeds of runs in progress")
+    commands.choices["down"].add_argument(
+        "--images", action="store_true", help="also remove the lab's images that no container uses"
+    )
     return parser.parse_args(arguments)
 
 
 COMMANDS: dict[str, Command] = {
     "plan": command_plan, "validate": command_validate, "report": command_report, "compare": command_compare,
-    "published": command_published,
+    "published": command_published, "advise": command_advise,
     "profiles": command_profiles, "doctor": command_doctor, "try-server": command_try_server,
-    "worker": command_worker, "images": command_images,
+    "worker": command_worker, "images": command_images, "sbom": command_sbom,
     "down": command_down,
 }  # fmt: skip

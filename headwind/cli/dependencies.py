@@ -16,6 +16,7 @@ from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.containers import other_labs, sweep
 from headwind.testbed.docker import Say
 from headwind.testbed.images import Images, ensure_images
+from headwind.testbed.kept_images import KeptImage, kept_images, remove_images
 from headwind.testbed.own_server import OwnImage, ensure_image
 from headwind.testbed.testbed import Testbed
 
@@ -31,6 +32,8 @@ class Dependencies:
 
     sweep: Callable[[Say, bool], int] = sweep
     ensure_images: Callable[[Say, Collection[str]], Images] = ensure_images
+    kept_images: Callable[[], list[KeptImage]] = kept_images
+    remove_images: Callable[[Say], int] = remove_images
     ensure_own_image: Callable[[Server, Say], OwnImage] = ensure_image
     up: Up = Testbed.up
     other_labs: Callable[[], Mapping[str, int]] = other_labs  # owner -> testbeds, of other labs that are running

@@ -298,7 +298,7 @@ def _lines(path: str) -> list[str]:
 def commit_of(root: Path) -> str:
     """The commit of a checkout, with `+changes` if its code differs; empty if it is not one.
 
-    A new file counts only if it is a Python file of the lab: reports and matrices beside it change nothing.
+    A new file counts only if it is a Python file of the lab: reports and matrices next to it change nothing.
     """
     if not shutil.which("git"):
         return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,10 +32,11 @@ Measure = Callable[[Matrix, Path | None], tuple[Path, int]]  # -> the run's fold
 
 @dataclass(slots=True)
 class Experiment:
-    """A matrix, and its run once there is one."""
+    """A matrix, and once there is one its run, with its last exit status."""
 
     matrix: Matrix
     folder: Path | None = None
+    status: int = 1
 
     @property
     def is_elastic(self) -> bool:
@@ -77,23 +78,29 @@ def promise(items: Sequence[Open], left_s: float) -> float:
     return max((item.rate / item.block_s for item in items if item.block_s <= left_s), default=0.0)
 
 
-def run_all(experiments: Sequence[Experiment], budget_s: float | None, measure: Measure, say: Say) -> Iterator[int]:
-    """Run every experiment to its minimum, then repeatedly resume the most promising one. Yields each exit status.
+def run_all(experiments: Sequence[Experiment], budget_s: float | None, measure: Measure, say: Say) -> int:
+    """Run every experiment to its minimum, then repeatedly resume the most promising one.
 
-    Without a budget, each runs once with the budget of its matrix. The clock starts with the first one.
+    Returns the worst of the experiments' last exit statuses; 1 for those that the budget left no time for. Without a
+    budget, each runs once with the budget of its matrix. The clock starts with the first one.
     """
     left_s = time_left(budget_s)
     least_s = [minimum_s(experiment.matrix) for experiment in experiments]
     for experiment, share_s in zip(experiments, shares(least_s, budget_s or 0.0), strict=True):
         if budget_s is not None and left_s() <= 0:
-            return
+            say(f"Not run, because the budget is over: {', '.join(_left(experiments))}.")
+            break
         bounded = budget_s is not None and experiment.is_elastic
         matrix = experiment.within(min(share_s, left_s())) if bounded else experiment.matrix
         say(f"{matrix.title}{f': about {about(share_s)}' if bounded else ''}")
-        experiment.folder, status = measure(matrix, None)
-        yield status
-    if budget_s is None:
-        return
+        experiment.folder, experiment.status = measure(matrix, None)
+    if budget_s is not None:
+        _continue(experiments, left_s, measure, say)
+    return max((each.status for each in experiments), default=0)
+
+
+def _continue(experiments: Sequence[Experiment], left_s: Callable[[], float], measure: Measure, say: Say) -> None:
+    """Resume the most promising experiment, for as long as there is time and something to settle."""
     slice_s = max(SHORTEST_S, left_s() / SLICES)
     while left_s() >= SHORTEST_S:
         promises = [promise(each.open(), left_s()) if each.is_elastic else 0.0 for each in experiments]
@@ -102,8 +109,11 @@ def run_all(experiments: Sequence[Experiment], budget_s: float | None, measure: 
         best = experiments[promises.index(max(promises))]
         before = left_s()
         say(f"{best.matrix.title}: {about(min(slice_s, before))} more, as the most promising experiment")
-        best.folder, status = measure(best.within(min(slice_s, before)), best.folder)
-        yield status
+        best.folder, best.status = measure(best.within(min(slice_s, before)), best.folder)
+
+
+def _left(experiments: Sequence[Experiment]) -> list[str]:
+    return [each.matrix.title or each.matrix.path for each in experiments if each.folder is None]
 
 
 def draw(experiments: Sequence[Experiment], reports: Path) -> Path:

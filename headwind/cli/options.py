@@ -13,9 +13,32 @@ _Value = TypeVar("_Value")
 
 def how_long(command: argparse.ArgumentParser) -> None:
     """Add the options that override the time and the lanes of a matrix: for measuring commands and `plan`."""
-    command.add_argument("--budget", metavar="TIME", type=budget, help="time budget from now on, such as 15min or 2h")
     command.add_argument(
-        "--lanes", metavar="N", type=lanes, help="number of parallel testbeds, or `auto` (default: from the matrix)"
+        "--budget",
+        metavar="TIME",
+        type=budget,
+        help="measure for at most this long from now on, such as 15min or 2h (default: the budget in the matrix)",
+    )
+    command.add_argument(
+        "--lanes",
+        metavar="N",
+        type=lanes,
+        help="number of parallel testbeds, or `auto`: as many as CPUs and memory allow (default: the matrix decides)",
+    )
+
+
+def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
+    """Add the folder of the runs, by default `reports`, and the choice of a smoke test."""
+    command.add_argument(
+        "--reports",
+        metavar="DIR",
+        default=reports,
+        help="folder for runs (default: reports); earlier runs in it serve forecasts",
+    )
+    command.add_argument(
+        "--smoke",
+        action="store_true",
+        help="quick check: one block of each condition under the matrix's key `smoke`; without that key, of every one",
     )
 
 
@@ -25,13 +48,28 @@ def how_to_measure(command: argparse.ArgumentParser) -> None:
         "--engine",
         choices=CHOICES,
         default=AUTO,
-        help="where netem runs: `kernel` (host), `uml` (user-mode kernel) or `auto`",
+        help="netem of the host's kernel, or of a user-mode kernel (uml); auto (default): kernel if its netem can do "
+        "all that the matrix needs, else uml",
     )
     how_long(command)
     command.add_argument(
-        "--cluster", metavar="ADDRESS", help="run on the workers of this dask scheduler, such as tcp://lab:8786"
+        "--cluster",
+        metavar="ADDRESS",
+        help="run on other machines, through this dask scheduler, such as tcp://lab:8786",
     )
     command.add_argument("-v", "--verbose", action="store_true", help="also print a line for each trial")
+
+
+def how_to_capture(command: argparse.ArgumentParser) -> None:
+    """Add the option of `run` that captures packets."""
+    command.add_argument(
+        "--capture",
+        metavar="CONDITION",
+        action="append",
+        default=[],
+        help="after the counted trials, run one more of each protocol in this condition (profile/workload, a profile, "
+        "or `all`), and keep its packets, TLS keys and logs; may be repeated",
+    )
 
 
 def how_to_try(command: argparse.ArgumentParser) -> None:
@@ -39,21 +77,53 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
     from headwind.servers import SERVERS
 
     names = ", ".join(SERVERS)
-    command.add_argument("server", metavar="NAME", help=f"{names}; with --matrix, any server that its arms use")
-    command.add_argument("--matrix", metavar="FILE", help="matrix file with the server, and the content to fetch")
+    command.add_argument("server", metavar="NAME", help=f"{names}, or with --matrix your own server")
+    command.add_argument(
+        "--matrix",
+        metavar="FILE",
+        help="matrix that defines your server; the files that the matrix lists under `content` are fetched as well",
+    )
+
+
+def how_to_report(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `report` that `run` does not have."""
+    command.add_argument(
+        "run", nargs="+", metavar="RUN", help="run folder, or its id for reports/<id>; several are shown on one page"
+    )
+    command.add_argument(
+        "--output", metavar="FILE", help="also write a copy of the page here; for several runs: write their page here"
+    )
+
+
+def how_to_advise(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `advise`."""
+    command.add_argument(
+        "run", nargs="+", metavar="RUN", help="run folder with h3 and a protocol over TCP; networks of all runs count"
+    )
+    command.add_argument("--write", metavar="FILE", help="also write the lines for nginx to this file")
+
+
+def how_to_publish(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `published`."""
+    command.add_argument(
+        "run", nargs="+", metavar="RUN", help="run folder; if several measured the same figure, the last one counts"
+    )
+    command.add_argument("--write", metavar="FILE", help="write to this .md or .html file instead of the terminal")
 
 
 def how_to_compare(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `compare`."""
-    command.add_argument("earlier", metavar="RUN_A", help="a run folder")
-    command.add_argument("later", metavar="RUN_B", help="a later run of the same matrix")
+    command.add_argument("earlier", metavar="RUN_A", help="run folder, or its id for reports/<id>")
+    command.add_argument("later", metavar="RUN_B", help="folder of a later run of the same matrix")
     command.add_argument(
         "--absolute",
         action="store_true",
-        help="also count changes that all protocols share (a slower machine is then a regression)",
+        help="also compare each protocol with itself in the earlier run; a slower machine then counts as a regression",
     )
     command.add_argument(
-        "--strict", action="store_true", help="exit with 4 if there is no regression, but some comparison is unknown"
+        "--strict",
+        action="store_true",
+        help="exit with 4 if no protocol definitely got worse, but some comparison cannot be determined",
     )
     command.add_argument("--json", metavar="FILE", help="also write the result as JSON")
 

@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from headwind.arm import Role
 from headwind.cli.doctor import lacking, lanes_here
 from headwind.format import about, blocks_text, counted, duration
-from headwind.model import AUTO, Block, Matrix
+from headwind.model import CONTROL_RATIO, Block, Matrix, Trial
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.cpu_demand import CpuDemand
@@ -26,10 +27,7 @@ from headwind.proof import bursts
 from headwind.run.earlier import earlier_results
 from headwind.verdicts.search import fewest_for
 
-FEWER_LANES = (
-    "By this forecast, further lanes are not worth their start. A run measures how much CPU its trials need, and opens "
-    "up to {} lanes when they are."
-)
+MORE_LANES = "The run measures how much CPU its trials need, and may then open more lanes, up to {}."
 
 
 def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
@@ -47,26 +45,52 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
         scheduler.needs.learn(result)
     most = scheduler.lanes
     lanes, forecast = scheduler.worth(1, most, START_S, matrix.repeat.budget_s), scheduler.forecast
-    table = Table(title=escape(matrix.title) or None, title_justify="left")
-    time_for = f"time for {counted(matrix.repeat.least, 'block')}{' on one lane' if lanes > 1 else ''}"
-    for heading in (matrix.place, "blocks", time_for, "forecast from"):
-        table.add_column(heading, justify="left" if heading in (matrix.place, "forecast from") else "right")
-    for condition in matrix.conditions:
-        planned = [trial for trial in trials if trial.block.condition == condition]
-        learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms_in(condition))
-        source = counted(learnt, "earlier trial") if learnt else "a guess"
-        table.add_row(
-            escape(matrix.name_of(condition)), blocks_text(matrix.repeat), about(forecast.trials_s(planned)), source
-        )
-    out.print(table)
-    out.print(f"order of the first block of each {matrix.place}:")
-    for block in blocks[: len(matrix.conditions)]:
+    out.print(_table(matrix, trials, forecast, is_one_lane=lanes == 1))
+    order_of = f"order of the {matrix.arms_word}s in the first block (#0) of each {matrix.place}"
+    out.print(f"{order_of}{_twins_text(matrix)}:", soft_wrap=True)
+    for block in sorted(blocks[: len(matrix.conditions)], key=lambda block: matrix.conditions.index(block.condition)):
         order = " ".join(arm.name for arm in block.order)
         out.print(escape(f"  {matrix.name_of(block.condition)} #{block.index}: {order}"), highlight=False)
     _print_notes(matrix, out)
     _print_time(matrix, blocks, forecast, scheduler.needs, lanes, out)
-    if matrix.lanes == AUTO and lanes < most:
-        out.print(FEWER_LANES.format(most))
+    if lanes < most:
+        out.print(MORE_LANES.format(most))
+
+
+def _table(matrix: Matrix, trials: Sequence[Trial], forecast: Forecast, *, is_one_lane: bool) -> Table:
+    """A row for each condition with its blocks and the time of its minimum on one lane, and the sum."""
+    table = Table(title=escape(matrix.title) or None, title_justify="left")
+    blocks = "blocks, min to max" if matrix.repeat.least < matrix.repeat.most else "blocks"
+    time_for = f"time for {counted(matrix.repeat.least, 'block')}{'' if is_one_lane else ', one testbed (lane)'}"
+    for heading in (matrix.place, blocks, time_for, "forecast from"):
+        table.add_column(heading, justify="left" if heading in (matrix.place, "forecast from") else "right")
+    seconds = []
+    for condition in matrix.conditions:
+        seconds.append(forecast.trials_s(trial for trial in trials if trial.block.condition == condition))
+        learnt = sum(forecast.learnt.get((condition.id, arm), 0) for arm in matrix.arms_in(condition))
+        source = counted(learnt, "earlier trial") if learnt else "no earlier run: a guess"
+        table.add_row(
+            escape(matrix.name_of(condition)),
+            blocks_text(matrix.repeat).removesuffix(" blocks"),
+            about(seconds[-1]),
+            source,
+        )
+    if len(seconds) > 1:
+        table.add_section()
+        table.add_row(
+            f"{'both' if len(seconds) == 2 else f'all {len(seconds)}'} {matrix.place}s", "", about(sum(seconds)), ""
+        )
+    return table
+
+
+def _twins_text(matrix: Matrix) -> str:
+    """The meaning of each self-check, in brackets; empty if there are none."""
+    if not matrix.selfcheck:
+        return ""
+    arm, twins = matrix.selfcheck.arm, {twin for each in matrix.conditions for twin in matrix.selfcheck.twins(each)}
+    meanings = {Role.AGAIN: "a second time", Role.SLOWER: f"over a {100 * CONTROL_RATIO:.0f} % slower network"}
+    texts = [f"{twin} is {arm} {meanings[twin.role]}" for twin in sorted(twins, key=str)]
+    return f" (self-checks: {', '.join(texts)})" if texts else ""
 
 
 def _print_notes(matrix: Matrix, out: Console) -> None:
@@ -92,7 +116,7 @@ def _print_time(
     for block in blocks:
         each_s[block.condition.id] += forecast.block_s(block) * needs.share(block.condition, lanes)
     whole_s, guesses = START_S + sum(each_s.values()), guessed(matrix, forecast)
-    place = f"on this machine (up to {lanes} lanes)" if lanes > 1 else "on one lane"
+    place = f"on {lanes} lanes (testbeds in parallel)" if lanes > 1 else "on one lane"
     if not matrix.repeat.is_adaptive:
         longest_s = START_S + matrix.timeout_s * sum(len(block.order) for block in blocks)
         out.print(f"{trials}, about {about(whole_s)} {place}; never more than {about(longest_s)} plus repairs")
@@ -108,7 +132,7 @@ def _print_time(
         place += f", or up to {about(longest_s)}, since it is a guess"
     out.print(f"the minimum is {trials} ({least}), about {about(whole_s)} {place}{more}")
     costs = minimum_s(matrix, forecast, needs, lanes)
-    if warning := what_a_budget_settles(matrix, costs, lanes, guesses):
+    if warning := what_a_budget_settles(matrix, costs, guesses):
         out.print(escape(warning))
 
 
@@ -124,12 +148,22 @@ def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:
     out.print(escape(f"search for the crossover of {search.new} and {search.base} along {search.along}"))
     out.print(escape(f"{len(conditions)} values from {conditions[0].profile.name} to {conditions[-1].profile.name}"))
     out.print(
-        f"a value at which all blocks agree takes {fewest} of them: about {about(ends[0])} at the lowest, "
-        f"{about(ends[1])} at the highest; at most {matrix.repeat.most} blocks at each, {_until(matrix)}"
+        f"if all blocks of a value agree, {fewest} decide it: about {about(ends[0])} at the lowest value, "
+        f"{about(ends[1])} at the highest; otherwise more blocks follow, at most {matrix.repeat.most} at each value, "
+        f"{_until(matrix)}"
     )
 
 
 def _until(matrix: Matrix) -> str:
     budget_s = matrix.repeat.budget_s
-    over = f", or the budget of {duration(budget_s)} is over" if budget_s is not None else ""
-    return f"until everything is settled{over}"
+    over = f" or the budget of {duration(budget_s)} is used up" if budget_s is not None else ""
+    return f"until every comparison is sure{_by(matrix)}{over}"
+
+
+def _by(matrix: Matrix) -> str:
+    """The judged metrics, of which one is enough; empty for a search, and if each comparison has only one."""
+    judged = {matrix.judged(condition) for condition in matrix.conditions}
+    if matrix.find or max(map(len, judged)) == 1:
+        return ""
+    labels = [metric.label for metric in next(iter(judged))] if len(judged) == 1 else ["its judged metrics"]
+    return f" by one of {', '.join(labels)} (`judge` names fewer)"

@@ -1,11 +1,11 @@
 """Progress of a run: a line for each block, and on a terminal a bar with the state of each lane and the time left.
 
-Also other labs on this machine: each is printed once and recorded with the run.
+Also other labs on this machine: the first is printed, and each is recorded with the run.
 """
 
 from __future__ import annotations
 
-import sys
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -28,11 +28,6 @@ from headwind.testbed.docker import DockerError, Say
 from headwind.verdicts.pairs import Pair
 
 REFRESH_PER_S = 2  # of the bar: a higher rate uses CPU time that trials may need
-
-
-def console() -> Console:
-    """The console for all output; wide enough for tables if it is not a terminal."""
-    return Console(width=None if sys.stdout.isatty() else 140, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def line_of(result: Result, matrix: Matrix, number: int, total: int) -> str:
@@ -68,8 +63,8 @@ class Reporter:
         self._lanes: dict[int, str] = {}  # lane -> text on what it runs
         self._blocks: dict[int, Block] = {}  # lane -> its current block
         self._rows: dict[str, dict[Arm, Result]] = {}  # block id -> its results so far
-        self._settled: set[tuple[str, Pair]] = set()  # comparisons that were printed as settled
-        self._state = ""  # progress of the run: `settled 9 of 24, 6 min left`
+        self._settled: set[tuple[str, Pair]] = set()  # comparisons that were printed as sure
+        self._state = ""  # progress of the run: `9 of 24 comparisons sure, 6 min left`
         self._bar: Progress | None = None
         self._task = None
         if out.is_terminal:
@@ -105,9 +100,9 @@ class Reporter:
             settled = self._scheduler.settled()
             for comparison, verdict in settled.items():
                 if comparison not in self._settled:
-                    self._out.print(escape(f"settled: {verdict}"), highlight=False)
+                    self._out.print(escape(f"sure: {verdict}"), highlight=False)
             self._settled |= settled.keys()
-            state = f"settled {len(settled)} of {self._scheduler.comparisons}, {state}"
+            state = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure, {state}"
         if self._bar is None and state != self._state:
             line = f"{line}  ({state})" if line else state
         if line:
@@ -120,7 +115,8 @@ class Reporter:
         scheduler, budget_s = self._scheduler, self._scheduler.matrix.repeat.budget_s
         if budget_s is None:
             return f"{about(scheduler.expected_s(scheduler.lanes))} left"
-        return f"{about(max(0.0, min(scheduler.left_s(), budget_s)))} left of {about(budget_s)}"
+        left_s = max(0, math.ceil(min(scheduler.left_s(), budget_s)))  # no block begins when 0 s are left
+        return f"{about(left_s)} left of {about(budget_s)}"
 
     def _show(self) -> None:
         if self._bar is not None and self._task is not None:
@@ -133,11 +129,13 @@ class Reporter:
         """Show the bar for the code inside, after a warning about what will not fit into the time."""
         scheduler = self._scheduler
         guesses = guessed(scheduler.matrix, scheduler.forecast)
-        if warning := what_a_budget_settles(scheduler.matrix, scheduler.minimum_s(), scheduler.lanes, guesses):
+        if warning := what_a_budget_settles(scheduler.matrix, scheduler.minimum_s(), guesses):
             self._out.print(escape(warning), highlight=False)
         if scheduler.matrix.repeat.is_adaptive and (earlier := scheduler.settled()):
             self._settled |= earlier.keys()
-            self._out.print(f"settled earlier: {len(self._settled)} of {scheduler.comparisons}", highlight=False)
+            self._out.print(
+                f"already sure: {len(self._settled)} of {scheduler.comparisons} comparisons", highlight=False
+            )
         if self._bar is None:
             yield self
         else:
@@ -145,7 +143,7 @@ class Reporter:
                 yield self
 
 
-SHARED = "times are longer and vary more, so verdicts need more blocks, but stay fair: they compare within blocks"
+SHARED = "times are longer and vary more, so verdicts need more blocks"
 LOOK_EVERY_S = 30.0  # `docker ps` and `docker inspect` take a tenth of a second
 
 
@@ -172,10 +170,10 @@ class Beside:
         now = time.time()
         known = {lab["owner"]: lab for lab in self.run.environment.get(OTHER_LABS, ())}
         for owner, testbeds in found.items():
-            if owner not in known:
+            if not known:
                 host, pid, *_ = [*owner.split(":"), "?"]
-                has = f"another lab (process {pid} of {host}) has {counted(testbeds, 'testbed')} on this machine"
-                self.say(f"{has}; {SHARED}")
+                has = f"(process {pid} on host {host}) has {counted(testbeds, 'testbed')} on this machine"
+                self.say(f"another Headwind run {has}; {SHARED}")
             before = known.get(owner, {"from": now, "testbeds": 0})
             most = max(before["testbeds"], testbeds)
             known[owner] = {"owner": owner, "testbeds": most, "from": before["from"], "to": now}

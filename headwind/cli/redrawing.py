@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = (sys.executable, "-W", "ignore", "-m", "headwind.cli.redrawing")
-SHARE = 0.02  # maximum share of the time spent on generating: as much as the agents of a lane use
+SHARE = 0.01  # maximum share of the time spent on generating: half of what the agents of a lane use
 SHORTEST_PAUSE_S = 1.0
 NICENESS = 19  # measuring comes first; the lab does not count niced work as contention
 END_S = 5.0  # time that the process gets to end

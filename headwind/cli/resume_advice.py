@@ -19,7 +19,7 @@ from headwind.plan.scheduler import Scheduler
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.verdicts import has_forecast, more_text
 from headwind.run.codec import State
-from headwind.run.data import RunData
+from headwind.run.data import LAST_BUDGET, RunData
 from headwind.run.journal import Run
 from headwind.verdicts.ended import complete
 from headwind.verdicts.pending import Open
@@ -33,9 +33,10 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None, budget_s:
 
     If nothing is left to run, only a sentence on that, or nothing for a fixed number of blocks and for a search.
 
-    `budget_s` is the last budget given, if it is not that of the matrix.
+    `budget_s` is the last budget given; by default the one that the run recorded, or else that of the matrix.
     """
     matrix, state = run.matrix, data.status.state
+    budget_s = budget_s or data.environment.get(LAST_BUDGET)
     if budget_s is not None:
         matrix = replace(matrix, repeat=replace(matrix.repeat, budget_s=budget_s))
     if state is State.RUNNING:
@@ -113,21 +114,21 @@ def _from_here(path: Path) -> str:
 
 def _why_done(data: RunData) -> list[str]:
     """The reason why no block is left to run, also with time left."""
-    matrix, rule = data.matrix, data.judgement.rule
+    matrix = data.matrix
     if not matrix.repeat.is_adaptive or data.searched or not data.judgement.compared:
         return []
     left = [pair for item in data.judgement.open for pair in item.pairs]
     if left:
         are = "is" if len(left) == 1 else "are"
-        open_ = f"{counted(len(left), 'comparison')} {are} not settled within `max` ({matrix.repeat.most})"
+        open_ = f"{counted(len(left), 'comparison')} {are} not sure within `max` ({matrix.repeat.most})"
         return [f"No blocks are left to run: {open_}; raise it in a new run."]
     primaries = {
         line.primary.metric: None
         for line in data.judgement.compared
-        if certainty_of(line.primary, rule) is not Certainty.SURE
+        if certainty_of(line.primary) is not Certainty.SURE
     }
     by_others = [f"for {each.label}, start a new run with `judge: [{each.key}]`" for each in primaries]
-    return [f"No blocks are left to run: every comparison is settled by a judged metric{'; '.join(['', *by_others])}."]
+    return [f"No blocks are left to run: every comparison is sure by a judged metric{'; '.join(['', *by_others])}."]
 
 
 def _why(matrix: Matrix, data: RunData) -> str:
@@ -135,7 +136,7 @@ def _why(matrix: Matrix, data: RunData) -> str:
     left = [pair for item in data.judgement.open for pair in item.pairs if not pair.is_check]
     if left:
         verb = "is" if len(left) == 1 else "are"
-        return f"{len(left)} of {counted(len(data.judgement.compared), 'comparison')} {verb} not settled"
+        return f"{len(left)} of {counted(len(data.judgement.compared), 'comparison')} {verb} not sure"
     if matrix.find:
         return "The search is not finished"
     short = [each for each in matrix.conditions if complete(data.rows.get(each.id, {})) < matrix.repeat.least]
@@ -143,7 +144,7 @@ def _why(matrix: Matrix, data: RunData) -> str:
         of = counted(len(matrix.conditions), matrix.place)
         verb = "has" if len(short) == 1 else "have"
         return f"{len(short)} of {of} {verb} fewer than the {matrix.repeat.least} blocks requested"
-    return "Self-checks are not settled"
+    return "Self-checks are still open"
 
 
 def _effect(scheduler: Scheduler, more: More) -> str:
@@ -153,7 +154,7 @@ def _effect(scheduler: Scheduler, more: More) -> str:
         done, total = scheduler.counts
         return f"{counted(total - done, 'trial')} are left, about {about(scheduler.expected_s(1))} on one lane"
     if more.budget_s is None or matrix.repeat.budget_s is None:
-        return "it then runs until everything is settled"
+        return "it then runs until everything is sure"
     if matrix.find:
         return f"{about(more.budget_s)} more may narrow it"
     names = {condition.id: matrix.name_of(condition) for condition in matrix.conditions}
@@ -161,10 +162,10 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     if more.missing and not fitting:
         return ""  # too few blocks for a forecast
     if not fitting:
-        return f"{about(more.budget_s)} more will probably settle nothing"
+        return f"{about(more.budget_s)} more will probably bring no sure result"
     which = "" if len(fitting) == len(names) else f" ({listed([names[each] for each in fitting])})"
     of = counted(len(names), matrix.place)
-    return f"{about(more.budget_s)} more may settle something in {len(fitting)} of {of}{which}"
+    return f"{about(more.budget_s)} more may bring a sure result in {len(fitting)} of {of}{which}"
 
 
 def _details(matrix: Matrix, more: More) -> list[str]:
@@ -180,9 +181,10 @@ def _details(matrix: Matrix, more: More) -> list[str]:
         blocks = [
             f"{matrix.name_of(each)} {more.missing[each.id]}" for each in matrix.conditions if each.id in more.missing
         ]
-        found.append(f"Blocks missing to the minimum of {matrix.repeat.least}: {listed(blocks)}.")
+        least, enough = matrix.repeat.least, about(more.budget_s or 0)
+        found.append(f"Blocks still missing (minimum {least}): {listed(blocks)}; {enough} will probably complete them.")
     if more.short and matrix.repeat.budget_s is not None:
-        found.append(f"The last budget, {about(matrix.repeat.budget_s)}, is too short for {names(more.short)}.")
+        found.append(f"Another {about(matrix.repeat.budget_s)} would be too short for {names(more.short)}.")
     if more.later:
         found.append(f"Probably open for longer: {names(more.later)}.")
     if more.beyond:

@@ -11,6 +11,7 @@ from headwind.arm import Protocol
 from headwind.cli.dependencies import Dependencies
 from headwind.errors import UsageError
 from headwind.format import counted
+from headwind.matrix.units import meant, quoted
 from headwind.servers import Server
 from headwind.settings import UNLIMITED
 from headwind.site import Site
@@ -46,7 +47,8 @@ def try_server(
     Returns 0 if every protocol that it speaks gets the expected bytes, else 1. Raises UsageError for an unknown server.
     """
     if name not in servers:
-        raise UsageError(f"try-server {name}: unknown server; servers are {', '.join(servers)}")
+        hint = f"{meant(name, list(servers))}; `--matrix FILE` adds the servers of a matrix"
+        raise UsageError(f"try-server: {quoted(name)} is not a server; {hint}")
     dependencies.sweep(say, False)
     server = servers[name]
     own = {name: dependencies.ensure_own_image(server, say)} if server.program else {}

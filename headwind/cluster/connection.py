@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from headwind.cluster.messages import Answer, Call, Host, Kind, Question, from_text, to_text
 from headwind.errors import HeadwindError, UsageError
+from headwind.testbed.scratch import scratch
 from headwind.trial.lane import HostLost
 
 if TYPE_CHECKING:
@@ -159,14 +159,14 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 def serve(address: str, name: str, worker: RunWorker, say: Callable[[str], None]) -> None:
     """Serve as a worker of the scheduler at `address` until interrupted; wait while it is gone."""
     distributed = _distributed()
-    with tempfile.TemporaryDirectory(prefix="headwind-worker-") as folder, ThreadPoolExecutor(THREADS) as threads:
+    with scratch() as folder, ThreadPoolExecutor(THREADS) as threads:
 
         async def operation(question: str) -> str:
             return await asyncio.get_running_loop().run_in_executor(threads, answered, worker, question)
 
         def dask_worker() -> Any:
             made = distributed.Worker(
-                address, name=name, nthreads=1, memory_limit=0, local_directory=folder, death_timeout=CONNECT_S
+                address, name=name, nthreads=1, memory_limit=0, local_directory=str(folder), death_timeout=CONNECT_S
             )
             made.handlers[OPERATION] = operation
             return made

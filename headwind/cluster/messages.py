@@ -32,7 +32,7 @@ def _result_from_json(data: Mapping[str, Any]) -> Result:
 
 
 def _bed_to_json(bed: BedSpec) -> dict[str, Any]:
-    """All but the images of the user's own servers and the content, which runs on other machines do not have."""
+    """All but the images of the user's servers and the content, which runs on other machines do not have."""
     bare = asdict(replace(bed, profiles=(), servers=(), own_images={}, content=None))
     profiles, servers = [profile.to_json() for profile in bed.profiles], [server.name for server in bed.servers]
     return {**bare, "profiles": profiles, "servers": servers}
@@ -72,7 +72,7 @@ class LaneSpec:
 
     run: str  # random, new for each lab process
     number: int  # the lane's
-    bed: SentBedSpec  # each worker uses the tags of its own images
+    bed: SentBedSpec  # each worker uses the tags of the images that it has
     rules: TrialRules
     tcp: tuple[str, ...]  # further congestion controls of TCP that the run needs
 
@@ -151,5 +151,8 @@ def to_text(message: Question | Answer | Host) -> str:
 
 def from_text(kind: type[T], text: str) -> T:
     """The inverse of `to_text`. Raises KeyError, TypeError or ValueError for anything else."""
-    message: T = _ADAPTERS[kind].validate_python(json.loads(text))
+    try:
+        message: T = _ADAPTERS[kind].validate_python(json.loads(text))
+    except RecursionError as error:
+        raise ValueError("a message is nested too deeply") from error
     return message

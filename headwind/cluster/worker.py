@@ -1,4 +1,4 @@
-"""A worker: runs lanes, with testbeds of its own, for a controller on another machine.
+"""A worker: runs lanes on its testbeds for a controller on another machine.
 
 Calls may be repeated after a lost connection or a suspended laptop: a trial that finished meanwhile is not run again,
 because its result was kept. The journal is with the controller; a worker only keeps results until a lane's next call.
@@ -39,7 +39,7 @@ def code_digest(root: Path) -> str:
 
 
 class RunWorker:
-    """Executes calls in threads of its own, so that the controller may disconnect and reconnect."""
+    """Executes calls in its own threads, so that the controller may disconnect and reconnect."""
 
     def __init__(
         self, name: str, host: Callable[[int], Host], up: Up, *, busy_s: float = BUSY_S, idle_s: float = IDLE_S

@@ -7,23 +7,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwind.arm import ARM_NAME, Protocol
-from headwind.matrix.mistakes import MissingKey, Slip
-from headwind.matrix.shapes import PROTOCOLS, shown
+from headwind.matrix.mistakes import MissingKey, Slip, value_at
+from headwind.matrix.shapes import PROTOCOLS, of_each, shown
+from headwind.matrix.spelling import synonym
 from headwind.matrix.units import harmless, quoted
 from headwind.matrix.values import QUIC_CONGESTION, TCP_CONGESTION
 from headwind.servers import NGINX, SERVERS
 from headwind.settings import Windows
 
+UNENCRYPTED = {"h1c", "h2c"}
+TLS = "every protocol of the lab runs over TLS"
 NAMING = ("compare", "selfcheck", "find")
 
 
 def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
     """Hint for a mistake in `arms` or in the name of an arm or a protocol; empty without a better one."""
     path = slip.path
-    written = _at(tree, path)
+    written = value_at(tree, path)
     if path[0] == "protocols" and len(path) == 2 and isinstance(written, str):
         return _of_protocol(written, tree)
-    if path[0] in NAMING and len(path) > 1 and written in PROTOCOLS:
+    if path[0] in NAMING and len(path) > 1 and not slip.at_key and written in PROTOCOLS:
         return f"{quoted(written)} is not compared in this file: add it to `protocols`, or name another"
     if path[0] == "workloads" and len(path) == 3 and isinstance(written, dict) and written.keys() <= set(PROTOCOLS):
         arms = {f"{name}-{value}": {"protocol": name, path[2]: value} for name, value in written.items()}
@@ -36,7 +39,7 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
         return _of_names(written, tree)
     if path[0] != "arms" or len(path) < 2:
         return ""
-    name, arm = str(path[1]), _at(tree, path[:2])
+    name, arm = str(path[1]), value_at(tree, path[:2])
     return _of_entry(slip, name, arm, tree) if len(path) == 2 else _of_key(slip, name, arm, tree)
 
 
@@ -55,17 +58,20 @@ def _of_servers(path: tuple[str | int, ...], written: Any) -> str:
     if shipped:
         arm = f"arms: {shown({f'h3-{shipped[0]}': {'protocol': 'h3', 'server': shipped[0]}})}"
         if len(path) == 2:
-            return f"arms name it as it is: {arm}; a server of your own needs another name"
+            return f"arms name it as it is: {arm}; your own server needs another name"
         return f"{quoted(shipped[0])} is a server of the lab, which arms name: {arm}"
     if len(path) == 1 and names and all(isinstance(each, str) for each in words):
         server = {"my-app": {"image": names[0], "protocols": ["h1", "h2"]}}
-        return f"each needs a name, an image and its protocols, such as servers: {shown(server)}"
+        arm = "arms: {h2-my-app: {protocol: h2, server: my-app}}"
+        return f"each needs a name, an image and its protocols, and an arm: servers: {shown(server)} and {arm}"
     return ""
 
 
 def _of_entry(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     """Hint for the name of an arm, or for a value in place of its keys."""
     spoken = _protocol(name, arm)
+    if slip.at_key and spoken and arm == {"protocol": spoken} and not _further_words(name, spoken):
+        return f"an arm that sets nothing is one of the `protocols`: protocols: [{spoken}]"
     if slip.at_key and (better := _name(name, arm)):
         return f"did you mean {quoted(better)}? its protocol comes first, and dashes join letters and digits"
     if arm in PROTOCOLS:
@@ -79,9 +85,11 @@ def _of_entry(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
 
 def _of_key(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     key, spoken, named = str(slip.path[2]), _protocol(name, arm), name.partition("-")[0]
-    written = _at(tree, slip.path)
+    written = value_at(tree, slip.path)
     if isinstance(slip.mistake, MissingKey) and key == "protocol" and named in PROTOCOLS:
         return f"add `protocol: {spoken}`, which the name {quoted(name)} begins with"
+    if key == "protocol" and isinstance(written, str) and (over := _over(written)):
+        return over
     if key == "protocol" and isinstance(written, str) and (meant := _split(written)):
         override = _override(*meant, tree)
         return f"did you mean {_pair(*meant, tree)}?" if override and override[0] not in arm else ""
@@ -94,10 +102,15 @@ def _of_key(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
 
 def _of_names(written: list[Any], tree: Mapping[str, Any]) -> str:
     """Hint for arms that are listed by name without keys."""
-    parts = [_split(name) for name in written if isinstance(name, str)]
-    if not parts or not (first := parts[0]) or not all(parts):
+    names = {name: ARM_NAME.fullmatch(name) for name in written if isinstance(name, str)}
+    if not names or not all(names.values()):
         return ""
-    return f"each arm needs a name and keys: arms: {{{written[0]}: {_pair(*first, tree)}}}{_rest(*first, tree)}"
+    if all(name in PROTOCOLS for name in names):
+        return f"arms that set nothing are `protocols: [{', '.join(names)}]`"
+    parts = {name: _split(name) for name in names}
+    arms = {name: _pair(*own, tree) if own else f"{{protocol: {name}}}" for name, own in parts.items()}
+    unclear = next((_rest(*own, tree) for own in parts.values() if own and _rest(*own, tree)), "")
+    return f"each arm needs a name and keys: arms: {of_each(arms)}{unclear}"
 
 
 def _split(name: str) -> tuple[str, str] | None:
@@ -147,8 +160,9 @@ def _congestion(key: str, written: Any, spoken: str) -> str:
 
 def _of_protocol(written: str, tree: Mapping[str, Any]) -> str:
     arms = tree.get("arms")
-    if over := [protocol for protocol in PROTOCOLS if Protocol(protocol).transport == written.casefold()]:
-        return f"did you mean `{over[-1]}`? it runs over {written.upper()}"
+    if over := _over(written):
+        is_there = written.casefold() in UNENCRYPTED and written.casefold()[:-1] in tree["protocols"]
+        return f"remove it: {TLS}" if is_there else over
     if isinstance(arms, dict) and written in arms:
         return f"{quoted(written)} is already one of the `arms`: remove it here"
     if not (parts := _split(written)):
@@ -156,13 +170,26 @@ def _of_protocol(written: str, tree: Mapping[str, Any]) -> str:
     return f"a protocol with overrides is an arm: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
 
 
+def _over(written: str) -> str:
+    """Hint for the name of a transport in place of a protocol, or for a protocol without TLS."""
+    if written.casefold() in UNENCRYPTED:
+        return f"did you mean `{written.casefold()[:-1]}`? {TLS}"
+    over = [protocol for protocol in PROTOCOLS if Protocol(protocol).transport == written.casefold()]
+    return f"did you mean `{over[-1]}`? it runs over {written.upper()}" if over else ""
+
+
 def _name(name: str, arm: Any) -> str:
     """Name with its protocol in front; empty if there is no protocol, or no other word."""
-    words = re.findall(r"[A-Za-z0-9]+", name)
     spoken = _protocol(name, arm)
-    rest = [word for word in words if word.casefold() != spoken]
-    better = "-".join([spoken, *rest])
+    own = [each for key, each in arm.items() if key != "protocol"] if isinstance(arm, dict) and name != spoken else []
+    better = "-".join(map(str, [spoken, *(rest := _further_words(name, spoken) or own[:1])]))
     return better if spoken and rest and ARM_NAME.fullmatch(better) and better != name else ""
+
+
+def _further_words(name: str, spoken: str) -> list[str]:
+    """Words of a name that say something else than its protocol."""
+    words = re.findall(r"[A-Za-z0-9]+", name)
+    return [word for word in words if word.casefold() != spoken and synonym(word, PROTOCOLS) != spoken]
 
 
 def _protocol(name: str, arm: Any) -> str:
@@ -170,12 +197,3 @@ def _protocol(name: str, arm: Any) -> str:
     written = arm.get("protocol") if isinstance(arm, dict) else None
     words = [word.casefold() for word in re.findall(r"[A-Za-z0-9]+", name)]
     return written if written in PROTOCOLS else next((word for word in words if word in PROTOCOLS), "")
-
-
-def _at(tree: Any, path: tuple[str | int, ...]) -> Any:
-    for step in path:
-        try:
-            tree = tree[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return tree

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -13,16 +13,19 @@ from headwind.arm import ARM_NAME, NO_OVERRIDES, TWINS, Arm, Overrides, Protocol
 from headwind.format import enumerated
 from headwind.matrix import values
 from headwind.matrix.keys import Keys, key
-from headwind.matrix.mistakes import Misspelt, Slip, Slips
+from headwind.matrix.mistakes import Misspelt, Slip, Slips, Unserved
+from headwind.matrix.servers import ServerKeys
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, Written
 from headwind.matrix.workload import WorkloadKeys
+from headwind.metric import Workload
 from headwind.servers import FURTHER, NGINX, SERVERS, Offer, Program, Server
 from headwind.settings import Windows
 from headwind.workloads import KEYS
 
 MOST_ARMS = 8  # in a block
 MOST_PAIRS = 15  # comparisons in each condition: six arms with each other. Each more makes every verdict dearer
+PAIRS_ARMS = "`compare` pairs protocols or arms, in each network"
 LONGEST_NAME = 32  # characters
 
 
@@ -98,8 +101,10 @@ class ArmKeys(WorkloadOverrides):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        server = SERVERS.get(self.server)  # `server_slips` refuses it for one of the user's own
-        if self.congestion is not None and (self.protocol is not Protocol.H3 or server):
+        server = SERVERS.get(self.server)  # `server_slips` refuses it for the user's server
+        if self.congestion is not None and (
+            self.protocol is not Protocol.H3 or (server and server.speaks(self.protocol))
+        ):
             try:
                 if self.protocol is not Protocol.H3:
                     values.tcp_congestion(self.congestion)
@@ -146,8 +151,21 @@ def arm_slips(
         elif name in protocols:
             yield Slip(place, Mistake(f"{quoted(name)} appears twice", "it is in `protocols`, too"), at_key=True)
         yield from _workload_slips(name, arm, workloads)
+        yield from _protocol_slips((*place, "protocol"), arm.protocol, workloads)
+    for index, protocol in enumerate(protocols):
+        yield from _protocol_slips(("protocols", index), protocol, workloads)
     if (count := len(protocols) + len(arms)) > MOST_ARMS:
         yield Slip(("arms",), Mistake(f"{count} arms are too many", f"a block runs at most {MOST_ARMS}"))
+
+
+def _protocol_slips(
+    place: tuple[str | int, ...], protocol: Protocol, workloads: Mapping[str, WorkloadKeys]
+) -> Iterator[Slip]:
+    """Mistake of a workload that cannot be carried out over a protocol."""
+    for load, written in workloads.items():
+        if protocol not in (written.model.protocols or Protocol):
+            message = f"the workload {quoted(load)}, which is of kind {written.model.kind}, has no {protocol}"
+            yield Slip(place, Mistake(message, f"its client speaks {enumerated(written.model.protocols)} only"))
 
 
 def _word(arm: ArmKeys) -> str:
@@ -166,6 +184,13 @@ def server_slips(
         except Mistake as mistake:
             yield Slip(place, mistake)
             continue
+        if not server.speaks(arm.protocol) and not server.program:
+            yield Slip(
+                place,
+                Mistake(
+                    f"{server.name} does not speak {arm.protocol}", f"it speaks {enumerated(server.protocols)} only"
+                ),
+            )
         if Offer.WINDOWS not in server.offers and (arm.overrides.server_windows or windows) is Windows.AS_SHIPPED:
             yield Slip(
                 place, Mistake(f"{server.name} has no windows `as-shipped`", "set `settings: {server: unlimited}`")
@@ -175,20 +200,51 @@ def server_slips(
             yield from _own_slips(name, arm, server, server.program)
 
 
+def plain_slips(protocols: Sequence[Protocol], workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
+    """Mistakes of workloads that nginx, which serves `protocols`, cannot serve."""
+    for load, written in workloads.items() if protocols else ():
+        yield from _lacking(("workloads", load), written.workload(load), NGINX)
+
+
+def unused_slips(arms: Mapping[str, ArmKeys], servers: Mapping[str, ServerKeys]) -> Iterator[Slip]:
+    """Servers of the file that no arm names; none if an arm names an unknown one, which may be meant."""
+    named = {arm.server for arm in arms.values()}
+    if named - servers.keys() - SERVERS.keys():
+        return
+    for name in servers.keys() - named:
+        spoken = next(iter(servers[name].protocols), Protocol.H3).value
+        example = f"arms: {{{spoken}-{name}: {{protocol: {spoken}, server: {name}}}}}"
+        yield Slip(
+            ("servers", name), Mistake(f"no arm uses {quoted(name)}", f"remove it, or add {example}"), at_key=True
+        )
+
+
 def _unoffered(name: str, arm: ArmKeys, server: Server, workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
     """Features that a workload of the arm needs and its server lacks."""
     for load, written in workloads.items():
-        workload = written.workload(load)
-        own: dict[str, Any] = {field: value for field, value in arm.overrides.workload if hasattr(workload, field)}
-        for lacking in sorted(replace(workload, **own).needs - server.offers):
-            having = enumerated(each.name for each in SERVERS.values() if lacking in each.offers)
-            message = f"{server.name} cannot serve the workload {quoted(load)}: it has no {lacking.words}"
-            hint = f"{having} can; or put {quoted(load)} into a file of its own"
-            yield Slip(("arms", name, "server"), Mistake(message, hint))
+        workload = _with_overrides(arm, written.workload(load)).over(arm.protocol.value)
+        yield from _lacking(("arms", name, "server"), workload, server)
+
+
+def _lacking(place: tuple[str, ...], workload: Workload, server: Server) -> Iterator[Slip]:
+    for lacking in sorted(workload.needs - server.offers):
+        having = enumerated(each.name for each in SERVERS.values() if lacking in each.offers)
+        message = f"{server.name} cannot serve the workload {quoted(workload.name)}: it has no {lacking.words}"
+        way = (
+            f"name a server that can: {having}; or remove the arm" if place[0] == "arms" else f"{having} can, for arms"
+        )
+        yield Slip(place, Unserved(message, f"{way}; or put {quoted(workload.name)} into a separate matrix file"))
+
+
+def _with_overrides(arm: ArmKeys, workload: Workload) -> Workload:
+    """The workload with the arm's values of the keys that it has."""
+    names = {each.name for each in fields(workload)}
+    own: dict[str, Any] = {key: value for key, value in arm.overrides.workload if key in names}
+    return replace(workload, **own)
 
 
 def _own_slips(name: str, arm: ArmKeys, server: Server, program: Program) -> Iterator[Slip]:
-    """Settings of an arm that a server of the user's own cannot have."""
+    """Settings of an arm that the user's server cannot have."""
     if not server.speaks(arm.protocol):
         message = f"{server.name} does not speak {arm.protocol}: its `protocols` are {', '.join(program.protocols)}"
         hint = f"add {arm.protocol} to `protocols` of {quoted(server.name)} if it does, or remove the arm"
@@ -211,8 +267,17 @@ def _workload_slips(name: str, arm: ArmKeys, workloads: Mapping[str, WorkloadKey
             elsewhere = (
                 f"`{field}: {own[field]}` in the workload {quoted(having)} is for all arms; or " if having else ""
             )
-            hint = f"an arm sets keys that every workload has: {elsewhere}leave {quoted(load)} to a file of its own"
+            hint = (
+                f"an arm sets keys that every workload has: {elsewhere}leave {quoted(load)} to a separate matrix file"
+            )
             yield Slip(("arms", name, field), Mistake(message, hint))
+        workload = _with_overrides(arm, written.workload(load))
+        over = workload.over(arm.protocol.value)
+        for field in own.keys() & {each.name for each in fields(workload)}:
+            if getattr(over, field) != getattr(workload, field) and field not in reported:
+                reported.add(field)
+                message = f"`{field}: {own[field]}` has no effect on {arm.protocol}"
+                yield Slip(("arms", name, field), Mistake(message, "remove it from this arm"))
         try:
             written.model_copy(update=own).check()
         except Slips as slips:
@@ -226,8 +291,13 @@ def _workload_slips(name: str, arm: ArmKeys, workloads: Mapping[str, WorkloadKey
                     )
 
 
-def pair_slips(compare: Sequence[Sequence[str]] | None, names: Sequence[str], place: str) -> Iterator[Slip]:
-    """Mistakes in the pairs to compare, or in comparing all; `place` is the key that lists the arms."""
+def pair_slips(
+    compare: Sequence[Sequence[str]] | None, names: Sequence[str], place: str, profiles: Collection[str]
+) -> Iterator[Slip]:
+    """Mistakes in the pairs to compare, or in comparing all.
+
+    `names` are those of the arms, `place` is the key that lists them, `profiles` are the names of the networks.
+    """
     if compare is None:
         count = len(list(combinations(names, 2)))
         if count > MOST_PAIRS:
@@ -243,11 +313,11 @@ def pair_slips(compare: Sequence[Sequence[str]] | None, names: Sequence[str], pl
         yield Slip(("compare",), Mistake(f"{len(compare)} comparisons are too many", f"at most {MOST_PAIRS}"))
     seen: list[set[str]] = []
     for index, pair in enumerate(compare):
-        wrong = list(_wrong_names(index, pair, names))
+        wrong = list(_wrong_names(index, pair, names, profiles))
         yield from wrong
         if wrong:
             continue
-        if len(set(pair)) != 2:
+        if not len(pair) == len(set(pair)) == 2:
             hint = "two arms: [candidate, baseline], such as [h2-bbr, h2]"
             if len(set(pair)) > 2:
                 pairs = [f"[{one}, {two}]" for one, two in combinations(pair, 2)]
@@ -259,12 +329,13 @@ def pair_slips(compare: Sequence[Sequence[str]] | None, names: Sequence[str], pl
         seen.append(set(pair))
 
 
-def _wrong_names(index: int, pair: Sequence[str], names: Sequence[str]) -> Iterator[Slip]:
+def _wrong_names(index: int, pair: Sequence[str], names: Sequence[str], profiles: Collection[str]) -> Iterator[Slip]:
     for side, name in enumerate(pair):
         try:
             choose(name, list(names), "one of the arms of this file")
         except Mistake as mistake:
-            yield Slip(("compare", index, side), mistake)
+            hint = f"{quoted(name)} is a profile: {PAIRS_ARMS}; {mistake.hint}" if name in profiles else mistake.hint
+            yield Slip(("compare", index, side), Mistake(str(mistake), hint))
 
 
 def compared(compare: Sequence[Sequence[str]] | None, arms: Sequence[Arm]) -> tuple[tuple[Arm, Arm], ...]:

@@ -105,7 +105,8 @@ class _Region:
         for index, token in enumerate(self._tokens):
             if token.text in CLOSER.values():
                 if token.text != CLOSER[stack[-1].token.text]:
-                    return _crossed([each.token for each in stack], token)
+                    line, column = token.place
+                    return _crossed([each.token for each in stack], token, self._lines[line][column + 1 :])
                 closed = stack.pop()
                 if stack:
                     stack[-1].entry.append(closed.token)
@@ -175,9 +176,14 @@ class _Region:
         return f": {value.text}" if value and value.is_text and len(value.text) <= LONGEST_SHOWN else ": ..."
 
 
-def _crossed(openers: Sequence[_Token], closer: _Token) -> Fault:
+def _crossed(openers: Sequence[_Token], closer: _Token, rest: str) -> Fault:
+    """Fault of a closing bracket of another kind than the last opener; `rest` is the line after it."""
     if closer.text not in [CLOSER[each.text] for each in openers]:
-        return closes_nothing(closer.place, closer.text)
+        opened = openers[-1].text
+        if CLOSER[opened] in rest:
+            return closes_nothing(closer.place, closer.text)
+        message = f"this `{closer.text}` does not close the `{opened}` before it"
+        return Fault(closer.place, message, f"did you mean `{CLOSER[opened]}`?")
     opener, (line, column) = openers[-1], closer.place
     missing = CLOSER[opener.text]
     hint = f"add it before the `{closer.text}` of line {line + 1}, column {column + 1}"

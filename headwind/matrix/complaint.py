@@ -13,7 +13,7 @@ EXCERPT = 96  # characters of a source line
 
 @dataclass(frozen=True, slots=True, order=True)
 class Complaint:
-    """Mistake: its place (line and column from 1), message, hint, file and line."""
+    """Mistake: its place (line and column from 1), message, hint, file and line; `is_last` if all others come first."""
 
     line: int
     column: int
@@ -21,6 +21,7 @@ class Complaint:
     hint: str
     file: str
     source: str
+    is_last: bool = False
 
     def __str__(self) -> str:
         text, caret = excerpt(self.source, self.column - 1)

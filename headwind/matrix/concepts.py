@@ -10,16 +10,17 @@ from decimal import Decimal
 from typing import Any
 
 from headwind.format import as_written
-from headwind.matrix.link_keys import DirectionKeys, StateKeys
-from headwind.matrix.mistakes import CORRELATION_HINT, NO_CORRELATION, Slip
+from headwind.matrix.link_keys import QUEUE_EXAMPLES, DirectionKeys, SpellsKeys, StateKeys
+from headwind.matrix.mistakes import NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
 from headwind.matrix.shapes import shown
-from headwind.matrix.spelling import form, nearest
+from headwind.matrix.spelling import form, nearest, respelt, synonym
 from headwind.matrix.sweep import SWEPT
-from headwind.matrix.units import RATE, RATIO, TIME, Mistake, quoted
+from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, quoted
 from headwind.matrix.wording import NUMBER
 from impair.profile import FRAME_BYTES
+from impair.queues import KINDS
 
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
 BURSTS = {"burst", "bursty", "burstiness", "burst loss", "burst length", "burst size", "burst mean"}
@@ -32,6 +33,11 @@ _TWO = re.compile(rf"({NUMBER}[a-z%]+)\s*(?:\s|\u00b1|\+/?-)\s*({NUMBER}[a-z%]+)
 _RANGE = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?(ns|us|ms|s)")
 _SPAN = re.compile(rf"({NUMBER}) ?([a-z%]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?([a-z%]+)")
 _BURSTY = re.compile(rf"(?:ge|ge?model|gilbert\S*|bursty?|bursts)(?: +({NUMBER}%)[ ,]+({NUMBER}%).*)?")
+_TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
+_BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
+_TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
+COMPLEMENTS = {"h": "bad", "k": "good"}  # keys by tc's parameters: each is 1 minus the other
+LEAST_KBIT = 1000  # a rate without a unit is in kbit from here on, in mbit below
 USUAL_P, USUAL_R = Decimal("0.01"), Decimal("0.25")  # of a hint's example: bursts of four packets
 
 
@@ -65,8 +71,18 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     if form(key) in ROUND_TRIPS:
         delay = f"delay: {_half(value)}"
         return f"{quoted(key)} is two delays: {delay if inside == ('both',) else f'both: {{{delay}}}'}"
-    if form(key) in BURSTS:
-        model = _gemodel(value, beside.get("loss"))
+    if key == "latency" and "rate" in beside and {"burst", "limit"} & {*beside}:
+        queue = _of_share_or_time(Slip((*path[:-1], "queue"), Mistake("", "")), value, beside)
+        return f"the latency of tc's token bucket is `queue`{f'; {queue}' if queue else ''}"
+    if inside[-1:] == ("queue",) and (found := _of_discipline(key, value)):
+        return found
+    if inside[-1:] == ("gemodel",) and key in COMPLEMENTS:
+        return f"tc's {key} is the share that arrives: write `{COMPLEMENTS[key]}: {_complement(value)}`, the share lost"
+    if form(key) in BURSTS or (key == "spells" and isinstance(value, str)):
+        loss = next((beside[name] for name in ("loss", "mean", "random", "ratio") if name in beside), None)
+        if found := _of_a_burst(value, loss, inside):
+            return found
+        model = _gemodel(value, loss)
         for name in ("loss", "downlink")[: max(0, 2 - len(inside))]:
             model = f"{name}: {{{model}}}"
         return f"bursts of losses are a model of the loss: {model}"
@@ -82,6 +98,17 @@ def beside_a_preset(beside: Mapping[str, Any]) -> str:
     meant = {_key(key): value for key, value in beside.items() if key != "preset"}
     keys = {key: value for key, value in meant.items() if key in (*DirectionKeys.model_fields, *DIRECTIONS)}
     return f"a profile has `preset` or its own keys; {name} with other values is {shown(with_keys(name, keys))}"
+
+
+def without_searched(name: str, along: str) -> str:
+    """Way to write a preset without the parameter that a search sets, such as `downlink.loss`."""
+    direction, _, key = along.partition(".")
+    own = with_keys(name, {})
+    if "both" in own and direction != "both":
+        own = {each: dict(own["both"]) for each in ("downlink", "uplink")}
+    for each in own if direction == "both" else [direction]:
+        own.get(each, {}).pop(key, None)
+    return f"write the network out without it: {shown({each: keys for each, keys in own.items() if keys})}"
 
 
 def _key(key: str) -> str:
@@ -114,8 +141,8 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
         low, high = sorted((Decimal(ends[1]), Decimal(ends[3])))
         middle, half = ((each / 2).normalize() for each in (low + high, high - low))
         return f"did you mean `delay: {middle:f}{ends[4]}, jitter: {half:f}{ends[4]}`?"
-    if spelt := _in_tc(path, value):
-        return f"did you mean {spelt}?"
+    if hint := _of_both_ways(str(path[-1]), value) or _in_tc(path, value):
+        return hint
     swept = next((each for each in path[:1:-1] if each in SWEPT), "")
     if swept and (span := _SPAN.fullmatch(value)):
         return f"for a network of each value write `{swept}: [{span[1]}{span[2] or span[4]}, {span[3]}{span[4]}]`"
@@ -123,19 +150,31 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
     key = next((each for each in ("loss", "duplicate", "corrupt", "reorder") if each in path[-2:]), "")
     if not found or not key:
         return ""
-    return CORRELATION_HINT if key == "loss" else f"did you mean `{key}: {found[1]}`? {NO_CORRELATION}"
+    return correlated(found[1]) if key == "loss" else f"did you mean `{key}: {found[1]}`? {NO_CORRELATION}"
+
+
+def _of_both_ways(key: str, value: str) -> str:
+    """Hint for `delay: 30ms rtt`, `rate: 16mbit/1mbit` and `rate: lte.trace`."""
+    if key == "delay" and (trip := _TRIP.fullmatch(value)):
+        return f"a round trip is two delays: both: {{delay: {_half(trip[1])}}}"
+    if key == "rate" and value.endswith(".trace"):
+        return f"did you mean `trace: {value}`?"
+    if key == "rate" and (rates := _TWO_RATES.fullmatch(value)):
+        return f"the direction comes first: {shown({'downlink': {'rate': rates[1]}, 'uplink': {'rate': rates[2]}})}"
+    return ""
 
 
 def _in_tc(path: Sequence[str | int], value: str) -> str:
-    """Keys for several numbers in tc's syntax: a delay and its jitter, a loss model, a gap of reordering."""
+    """Hint for several numbers in tc's syntax: a delay and its jitter, a loss model, a gap of reordering."""
     if path[-1] == "delay" and (found := _TWO.match(value)):
         rest = re.fullmatch(r"(?: distribution ([a-z]+))?", value[found.end() :])
         more = f", distribution: {rest[1]}" if rest and rest[1] else ""
-        return f"`delay: {found[1]}, jitter: {found[2]}{more}`" if rest else ""
+        return f"did you mean `delay: {found[1]}, jitter: {found[2]}{more}`?" if rest else ""
     if "reorder" in path[-2:] and (found := re.fullmatch(rf"({NUMBER}%) gap ([0-9]+)", value)):
-        return f"`reorder: {{ratio: {found[1]}, gap: {found[2]}}}`"
+        return f"did you mean `reorder: {{ratio: {found[1]}, gap: {found[2]}}}`?"
     if "loss" in path[-2:] and re.fullmatch(rf"state(?: {NUMBER}%){{2,5}}", value):
-        return shown({"state": dict(zip(StateKeys.model_fields, value.split()[1:], strict=False))})
+        states = dict(zip(StateKeys.model_fields, value.split()[1:], strict=False))
+        return f"did you mean {shown({'state': states})}?"
     return ""
 
 
@@ -147,12 +186,36 @@ def _of_share_or_time(slip: Slip, value: Any, beside: Mapping[str, Any]) -> str:
         if key == "jitter" and "delay" in beside:
             jitter_s = RATIO.parse(value) * TIME.parse(beside["delay"])
             return f"did you mean `{as_written('delay_s', float(jitter_s))}`, {value} of the delay?"
+        if key == "queue" and isinstance(value, str) and (kind := nearest(value, list(KINDS))):
+            return f"did you mean `queue: {QUEUE_EXAMPLES.get(kind, f'{{kind: {kind}}}')}`?"
+        if key == "queue" and isinstance(value, str) and value.endswith("B"):
+            packets = math.ceil(SIZE.parse(value) / FRAME_BYTES)
+            return f"did you mean `{packets}` packets, which have {value}?"
         if key == "queue" and rate:
             packets = math.ceil(TIME.parse(value) * RATE.parse(rate) / 8 / FRAME_BYTES)
             return f"did you mean `{packets}` packets, which take {value} at {rate}?"
     except Mistake:
         pass
+    if key == "queue" and isinstance(value, str) and not re.match("[0-9]", value):
+        return "a number of packets, such as `queue: 100`, or a discipline, such as `queue: {kind: fq_codel}`"
     return ""
+
+
+def of_bdp(path: Sequence[str | int], value: Any, profile: Any) -> str:
+    """Hint for a queue in bandwidth-delay products of its profile: a number of packets."""
+    found = _BDP.fullmatch(value.casefold()) if isinstance(value, str) and path[-1] == "queue" else None
+    if not found or not isinstance(profile, Mapping):
+        return ""
+    both, *sides = (profile.get(name) or {} for name in DIRECTIONS[::-1])
+    rate = both.get("rate", profile.get(str(path[-2]), {}).get("rate"))
+    try:
+        trip_s = sum(TIME.parse({**both, **side}["delay"]) for side in sides)
+        bits = RATE.parse(rate) * trip_s
+        packets = max(1, math.ceil(Decimal(found[1] or 1) * bits / 8 / FRAME_BYTES))
+    except (Mistake, KeyError, TypeError, AttributeError):
+        return "a queue is a number of packets, such as `queue: 100`"
+    trip = as_written("delay_s", float(trip_s))
+    return f"did you mean `{packets}` packets, which are {value} at {rate} and a round trip of {trip}?"
 
 
 def _beside_a_delay(written: Mapping[str, Any]) -> str:
@@ -184,6 +247,58 @@ def _half(value: Any) -> str:
         return "..."
     number = re.match(NUMBER, value)
     return f"{(Decimal(number[0]) / 2).normalize():f}{value[number.end() :]}" if number else "..."
+
+
+def _of_a_burst(value: Any, loss: Any, inside: Sequence[str | int]) -> str:
+    """Hint for bursts that are times, or a size as tc's token bucket has it; empty if it is neither."""
+    with suppress(Mistake):
+        SIZE.parse(str(value).replace("bit", "B"))
+        return "remove it: the burst of tc's token bucket has no key, since a rate delays packet by packet"
+    if not (spells := _spells(value, loss)):
+        return ""
+    place = "in place of `loss` " if inside[-1:] == ("loss",) else ""
+    return f"for bursts that last for a time {place}write {shown(spells if inside else {'downlink': spells})}"
+
+
+def _spells(value: Any, loss: Any = None) -> dict[str, Any]:
+    """Spells for the length of a burst, or for a mapping with it and the time between bursts; empty for others."""
+    written = value if isinstance(value, dict) else {"bad": value}
+    own = {"good": "1s"} | {nearest(key, list(SpellsKeys.model_fields)): each for key, each in written.items()}
+    try:
+        for key in ("good", "bad"):
+            TIME.parse(own.get(key, ""))
+    except Mistake:
+        return {}
+    return {"spells": {"good": own["good"], "bad": own["bad"], "loss": own.get("loss", loss or "100%")}}
+
+
+def of_no_mapping(path: Sequence[str | int], value: Any) -> str:
+    """Hint for a number in place of a direction, which is a rate, and for a time in place of spells."""
+    if path[0] == "profiles" and path[-1] in DIRECTIONS and isinstance(value, str) and re.fullmatch(NUMBER, value):
+        unit = "kbit" if Decimal(value) >= LEAST_KBIT else "mbit"
+        return f"{quoted(value)} has no unit: for a rate write {{rate: {value}{unit}}}"
+    if path[0] == "profiles" and path[-1] == "spells" and (spells := _spells(value)):
+        return f"bursts have a mean length, a mean time between them and a loss: {shown(spells)[1:-1]}"
+    return ""
+
+
+def _of_discipline(key: str, value: Any) -> str:
+    """Hint for `queue: {fifo: 100}`; empty if the key names no discipline."""
+    if not (kind := respelt(key, list(KINDS)) or synonym(key, list(KINDS))):
+        return ""
+    return f"did you mean {shown({'kind': kind, **(value if isinstance(value, dict) else {'packets': value})})}?"
+
+
+def _complement(share: Any) -> str:
+    try:
+        return _percent(1 - RATIO.parse(share))
+    except Mistake:
+        return "..."
+
+
+def correlated(share: Any) -> str:
+    """Hint for a loss with netem's correlation: bursts with the same share of losses."""
+    return f"{NO_CORRELATION}; for bursts write loss: {{{_gemodel('', share)}}}"
 
 
 def _gemodel(packets: Any, loss: Any) -> str:

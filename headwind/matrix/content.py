@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from headwind.format import listed
 from headwind.matrix.mistakes import Slip
 from headwind.matrix.spelling import nearest
 from headwind.matrix.units import Mistake, harmless, quoted, scalar
@@ -42,12 +43,19 @@ def _site(value: Any, home: Path) -> Site:
     text = scalar(value, "`site`")
     if "://" in text:
         raise Mistake(f"{quoted(text)} is not a folder", "the lab serves files of this machine: save the site first")
-    if not text or "\0" in text or not (home / text).is_dir():
+    if not text or "\0" in text or not _is_folder(home / text):
         raise Mistake(f"{quoted(text)} is not a folder", _which_folder(home, text))
     try:
         return read_site((home / text).resolve()).site
     except SiteError as error:
         raise Mistake(f"{quoted(text)} cannot be served: {error}", error.hint) from None
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def _which_folder(home: Path, text: str) -> str:
@@ -63,24 +71,32 @@ def _which_folder(home: Path, text: str) -> str:
 
 
 def with_files(keys: WorkloadKeys, workload: Workload, site: Site | None) -> Workload:
-    """The workload with the files of the site that its paths name; unchanged if one of them is not a file of it."""
+    """The workload with the files of the site that its paths name; unchanged if one of them is not a file of it.
+
+    Those of a kind that may use the whole site are followed by all other files.
+    """
     found = [site.file(path) for path in keys.paths_used().values()] if site else []
     files = tuple(file for file in found if file)
-    return replace(workload, files=files) if files and len(files) == len(found) else workload
+    if not files or len(files) < len(found):
+        return workload
+    others = [file for file in site.files if file not in files] if site and keys.has_whole_site else []
+    return replace(workload, files=(*files, *others))
 
 
 def content_slips(site: Site | None, workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
     """Mistakes of paths that are neither in the site nor, for a single `path`, among the lab's objects."""
     for name, keys in workloads.items():
         paths = keys.paths_used()
-        if site is None and paths and ("path",) not in paths:
+        if site is None and keys.needs_content:
+            word = next(iter(paths))[0]
             hint = "`content: FOLDER` at the top of the file names the folder of your site"
-            mistake = Mistake("`paths` are files of the `content`, which this matrix does not have", hint)
-            yield Slip(("workloads", name, "paths"), mistake, at_key=True)
+            files = "`paths` are files" if word == "paths" else "the `path` of a page is a file"
+            mistake = Mistake(f"{files} of the `content`, which this matrix does not have", hint)
+            yield Slip(("workloads", name, word), mistake, at_key=True)
             continue
         for place, path in paths.items():
             found = _missing(site, path) if site else _without_content(path)
-            if found and not (site and place == ("path",) and size_of(path) is not None):
+            if found and (keys.needs_content or not (site and size_of(path) is not None)):
                 yield Slip(("workloads", name, *place), found)
 
 
@@ -108,13 +124,12 @@ def _missing(site: Site, path: str) -> Mistake | None:
     elif near := nearest(name, names) or next((each for each in names if each.rpartition("/")[2] == name), ""):
         hint = f"did you mean {quoted(f'/{near}')}?"
     else:
-        shown = ", ".join(quoted(f"/{each}") for each in names[:5])
-        hint = f"it has {shown}{f' and {len(names) - 5} more' if len(names) > 5 else ''}"
+        hint = f"it has {listed([quoted(f'/{each}') for each in names], 5)}"
     return Mistake(f"the content has no file {quoted(path)}", hint)
 
 
 def arm_content_slips(site: Site | None, own_paths: Mapping[str, bool]) -> Iterator[Slip]:
-    """Mistakes of arms with a `path` of their own: by name, whether they have one."""
+    """Mistakes of arms with their own `path`: by name, whether they have one."""
     for name in (name for name, has_path in own_paths.items() if has_path and site):
         hint = "make a workload for each path, so that each is compared with itself"
-        yield Slip(("arms", name, "path"), Mistake("with `content`, an arm has no `path` of its own", hint))
+        yield Slip(("arms", name, "path"), Mistake("with `content`, an arm cannot have its own `path`", hint))

@@ -14,8 +14,18 @@ from pydantic import ConfigDict, ValidationInfo, field_validator, model_validato
 from pydantic.json_schema import GenerateJsonSchema
 
 from headwind.arm import Arm, Protocol, arm_named
+from headwind.format import enumerated
 from headwind.matrix import sweep, values
-from headwind.matrix.arms import ArmKeys, ArmName, arm_slips, compared, pair_slips, server_slips
+from headwind.matrix.arms import (
+    ArmKeys,
+    ArmName,
+    arm_slips,
+    compared,
+    pair_slips,
+    plain_slips,
+    server_slips,
+    unused_slips,
+)
 from headwind.matrix.content import ContentFolder, arm_content_slips, content_slips, with_files
 from headwind.matrix.find import WantedKey, searched_slips
 from headwind.matrix.keys import Keys, key
@@ -73,7 +83,7 @@ class MatrixKeys(Keys):
         {}, minProperties=1, additionalProperties=False,
     )  # fmt: skip
     servers: dict[ServerName, ServerKeys] = key(
-        "servers of your own, by name: images, which arms name under `server`", {}, minProperties=1,
+        "your own servers, by name: images, which arms name under `server`", {}, minProperties=1,
         additionalProperties=False,
     )  # fmt: skip
     content: Annotated[Site, ContentFolder()] | None = key(
@@ -140,7 +150,32 @@ class MatrixKeys(Keys):
 
     @property
     def _arm_names(self) -> list[str]:
-        return [*self.protocols, *self.arms]
+        return [*self.protocols, *self.arms, *(name for names in self._unmeasured.values() for name in names)]
+
+    @property
+    def _unmeasured(self) -> dict[str, list[str]]:
+        """Protocols that a file without `protocols` names elsewhere, by the key that names them first."""
+        named = {
+            "compare": [name for pair in self.compare or () for name in pair],
+            "selfcheck": [self.selfcheck.protocol] if self.selfcheck else [],
+            "find": [*self.find.crossover] if self.find else [],
+        }
+        found, seen = dict[str, list[str]](), {*self.arms}
+        for place, names in named.items() if not self.protocols else ():
+            own = sorted({name for name in names if name in list(Protocol)} - seen)
+            found |= {place: own} if own else {}
+            seen |= {*own}
+        return found
+
+    def _unmeasured_slips(self) -> Iterator[Slip]:
+        """Mistake of a file that names protocols and lacks `protocols`: one for all of them."""
+        every = sorted(name for names in self._unmeasured.values() for name in names)
+        for place in [*self._unmeasured][:1]:
+            message = f"`{place}` names {enumerated(every)}, and this file has no `protocols`"
+            alike = [name for name, arm in self.arms.items() if arm.protocol in every]
+            is_enough = {self.arms[name].protocol for name in alike} >= {*every}
+            instead = f"name {' or '.join(map(quoted, alike))} instead, or " if is_enough else ""
+            yield Slip((place,), Mistake(message, f"{instead}add `protocols: [{', '.join(every)}]`"), at_key=True)
 
     @property
     def _arms_word(self) -> str:
@@ -165,7 +200,10 @@ class MatrixKeys(Keys):
             "arms servers workloads settings": lambda: server_slips(
                 self.arms, self._servers, self.workloads, self.settings.server
             ),
-            "protocols arms compare": lambda: pair_slips(self.compare, self._arm_names, arms_word),
+            "protocols workloads": lambda: plain_slips(self.protocols, self.workloads),
+            "arms overrides servers": lambda: unused_slips(self.arms, self.servers),
+            "protocols arms compare selfcheck find": self._unmeasured_slips,
+            "protocols arms compare": lambda: pair_slips(self.compare, self._arm_names, arms_word, self.profiles),
             "protocols arms compare find": lambda: searched_slips(self.find, self._arm_names, self.compare),
             "protocols arms selfcheck": self._twin_slips,
             "profiles selfcheck": self._slower_slips,
@@ -177,11 +215,14 @@ class MatrixKeys(Keys):
             "judge": self._judged_twice_slips,
             "workloads judge": self._unjudged_slips,
             "workloads timeout": self._delay_slips,
+            "conditions profiles workloads": self._rebound_slips,
         }
         raise_any([slip for needs, check in checks.items() if wrong.isdisjoint(needs.split()) for slip in check()])
         fetched = ("protocols", "arms", "overrides", "servers", "profiles", "workloads", "conditions", "timeout")
         if wrong.isdisjoint(fetched):
             raise_any([*endless_slips(self.profiles, self._conditions(), self._arms().values(), self.timeout)])
+        if wrong.isdisjoint(("protocols", "arms", "overrides", "servers", "congestion", "workloads")):
+            raise_any([*self._uneven_slips()])
         if wrong.isdisjoint(("profiles", "timeout")):
             raise_any(list(unprobed_slips(self.profiles, self.timeout)))
         return self
@@ -229,9 +270,17 @@ class MatrixKeys(Keys):
 
     def _unjudged_slips(self) -> Iterator[Slip]:
         """Mistakes of workloads that are left without a metric."""
-        for name, load in self._loads().items() if self.judge is not None else ():
+        loads = self._loads() if self.judge is not None else {}
+        for name, load in loads.items():
             if not load.judged(self.judge):
-                yield Slip(("judge",), Mistake(f"no metric of the workload {quoted(name)} is judged", "each needs one"))
+                possible = " or ".join(quoted(metric.key) for metric in load.judged(JUDGEABLE))
+                message = f"no metric of the workload {quoted(name)} is judged"
+                yield Slip(("judge",), Mistake(message, f"each needs one: add {possible}"))
+        known = {metric.key for load in loads.values() for metric in load.judged(JUDGEABLE)}
+        for index, name in enumerate(self.judge or []):
+            if name not in known and not known.isdisjoint(self.judge or []):
+                hint = f"remove it, or judge {' or '.join(map(quoted, sorted(known)))}"
+                yield Slip(("judge", index), Mistake(f"no workload of this file has {quoted(name)}", hint))
 
     def _loads(self) -> dict[str, Workload]:
         return {
@@ -246,6 +295,24 @@ class MatrixKeys(Keys):
             for name, load in self._loads().items()
             if load.server_delay_s >= self.timeout
         ]
+
+    def _uneven_slips(self) -> Iterator[Slip]:
+        """Mistakes of competing downloads that would have another congestion control in each arm: TCP's is a host's."""
+        arms, usual = self._arms().values(), self.congestion.to_model()
+        for name, load in self._loads().items():
+            used = sorted({arm.congestion(usual, load).tcp for arm in arms})
+            if load.competing and used[1:]:
+                message = f"competing downloads over TCP would have {' or '.join(used)}, as the arm of the trial"
+                hint = "use arms with the same congestion control of TCP"
+                yield Slip(("workloads", name, "competing"), Mistake(message, hint))
+
+    def _rebound_slips(self) -> Iterator[Slip]:
+        """Mistakes of competing downloads whose connections the rebinding of a network breaks."""
+        hint = "list the pairs that you want under `conditions`, without this one"
+        for condition in self._conditions():
+            if condition.workload.competing and condition.profile.rebinding:
+                message = f"competing downloads over TCP end when {quoted(condition.profile.name)} rebinds the client"
+                yield Slip(("workloads", condition.workload.name, "competing"), Mistake(message, hint))
 
     def _twin_slips(self) -> Iterator[Slip]:
         """Mistake of a self-check whose arm does not exist."""

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 
 from headwind.arm import Arm
 from headwind.matrix.mistakes import Slip, unknown
-from headwind.matrix.sweep import DIRECTIONS, MOST_STEPS, SWEPT, Expanded, spaced
+from headwind.matrix.spelling import nearest
+from headwind.matrix.sweep import DIRECTIONS, MOST_STEPS, SWEPT, Expanded, not_above, spaced
 from headwind.matrix.sweep import expand as sweeps
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Written
@@ -115,8 +116,9 @@ def _wrong_keys(written: Mapping[str, Any]) -> Iterator[Slip]:
     for name in written:
         if name not in KEYS:
             yield Slip(("find", name), unknown(name, list(KEYS)), at_key=True)
+    meant = {nearest(name, list(KEYS)) for name in written}
     for name in NEEDED:
-        if name not in written:
+        if name not in written and name not in meant:
             yield Slip(("find",), Mistake(f"`{name}` is missing", f"such as {EXAMPLE}"), at_key=True)
 
 
@@ -138,15 +140,27 @@ def _wrong_surroundings(tree: Mapping[str, Any]) -> Iterator[Slip]:
     for name in ("conditions", "smoke", "selfcheck"):
         if name in tree:
             yield Slip((name,), Mistake(f"a search has no `{name}`", "its values are its conditions"), at_key=True)
+    if isinstance(tree.get("repeat"), dict) and "min" in tree["repeat"]:
+        mistake = Mistake("a search has no `min`", "its values get blocks where they are needed: remove it")
+        yield Slip(("repeat", "min"), mistake, at_key=True)
     if isinstance(tree.get("repeat"), str):
         mistake = Mistake("a search determines the number of blocks", "set the maximum per value, such as {max: 60}")
         yield Slip(("repeat",), mistake)
 
 
+def _parameter(value: Any) -> str:
+    """Parse `downlink.loss`. Raises Mistake, with all directions for a parameter without one."""
+    text = scalar(value, "`downlink.loss`")
+    if text in SWEPT:
+        ways = [f"`{direction}.{text}`" for direction in ("downlink", "uplink", "both")]
+        raise Mistake(f"{quoted(text)} has no direction", f"did you mean {ways[0]}, {ways[1]} or {ways[2]}?")
+    return choose(text, ALONG, "a network parameter")
+
+
 def _wanted(written: Mapping[str, Any]) -> Wanted:
     """Parse a search. Raises _Wrong if its values are unreadable or cannot be searched."""
     try:
-        along = choose(scalar(written.get("along"), "`downlink.loss`"), ALONG, "a network parameter")
+        along = _parameter(written.get("along"))
     except Mistake as mistake:
         raise _Wrong([Slip(("find", "along"), mistake)] if "along" in written else []) from None
     unit, slips, found = SWEPT[along.partition(".")[2]], list[Slip](), dict[str, Any]()
@@ -160,14 +174,13 @@ def _wanted(written: Mapping[str, Any]) -> Wanted:
         raise _Wrong(slips)
     span = found["to"] - found["from"]
     if span <= 0:
-        message = f"{quoted(written['to'])} is not above {quoted(written['from'])}"
-        raise _Wrong([Slip(("find", "to"), Mistake(message))])
+        raise _Wrong([Slip(("find", "to"), not_above(written["from"], written["to"]))])
     within = found.get("within", span / 10)
     if not 0 < within < span:
         message = f"{quoted(written['within'])} is not between 0 and the whole range"
-        raise _Wrong(
-            [Slip(("find", "within"), Mistake(message, f"at least a {(MOST_STEPS - 1) // STEPS_WITHIN}th of it"))]
-        )
+        least = f"at least a {(MOST_STEPS - 1) // STEPS_WITHIN}th of it"
+        hint = least if within <= 0 else "less than the whole range: a tenth of it without `within`"
+        raise _Wrong([Slip(("find", "within"), Mistake(message, hint))])
     steps = ceil(span * STEPS_WITHIN / within) + 1
     if steps > MOST_STEPS:
         message = f"{quoted(written['within'])} would take {steps} values; at most {MOST_STEPS} are allowed"

@@ -11,13 +11,28 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from headwind.format import enumerated
 from headwind.matrix.arm_hints import of_arm
-from headwind.matrix.concepts import beside_a_preset, lacking, of_other_tools, of_two_values, of_unit, varied_by
+from headwind.matrix.arms import PAIRS_ARMS
+from headwind.matrix.concepts import (
+    beside_a_preset,
+    correlated,
+    lacking,
+    of_bdp,
+    of_no_mapping,
+    of_other_tools,
+    of_two_values,
+    of_unit,
+    varied_by,
+    without_searched,
+)
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.link_keys import DirectionKeys
-from headwind.matrix.mistakes import NO_CORRELATION, MissingKey, NoContainer, Slip, Unindented, UnknownKey
+from headwind.matrix.mistakes import NO_CORRELATION, MissingKey, NoContainer, Slip, Unindented, UnknownKey, value_at
+from headwind.matrix.presets import NETWORKS
 from headwind.matrix.shapes import (
     as_objects,
+    count_and_size,
     is_objects,
     of_entries,
     of_pair,
@@ -28,19 +43,23 @@ from headwind.matrix.shapes import (
     takes,
     without_names,
 )
-from headwind.matrix.spelling import nearest, respelt, synonym
+from headwind.matrix.spelling import form, nearest, respelt, synonym
+from headwind.matrix.tc_lines import of_tc
 from headwind.matrix.units import Mistake, NotOneValue, harmless, quoted
 from headwind.servers import SERVERS
 
 DIRECTIONS = ("uplink", "downlink", "both")
 LIKELIEST = ("downlink", "workloads")  # preferred among several homes of a key
+IN_PROFILE = 2  # steps to a profile: `profiles`, the name
 PROFILE_KEY = 3  # steps to a key of a profile: `profiles`, the name, the key
+ONE_ROUND_TRIP = ("1 rtt", "1rtt", "one rtt")  # of a handshake, by form
+SESSIONS = ("new", "resumed", "early")  # of workloads of kind ttfb
 TOO_FAR = "is this indented too far?"
 
 
 def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Slip]:
     """The slips with the best hints that the whole file allows, without slips that another one explains."""
-    explained = {each for slip in slips if isinstance(slip.mistake, UnknownKey) for each in _meant(slip, root, tree)}
+    explained = {each for slip in slips for each in _meant(slip, root, tree)}
     swallowed = {slip.path: place for slip in slips if isinstance(slip.mistake, MissingKey)
                  for place in _further_down(slip.path, tree)}  # fmt: skip
     found = dict[Slip, None]()
@@ -83,12 +102,12 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
                 return replace(slip, mistake=Unindented(str(slip.mistake), hint, group))
         case NoContainer() if not slip.mistake.hint:
             above = levels(root, tree, slip.path)
-            hint = _swallowed((*slip.path, ""), above) or of_arm(slip, tree)
+            hint = _swallowed((*slip.path, ""), above) or of_arm(slip, tree) or of_tc(slip.path, above[-1].written)
             if not hint and above[-1].is_of_lists:
-                return replace(
-                    slip, mistake=NoContainer("this must be a list of pairs", of_pairs(slip.path, above[-1]))
-                )
-            hint = hint or of_value(slip.path, above[-1], tree)
+                pairs = _of_networks(above[-1].written, tree) or of_pairs(slip.path, above[-1])
+                return replace(slip, mistake=NoContainer("this must be a list of pairs", pairs))
+            written = above[-1].written
+            hint = hint or of_no_mapping(slip.path, written) or of_value(slip.path, above[-1], tree)
         case NoContainer():
             hint = ""
         case _:
@@ -96,13 +115,25 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
     return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint)) if hint else slip
 
 
+def _of_networks(written: Any, tree: Any) -> str:
+    """Hint for pairs of networks in place of pairs of arms."""
+    words = [word for each in (written if isinstance(written, list) else [written]) if isinstance(each, str)
+             for word in re.split(r"[\s,/]+", each)]  # fmt: skip
+    profiles = tree.get("profiles") if isinstance(tree, dict) else None
+    first = next((word for word in words if isinstance(profiles, dict) and word in profiles), "")
+    return f"{quoted(first)} is a profile: {PAIRS_ARMS}, such as [[h3, h2]]" if first else ""
+
+
 def _of_wrong_value(slip: Slip, above: Sequence[Level]) -> str:
     """Hint for a value that its key rejects, if the whole file has a better one; `above` ends with it."""
     path, level = slip.path, above[-1]
     written = level.written
     if path[0] == "profiles" and written is None and isinstance(above[-2].written, str):  # `loss: 2`
-        return of_two_values(path, above[-2].written)
-    if found := _of_key(slip, above[-2].written) if slip.at_key and len(above) > 1 else "":
+        own = above[-2].written
+        if found := of_bdp(path[:-1], own, above[IN_PROFILE].written):
+            return found
+        return of_two_values(path, own) or of_unit(replace(slip, path=path[:-1]), own, above[-3].written)
+    if found := _of_key(slip, above[-2].written, _along(above[0].written)) if slip.at_key and len(above) > 1 else "":
         return found
     if found := _of_mapping(path, written) or of_two_values(path, written) or of_unit(slip, written, above[-2].written):
         return found
@@ -112,26 +143,50 @@ def _of_wrong_value(slip: Slip, above: Sequence[Level]) -> str:
     is_refused = level.model and outer and not takes(outer, str(path[-1]), written)
     if is_refused and (found := of_value(path, level, above[0].written)):
         return found
-    if path[-1] == "preset" and isinstance(written, str) and written in above[1].written:
-        return f"{quoted(written)} is a profile of this file: write its keys out here; {slip.mistake.hint}"
+    if isinstance(written, str) and (found := _of_name(path, written, above[1].written)):
+        return f"{found}; {slip.mistake.hint}"
     if isinstance(slip.mistake, NotOneValue):
         return of_several(path, written)
     return _purpose(path, slip, above[-2])
 
 
-def _of_key(slip: Slip, beside: Any) -> str:
-    """Hint for a key that is not allowed at its place: a correlation, or a direction next to a preset."""
+def _of_name(path: Path, written: str, group: Any) -> str:
+    """Hint for a profile of this file in place of a preset, and for what is said of two sessions."""
+    if path[-1] == "session" and form(written) in ONE_ROUND_TRIP:
+        return "TLS 1.3 takes one round trip with and without an earlier session: did you mean `new` or `resumed`?"
+    if path[-1] == "preset" and written in group and written != path[1]:
+        return f"{quoted(written)} is a profile of this file: write its keys out here"
+    return ""
+
+
+def _along(tree: Any) -> Any:
+    find = tree.get("find") if isinstance(tree, dict) else None
+    return find.get("along") if isinstance(find, dict) else None
+
+
+def _of_key(slip: Slip, beside: Any, along: Any = "") -> str:
+    """Hint for a key that is not allowed at its place: a correlation, a direction next to a preset, a searched preset.
+
+    `along` is the parameter of the file's search.
+    """
     path, keys = slip.path, beside if isinstance(beside, dict) else {}
     if "correlation" in str(path[-1]) and "loss" not in {*path, *keys}:
         return f"remove it: {NO_CORRELATION}"
+    if "correlation" in str(path[-1]):
+        return correlated(keys.get("random", keys.get("loss")))
     is_direction = path[0] == "profiles" and len(path) == PROFILE_KEY and path[-1] in DIRECTIONS
-    return beside_a_preset(keys) if is_direction and "preset" in keys else ""
+    if is_direction and "preset" in keys:
+        return beside_a_preset(keys)
+    is_searched = path[0] == "profiles" and path[-1] == "preset" and isinstance(along, str) and "." in along
+    return without_searched(str(keys["preset"]), along) if is_searched and keys.get("preset") in NETWORKS else ""
 
 
 def _purpose(path: Path, slip: Slip, level: Level) -> str:
-    """Purpose of a number that is written with a unit although it has none."""
+    """Purpose of a number that is written with a unit although it has none; both keys of `40 x 15kB`."""
     field = level.model.model_fields.get(str(path[-1])) if level.model else None
     written = level.written[path[-1]] if isinstance(level.written, dict) else None
+    if path[-1] == "requests" and (both := count_and_size(written)):
+        return f"did you mean `{shown(both)[1:-1]}`?"
     has_unit = isinstance(written, str) and re.fullmatch(r"[0-9.]+ *(?!e[0-9])[A-Za-z%]{1,8}", written)
     if not field or not has_unit or not slip.mistake.hint.startswith("a whole number"):
         return ""
@@ -139,9 +194,15 @@ def _purpose(path: Path, slip: Slip, level: Level) -> str:
 
 
 def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
-    """Missing keys that an unknown key next to them explains: its right spelling, or the keys of another kind."""
+    """Missing keys that a mistake next to them explains: another spelling, keys of another kind, two in one value."""
     level = levels(root, tree, slip.path[:-1])[-1]
-    if _kinds(str(slip.path[-1]), level):
+    if slip.path[-1] == "requests" and (both := count_and_size(value_at(tree, slip.path))):
+        yield from ((*slip.path[:-1], key) for key in both)
+    elif not isinstance(slip.mistake, UnknownKey):
+        return
+    elif model := level.kind_as_key(str(slip.path[-1]), value_at(tree, slip.path)):
+        yield from ((*slip.path[:-1], key) for key in (*level.keys, *model.model_fields))
+    elif _kinds(str(slip.path[-1]), level) or _of_another_form(str(slip.path[-1]), level):
         yield from ((*slip.path[:-1], key) for key in level.keys)
     elif near := nearest(str(slip.path[-1]), level.keys):
         yield (*slip.path[:-1], near)
@@ -154,12 +215,20 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
         return ""
     beside = level.written if isinstance(level.written, dict) else {}
     value = beside.get(key)
-    if found := of_other_tools(path, value, beside):
+    if found := of_tc(path, value) or of_other_tools(path, value, beside) or _of_place(path, beside):
         return found
+    if found := _of_session(path, value, level) or _as_kind(key, value, level):
+        return found
+    if near := _of_another_form(key, level):
+        return near
+    outer, dot, inner = key.partition(".")
+    if dot and outer in level.keys and inner in level.below(outer).keys:
+        return f"a dot joins no keys: write {_written((outer,), {inner: value}, level, beside)}"
     others = [name for each in level.others for name in each.model_fields]
     found = _kinds(key, level) or _kinds(synonym(key, others), level)
     found = found or _swallowed(path, above) or _entry(path, above, value)
-    found = found or ("" if nearest(key, level.keys) else _by_value(value, level)) or _elsewhere(path, above)
+    found = found or ("" if nearest(key, level.keys) else _by_value(value, level))
+    found = found or ("" if synonym(key, level.keys) else _elsewhere(path, above))
     if found or respelt(key, level.keys) or synonym(key, level.keys):
         return found
     for each in dict.fromkeys([level, above[0]]):
@@ -167,6 +236,66 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
         meant = ("" if nearest(key, level.keys) else respelt(key, homes)) or synonym(key, homes)
         if meant and _takes(reduce(Level.below, way := _likeliest(each.homes(meant)), each), meant, value):
             return f"did you mean `{meant}`? {_written(way, {meant: value}, each)}"
+    return ""
+
+
+def _of_place(path: Path, beside: Mapping[str, Any]) -> str:
+    """Hint for what is written elsewhere: a server in an arm, a captured trial on the command line, an end in `at`."""
+    key, group, value = str(path[-1]), path[0], beside.get(str(path[-1]))
+    if key == "server" and len(path) > 1 and group in ("profiles", "workloads"):
+        name = value if isinstance(value, str) else "NAME"
+        return f"arms name their server: arms: {{h3-{name}: {{protocol: h3, server: {name}}}}}"
+    if key == "url" and beside.get("kind") == "page" and group == "workloads":
+        return (
+            "no page of the internet is loaded: copy it to a folder, `content: FOLDER` at the top, and here its `path`"
+        )
+    if key in ("capture", "pcap"):
+        return "captures are an option of the command line: lab.py run --capture CONDITION"
+    if key in ("for", "duration", "until") and "at" in path:
+        return "end it at a later moment of `at`, such as `1.5s: {}`"
+    return ""
+
+
+def _of_session(path: Path, value: Any, level: Level) -> str:
+    """Hint for a key that is the name of a session, such as `0-rtt: true`."""
+    session = synonym(str(path[-1]), SESSIONS)
+    if form(str(path[-1])) == "session" and path[0] not in ("workloads", "arms"):
+        session = value if value in SESSIONS else synonym(str(value), SESSIONS) or "resumed"
+        return f"sessions are measured by kind ttfb: workloads: {{NAME: {{kind: ttfb, session: {session}}}}}"
+    if path[0] not in ("workloads", "arms") or not session or value in ("false", "no", "off"):
+        return ""
+    if path[0] == "arms" or (level.model and "session" in level.model.model_fields):
+        return f"did you mean `session: {session}`?"
+    return f"sessions are measured by kind ttfb: {{kind: ttfb, session: {session}}}"
+
+
+def _as_kind(key: str, value: Any, level: Level) -> str:
+    """Hint for a kind of workload in place of a key, with its keys below it: `transfer: {size: 1MB}`."""
+    if not (model := level.kind_as_key(key, value)):
+        return ""
+    own = {name: each for name, each in {**level.written, **value}.items() if name in model.model_fields}
+    needed = {name: "..." for name, field in model.model_fields.items() if field.is_required()}
+    gone = [quoted(name) for name in value if name not in model.model_fields]
+    note = f" it has no {enumerated(gone)}" if gone else ""
+    return f"the kind is a key: did you mean {shown(needed | own | {'kind': key})}?{note}"
+
+
+def _of_another_form(key: str, level: Level) -> str:
+    """Hint for a key of another form of the written kind: its spelling, or that it belongs in `parts`."""
+    written = level.written if isinstance(level.written, dict) else {}
+    every = [name for model in level.models for name in model.model_fields]
+    if not level.model or "kind" not in written or key in every:
+        return ""
+    for model in level.others:
+        form = Level(model, written)
+        if kind_of(model) != kind_of(level.model) or written.keys() & (set(level.keys) - set(form.keys)):
+            continue
+        own = [name for name in form.keys if name not in level.keys]
+        if meant := respelt(key, own) or synonym(key, own) or respelt(synonym(key, every), own):
+            return f"did you mean `{meant}`?"
+        is_number = synonym(key, level.keys) and str(written.get(key)).isdecimal()
+        if any(key in form.below(name).keys for name in own) and not is_number:
+            return _belongs(key, level, form.homes(key), form)
     return ""
 
 
@@ -198,7 +327,7 @@ def _kinds(key: str, level: Level) -> str:
     is_only_one = level.model and written.keys() - {key} <= level.model.model_fields.keys()
     if level.model and "kind" in written and (strange[0] or is_only_one):
         own = f"`kind: {kind_of(level.model)}`"
-        return f"{quoted(key)} is a key of {' and '.join(best)}; {own} has none: remove it"
+        return f"{quoted(key)} is a key of {enumerated(best)}; {own} has none: remove it"
     gone = [name for name in written if level.has(name) and name not in having[0].model_fields and name != key]
     if "kind" not in written and gone:
         named = " and ".join(map(quoted, gone))
@@ -255,11 +384,11 @@ def _elsewhere(path: Path, above: Sequence[Level]) -> str:
     for index in reversed(range(len(above) - 1)):
         if key in above[index].keys:
             return f"{quoted(key)} belongs {_next_to(path, index)}: {TOO_FAR}"
-    if len(above) > 1 and not above[-1].has(key) and (meant := respelt(key, above[0].keys)):
-        return f"did you mean `{meant}`? it belongs {_next_to(path, 0)}"
-    for level in reversed(above[:-1]):
-        if ways := level.homes(key):
-            return _belongs(key, above[-1], ways, level)
+    meant = respelt(key, above[0].keys) if len(above) > 1 and not above[-1].has(key) else ""
+    homes = (_belongs(key, above[-1], ways, level) for level in reversed(above[:-1]) if (ways := level.homes(key)))
+    if form(key) != form(meant) and (home := next(homes, "")):
+        return home
+    return f"did you mean `{meant}`? it belongs {_next_to(path, 0)}" if meant else ""
     return ""
 
 

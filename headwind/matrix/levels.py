@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from headwind.matrix.find import KEYS as FIND_KEYS
 from headwind.matrix.find import Wanted
 from headwind.matrix.spelling import nearest
+from headwind.matrix.units import TIME
 
 NAME = "NAME"  # in a path: any name of an entry
 DEEPEST = 3  # levels that are searched for a home: a key further away was not meant
@@ -28,13 +29,20 @@ class Level:
     @property
     def is_of_names(self) -> bool:
         """True if its keys are names that the user chooses."""
-        return not self.models and any(get_origin(each) is dict for each in _parts(self.kind))
+        keys = [get_args(each)[0] for each in _parts(self.kind) if get_origin(each) is dict]
+        return not self.models and any(not _is_quantity(each) for each in keys)
 
     @property
     def words(self) -> list[str]:
         """Words that are allowed in a list; empty if it is not a list of words."""
         entries = [get_args(each)[0] for each in _parts(self.kind) if get_origin(each) is list]
         return [word for each in entries for word in _words(each)]
+
+    @property
+    def is_of_one_value(self) -> bool:
+        """True if it is neither a mapping nor a list."""
+        inner = [each for each in _parts(self.kind) if each not in (None, type(None))]
+        return bool(inner) and not self.models and all(get_origin(each) not in {dict, list} for each in inner)
 
     @property
     def is_of_lists(self) -> bool:
@@ -52,6 +60,12 @@ class Level:
             found = kinds.get(nearest(str(self.written.get("kind", "")), list(kinds)[::-1]), self.models[0])
             return form_of(found, self.models, self.written)
         return self.models[0] if self.models else None
+
+    def kind_as_key(self, key: str, value: Any) -> type[BaseModel] | None:
+        """Model of the kind of workload that a key with keys below it names, if no kind is written; None for others."""
+        if not isinstance(value, dict) or not isinstance(self.written, dict) or "kind" in self.written:
+            return None
+        return next((each for each in self.models if "kind" in each.model_fields and kind_of(each) == key), None)
 
     @property
     def others(self) -> list[type[BaseModel]]:
@@ -137,6 +151,11 @@ def _parts(kind: Any) -> list[Any]:
     if get_origin(kind) in {dict, list} or not get_args(kind):
         return [kind]
     return [part for each in get_args(kind) for part in _parts(each)]
+
+
+def _is_quantity(kind: Any) -> bool:
+    """True for the keys of `at`, which are moments."""
+    return any(getattr(each, "schema", {}).get("pattern") == TIME.pattern for each in get_args(kind))
 
 
 def _words(kind: Any) -> list[str]:

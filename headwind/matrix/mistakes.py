@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
@@ -14,7 +14,6 @@ NO_CORRELATION = (
     "netem's correlation does not keep the requested share (measured: a loss of 1 % with 25 % correlation "
     "dropped 0 of 20,000 packets)"
 )
-CORRELATION_HINT = f"{NO_CORRELATION}; for bursts write loss: {{gemodel: {{p: 1%, r: 25%}}}}"
 _CONTAINERS = {
     "model_type": "a mapping of keys, such as {key: value}",
     "dict_type": "a mapping of names, such as {name: {...}}",
@@ -42,6 +41,10 @@ class MissingKey(Mistake):
     """A required key that is missing."""
 
 
+class Unserved(Mistake):
+    """A feature that a server lacks: reported last, since it may only be needed because of another mistake."""
+
+
 class NoContainer(Mistake):
     """A value in place of a mapping or of a list."""
 
@@ -53,6 +56,16 @@ class Slip:
     path: tuple[str | int, ...]
     mistake: Mistake
     at_key: bool = False  # the key itself is wrong, not its value
+
+
+def value_at(tree: Any, path: Sequence[str | int]) -> Any:
+    """The value to which a path leads in what was written; None if it leads nowhere."""
+    for step in path:
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return tree
 
 
 class Slips(ValueError):
@@ -90,6 +103,9 @@ def from_pydantic(error: ValidationError, root: type[BaseModel]) -> list[Slip]:
                     at_key=True,
                 )
             )
+        elif path[-1:] == ("at",) and found["type"] == "dict_type":
+            slips.append(Slip(path, NoContainer("this must be a mapping of moments, such as "
+                                                "{1s: {both: {loss: 100%}}, 1.5s: {}}")))  # fmt: skip
         else:
             slips.append(Slip(path, NoContainer(f"this must be {_CONTAINERS.get(found['type'], found['msg'])}")))
     return slips
@@ -98,13 +114,13 @@ def from_pydantic(error: ValidationError, root: type[BaseModel]) -> list[Slip]:
 def unknown(key: str, allowed: list[str]) -> Mistake:
     """Mistake for a key that is not allowed."""
     if "correlation" in key:
-        return Mistake(f"{quoted(key)} is refused", CORRELATION_HINT)
+        return Mistake(f"{quoted(key)} is refused", NO_CORRELATION)
     return UnknownKey(f"unknown key {quoted(key)}", meant(key, allowed))
 
 
-def why_empty(key: str, *, in_braces: bool) -> str:
+def why_empty(key: str, *, is_inline: bool) -> str:
     """Hint for a key without a value."""
-    if in_braces:
+    if is_inline:
         return f"its value follows it: {quoted(f'{key}: ...')}; or remove the key"
     return "write {} for an empty mapping, or remove the key; lines that belong to it are indented further than it is"
 

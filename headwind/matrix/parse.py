@@ -15,6 +15,7 @@ from headwind.matrix.find import expand
 from headwind.matrix.hints import advised
 from headwind.matrix.levels import Path as Place
 from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic, raise_any
+from headwind.matrix.proposals import acceptable
 from headwind.matrix.repair import Repair
 from headwind.matrix.sound import Sound
 
@@ -47,17 +48,28 @@ def _advised(tree: dict[str, Any], folder: Path) -> MatrixKeys:
         found = _parse(expanded.tree, folder)
     except Slips as error:
         slips = [Slip(expanded.home(slip.path), slip.mistake, slip.at_key) for slip in error.slips]
-        raise Slips(advised(expanded.slips + slips, MatrixKeys, tree)) from None
-    raise_any(advised(expanded.slips, MatrixKeys, tree))
+        raise Slips(_with_hints(expanded.slips + slips, tree, folder)) from None
+    raise_any(_with_hints(expanded.slips, tree, folder))
     return found
 
 
+def _with_hints(slips: Sequence[Slip], tree: dict[str, Any], folder: Path) -> list[Slip]:
+    return acceptable(advised(slips, MatrixKeys, tree), tree, lambda other: _plain_slips(other, folder))
+
+
+def _plain_slips(tree: dict[str, Any], folder: Path) -> list[Slip]:
+    """Mistakes without hints from the whole file, and without those that others hide."""
+    expanded = expand(tree)
+    try:
+        MatrixKeys.model_validate(expanded.tree, context=_context(expanded.tree, folder))
+    except ValidationError as error:
+        found = from_pydantic(error, MatrixKeys)
+        return expanded.slips + [Slip(expanded.home(slip.path), slip.mistake, slip.at_key) for slip in found]
+    return expanded.slips
+
+
 def _parse(tree: dict[str, Any], folder: Path) -> MatrixKeys:
-    names: dict[str, Any] = {
-        field: list(tree[field]) if isinstance(tree.get(field), dict) else None if field in tree else []
-        for field in ("profiles", "workloads")
-    }
-    names |= {"metrics": JUDGEABLE, FOLDER: folder}
+    names = _context(tree, folder)
     hint = "protocols: the protocols to compare; or `arms`, protocols with overrides"
     missing = (
         []
@@ -73,6 +85,15 @@ def _parse(tree: dict[str, Any], folder: Path) -> MatrixKeys:
     return found
 
 
+def _context(tree: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Names that other keys of the file use, and the folder of its files."""
+    names: dict[str, Any] = {
+        field: list(tree[field]) if isinstance(tree.get(field), dict) else None if field in tree else []
+        for field in ("profiles", "workloads")
+    }
+    return names | {"metrics": JUDGEABLE, FOLDER: folder}
+
+
 def _beside(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, Any]) -> list[Slip]:
     """Mistakes that do not depend on the wrong values: of the others, and in how they fit together."""
     found: list[Slip] = []
@@ -85,8 +106,8 @@ def _beside(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, 
 
 def _further(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, Any]) -> list[Slip]:
     """Mistakes that appear once those of `slips` are replaced, whatever the values should have been."""
-    usual = {
-        "protocols": [protocol.value for protocol in Protocol],
+    usual: dict[str, Any] = {} if "arms" in tree else {"protocols": [protocol.value for protocol in Protocol]}
+    usual |= {
         "profiles": {name: {} for name in names["profiles"] or ["p"]},
         "workloads": {name: {"requests": "1", "connections": "1"} for name in names["workloads"] or ["w"]},
     }

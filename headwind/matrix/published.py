@@ -36,20 +36,26 @@ from impair.profile import Profile
 UNFINISHED = "unfinished"  # in place of a figure
 STATISTICS = ("mean", "median", "p90", "p99")
 SECONDS, BPS = (1e-6, 7 * 86_400.0), (1.0, 1e12)
+SHARES = (0.01, 100.0)
+RELATIVE = "ratio"  # the unit of figures that an article prints relative to each other
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A published value in `s` or in `bps`; None: no result, in any unit."""
+    """A published value in `s`, `bps` or RELATIVE; None: no result, in any unit."""
 
     unit: str
     value: float | None
 
 
 def _figure(value: Any) -> Figure:
-    """Parse a time, a rate, or `unfinished`. Raises Mistake."""
+    """Parse a time, a rate, a share such as `103%`, or `unfinished`. Raises Mistake."""
     if value == UNFINISHED:
         return Figure("", None)
+    if isinstance(value, str) and re.fullmatch(units.RATIO.pattern, value):
+        return Figure(
+            RELATIVE, between(float(units.RATIO.parse(value)), SHARES, value, "a relative figure is from 1% to 10000%")
+        )
     otherwise = f"(`{UNFINISHED}` if there was no result)"
     is_rate = isinstance(value, str) and re.fullmatch(units.RATE.pattern, value) is not None
     try:
@@ -77,8 +83,8 @@ def _figures(value: Any) -> dict[str, Figure]:
 
 
 _FIGURE = {
-    "type": "string", "pattern": f"{units.TIME.pattern}|{units.RATE.pattern}|^{UNFINISHED}$",
-    "examples": ["406ms", UNFINISHED],
+    "type": "string", "pattern": f"{units.TIME.pattern}|{units.RATE.pattern}|{units.RATIO.pattern}|^{UNFINISHED}$",
+    "examples": ["406ms", "103%", UNFINISHED],
 }  # fmt: skip
 PublishedFigures = Annotated[
     dict[str, Figure],
@@ -145,7 +151,7 @@ class RowKeys(ProfileKeys):
                     [Slip((other,), Mistake(f"`{one}` and `{other}` have different statistics", "give both the same"))]
                 )
         if len({figure.unit for each in figures.values() for figure in each.values()} - {""}) > 1:
-            raise Mistake("times and rates are mixed in this row", "a row is about one metric")
+            raise Mistake("times, rates or shares are mixed in this row", "a row has figures of one unit")
         return self
 
     @property
@@ -155,7 +161,7 @@ class RowKeys(ProfileKeys):
 
     @property
     def unit(self) -> str:
-        """Unit of the figures: "s" or "bps"; empty without any result."""
+        """Unit of the figures: "s", "bps" or RELATIVE; empty without any result."""
         return next((each.unit for arm in self.figures.values() for each in arm.values() if each.unit), "")
 
     def rows(self, condition_id: str, metric: str, gap: str) -> Iterator[PublishedRow]:
@@ -163,7 +169,7 @@ class RowKeys(ProfileKeys):
         statistics: Collection[str] = next(iter(self.figures.values()), {"": None})
         for statistic in statistics:
             figures = {arm: each[statistic].value for arm, each in self.figures.items()}
-            yield PublishedRow(condition_id, figures, gap, metric, statistic)
+            yield PublishedRow(condition_id, figures, gap, metric, statistic, is_relative=self.unit == RELATIVE)
 
 
 class SourceKeys(Keys):
@@ -191,7 +197,7 @@ class SourceKeys(Keys):
             except Mistake as mistake:
                 slips.append(Slip((name,), mistake, at_key=True))
                 continue
-            if row.unit and row.unit != (metric.rpartition("_")[2] or "s"):
+            if row.unit not in ("", RELATIVE) and row.unit != (metric.rpartition("_")[2] or "s"):
                 wanted = f"`{metric}` is in {metric.rpartition('_')[2]}" if metric else "a total time is a time"
                 slips.append(Slip((name,), Mistake(f"the figures are in {row.unit}", f"{wanted}; name another metric")))
         raise_any(slips)

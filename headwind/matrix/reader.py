@@ -22,19 +22,22 @@ from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
 from headwind.matrix.indentation import joined_key
 from headwind.matrix.keys import every_key
-from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Slips, Unindented, why_empty
+from headwind.matrix.levels import levels
+from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Slips, Unindented, Unserved, why_empty
 from headwind.matrix.parse import parse
 from headwind.matrix.servers import ServerKeys
 from headwind.matrix.shapes import in_parentheses
 from headwind.matrix.spelling import nearest
-from headwind.matrix.syntax import Broken, colon_missing_in, why_unreadable
-from headwind.matrix.text import Place, lines_of, place_behind, read_text
+from headwind.matrix.syntax import FREE_TEXT, Broken, colon_missing_in, why_unreadable
+from headwind.matrix.text import Hidden, Place, lines_of, place_behind, read_text
 from headwind.matrix.units import NotOneValue, harmless, quoted
 from headwind.model import Matrix
 
 __all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
 
 _GLUED = re.compile(r"([A-Za-z_][\w.-]*)(:| *= *)(?!//)(.+)")  # a key and its value, with nothing between
+_TAIL = re.compile(r"([^\s,;]+)\s*([,;]|(?<=\s)//.*)")  # behind a value
+FREE = FREE_TEXT | {"command", "env", "content", "trace"}  # keys of which the value is any text
 _COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
 NAMED = ("profiles", "workloads", "arms", "servers")  # keys with entries that have names
 DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
@@ -68,8 +71,9 @@ class _Document:
 
     def __init__(self, file: str, text: str) -> None:
         self._file = file
-        self._text = text
-        self._lines = lines_of(text)
+        self._hidden = Hidden.of(text)
+        self._text = self._hidden.text
+        self._lines, self._shown = lines_of(self._text), lines_of(text)
         self._complaints: list[Complaint] = []
         self._keys: dict[KeyPath, Place] = {}
         self._values: dict[KeyPath, Place] = {}
@@ -79,18 +83,27 @@ class _Document:
 
     def written(self, folder: Path) -> MatrixKeys:
         """Parse the text of a file in a folder. Raises MatrixError with every complaint."""
+        unread = ""
+        for place, letter in self._hidden.odd.items():
+            self._complain_of_hidden(place, letter)
         try:
             found = parse(self._tree(), folder)
             if not self._complaints:
                 return found
         except _Unreadable as error:
-            self._complaints = [each for each in self._complaints if each.line - 1 != error.place[0]]
-            self._complain(error.place, str(error), error.hint)
+            odd = {line for line, _ in self._hidden.odd}
+            self._complaints = [
+                each for each in self._complaints if each.line - 1 != error.place[0] or each.line - 1 in odd
+            ]
+            if error.place[0] not in odd:
+                self._complain(error.place, str(error), error.hint)
+            unread = f" up to line {error.place[0] + 1}, where reading ends"
         except Slips as error:
             self._complain_of(error.slips)
-        complaints = tuple(sorted(set(self._complaints)))
+        complaints = tuple(sorted(set(self._complaints), key=lambda each: (each.is_last, each)))
         count = "1 mistake" if len(complaints) == 1 else f"{len(complaints)} mistakes"
-        raise MatrixError(f"{self._file}: {count}, nothing was started; docs/matrix.md explains every key", complaints)
+        summary = f"{self._file}: {count}{unread}, nothing was started; docs/matrix.md explains every key"
+        raise MatrixError(summary, complaints)
 
     def _complain_of(self, slips: Sequence[Slip]) -> None:
         """Report slips, except those caused by a key without a value; and not that key if a slip explains it."""
@@ -102,7 +115,9 @@ class _Document:
         for slip in slips:
             known = empty if isinstance(slip.mistake, MissingKey) else self._empty
             if slip.path not in known and not self._follows(slip):
-                self._complain(self._at(slip.path, at_key=slip.at_key), str(slip.mistake), slip.mistake.hint)
+                place = self._at(slip.path, at_key=slip.at_key)
+                is_last = isinstance(slip.mistake, Unserved)
+                self._complain(place, str(slip.mistake), slip.mistake.hint, is_last=is_last)
 
     def _follows(self, slip: Slip) -> bool:
         """True if a slip follows from an entry that is indented too far: about its lines, or at its name."""
@@ -148,10 +163,19 @@ class _Document:
             self._complain(self._at(both if both in self._keys else home, at_key=True), message, hint)
         return tuple(sorted(self._complaints))
 
-    def _complain(self, place: Place, message: str, hint: str = "") -> None:
-        line, column = place
-        source = self._lines[line] if line < len(self._lines) else ""
-        self._complaints.append(Complaint(line + 1, column + 1, harmless(message), harmless(hint), self._file, source))
+    def _complain_of_hidden(self, place: Place, letter: str) -> None:
+        code = f"U+{ord(letter):04X}"
+        message, hint = (
+            (f"this is not a plain space but {code}", "type a plain one in its place") if letter.isspace() else
+            (f"this character cannot be seen: {code}", "remove it")
+        )  # fmt: skip
+        self._complaints.append(Complaint(place[0] + 1, place[1] + 1, message, hint, self._file, self._shown[place[0]]))
+
+    def _complain(self, place: Place, message: str, hint: str = "", *, is_last: bool = False) -> None:
+        line, column = self._hidden.place(place)
+        source = self._shown[line] if line < len(self._shown) else ""
+        texts = harmless(message), harmless(hint), self._file, source
+        self._complaints.append(Complaint(line + 1, column + 1, *texts, is_last))
 
     def _at(self, path: KeyPath, *, at_key: bool) -> Place:
         """Place of a value (or its key); for a path that is not in the file, that of the nearest parent."""
@@ -185,7 +209,20 @@ class _Document:
         if isinstance(event, yaml.SequenceStartEvent):
             return self._list(events, path)
         assert isinstance(event, yaml.ScalarEvent)
-        return None if _is_empty(event) else event.value
+        return None if _is_empty(event) else self._scalar(event, path)
+
+    def _scalar(self, event: yaml.ScalarEvent, path: KeyPath) -> str:
+        """Text of a value; without what follows it as in other languages, which is a mistake: `3;` and `3 // three`."""
+        found = None if event.style or {*path} & FREE else _TAIL.fullmatch(event.value)
+        if not found:
+            return str(event.value)
+        line, column = _start(event)
+        message, hint = (
+            (f"{quoted(found[2])} does not end a value", "remove it") if len(found[2]) == 1 else
+            ("a comment begins with `#`", f"did you mean {quoted(f'{found[1]} #{found[2][2:]}')}?")
+        )  # fmt: skip
+        self._complain((line, column + found.start(2)), message, hint)
+        return found[1]
 
     def _mapping(self, start: yaml.MappingStartEvent, events: Iterator[yaml.Event], path: KeyPath) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -266,12 +303,13 @@ class _Document:
             self._complain(_start(keys[0]), f"{listed} have no values", hint)
             return
         for key in keys:
-            hint = why_empty(key.value, in_braces=bool(start.flow_style))
+            is_one_value = levels(MatrixKeys, {}, (*path, key.value))[-1].is_of_one_value
+            hint = why_empty(key.value, is_inline=bool(start.flow_style) or is_one_value)
             if not (meant := _with_value(key.value)).endswith("..."):
                 hint = f"did you mean {quoted(meant)}?"
             if len(path) == 1 and key.value in MatrixKeys.model_fields:
                 hint = f"it belongs at the top of the file, next to {quoted(path[0])}: is this indented too far?"
-            is_in_entry = len(path) == 2 and path[0] in NAMED
+            is_in_entry = len(path) == 2 and path[0] in NAMED and isinstance(path[1], str)
             own = frozenset() if path[:1] == ("servers",) else every_key(ServerKeys)  # too common: `port`, `image`
             if is_in_entry and not start.flow_style and not nearest(key.value, list(every_key() - own)):
                 group, entry = map(quoted, path)

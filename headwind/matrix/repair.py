@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from headwind.matrix.levels import Level, Path, kind_of, levels
 from headwind.matrix.mistakes import Slip, UnknownKey
-from headwind.matrix.shapes import as_objects, is_objects
+from headwind.matrix.shapes import as_objects, count_and_size, is_objects
 from headwind.matrix.spelling import respelt, synonym
 
 
@@ -37,16 +37,30 @@ class Repair:
         level = levels(root, self.tree, above)[-1]
         if not isinstance(level.written, dict) or key not in level.written:
             return False
+        if model := level.kind_as_key(str(key), level.written[str(key)]):
+            return self._repair_kind_as_key(path, level, model)
         right = respelt(str(key), level.keys)
         if not right and level.others and "kind" not in level.written and self._repair_kind(path, level):
             return True
         right = right or synonym(str(key), level.keys)
-        if not right or right in level.written:
+        if not right or right in level.written or count_and_size(level.written[str(key)]):
             return False
         if isinstance(level.written[str(key)], str) and level.below(right).is_of_names:
             return False  # `server: caddy` is no misspelt `servers`, which has entries
         level.written[right] = level.written.pop(str(key))
         self.places[*above, right] = path
+        return True
+
+    def _repair_kind_as_key(self, path: Path, level: Level, model: type[BaseModel]) -> bool:
+        """Move the keys below the name of a kind next to it, if none is missing."""
+        *above, key = path
+        inside = level.written[str(key)]
+        own = {name: each for name, each in inside.items() if name in model.model_fields} | {"kind": key}
+        if any(field.is_required() and name not in own for name, field in model.model_fields.items()):
+            return False
+        del level.written[str(key)]
+        level.written.update(own)
+        self.places |= {(*above, name): (*path, name) for name in inside} | {(*above, "kind"): path}
         return True
 
     def _repair_kind(self, path: Path, level: Level) -> bool:

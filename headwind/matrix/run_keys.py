@@ -13,7 +13,7 @@ from headwind.arm import Arm, Congestion
 from headwind.matrix import units, values
 from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import Slip, Slips, raise_any
-from headwind.matrix.units import Mistake, choose
+from headwind.matrix.units import Mistake, choose, quoted
 from headwind.matrix.values import Short, whole
 from headwind.model import Repetition, SelfCheck
 
@@ -31,7 +31,10 @@ def _defined(names: list[str], info: ValidationInfo, section: str) -> list[str]:
         try:
             choose(name, defined, f"one of the {section} of this file")
         except Mistake as mistake:
-            slips.append(Slip((index,), mistake))
+            other = next(each for each in ("profiles", "workloads") if each != section)
+            is_other = name in ((info.context or {}).get(other) or ())
+            hint = f"{quoted(name)} is one of the {other}" if is_other else mistake.hint
+            slips.append(Slip((index,), Mistake(str(mistake), hint)))
     raise_any(slips)
     return names
 
@@ -78,7 +81,9 @@ class RepeatKeys(Keys):
     min: Annotated[int, whole(1, MOST_BLOCKS)] = key(
         "blocks that every condition gets first, if the budget has room for all of them", Repetition().least
     )
-    max: Annotated[int, whole(1, MOST_BLOCKS)] = key("blocks after which a condition stays undecided", 60)
+    max: Annotated[int, whole(1, MOST_BLOCKS)] = key(
+        "blocks after which a condition gets no more, even if something is not sure", 60
+    )
     margin: values.Margin = key("times closer than this are a tie", 0.05, "5%")
     confidence: values.Confidence = key("confidence level of each interval", 0.95, "95%")
     budget: values.Budget | None = key("wall time for all blocks together", 900.0, "15min")

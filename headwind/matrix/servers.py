@@ -1,4 +1,4 @@
-"""The keys under `servers` in matrix.yaml: images of the user's own that serve arms."""
+"""The keys under `servers` in matrix.yaml: the user's images that serve arms."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _one_of(kind: type[Contract | Fresh], what: str) -> Written:
 
 
 class ServerKeys(Keys):
-    """A server of the user's own: an image that speaks HTTP over TLS 1.3 on one port."""
+    """The user's server: an image that speaks HTTP over TLS 1.3 on one port."""
 
     image: Image = key("as `docker run` takes it; present here, or pulled")
     command: list[Text] = key("its program with arguments, in place of the image's own", [], minItems=1)

@@ -13,13 +13,13 @@ from headwind.matrix.indentation import joined_key
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.mistakes import NoContainer, Slip
 from headwind.matrix.presets import NETWORKS
-from headwind.matrix.spelling import form, nearest
-from headwind.matrix.units import Mistake, harmless, listed, quoted
+from headwind.matrix.spelling import form, nearest, respelt
+from headwind.matrix.units import NOTHING, Mistake, harmless, listed, quoted
 
 LONGEST_VALUE, LONGEST_MAPPING = 40, 160  # characters of a value that a hint repeats
+MOST_ENTRIES = 8  # such as all arms of a block
 PROTOCOLS = [protocol.value for protocol in Protocol]
 YES_OR_NO = {"true", "false", "yes", "no", "on", "off"}
-NOTHING = {"null", "~", "none", "nothing", "empty", "off", "no", "false"}
 _PAIR = re.compile(r"([A-Za-z_][\w-]*)\s*[:= ]\s*(\S+)")
 _RANGE = re.compile(r"([0-9]+)\s*(?:-|to|\.\.+)\s*([0-9]+)")
 _COUNT_AND_SIZE = re.compile(r"\D*?([0-9]+)\D.*?([0-9.]+\s*[kKMm]?i?B)\b.*")
@@ -36,6 +36,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST_MAPPING else "..."
 
 
+def of_each(entries: Mapping[str, str]) -> str:
+    """Entries by their names, each with its keys as YAML; dots stand for those above a number that a hint can show."""
+    text = [f"{harmless(name[:LONGEST_VALUE])}: {keys}" for name, keys in entries.items()]
+    return f"{{{', '.join(text[:MOST_ENTRIES] + ['...'] * (len(text) > MOST_ENTRIES))}}}"
+
+
 def of_value(path: Path, level: Level, tree: Any) -> str:
     """Hint for a value in place of a mapping or a list; empty if its meaning is unclear."""
     if path[:1] in (("conditions",), ("smoke",)) and len(path) <= 2 and (found := _of_condition(path, level, tree)):
@@ -45,6 +51,8 @@ def of_value(path: Path, level: Level, tree: Any) -> str:
     if path == ("selfcheck",) and isinstance(level.written, str) and (found := _of_selfcheck(level.written, tree)):
         return found
     if isinstance(level.written, list) and level.model:
+        if path[0] == "profiles" and not level.written:
+            return "did you mean {}? it is a clean network"
         if keys := merged(level.written):
             key = "-" if isinstance(path[-1], int) else f"{path[-1]}:"
             return f"write keys in braces, not in a list: {key} {_with_homes(keys, level)}"
@@ -102,8 +110,14 @@ def _words(text: str) -> list[str]:
 def of_entries(group: str, entries: Sequence[Any]) -> str:
     """Hint for a list in place of named entries, with its first entry as an example."""
     first = entries[0] if entries and isinstance(entries[0], dict) else {}
+    if group == "profiles" and entries and all(isinstance(each, str) for each in entries):
+        presets = {name: respelt(name, list(NETWORKS)) for name in entries}
+        named = {name: f"{{preset: {preset}}}" if preset else "{...}" for name, preset in presets.items()}
+        return f"each name has its keys: {group}: {of_each(named)}"
     if len(first) == 1 and isinstance(entry := next(iter(first.values())), dict):
         return f"these are names, not a list: {group}: {{{harmless(next(iter(first)))}: {shown(entry)}}}"
+    if group == "env" and (pairs := [each.split("=", 1) for each in entries if isinstance(each, str) and "=" in each]):
+        return f"each variable is a key: {group}: {shown(dict(pairs))}"
     own = {key: value for key, value in first.items() if key != "name"}
     name = first.get("name") or "-".join(str(own[key]) for key in ("protocol", "congestion") if key in own) or NAME
     return f"each has a name, instead of a place in a list: {group}: {{{harmless(name)}: {shown(own)}}}"
@@ -143,9 +157,13 @@ def is_objects(key: str) -> bool:
 
 def as_objects(text: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of a workload of objects, from `40`, `40 x 15kB` or `40 objects of 15kB` and from the keys next to it."""
+    return {"kind": "objects", **(count_and_size(text) or {"requests": text, "size": beside.get("size", "15kB")})}
+
+
+def count_and_size(text: Any) -> dict[str, Any]:
+    """`requests` and `size` of `40 x 15kB` or `40 objects of 15kB`; empty for others."""
     found = _COUNT_AND_SIZE.fullmatch(text) if isinstance(text, str) else None
-    requests, size = (found[1], found[2].replace(" ", "")) if found else (text, beside.get("size", "15kB"))
-    return {"kind": "objects", "requests": requests, "size": size}
+    return {"requests": found[1], "size": found[2].replace(" ", "")} if found else {}
 
 
 def _of_text(path: Path, level: Level) -> str:
@@ -175,7 +193,7 @@ def _of_word(path: Path, level: Level) -> str:
     text = level.written
     if text[:1] == "{" and text[-1:] == "}":
         return f"remove the quotes: {harmless(text)}"
-    if path[0] == "profiles" and text.casefold() in NOTHING:
+    if path[0] == "profiles" and text.casefold() in {*NOTHING, "", "clean"}:
         return "did you mean {}? it is a clean network"
     for model in level.others:
         if text == kind_of(model) and not getattr(model, "mark", ""):
@@ -200,10 +218,10 @@ def _in_order(level: Level) -> str:
 
 def _of_list(path: Path, text: str, allowed: list[str]) -> str:
     """Hint for a text in place of a list, with the allowed words if there are any."""
-    if text in ("all", "*"):
+    if text in ("all", "*", *YES_OR_NO) and path[0] != "selfcheck":
         every = f"did you mean [{', '.join(allowed)}]?"
         return every if allowed else f"leave {quoted(path[-1])} out to mean all of them"
-    parts = [word for word in re.split(r"[\s/+&,;|]+", text) if word != "and"]
+    parts = [word for word in re.split(r"[\s/+&,;|\u2010-\u2015\u2022]+", text) if word not in ("", "and")]
     words = [word if word in allowed else nearest(word, allowed) for word in parts]
     return f"did you mean [{', '.join(words) if all(words) else harmless(text)}]?"
 
@@ -226,7 +244,7 @@ def one_key(level: Level) -> str:
 
 def takes(model: type[BaseModel], name: str, value: Any) -> bool:
     """True if a mapping could have the key with that value, if its words are names of the file."""
-    names = value if isinstance(value, list) else [value]
+    names = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
     try:
         model.model_validate({name: value}, context={"profiles": names, "workloads": names, "metrics": names})
     except ValidationError as error:
@@ -282,7 +300,8 @@ def of_several(path: Path, values: Sequence[Any]) -> str:
     entry = {"workloads": "a workload", "profiles": "a profile", "arms": "an arm", "servers": "a server"}.get(
         str(path[0])
     )
-    return f"one value stands here: for several write {quoted(path[0])} with {entry} for each" if entry else ""
+    files = "; or fetch files of your site (`content`, `paths`)" if path[-1] == "size" else ""
+    return f"one value stands here: for several write {quoted(path[0])} with {entry} for each{files}" if entry else ""
 
 
 def without_names(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> dict[Path, Slip]:

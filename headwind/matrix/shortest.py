@@ -7,7 +7,7 @@ that wait for each other, each for a round trip of the smallest delays, and byte
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import Arm
@@ -19,7 +19,7 @@ from headwind.matrix.values import TIMEOUT_S
 from headwind.model import Condition
 from headwind.settings import LEAST_BULK_PACKETS, PROBE_BYTES, PROBE_COUNT
 from impair.distribution import DISTRIBUTION_REACH
-from impair.profile import FRAME_BYTES, HEADER_BYTES, Direction, Link, Profile
+from impair.profile import FRAME_BYTES, HEADER_BYTES, Delay, Direction, Link, Loss, Profile
 from servers.objects import size_of
 
 # Round trips before a request can leave: TCP's handshake (RFC 9293, 3.5) and TLS 1.3's (RFC 8446, 2), QUIC's with TLS
@@ -37,7 +37,7 @@ PROBING_S = 10.0  # before a trial: longer is refused if it is also longer than 
 
 @dataclass(frozen=True, slots=True)
 class Shortest:
-    """Lower bound in seconds of a trial's duration, and its largest part: `delay` or `rate` of a direction."""
+    """Lower bound in seconds of a trial's duration, and its largest part: `delay`, `rate` or `loss` of a direction."""
 
     seconds: float
     direction: Direction
@@ -47,12 +47,14 @@ class Shortest:
 def shortest(condition: Condition, arm: Arm) -> Shortest:
     """Lower bound of the duration of an arm's trial."""
     workload, transport = arm.workload(condition.workload), arm.protocol.transport
-    links = {direction: condition.profile.link(direction) for direction in Direction}
+    if lost := [direction for direction in Direction if all(map(_loses_all, condition.profile.links(direction)))]:
+        return Shortest(math.inf, lost[0], "loss")
+    links = {direction: _best(condition.profile.links(direction)) for direction in Direction}
     delays = {direction: _least_delay_s(link) for direction, link in links.items()}
     round_trip_s, delay_s = sum(delays.values()), workload.server_delay_s
     rounds, body_bytes = workload.least()
     handshakes = HANDSHAKES[transport] - workload.resumes
-    opening_bytes = OPENING_BYTES[transport] * workload.at_once()[0]
+    opening_bytes = OPENING_BYTES["tcp" if workload.discovers else transport] * workload.at_once()[0]
     asking_bytes = int(workload.size()) * REQUEST_BYTES
     sent_bytes = max(opening_bytes, asking_bytes) if workload.resumes else opening_bytes + asking_bytes
     slowest = max(delays, key=lambda direction: delays[direction])
@@ -67,11 +69,27 @@ def shortest(condition: Condition, arm: Arm) -> Shortest:
     )  # fmt: skip
 
 
+def _best(links: Sequence[Link]) -> Link:
+    """A Link that is as quick as the quickest moments of several in turn; of a single one itself."""
+    if len(links) == 1:
+        return links[0]
+    least_s = min(map(_least_delay_s, links))
+    rates = [link.rate for link in links]
+    rate = max((each for each in rates if each), key=lambda each: each.rate_bps) if all(rates) else None
+    overtakes = any(link.reorder for link in links)
+    return Link(delay=Delay(least_s), rate=None if overtakes else rate)
+
+
 def _least_delay_s(link: Link) -> float:
     """Smallest delay of a packet in seconds; reordered ones have none (sch_netem.c puts them first in the queue)."""
     if link.delay is None or (link.reorder and link.reorder.ratio):
         return 0.0
     return max(0.0, link.delay.delay_s - DISTRIBUTION_REACH[link.delay.distribution] * link.delay.jitter_s)
+
+
+def _loses_all(link: Link) -> bool:
+    """Whether no packet passes: a duplicate or a mark can save one (sch_netem.c, netem_enqueue)."""
+    return link.loss == Loss(1.0) and not link.duplicate and not link.ecn
 
 
 def _link_s(link: Link, size_bytes: int) -> float:
@@ -90,7 +108,7 @@ def probing(profile: Profile) -> Shortest:
     links = {direction: profile.link(direction) for direction in Direction}
     probes_s = max(_link_s(link, 2 * (PROBE_COUNT - 1) * PROBE_BYTES) for link in links.values())
     trains_s = {
-        direction: _link_s(link, min(LEAST_BULK_PACKETS, max(2, link.limit // 2)) * FRAME_BYTES)
+        direction: _link_s(link, min(LEAST_BULK_PACKETS, max(2, link.room // 2)) * FRAME_BYTES)
         for direction, link in links.items()
     }
     slowest = max(trains_s, key=lambda direction: trains_s[direction])
@@ -143,11 +161,21 @@ def endless_slips(
                 hint = f"{meant}fetch less, raise the rates or wait longer"
                 yield Slip(("workloads", condition.workload.name, "size"), Mistake(message, hint))
             continue
+        if least.key == "loss":
+            message, hint = f"no trial over {quoted(name)} can finish: every packet is lost", "lower the loss"
+            place = ("profiles", name, profiles[name].home(least.direction, "loss"), "loss")
+            yield Slip(place, Mistake(message, hint), at_key=True)
+            continue
         within = f"`timeout: {as_written('timeout_s', timeout_s)}`"
-        takes = f"{quoted(condition.workload.name)} takes at least {duration(math.floor(least.seconds))}"
+        takes = f"{quoted(condition.workload.name)} takes at least {_floored(least.seconds)}"
         message = f"no trial over {quoted(name)} can finish within {within}: {takes}"
         place = ("profiles", name, profiles[name].home(least.direction, least.key), least.key)
         yield Slip(place, Mistake(message, _way_out(condition, least)), at_key=True)
+
+
+def _floored(seconds: float) -> str:
+    """A lower bound of a time, rounded down: to milliseconds below ten seconds."""
+    return duration(math.floor(seconds) if seconds >= 10 else math.floor(seconds * 1000) / 1000)
 
 
 def _way_out(condition: Condition, least: Shortest) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from headwind.arm import Protocol
 from headwind.matrix.levels import Path
-from headwind.matrix.mistakes import MissingKey, Slip, UnknownKey
+from headwind.matrix.mistakes import MissingKey, Slip, UnknownKey, value_at
 
 DIRECTIONS = ("uplink", "downlink", "both")
 IN_DIRECTION = 4  # steps to a key of a direction: `profiles`, the name, the direction, the key
@@ -72,12 +72,12 @@ def _place(slip: Slip, tree: Any) -> Path:
         return ()
     match group:
         case "profiles":
-            is_key = len(path) >= IN_DIRECTION and isinstance(_at(tree, path[: IN_DIRECTION - 1]), dict)
+            is_key = len(path) >= IN_DIRECTION and isinstance(value_at(tree, path[: IN_DIRECTION - 1]), dict)
             return path[:IN_DIRECTION] if is_key else path[:2]
         case "arms":
-            return path[:3] if isinstance(_at(tree, path[:2]), dict) else path[:2]
+            return path[:3] if isinstance(value_at(tree, path[:2]), dict) else path[:2]
         case "workloads" if len(path) > 2 and path[2] not in ("kind", "paths") and not is_unknown:
-            return path[:3] if isinstance(_at(tree, path[:2]), dict) else ()
+            return path[:3] if isinstance(value_at(tree, path[:2]), dict) else ()
         case "servers" | "compare":
             return path[:2]
         case "repeat" if path[1] in UNREAD:
@@ -87,7 +87,7 @@ def _place(slip: Slip, tree: Any) -> Path:
 
 def _replace(tree: dict[str, Any], place: Path, slip: Slip, *, is_filled: bool) -> None:
     *above, last = place
-    home = _at(tree, above)
+    home = value_at(tree, above)
     if home is None:
         return
     if len(place) == 2:
@@ -100,7 +100,7 @@ def _replace(tree: dict[str, Any], place: Path, slip: Slip, *, is_filled: bool) 
         home["protocol"] = str(place[1]).partition("-")[0]
     elif place[0] == "workloads":
         home |= {last: NEEDED[str(last)][is_filled]} if last in NEEDED else {}
-    elif place[0] == "profiles" and is_filled:
+    elif place[0] == "profiles" and is_filled and place[2] in DIRECTIONS:
         is_lacking = isinstance(slip.mistake, UnknownKey | MissingKey)
         _fill(home, FILLED if is_lacking else [str(last)], _beside(tree, above))
 
@@ -123,7 +123,7 @@ def _beside(tree: dict[str, Any], above: Sequence[str | int]) -> set[str]:
     """Keys of the directions that meet this one."""
     *profile, direction = above
     meeting = DIRECTIONS if direction == "both" else ("both",)
-    directions = [_at(tree, (*profile, each)) for each in meeting if each != direction]
+    directions = [value_at(tree, (*profile, each)) for each in meeting if each != direction]
     return {key for each in directions if isinstance(each, dict) for key in each}
 
 
@@ -131,12 +131,3 @@ def _fill(home: dict[str, Any], keys: Iterable[str], taken: set[str]) -> None:
     for key in keys:
         if key in FILLED and key not in taken:
             home.setdefault(key, FILLED[key])
-
-
-def _at(tree: Any, path: Sequence[str | int]) -> Any:
-    for step in path:
-        try:
-            tree = tree[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return tree

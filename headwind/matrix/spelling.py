@@ -12,21 +12,34 @@ LONGEST_WORD = 64  # longer words are not compared: a comparison costs the produ
 MOST_COMPARED = 100  # words, letter by letter; single typing errors are found among any number
 SHORTEST_START = 3  # letters that may stand for a word that begins with them
 SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a delay and therefore missing
-    "latency": "delay ttfb", "bandwidth": "rate", "throughput": "rate transfer", "speed": "rate", "drop": "loss",
-    "plr": "loss", "corruption": "corrupt", "duplication": "duplicate", "reordering": "reorder", "cc": "congestion",
-    "think": "server_delay", "think time": "server_delay", "thinktime": "server_delay", "conn": "connections",
-    "down": "downlink", "up": "uplink", "network": "profiles", "repetition": "repeat", "duration": "budget",
+    "latency": "delay ttfb", "bandwidth": "rate", "throughput": "rate transfer goodput_bps", "speed": "rate",
+    "drop": "loss", "plr": "loss", "corruption": "corrupt", "duplication": "duplicate", "reordering": "reorder",
+    "cc": "congestion", "think": "server_delay", "think time": "server_delay", "thinktime": "server_delay",
+    "conn": "connections",
+    "down": "downlink", "up": "uplink", "network": "profiles", "repetition": "repeat", "duration": "bad budget",
     "gilbert": "gemodel", "elliott gilbert": "gemodel", "elliot gilbert": "gemodel", "gilbertelliott": "gemodel",
-    "object": "requests", "page": "objects", "webpage": "objects", "website": "objects", "web": "objects",
-    "browser": "objects", "download": "downlink transfer", "bulk": "transfer", "file": "transfer",
-    "downstream": "downlink", "upload": "uplink", "upstream": "uplink", "buffer": "queue", "drop packet": "loss",
-    "los packet": "loss", "los rate": "loss", "base": "preset", "template": "preset",
-    "extend": "preset", "type": "kind", "count": "requests", "number": "requests", "url": "path", "uri": "path",
+    "object": "requests", "page": "objects", "webpage": "page objects", "website": "page objects",
+    "web": "page objects", "browser": "page objects", "download": "downlink transfer", "bulk": "transfer",
+    "file": "transfer", "xfer": "transfer", "downstream": "downlink", "upload": "uplink", "upstream": "uplink",
+    "buffer": "queue", "buffer size": "queue", "byte": "size", "limit": "packets", "size": "packets",
+    "length": "bad packets", "depth": "packets", "every": "good", "period": "good", "for": "bad", "ratio": "random",
+    "drop packet": "loss", "los packet": "loss", "los rate": "loss", "base": "preset", "template": "preset",
+    "extend": "preset", "library": "preset", "type": "kind", "count": "requests", "number": "requests",
+    "url": "path", "uri": "path", "arm": "protocol", "start": "from", "begin": "from", "min": "from",
+    "minimum": "from min", "low": "from", "end": "to", "stop": "to", "max": "to", "maximum": "to max", "high": "to",
+    "precision": "within", "resolution": "within", "javascript": "js", "script": "js", "stylesheet": "css",
+    "style": "css", "picture": "images requests", "img": "images requests", "image": "requests",
+    "image size": "size", "environment": "env", "healthcheck": "ready",
+    "health": "ready", "cmd": "command", "entrypoint": "command", "gaussian": "normal", "gauss": "normal",
     "parallel": "connections", "concurrency": "connections", "client": "connections", "block": "min repeat",
-    "run": "repeat", "iteration": "repeat", "round": "repeat", "time": "budget", "limit time": "budget",
-    "max time": "budget", "bad los": "bad", "good los": "good", "1 h": "bad", "1 k": "good",
+    "run": "repeat", "iteration": "repeat max", "round": "repeat", "time": "budget", "limit time": "timeout budget",
+    "max time": "budget", "bad los": "loss bad", "good los": "good", "1 h": "bad", "1 k": "good",
     "overhead": "packet_overhead", "include": "conditions", "combination": "conditions", "heading": "title",
-    "description": "title", "name": "title",
+    "description": "title", "name": "title", "bw": "rate", "bit rate": "rate", "bitrate": "rate",
+    "aqm": "queue", "qdisc": "queue",
+    "codel": "fq_codel", "droptail": "fifo", "drop tail": "fifo", "pfifo": "fifo", "bfifo": "fifo",
+    "0 rtt": "early", "0rtt": "early", "zero rtt": "early", "data early": "early", "full": "new", "cold": "new",
+    "first": "new", "warm": "resumed", "psk": "resumed", "ticket": "resumed", "resumption": "resumed",
 } | {written.format(version): f"h{version}" for version in "123" for written in ("http{}", "{} http")}  # fmt: skip
 _ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm,.")  # each half a key further right than the one above
 
@@ -112,7 +125,8 @@ def _unlikeness(text: str, word: str) -> float:
     """Distance of words that are one typing error apart: less for a key next to the right one."""
     other = [(one, two) for one, two in zip(text, word, strict=False) if one != two]
     is_other_key = len(text) == len(word) and len(other) == 1
-    far = (0.0 if _beside(*other[0]) else 2.0) if is_other_key else 1.0
+    is_swapped = len(text) == len(word) and len(other) == 2
+    far = (0.0 if _beside(*other[0]) else 2.0) if is_other_key else 0.5 if is_swapped else 1.0
     return far - SequenceMatcher(None, text, word).ratio()
 
 

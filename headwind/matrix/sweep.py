@@ -15,6 +15,7 @@ from typing import Any
 
 from headwind.format import counted
 from headwind.matrix.mistakes import Slip, Slips
+from headwind.matrix.spelling import respelt, synonym
 from headwind.matrix.units import RATE, RATIO, TIME, Mistake, Unit, quoted, whole
 
 SWEPT: Mapping[str, Unit] = {
@@ -100,9 +101,14 @@ def _swept(profile: Any) -> Iterator[tuple[str, str]]:
         keys = profile.get(direction) if isinstance(profile, dict) else None
         for key, value in keys.items() if isinstance(keys, dict) else ():
             if key in SWEPT and (
-                isinstance(value, list) or (isinstance(value, dict) and value.keys() & {"from", "to"})
+                isinstance(value, list) or (isinstance(value, dict) and {"from", "to"} & {*map(_bound, value)})
             ):
                 yield direction, key
+
+
+def _bound(key: str) -> str:
+    """Key of a range, `min` as `from`."""
+    return key if key in RANGE else synonym(key, sorted(RANGE))
 
 
 def _without(keys: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -133,10 +139,11 @@ def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
 
 def _range(unit: Unit, written: Mapping[str, Any]) -> list[str]:
     """Evenly spaced values. Raises Slips."""
-    slips = [Slip((name,), Mistake(f"unknown key {quoted(name)}", "a range has from, to and steps"), at_key=True)
+    slips = [Slip((name,), Mistake(f"unknown key {quoted(name)}", _meant(unit, name, written)), at_key=True)
              for name in written if name not in RANGE]  # fmt: skip
+    explained = {respelt(name, sorted(RANGE)) or _bound(name) for name in written}
     slips += [Slip((), Mistake(f"`{name}` is missing", "such as {from: 0%, to: 10%, steps: 5}"))
-              for name in sorted(RANGE - written.keys())]  # fmt: skip
+              for name in sorted(RANGE - explained)]  # fmt: skip
     parsed: dict[str, Any] = {}
     for name in RANGE & written.keys():
         try:
@@ -144,13 +151,35 @@ def _range(unit: Unit, written: Mapping[str, Any]) -> list[str]:
         except Mistake as mistake:
             slips.append(Slip((name,), mistake))
     if not slips and parsed["from"] >= parsed["to"]:
-        slips.append(Slip(("to",), Mistake(f"{quoted(written['to'])} is not above {quoted(written['from'])}")))
+        slips.append(Slip(("to",), not_above(written["from"], written["to"])))
     if slips:
         raise Slips(slips)
     try:
         return spaced(unit, written["from"], written["to"], parsed["steps"])
     except Mistake as mistake:
         raise Slips([Slip(("steps",), mistake)]) from None
+
+
+def not_above(first: str, last: str) -> Mistake:
+    """Mistake of the ends of a range in the wrong order."""
+    hint = "swap them" if first != last else "one value needs no range"
+    return Mistake(f"{quoted(last)} is not above {quoted(first)}", hint)
+
+
+def _meant(unit: Unit, key: str, written: Mapping[str, Any]) -> str:
+    """Hint for a key that a range does not have: another name of one, or the width of a step for their number."""
+    width = written[key]
+    if respelt(key, ["steps"]):
+        try:
+            ends = {
+                _bound(name): unit.parse(value) for name, value in written.items() if _bound(name) in ("from", "to")
+            }
+            steps = (ends["to"] - ends["from"]) / unit.parse(width) + 1
+        except (Mistake, KeyError, ArithmeticError):
+            return "did you mean `steps`? it is the number of values"
+        return f"did you mean `steps: {steps.to_integral_value()}`? it is the number of values"
+    near = _bound(key)
+    return f"did you mean `{near}`? a range has from, to and steps" if near else "a range has from, to and steps"
 
 
 def spaced(unit: Unit, first: str, last: str, steps: int) -> list[str]:

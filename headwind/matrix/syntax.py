@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwind.matrix.brackets import CLOSER, Fault, closes_nothing, fault_in_brackets
+from headwind.matrix.concepts import DIRECTIONS
 from headwind.matrix.indentation import block_lines, joined_key, uneven_line
+from headwind.matrix.tc_lines import TOOLS, of_tc
 from headwind.matrix.text import Place, lines_of
 from headwind.matrix.units import harmless, quoted
 
 FREE_TEXT = {"title", "note", "source"}  # keys of which the value is text, in which a colon is allowed
 LISTS = {"protocols", "compare", "conditions", "smoke", "judge", "again", "slower"}  # keys of which the value is a list
 LONGEST_SHOWN = 80  # characters of a line that a hint repeats
-_BLANKS = "\N{NO-BREAK SPACE}\N{EM SPACE}\N{EN SPACE}\N{NARROW NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}"
 _KEY = re.compile(r"[^\s\[\]{},:#'\"&*!|>%@`-][^\[\]{},:#]*")
 _SIGN = r"\s*(?:[-=]>|:?=|-(?=\s))?\s*"  # signs that others write in place of a colon
 _DASHES = re.compile(r"( *)(?:-(?=[\[{\w])|[\u2010-\u2015\u2022*] *)(?=\S)(.*)")
@@ -35,6 +37,8 @@ def why_unreadable(broken: Broken, text: str) -> Fault:
     lines, place = lines_of(text), broken.place
     begun = broken.begun or place
     if _at(lines, place) == "\t" and "cannot start any token" in broken.problem:
+        if lines[place[0]][: place[1]].strip():
+            return Fault(place, "a tab separates nothing in YAML", "use a space")
         return Fault(place, "a tab cannot indent YAML", "use spaces")
     for number in dict.fromkeys([place[0], begun[0]]):
         if number < len(lines) and (joined := joined_key(lines[number])):
@@ -42,8 +46,8 @@ def why_unreadable(broken: Broken, text: str) -> Fault:
     is_flow = broken.context.startswith("while parsing a flow")
     if (
         found := _scanned(lines, broken, begun)
+        or _wide(lines, [begun[0], place[0], max(0, place[0] - 1)])
         or _sign_in_front(lines, place)
-        or _odd_blank(lines, place[0])
         or fault_in_brackets(lines, begun if is_flow else place)
     ):
         return found
@@ -69,6 +73,16 @@ def _scanned(lines: Sequence[str], broken: Broken, begun: Place) -> Fault | None
     return Fault((number, len(found[1])), "quotes around a key and its value", _meant(found[3])) if found else None
 
 
+def _wide(lines: Sequence[str], numbers: Sequence[int]) -> Fault | None:
+    """Fault of a sign of full width, as a Chinese or Japanese keyboard has it."""
+    for number in numbers:
+        if found := re.search("[\uff1a\uff0c\uff5b\uff5d\uff3b\uff3d]", lines[number] if number < len(lines) else ""):
+            plain = unicodedata.normalize("NFKC", found[0])
+            message = f"this is not a plain {quoted(plain)} but U+{ord(found[0]):04X}"
+            return Fault((number, found.start()), message, "type a plain one in its place, and a space behind it")
+    return None
+
+
 def _sign_in_front(lines: Sequence[str], place: Place) -> Fault | None:
     """Fault of `%1` for `1%`."""
     line, (number, column) = lines[place[0]] if place[0] < len(lines) else "", place
@@ -92,17 +106,6 @@ def _words(broken: Broken, character: str) -> tuple[str, str]:
     if character and character in "@`%":
         return f"this is not valid YAML: {words}", f"a value that begins with {character} needs quotes"
     return f"this is not valid YAML: {words}", "is a comma, a quote or a closing bracket missing?"
-
-
-def _odd_blank(lines: Sequence[str], broken: int) -> Fault | None:
-    """Fault of a blank that looks like a space but is not one, as copied from a web page."""
-    for number in range(max(0, broken - 1), min(broken + 1, len(lines))):
-        found = re.search(rf"^ *([{_BLANKS}])|:([{_BLANKS}])", lines[number])
-        if found:
-            column = found.start(found.lastindex or 0)
-            code = f"U+{ord(lines[number][column]):04X}"
-            return Fault((number, column), f"this is not a plain space but {code}", "type a plain one in its place")
-    return None
 
 
 def _dash(lines: Sequence[str], broken: Place) -> Fault | None:
@@ -169,6 +172,9 @@ def _key_in_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
     place = broken[0], found.start(3)
     if value.startswith(("(", "<")):
         return Fault(place, "only braces hold keys", _meant(f"{key}: {{{value.strip('()<>')}}}"))
+    way = ("profiles", "NAME", key) if key in (*DIRECTIONS, *TOOLS) else ("profiles", key)
+    if command := of_tc(way, value):
+        return Fault(place, "this is not a mapping of keys", command)
     value = re.sub(r"^(\w+) +(?=\{)", r"\1: ", value)
     if key in FREE_TEXT:
         return Fault(place, "a text with a colon needs quotes", _meant(f'{key}: "{value}"'))
@@ -181,6 +187,8 @@ def _behind_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
     number, column = broken
     line = lines[number] if number < len(lines) else ""
     begun, letter, rest = line[:column], line[column : column + 1], line[column + 1 :].partition(" #")[0].strip()
+    if letter == "," and begun.rstrip().endswith(","):
+        return Fault(broken, "there are two commas", "remove one")
     if letter == "," and rest:
         is_entry = begun.lstrip().startswith("- ")
         hint = _meant(f"- {{{line.strip(' -()')}}}") if is_entry else "begin a new line after it"

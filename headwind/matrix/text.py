@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 import stat
+import unicodedata
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from headwind.matrix.complaint import MatrixError
@@ -13,7 +15,50 @@ from headwind.matrix.units import harmless
 
 LARGEST_BYTES = 128 * 1024  # a thousand conditions with comments; PyYAML reads a quarter of a megabyte in a second
 
+_COMMENT = re.compile(r"(?:^|\s)#")
+
 Place = tuple[int, int]  # line and column, from 0
+
+
+@dataclass(slots=True)
+class Hidden:
+    """A text without characters that look like a space or like nothing; `odd` has the first of each line."""
+
+    text: str
+    odd: dict[Place, str] = field(default_factory=dict)
+    removed: dict[int, list[int]] = field(default_factory=dict)  # by line: columns of characters without width
+
+    @classmethod
+    def of(cls, text: str) -> Hidden:
+        """Replace other blanks by spaces, and remove characters without width; comments may have any."""
+        if text.isascii():
+            return cls(text)
+        found, written = cls(""), []
+        for number, part in enumerate(re.split("(\r\n|[\r\n\x85\u2028\u2029])", text)):
+            written.append(part if number % 2 else found._cleaned(number // 2, part))
+        found.text = "".join(written)
+        return found
+
+    def _cleaned(self, number: int, line: str) -> str:
+        comment = _COMMENT.search(line)
+        cleaned = ""
+        for column, letter in enumerate(line):
+            kind = "" if comment and column >= comment.start() else unicodedata.category(letter)
+            is_blank = kind == "Zs" and letter != " "
+            if (is_blank or kind == "Cf") and all(line_ != number for line_, _ in self.odd):
+                self.odd[number, column] = letter
+            if kind == "Cf":
+                self.removed.setdefault(number, []).append(column)
+            else:
+                cleaned += " " if is_blank else letter
+        return cleaned
+
+    def place(self, place: Place) -> Place:
+        """Place in the original text."""
+        line, column = place
+        for at in self.removed.get(line, ()):
+            column += at <= column
+        return line, column
 
 
 def read_text(path: Path, file: str) -> str:

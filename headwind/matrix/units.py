@@ -19,9 +19,14 @@ from headwind.matrix.wording import NUMBER
 LONGEST_NUMBER = 30  # characters; more than any value needs, and few enough to print
 MOST_PROPOSED = 8  # proposals for a text
 MOST_LISTED = 30  # words
+_LIKE_DIGITS = re.compile(r"[0-9OolI.]*[OolI][0-9OolI.]*")
+_DIGIT_LIKE = str.maketrans("OolI", "0011")
 _PARTS = re.compile(rf"({NUMBER})(.*)", re.DOTALL)
 _TRUTHS = {"yes": "true", "on": "true", "1": "true", "true": "true", "no": "false", "off": "false", "0": "false",
            "false": "false"}  # fmt: skip
+NOTHING = {"null", "~", "none", "nothing", "empty", "off", "no", "false"}
+UNLIMITED = {"unlimited", "infinite", "infinity", "inf", "max", "maximum"}
+_SIGNS = "\u00b1+~\u2248 "  # plus or minus, about
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)")
 
 _SECONDS = {"ns": "1e-9", "us": "1e-6", "ms": "1e-3", "s": "1"}
@@ -85,7 +90,7 @@ def meant(text: str, allowed: list[str]) -> str:
 
 def _joined_words(text: str, allowed: list[str]) -> list[str]:
     """Words `h2` and `h3` of `h2 h3`; empty if the parts are not allowed words."""
-    words = [word for word in re.split(r"[\s;+&|,.]+", text[: 2 * LONGEST_WORD]) if word != "and"]
+    words = [word for word in re.split(r"[\s;+&|,.\uff0c\u3001]+", text[: 2 * LONGEST_WORD]) if word != "and"]
     return words if len(words) > 1 and set(words) <= set(allowed) else []
 
 
@@ -144,6 +149,12 @@ class Unit:
         parts = _PARTS.fullmatch(text)
         return parts is not None and parts[2] in self.factors
 
+    def _in_digits(self, text: str) -> str:
+        """Quantity with digits in place of letters that look like them, as in `1Oms`; empty if that is none."""
+        start = _LIKE_DIGITS.match(text)
+        meant = start[0].translate(_DIGIT_LIKE) + text[start.end() :] if start else ""
+        return meant if meant != text and self._reads(meant) else ""
+
     def _among(self, text: str) -> str:
         """Question with the quantity that a text begins with, or the only one in it; empty without any."""
         found = [word for word in text[: 2 * LONGEST_WORD].split() if self._reads(word)]
@@ -177,7 +188,16 @@ class Unit:
     def _not_a_number(self, text: str) -> Mistake:
         if re.fullmatch(rf"-{NUMBER}.*", text):
             return Mistake(f"{quoted(text)} is negative", f"{self.what} begins at zero, such as `{self.example}`")
-        near = f"did you mean {quoted('0' + text)}? " if self._reads("0" + text) else self._among(text)
+        if self.factors is RATE_UNITS and text.casefold() in NOTHING | UNLIMITED:
+            return Mistake(
+                f"{quoted(text)} is not {self.what}",
+                "for a link without a limit remove the key, for an outage write `loss: 100%`",
+            )
+        if text.startswith(".") and re.fullmatch(NUMBER, number := f"0{text}"):
+            return Mistake(f"{quoted(text)} has no unit", f"{self._offers(number)}?")
+        offers = (self._in_digits(text), "0" + text, text.lstrip(_SIGNS))
+        whole = next((each for each in offers if self._reads(each)), "")
+        near = f"did you mean {quoted(whole)}? " if whole else self._among(text)
         if not near and (total := wording.clock(text)) is not None and self.words is wording.TIMES:
             near = f"did you mean `{self._spelt(total)}`? "
         return Mistake(f"{quoted(text)} is not {self.what}", f"{near}a number and its unit, such as `{self.example}`")
@@ -195,7 +215,7 @@ class Unit:
                 "and bits nearly everywhere else",
                 f"`{number}{prefix}bit` for bits, `{as_bytes}` for bytes",
             )
-        near = self._meant(number, unit.strip())
+        near = self._in_digits(text) or self._meant(number, unit.strip())
         if re.search(r"\s\S", unit.strip()) and not near and unit[0] != ",":
             return Mistake(
                 f"{quoted(text)} is more than one value",
@@ -276,10 +296,11 @@ def whole(value: Any, low: int, high: int) -> int:
     text = scalar(value, f"`{low}`")
     bounds = f"a whole number from {low} to {high}"
     if len(text) > LONGEST_NUMBER or not _WHOLE.fullmatch(text):
-        plain = re.sub(r"[_, ]", "", text)
+        plain = re.sub(r"[_ ]|,(?=[0-9]{3}(?:,|$))", "", text)
         counted = re.fullmatch(r"([1-9][0-9]{0,19})\s*(?:x|times|[a-z]{3,}s)", text)
         counted = counted or re.fullmatch(r"([1-9][0-9]{0,19})\.0+", text)
         near = counted[1] if counted else plain.lstrip("0") if re.fullmatch(r"[0-9]{1,20}", plain) else ""
+        near = near or (str(int(text)) if text.isdecimal() and len(text) < LONGEST_NUMBER else "")
         raise Mistake(f"{quoted(text)} is not a plain number", f"did you mean `{near}`? {bounds}" if near else bounds)
     if not low <= int(text) <= high:
         raise Mistake(f"{text} is out of range", bounds)

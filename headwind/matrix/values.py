@@ -21,7 +21,11 @@ from headwind.model import AUTO
 from headwind.servers import NGINX, Server
 from headwind.settings import Windows as Size
 from impair.distribution import DISTRIBUTION_REACH
+from impair.queues import KINDS
 from servers.objects import LARGEST_BYTES
+from servers.offer import PATTERN as OFFER_PATTERN
+from servers.offer import OfferIf
+from servers.page_files import MOST_FILES, Several
 
 LONGEST_NAME = 64  # characters
 LONGEST_TITLE = 200
@@ -30,8 +34,11 @@ TIMEOUT_S = (0.1, 86_400.0)
 BUDGET_S = (1.0, 7 * 86_400.0)
 LONGEST_NOTE = 2_000
 MOST_LANES = 64
+NO_FILES = "none"  # value of a part that a page does not have
 SERVER_DELAY_S = (0.001, 5.0)
 OWN_SERVER = "the lab fetches from its own server: a path such as `/`, `/100k` or `/bytes/15000`"
+_SEVERAL = re.compile(r"([1-9][0-9]*) *x *([0-9].*)")
+_TWO_SIZES = re.compile(r"[0-9.]+ *[kKmM]?i?B? *(?:-|to|\.\.+|\u2013) *[0-9.]+ *[kKmM]?i?B")
 _METRIC = re.compile(r"[a-z0-9_]+_(s|bps)")
 MARGIN = (0.001, 0.5)
 CONFIDENCE = (0.5, 0.9999)
@@ -104,6 +111,16 @@ def _visible(value: Any, what: str, longest: int) -> str:
     return text
 
 
+def _offer_condition(value: Any) -> str:
+    """Check and normalise a condition for offers of HTTP/3. Raises Mistake."""
+    text = scalar(value, "`rtt >= 80ms`")
+    try:
+        return str(OfferIf.parse(text))
+    except ValueError as error:
+        hint = "`rtt` or `rttvar` of the connection over TCP, `>=` or `<`, and a time: `rtt >= 80ms`"
+        raise Mistake(str(error), hint) from None
+
+
 def _name(value: Any) -> str:
     text = _visible(value, "a name", LONGEST_NAME)
     for separator in "/#":
@@ -166,7 +183,9 @@ def lanes(value: Any) -> int:
     try:
         return units.whole(value, 1, MOST_LANES)
     except Mistake as mistake:
-        raise type(mistake)(str(mistake), f"{mistake.hint}; or `auto`, for as many as the host has room for") from None
+        near = "did you mean `auto`? " if str(value).casefold() == "auto" else ""
+        hint = f"{near}{mistake.hint}; or `auto`, for as many as the host has room for"
+        raise type(mistake)(str(mistake), hint) from None
 
 
 def budget_s(value: Any) -> float:
@@ -175,8 +194,38 @@ def budget_s(value: Any) -> float:
 
 
 def _object_bytes(value: Any) -> int:
+    if isinstance(value, str) and _TWO_SIZES.fullmatch(value):
+        hint = "all objects have one size; files of your site (`content`, `paths`) can differ"
+        raise Mistake(f"{quoted(value)} is more than one size", hint)
     hint = f"an object has 1B to {LARGEST_BYTES >> 20}MiB"
     return int(between(units.size_bytes(value), (1, LARGEST_BYTES), value, hint))
+
+
+def _several(value: Any) -> Several:
+    text = scalar(value, "`8 x 10kB`")
+    if text == NO_FILES:
+        return Several(0, 0)
+    if not (parts := _SEVERAL.fullmatch(text)):
+        raise Mistake(f"{quoted(text)} is not a number of files with their size", _several_meant(text))
+    number = units.whole(parts[1], 1, MOST_FILES)
+    try:
+        return Several(number, _object_bytes(parts[2]))
+    except Mistake as mistake:
+        whole = mistake.hint.replace("did you mean `", f"did you mean `{number} x ")
+        raise Mistake(str(mistake), whole) from None
+
+
+def _several_meant(text: str) -> str:
+    """Hint with the number and the size that are in a text in any order, or with the word for no files."""
+    usual = f"`8 x 10kB`, or `{NO_FILES}`"
+    if text.casefold() in units.NOTHING or re.match(r"0\b(?![.,])", text):
+        return f"did you mean `{NO_FILES}`?"
+    found = re.findall(r"([0-9.,]+)\s*([A-Za-z]*[bB]\b|[kKmM]\b)?", text)
+    sizes = ["".join(each) for each in found if each[1]]
+    counts = [number for number, unit in found if not unit]
+    if len(sizes) != 1 or len(counts) > 1 or len(found) != len(sizes) + len(counts):
+        return f"such as {usual}"
+    return f"did you mean `{counts[0] if counts else 1} x {sizes[0]}`? or `{NO_FILES}`"
 
 
 def _server_delay(value: Any) -> float:
@@ -251,6 +300,9 @@ Ratio = Annotated[float, _quantity(units.ratio, units.RATIO)]
 BitsPerSecond = Annotated[int, _quantity(units.bits_per_second, units.RATE)]
 ServerDelay = Annotated[float, _quantity(_server_delay, units.TIME)]
 ObjectBytes = Annotated[int, _quantity(_object_bytes, units.SIZE)]
+SeveralFiles = Annotated[
+    Several, Written(_several, {"type": "string", "pattern": r"^(none|[1-9][0-9]* *x *.+)$", "examples": ["8 x 10kB"]})
+]
 Truth = Annotated[bool, Written(units.truth, {"type": "boolean"})]
 Name = Annotated[
     str, Written(_name, {"type": "string", "pattern": r"^[^/#]+$", "minLength": 1, "maxLength": LONGEST_NAME})
@@ -283,6 +335,13 @@ UrlPath = Annotated[str, Written(url_path, {"type": "string", "pattern": r"^/[!-
 PagePath = Annotated[str, Written(_page_path, {"type": "string", "pattern": "^/[^#]*$", "maxLength": LONGEST_PATH})]
 Protocol = Annotated[Version, Written(_version, {"enum": [version.value for version in Version]})]
 Distribution = Annotated[str, choice(list(DISTRIBUTION_REACH), "a distribution")]
+OfferCondition = Annotated[
+    str, Written(_offer_condition, {"type": "string", "pattern": OFFER_PATTERN, "examples": ["rtt >= 80ms"]})
+]
+OverTcp = Annotated[
+    str, choice([version.value for version in Version if version is not Version.H3], "a protocol over TCP")
+]
+QueueKind = Annotated[str, choice(list(KINDS), "a queue")]
 Windows = Annotated[Size, Written(_size, {"enum": [size.value for size in Size]})]
 TcpCongestion = Annotated[str, Written(tcp_congestion, {"enum": TCP_CONGESTION})]
 QuicCongestion = Annotated[str, Written(quic_congestion, {"enum": QUIC_CONGESTION})]

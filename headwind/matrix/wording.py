@@ -29,7 +29,7 @@ TIMES = {
     word: Decimal(factor) for factor, words in {
         "1e-9": "ns nsec nanosec nanosecond", "1e-6": "us usec usecond \u00b5s \u03bcs micro microsec microsecond",
         "1e-3": "ms msec msecond milli millisec millisecond", "1": "s sec second", "60": "m min minute",
-        "3600": "h hr hour", "86400": "d day",
+        "3600": "h hr hour", "86400": "d day", "604800": "w week",
     }.items() for word in words.split()
 }  # fmt: skip
 SHARES = {"%": Decimal("0.01"), "percent": Decimal("0.01"), "pct": Decimal("0.01"), "p": Decimal("0.01"),

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import ValidationError, WrapValidator
+from pydantic import ValidationError, WrapValidator, model_validator
 
 from headwind.matrix import values
 from headwind.matrix.keys import Keys, key
@@ -19,9 +19,10 @@ from headwind.matrix.run_keys import OneOrBoth
 from headwind.matrix.spelling import nearest, respelt
 from headwind.matrix.units import Mistake, listed, quoted, scalar
 from headwind.matrix.values import whole
-from headwind.metric import Workload
+from headwind.metric import Competing, Workload
 
 MOST_WORKERS = 16
+MOST_FLOWS = 16
 
 
 class WorkloadKeys(Keys):
@@ -30,6 +31,9 @@ class WorkloadKeys(Keys):
     model: ClassVar[type[Workload]]
     same_for_all: ClassVar[frozenset[str]] = frozenset({"kind", "server_delay", "congestion"})  # no arm overrides these
     mark: ClassVar[str] = ""  # a key that only this form of its kind has; empty: the usual form of the kind
+
+    needs_content: ClassVar[bool] = False  # whether its paths are always those of `content`
+    has_whole_site: ClassVar[bool] = False  # whether it may use all files of the content, not only those of its paths
 
     workers: Annotated[int, whole(1, MOST_WORKERS)] = key("processes of nginx that share the connections", 1)
     congestion: OneOrBoth | None = key("congestion control of both ends; default: that of the file", None)
@@ -66,6 +70,34 @@ class DelayedKeys(WorkloadKeys):
         return replace(super().workload(name), server_delay_s=self.server_delay or 0.0)
 
 
+class CompetingKeys(Keys):
+    """Bulk downloads over the same path, from before the client starts until after it has ended."""
+
+    over: values.OverTcp = key("the protocol of the downloads")
+    flows: Annotated[int, whole(1, MOST_FLOWS)] = key("number of downloads, each over a separate connection", 1)
+
+
+class CompetedKeys(DelayedKeys):
+    """Keys of kinds whose client can run next to competing downloads."""
+
+    same_for_all: ClassVar[frozenset[str]] = DelayedKeys.same_for_all | {"competing"}
+
+    competing: CompetingKeys | None = key("bulk downloads over the same path meanwhile; default: none", None)
+
+    @model_validator(mode="after")
+    def _unmixed(self) -> Self:
+        if self.competing and self.server_delay:
+            hint = "remove one of the two: the server's log does not tell whose answers waited"
+            raise Slips([Slip(("competing",), Mistake("competing downloads with a server_delay", hint))])
+        return self
+
+    def workload(self, name: str) -> Workload:
+        """Workload of this name, with all of its keys."""
+        written = self.competing
+        competing = Competing(written.over, written.flows) if written else None
+        return replace(super().workload(name), competing=competing)
+
+
 def of_its_kind(kinds: Sequence[type[WorkloadKeys]]) -> Any:
     """Type of a workload in a matrix: its `kind` is one of these, the first by default."""
     by_name = {kind_of(keys): keys for keys in kinds if not keys.mark}
@@ -77,7 +109,7 @@ def of_its_kind(kinds: Sequence[type[WorkloadKeys]]) -> Any:
             return _read(form_of(by_name[name], kinds, written), written)
         near = _kind_meant(str(name), written, by_name)
         raise Slips(
-            [Slip(("kind",), _wrong_kind(name, near, list(by_name))), *_beside_its_kind(written, near, by_name)]
+            [Slip(("kind",), _wrong_kind(name, near, list(by_name))), *_beside_its_kind(written, near, by_name, kinds)]
         )
 
     return Annotated[reduce(or_, kinds), WrapValidator(read)]
@@ -113,7 +145,12 @@ def _needed(model: type[WorkloadKeys]) -> set[str]:
     return {name for name, field in model.model_fields.items() if field.is_required()} - {"kind"}
 
 
-def _beside_its_kind(written: Mapping[str, Any], near: str, by_name: Mapping[str, type[WorkloadKeys]]) -> list[Slip]:
+def _beside_its_kind(
+    written: Mapping[str, Any],
+    near: str,
+    by_name: Mapping[str, type[WorkloadKeys]],
+    kinds: Sequence[type[WorkloadKeys]],
+) -> list[Slip]:
     """Further mistakes of a workload with an unknown kind, as one of the most likely kind.
 
     Without a likely one: the mistakes that every kind reports, without missing keys.
@@ -121,7 +158,7 @@ def _beside_its_kind(written: Mapping[str, Any], near: str, by_name: Mapping[str
     found = []
     for name in [near] if near else by_name:
         try:
-            _read(by_name[name], {**written, "kind": name})
+            _read(form_of(by_name[name], kinds, written), {**written, "kind": name})
             found.append(list[Slip]())
         except Slips as slips:
             found.append([slip for slip in slips.slips if near or not isinstance(slip.mistake, MissingKey)])

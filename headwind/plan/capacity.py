@@ -111,7 +111,8 @@ def _text(name: str, value: float) -> str:
 
 def _too_fast(profile: Profile, ceiling: Ceiling) -> Iterator[str]:
     for direction in Direction:
-        rate, measured = profile.link(direction).rate, ceiling.get(direction)
+        rates, measured = [link.rate for link in profile.links(direction) if link.rate], ceiling.get(direction)
+        rate = max(rates, key=lambda each: each.rate_bps, default=None)
         if rate and measured and rate.rate_bps > measured["shown_bps"]:
             yield (
                 f"{direction}: a rate of {as_written('rate_bps', rate.rate_bps)} is not possible here: the unimpaired "

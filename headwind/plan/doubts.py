@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
+from headwind.arm import UNKNOWN, Protocol
 from headwind.format import arm_name, as_written, duration, enumerated, measured, setting
 from headwind.matrix.profile import another_unit
 from headwind.matrix.reader import KeyPath, located
 from headwind.matrix.shortest import unfinished
 from headwind.matrix.units import quoted
+from headwind.matrix.values import TCP_CONGESTION
 from headwind.model import Matrix
 from headwind.proof.expectation import Expectation
 from headwind.settings import Windows
-from headwind.verdicts.congestion import confounded
-from impair.profile import Direction, GilbertElliott, Link, Profile
+from headwind.verdicts.congestion import confounded, control_of
+from headwind.workloads.h2load import H2load
+from impair.profile import NEXT_PACKET, Direction, GilbertElliott, Link, Profile, Steps
+from servers.objects import size_of
 
 IN_ORDER = "With a rate, jitter keeps packets in order, so most packets of a train take longer than the delay"
 REORDERING = (
-    "jitter without a rate reorders packets, which can make HTTP/3 several times slower "
-    "(docs/findings.md); a `rate`, however high, keeps them in order"
+    "jitter without a `rate` reorders packets, which can make large transfers by HTTP/3 several times slower "
+    "(docs/findings.md). To keep packets in order, add a `rate`, even a very high one"
 )
 MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmissions are lost as well
 
@@ -33,17 +38,13 @@ def warnings_of(matrix: Matrix) -> list[str]:
     """The printed warnings, in the order of the file."""
     profiles = {condition.profile.name: condition.profile for condition in matrix.conditions}
     found = [doubt for profile in profiles.values() for doubt in _of_profile(profile)]
-    found += [*_of_arms(matrix), *_of_clients(matrix)]
-    return list(
-        dict.fromkeys(
-            f"warning: {each}" for each in (*(located(matrix, dict(found)) if found else ()), *_reordering(matrix))
-        )
-    )
+    found += [*_of_arms(matrix), *_of_names(matrix), *_of_clients(matrix), *_uncompared(matrix), *_of_paths(matrix)]
+    return list(dict.fromkeys(f"warning: {each}" for each in (located(matrix, dict(found)) if found else ())))
 
 
 def notes_of(matrix: Matrix) -> list[str]:
-    """Notes as they are printed: what a comparison of two protocols mixes with them."""
-    return [f"note: {sentence}" for sentence in confounded(matrix)]
+    """Notes as they are printed: networks that reorder packets, and what a comparison of two protocols mixes in."""
+    return [f"note: {sentence}" for sentence in (*_reordering(matrix), *confounded(matrix))]
 
 
 def _of_profile(profile: Profile) -> Iterator[Located]:
@@ -55,6 +56,20 @@ def _of_profile(profile: Profile) -> Iterator[Located]:
         if (lost := Expectation.of(link).loss) >= MOST_LOST:
             message = f"{quoted(profile.name)} loses {measured('loss_ratio', lost)} of all packets on average"
             yield (*place, "loss"), (message, _swapped(link))
+        changes = profile.changes(direction)
+        if isinstance(changes, Steps) and changes.period_s is None and changes.links[-1] != link:
+            last, from_s = changes.links[-1], changes.moments_s[-1]
+            if (lost := Expectation.of(last).loss) >= MOST_LOST and last.loss != NEXT_PACKET:
+                message = (
+                    f"{quoted(profile.name)} loses {measured('loss_ratio', lost)} of all packets from "
+                    f"{setting('at_s', from_s)} to the end of the trial"
+                )
+                yield ("profiles", profile.name, "at"), (message, f"to end it add a later moment: {_later(from_s)}")
+
+
+def _later(from_s: float) -> str:
+    """A moment at which the first network returns, half a second later."""
+    return f"`{as_written('at_s', from_s + 0.5)}: {{}}`"
 
 
 def _swapped(link: Link) -> str:
@@ -80,6 +95,22 @@ def _of_arms(matrix: Matrix) -> Iterator[Located]:
             yield ("profiles", condition.profile.name, least.direction.value, least.key), (message, "")
 
 
+def _of_names(matrix: Matrix) -> Iterator[Located]:
+    """Arms whose name ends in a congestion control that they do not use, and arms that differ in their names only."""
+    seen = dict[object, str]()
+    for arm in (arm for arm in matrix.arms if not arm.is_twin):
+        controls = tuple(control_of(arm, matrix, condition) for condition in matrix.conditions)
+        like = seen.setdefault((arm.protocol, arm.server, replace(arm.overrides, congestion=None), controls), arm.name)
+        named, place = arm.name.rpartition("-")[2], ("arms", arm.name)
+        if named in TCP_CONGESTION and not {named, UNKNOWN} & {*controls}:
+            either = "" if arm.protocol.transport == "quic" else f"set its `congestion: {named}`, or "
+            used = enumerated(dict.fromkeys(controls))
+            yield place, (f"the arm {quoted(arm.name)} uses {used}", f"{either}rename it")
+        elif like != arm.name:
+            message = f"{quoted(like)} and {quoted(arm.name)} differ in their names only"
+            yield place, (message, "remove one; `selfcheck` compares an arm with itself")
+
+
 def _of_clients(matrix: Matrix) -> Iterator[Located]:
     """Arms with other windows than usual whose client has no windows to set."""
     without = {each.workload.name: each.workload for each in matrix.conditions if not each.workload.has_client_windows}
@@ -93,8 +124,31 @@ def _of_clients(matrix: Matrix) -> Iterator[Located]:
             yield place, (message, f"the client of {kinds} has no windows to set; the server's settings apply")
 
 
+def _uncompared(matrix: Matrix) -> Iterator[Located]:
+    """Arms that run in each block, and that no comparison names."""
+    pairs = [(matrix.find.new, matrix.find.base)] if matrix.find else matrix.compare
+    compared = {arm for pair in pairs for arm in pair} | ({matrix.selfcheck.arm} if matrix.selfcheck else set())
+    for arm in matrix.arms if pairs else ():
+        if arm not in compared:
+            is_plain = arm.name in [protocol.value for protocol in Protocol]
+            message = f"{quoted(arm.name)} takes time in each block, and is not compared"
+            hint = "remove it" if matrix.find else "add it to `compare`, or remove it"
+            yield ("protocols",) if is_plain else ("arms", arm.name), (message, hint)
+
+
+def _of_paths(matrix: Matrix) -> Iterator[Located]:
+    """Paths of h2load that are no object of the lab, unless the user's server may have them."""
+    if any(arm.server.program for arm in matrix.arms):
+        return
+    for name, load in {each.workload.name: each.workload for each in matrix.conditions}.items():
+        if isinstance(load, H2load) and not load.files and size_of(load.path) is None:
+            message = f"the lab has no object at {quoted(load.path)}: its servers answer with an error"
+            hint = "objects are `/`, `/1k`, `/10k`, `/100k`, `/1m`, `/10m`, `/100m` and `/bytes/15000`, of any size"
+            yield ("workloads", name, "path"), (message, hint)
+
+
 def _reordering(matrix: Matrix) -> Iterator[str]:
-    """A warning for all networks in which a jitter reorders packets that the server sends to HTTP/3."""
+    """A note on all networks in which a jitter reorders packets that the server sends to HTTP/3."""
     profiles = {each.profile.name: each.profile.downlink for each in matrix.conditions}
     names = [name for name, link in profiles.items() if link.delay and link.delay.jitter_s and not link.rate]
     if names and any(arm.protocol.transport == "quic" for arm in matrix.arms):

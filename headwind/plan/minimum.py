@@ -8,7 +8,7 @@ beyond the minimum.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import accumulate, takewhile
 
 from headwind.format import about, budget_text, counted, listed
@@ -73,18 +73,16 @@ def too_few_blocks(matrix: Matrix) -> str:
     if repeat.most >= fewest or len(matrix.arms) < 2:
         return ""
     return (
-        f"Nothing can be settled: a verdict needs {fewest} blocks, and the matrix allows {repeat.most}; "
-        f"`repeat: {{min: {Repetition().least}, max: {Repetition().most}}}` runs until everything is settled."
+        f"Nothing can be sure: that takes {fewest} blocks, and the matrix allows {repeat.most}; "
+        f"`repeat: {{min: {Repetition().least}, max: {Repetition().most}}}` runs until everything is sure."
     )
 
 
-def what_a_budget_settles(
-    matrix: Matrix, costs: Mapping[str, float], lanes: int = 1, guesses: Collection[str] = ()
-) -> str:
+def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float], guesses: Collection[str] = ()) -> str:
     """A warning that names the conditions whose minimum may not fit into the budget, and a sufficient budget.
 
-    It also warns if the number of blocks allows no verdict; else it is empty. `costs` are those of minimum_s on this
-    number of lanes, `guesses` the ids of those that are guessed and may be too short.
+    It also warns if the number of blocks allows no verdict; else it is empty. `costs` are those of minimum_s,
+    `guesses` the ids of those that are guessed and may be too short.
     """
     repeat, budget_s = matrix.repeat, matrix.repeat.budget_s
     if budget_s is None or matrix.find or not repeat.is_adaptive:
@@ -96,26 +94,17 @@ def what_a_budget_settles(
     short = [name for name in costs if name not in fitting]
     if not short:
         return ""
-    is_sure = set(short).isdisjoint(affordable(costs, budget_s))
-    short_s = sum((costs if is_sure else longest)[name] for name in short)
-    its, it, needs = ("its", "it", "needs") if len(short) == 1 else ("their", "together they", "need")
-    will, need = ("will probably", f"{needs} about") if is_sure else ("may", "may need")
-    on = f" on up to {lanes} lanes" if lanes > 1 else ""
-    after = ", after the others" if fitting and short_s <= budget_s else ""
-    blocks, which = counted(blocks_needed(matrix), "block"), listed([names[name] for name in short])
-    every, enough = " for all" if len(costs) > 1 else "", budget_text(enough_s(sum(longest.values())))
-    every += f", even if guessed times turn out {GUESSED:g} times as long" if {*guesses} & {*costs} else ""
-    return (
-        f"{which} {will} not reach {its} {blocks} in {about(budget_s)}: {it} {need} {about(short_s)}{on}{after}. "
-        f"{_what_fits(matrix, costs, fitting, names)}; a budget of {enough} is enough{every}."
-    )
-
-
-def _what_fits(matrix: Matrix, costs: Mapping[str, float], fitting: Sequence[str], names: Mapping[str, str]) -> str:
-    """The conditions in which a comparison can be settled; if there are none, the duration of the shortest."""
-    if fitting:
-        of = counted(len(costs), matrix.place)
-        return f"Something can be settled in {len(fitting)} of {of} ({listed([names[name] for name in fitting])})"
+    is_known = set(short).isdisjoint(affordable(costs, budget_s))
     first = min(costs, key=lambda name: costs[name])
-    alone = f": {names[first]} alone needs about {about(costs[first])}" if len(costs) > 1 else ""
-    return f"Nothing can be settled{alone}"
+    alone = f" ({names[first]} alone needs about {about(costs[first])})"
+    where, there = (
+        (f" in {listed([names[name] for name in short])}", " there") if fitting
+        else (f" in any {matrix.place}{alone}", "") if len(costs) > 1
+        else ("", "")
+    )  # fmt: skip
+    every = f" for {'both' if len(costs) == 2 else f'all {len(costs)}'} {matrix.place}s" if len(costs) > 1 else ""
+    return (
+        f"{about(budget_s)} {'is probably' if is_known else 'may be'} too short for "
+        f"{counted(blocks_needed(matrix), 'block')}{where}, so nothing{there} would be sure; "
+        f"`--budget {budget_text(enough_s(sum(longest.values())))}` is probably enough{every}."
+    )

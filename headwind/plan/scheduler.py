@@ -24,6 +24,7 @@ from headwind.verdicts.pending import Open
 # Blocks that run alone and blocks that run in parallel take turns. Between them all lanes have to drain, so turns are
 # long.
 TURN_ALONE_S, TURN_PARALLEL_S = 80.0, 300.0
+START_SHARE = 0.1  # of the time left: above it, starting lanes must pay off, even if the matrix sets their number
 SHORT_S = 10.0  # a new block that takes no longer is tried alone first: it may need all CPUs
 
 
@@ -49,6 +50,7 @@ class Scheduler:
         judge: Judge | None = None,
     ) -> None:
         self.matrix, self.lanes, self.left_s, self._clock = matrix, lanes, left_s, clock
+        self._most_lanes = lanes
         self.judge = judge or Judge(matrix, results)
         self.forecast, self.needs = Forecast(matrix.timeout_s), CpuDemand(cores)
         self._attempts: dict[str, int] = {}  # trial id -> number of attempts
@@ -127,16 +129,20 @@ class Scheduler:
         return self._left_of(block)
 
     def worth(self, up: int, most: int, up_s: float, left_s: float | None = None) -> int:
-        """Number of lanes, of `most`, if `up` are up and each further one takes `up_s` to start; the matrix may fix it.
+        """Number of lanes, of `most`, if `up` are up and each further one takes `up_s` to start.
 
         It is the number that gets most done within `left_s`, or else the time left, by the forecast after the last
-        whole block.
+        whole block. A number that the matrix sets is used without forecast, unless starting that many would take a
+        large part of the time.
         """
-        if self.matrix.lanes == AUTO:
-            if self._lanes_worth is None:
-                within_s, work_s = left_s or self.left_s(), partial(self.needs.host_s, self._work())
-                self._lanes_worth = lanes_that_pay(work_s, up, most, up_s, within_s)
-            self.lanes = max(up, self._lanes_worth)
+        within_s = left_s or self.left_s()
+        if self.matrix.lanes != AUTO and up_s * (self._most_lanes - up) <= START_SHARE * within_s:
+            self.lanes = self._most_lanes
+            return self.lanes
+        if self._lanes_worth is None:
+            work_s = partial(self.needs.host_s, self._work())
+            self._lanes_worth = lanes_that_pay(work_s, up, max(up, most), up_s, within_s)
+        self.lanes = max(up, self._lanes_worth)
         return self.lanes
 
     def _work(self) -> Mapping[Condition, float]:
@@ -173,9 +179,14 @@ class Scheduler:
         return max(0.0, min(self.needs.host_s(self._work(), max(1, lanes)), self.left_s()))
 
     def minimum_s(self) -> dict[str, float]:
-        """Seconds for which each condition, by id, occupies this host until a comparison in it can be settled."""
+        """Seconds for which each condition, by id, occupies this host until a comparison in it can be settled.
+
+        Without conditions in which every comparison is settled.
+        """
         done = {condition.id: len(self.judge.counted_rows(condition.id)) for condition in self.matrix.conditions}
-        return minimum_s(self.matrix, self.forecast, self.needs, self.lanes, done)
+        costs = minimum_s(self.matrix, self.forecast, self.needs, self.lanes, done)
+        still_open = {item.condition.id for item in self._judged.open} if any(done.values()) else costs.keys()
+        return {name: cost_s for name, cost_s in costs.items() if cost_s or name in still_open}
 
     @property
     def _judged(self) -> Judgement:
@@ -269,8 +280,9 @@ class Scheduler:
         """The block to start while none runs: the first of those whose turn it is."""
         if self.lanes == 1 or not waiting:
             return next(iter(waiting), None)
-        alone = [block for block in waiting if self._starts_alone(block)]
-        parallel = [block for block in waiting if block not in alone]
+        alone, parallel = list[Block](), list[Block]()
+        for block in waiting:  # thousands, and compared with each other they would take seconds
+            (alone if self._starts_alone(block) else parallel).append(block)
         left_s = self._turn_ends - self._clock.monotonic()
         has_time = left_s > 0 if self._alone else any(self._left_s(block) <= left_s for block in parallel)
         own, others = (alone, parallel) if self._alone else (parallel, alone)

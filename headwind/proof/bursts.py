@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from headwind.format import measured, significant
 from headwind.proof.expectation import Expectation
-from impair.profile import Direction, FourState, GilbertElliott, Link, Profile
+from impair.profile import NEXT_PACKET, Direction, FourState, GilbertElliott, Link, Profile
 
 STALL_S = 1.0  # QUIC's and TCP's first timeout before a round trip is known (RFC 9002, 6.2.2; RFC 6298, 2.1)
 WHAT_FOLLOWS = (
@@ -24,7 +24,7 @@ ALTERNATIVES = "Losses that do not outlast an idle time: a plain share (`loss: 2
 def burst_packets(link: Link) -> float | None:
     """Average number of packets of a burst, from its start to its end; None if losses are independent."""
     loss = link.loss
-    if isinstance(loss, GilbertElliott):
+    if isinstance(loss, GilbertElliott) and loss != NEXT_PACKET:
         return 1 / loss.r
     if isinstance(loss, FourState) and loss.p13:
         return (1 + (loss.p32 / loss.p23 if loss.p32 else 0.0)) / loss.p31
@@ -34,8 +34,7 @@ def burst_packets(link: Link) -> float | None:
 def bursty(profiles: Iterable[Profile]) -> Iterator[str]:
     """Text for each profile and direction with bursts: `train (downlink: about 5 packets, 6 % lost on average)`."""
     for profile in {each.name: each for each in profiles}.values():
-        for direction in Direction:
-            link = profile.link(direction)
+        for direction, link in ((each, link) for each in Direction for link in dict.fromkeys(profile.links(each))):
             if (packets := burst_packets(link)) is not None:
                 lost = f"{measured('loss_ratio', Expectation.of(link).loss)} lost on average"
                 yield f"{profile.name} ({direction.value}: about {significant(packets, 2)} packets, {lost})"

@@ -5,6 +5,7 @@ Stored as JSON with every trial: a field without a default needs a new SCHEMA_VE
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
@@ -12,11 +13,17 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from impair.messages import (
+    Carried,
+    Competed,
     ContainerCounters,
+    Course,
     EndpointCounters,
     NetemState,
     Processors,
+    QueueCounters,
     RouterCounters,
+    RouterReading,
+    Traced,
     TrainSeen,
     gained,
 )
@@ -101,11 +108,67 @@ class TcpSockets:
         return {side: sorted({*names}) for side, names in (("client", self.client), ("server", self.server)) if names}
 
 
+CHANGE = "change"  # the kind of a schedule's action that changes the network of a direction
+REBIND = "rebind"  # the one that gives the client another address or port
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Part of a trial, by the router's counters at its ends.
+
+    `arrived`: growth of the receiving ends' counters meanwhile, by side; only known of a whole trial.
+    """
+
+    before: RouterReading
+    after: RouterReading
+    arrived: Mapping[str, EndpointCounters] = field(default_factory=dict)
+
+    def entered(self, direction: Direction) -> int:
+        """Frames that entered the router."""
+        return self.after.ports[direction.sender].rx_frames - self.before.ports[direction.sender].rx_frames
+
+    def admitted(self, direction: Direction) -> int:
+        """Frames that entered the router, and that a rebinding did not drop before netem."""
+        rebound = getattr(self.after, "rebound", None) if direction is Direction.DOWNLINK else None
+        return self.entered(direction) - (rebound.dropped if rebound else 0)
+
+    def queued(self, direction: Direction) -> QueueCounters | None:
+        """Growth of the counters of a direction's bottleneck; None without a separate one."""
+        before, after = self.before.netem(direction), self.after.netem(direction)
+        if not (before and after and before.queue and after.queue):
+            return None
+        return gained(before.queue.counters, after.queue.counters)
+
+    def offered(self, direction: Direction) -> int:
+        """Frames that reached netem: that entered the router, or left its bottleneck."""
+        queued = self.queued(direction)
+        return queued.packets if queued else self.admitted(direction)
+
+    def left(self, direction: Direction) -> int:
+        """Frames that left the router."""
+        return self.after.ports[direction.receiver].tx_frames - self.before.ports[direction.receiver].tx_frames
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch in which the network of a direction did not change; times in s since the start of the schedule's clock.
+
+    `changes`: the number of changes before it. `configured`: its read-back. `until_s`: infinite for the only one.
+    """
+
+    changes: int
+    from_s: float
+    until_s: float
+    configured: NetemState
+    stretch: Stretch
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """All data behind a proof: netem's read-back, counters before and after the client's run, and the trains.
 
-    `joined` are the hosts' fingerprints at the start, `windows` those that "server" and "client" had.
+    `joined` are the hosts' fingerprints at the start, `windows` those that "server" and "client" had. `course` is that
+    of the schedule, if the network was to change, and `due` are the moments at which it was to, until the client ended.
     """
 
     configured: dict[Direction, NetemState]
@@ -116,6 +179,11 @@ class Evidence:
     windows: dict[str, WindowSizes] = field(default_factory=dict)
     missed: list[Missed] = field(default_factory=list)
     congestion: TcpSockets | None = None  # of the trial's connections; None over QUIC
+    course: Course | None = None  # None: the network was not to change
+    due: dict[Direction, list[float]] | None = None
+    rebound: int | None = None  # packets from the new address or port that reached the server; None: no rebinding
+
+    competed: Competed | None = None  # the competing downloads, if there were any
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Evidence:
@@ -132,15 +200,40 @@ class Evidence:
         before, after = (moment.endpoint(direction.sender) for moment in (self.before, self.after))
         return after.tx_frames - before.tx_frames
 
-    def entered(self, direction: Direction) -> int:
-        """Frames that entered the router while the client ran."""
-        before, after = (moment.router.ports[direction.sender] for moment in (self.before, self.after))
-        return after.rx_frames - before.rx_frames
+    @property
+    def whole(self) -> Stretch:
+        """The whole trial, while the client ran."""
+        return Stretch(self.before.router, self.after.router, {side: self.grown(side) for side in ("client", "server")})
 
-    def left(self, direction: Direction) -> int:
-        """Frames that left the router while the client ran."""
-        before, after = (moment.router.ports[direction.receiver] for moment in (self.before, self.after))
-        return after.tx_frames - before.tx_frames
+    def changes(self, direction: Direction) -> list[Carried]:
+        """The changes of one direction, in their order; without one that failed."""
+        carried = self.course.carried if self.course else []
+        return [each for each in carried if each.kind == CHANGE and each.direction is direction and not each.error]
+
+    def traced(self, direction: Direction) -> Traced | None:
+        """The rate trace of one direction as it was replayed; None if there was none, or its clock did not start."""
+        return next((each for each in (self.course.traced if self.course else []) if each.direction is direction), None)
+
+    def spans(self, direction: Direction) -> list[Span]:
+        """The spans of one direction: one, unless its network changed.
+
+        The moment of a change lies in none: the packets that passed between the readings just before and just after it
+        may have met either network.
+        """
+        changes = self.changes(direction)
+        until_s = self.course.stopped_s if self.course and self.course.stopped_s is not None else math.inf
+        begins: list[tuple[float, NetemState, RouterReading]] = []
+        if direction in self.configured:
+            begins.append((0.0, self.configured[direction], self.before.router))
+        for each in changes:
+            state = each.after.netem(direction)
+            begins += [(each.done_s, state, each.after)] if state else []
+        ends: list[tuple[float, RouterReading]] = [(each.began_s, each.before) for each in changes]
+        ends.append((until_s, self.after.router))
+        return [
+            Span(number, from_s, end_s, state, Stretch(before, after))
+            for number, ((from_s, state, before), (end_s, after)) in enumerate(zip(begins, ends, strict=False))
+        ]
 
     def arrived(self, direction: Direction) -> EndpointCounters:
         """Growth of the receiving end's counters while the client ran."""

@@ -70,7 +70,7 @@ class Expectation:
         probe_s = wire_bytes(link, PROBE_BYTES) * 8 / link.rate.rate_bps if link.rate else 0.0
         return cls(
             link, loss, inflation, _overtaking(link),
-            vanishing=1 - (1 - loss) * (1 - (link.corrupt.ratio if link.corrupt else 0.0)),
+            vanishing=_vanishing(link, loss),
             probe_s=probe_s,
             waiting_s=(link.slot.max_delay_s if link.slot else 0.0) + (probe_s if link.duplicate else 0.0),
         )  # fmt: skip
@@ -105,6 +105,20 @@ class Expectation:
         for _ in range(sent):
             after_gap, after_arrival = (after_gap + after_arrival) * self.vanishing, after_gap * (1 - self.vanishing)
         return max(after_gap + after_arrival, self.chance_of_none(sent))
+
+
+def _vanishing(link: Link, loss: float) -> float:
+    """Share of datagrams of which no good copy arrives.
+
+    A loss takes one of a packet and its copy; a copy passes the loss once more, without being copied again; each may be
+    corrupted (netem_enqueue in net/sched/sch_netem.c).
+    """
+    copied = link.duplicate.ratio if link.duplicate else 0.0
+    corrupted = link.corrupt.ratio if link.corrupt else 0.0
+    if not copied:
+        return 1 - (1 - loss) * (1 - corrupted)
+    none, two = loss * (1 - copied), (1 - loss) * copied
+    return none + (1 - none - two) * corrupted + two * corrupted * (loss + (1 - loss) * corrupted)
 
 
 def _overtaking(link: Link) -> float:

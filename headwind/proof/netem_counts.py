@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headwind.proof.corruption import SHARE_ALLOWANCE, SHOWN_SHARE, Sighting, most_dropped_by_bridge
-from headwind.proof.evidence import Evidence
+from headwind.proof.evidence import Stretch
 from headwind.proof.expectation import Expectation
 from impair.messages import DecisionCounters, NetemCounters, gained
 from impair.profile import Direction, Link
@@ -44,23 +44,23 @@ class NetemCounts:
     corrupted: int  # upper limit of frames that vanished after netem because of a corrupted bit
 
 
-def passage_of(direction: Direction, link: Link, evidence: Evidence) -> NetemCounts:
-    """Growth of the router's netem counters over the client's run.
+def passage_of(direction: Direction, link: Link, stretch: Stretch) -> NetemCounts:
+    """Growth of the router's netem counters over a trial, or over a span of it.
 
     netem_enqueue decides about duplication first, once for each packet that comes in; about loss for each packet and
     each copy, where a packet that is both duplicated and lost leaves one; about corruption and reordering for the rest.
     Kernel 7.2 and later count the decisions. Before: see `_passage_by_frames`.
     """
-    states = [moment.router.netem(direction) for moment in (evidence.before, evidence.after)]
+    states = [reading.netem(direction) for reading in (stretch.before, stretch.after)]
     before, after = (state.counters for state in states if state)
     grown = gained(before, after)
-    entered = evidence.entered(direction)
+    entered = stretch.offered(direction)
     stayed = grown.packets + grown.backlog_packets
     tosses = stayed  # about reordering: none within a gap
     if link.reorder and link.reorder.ratio:
         tosses = round(stayed * Expectation.of(link).overtaking / link.reorder.ratio)
     if not isinstance(grown, DecisionCounters):
-        return _passage_by_frames(direction, link, evidence, grown, Events(grown.requeues, tosses))
+        return _passage_by_frames(direction, link, stretch, grown, Events(grown.requeues, tosses))
     # A packet that is duplicated and lost leaves one: `dropped` counts it and `drops` does not. So the queue itself
     # dropped the frames that came in or were copied, were not lost, and are missing; except for stray frames.
     missing = entered + grown.duplicated - grown.dropped - stayed
@@ -76,15 +76,15 @@ def passage_of(direction: Direction, link: Link, evidence: Evidence) -> NetemCou
 
 
 def _passage_by_frames(
-    direction: Direction, link: Link, evidence: Evidence, grown: NetemCounters, reorder: Events
+    direction: Direction, link: Link, stretch: Stretch, grown: NetemCounters, reorder: Events
 ) -> NetemCounts:
     """Decisions of a netem that does not count them, from frames in, out and arrived; `grown` is its counters' growth.
 
     `drops` counts vanished packets, which of N packets is N*p*(1-d*p), and N*d*(1-p) copies more than packets leave; if
-    no loss is requested, only a full queue drops. Corruption: headwind/proof/corruption.py.
+    no loss is requested, only a full queue drops. Corruption: headwind/proof/corruption.py; unknown of a span.
     """
-    entered, stayed = evidence.entered(direction), grown.packets + grown.backlog_packets
-    slack = sum(moment.router.rx_while_read[direction.sender] for moment in (evidence.before, evidence.after))
+    entered, stayed = stretch.offered(direction), grown.packets + grown.backlog_packets
+    slack = sum(reading.rx_while_read[direction.sender] for reading in (stretch.before, stretch.after))
     copies = max(0, stayed + grown.drops - entered)
     if link.duplicate is None and copies <= UNEXPLAINED_FRAMES + slack:
         copies = 0  # frames of the router itself, which never came in, or that came in while its counters were read
@@ -96,12 +96,14 @@ def _passage_by_frames(
     lost_share = 1 - ratio * loss
     if lost_share == 0:  # one leaves of each: a packet that was not lost would have a copy behind it
         lost, lost_share = entered - copies, 1.0
-    left, arrived = evidence.left(direction), evidence.arrived(direction)
-    sighting, requested = Sighting.of(left, arrived), link.corrupt.ratio if link.corrupt else 0.0
-    corrupt = Events(
-        sighting.shown if requested else sighting.certain, max(left, arrived.rx_frames), SHOWN_SHARE, SHARE_ALLOWANCE,
-        max(0, arrived.rx_frames - left),
-    )  # fmt: skip
+    left, requested = stretch.left(direction), link.corrupt.ratio if link.corrupt else 0.0
+    corrupt = Events(0, 0)
+    if arrived := stretch.arrived.get(direction.receiver):
+        sighting = Sighting.of(left, arrived)
+        corrupt = Events(
+            sighting.shown if requested else sighting.certain, max(left, arrived.rx_frames), SHOWN_SHARE,
+            SHARE_ALLOWANCE, max(0, arrived.rx_frames - left),
+        )  # fmt: skip
     return NetemCounts(
         Events(lost, entered, lost_share, slack=slack), duplicated, corrupt, reorder, overflowed,
         most_dropped_by_bridge(requested, left, SIGMAS),

@@ -26,6 +26,7 @@ from headwind.arm import Arm, Role
 from headwind.format import measured, quantity_name, setting
 from headwind.model import DATA_OUTCOMES, Condition, Matrix
 from headwind.proof.expectation import DECISIONS, Expectation, delay_seen
+from headwind.proof.spans import networks
 from headwind.proof.tally import (
     Seen,
     Tally,
@@ -36,7 +37,7 @@ from headwind.proof.tally import (
     unmodelled,
     variance,
 )
-from impair.profile import Direction, Link
+from impair.profile import NEXT_PACKET, Direction, Link
 
 FALSE_ALARM_PER_RUN = 0.05
 MIDDLE_ALLOWANCE_S = 0.002  # what a busy two-core machine adds to the middle of all probes of a run
@@ -62,6 +63,7 @@ class Pooled:
     least_p_value: float = 0.0  # smallest attainable with this sample size
     resolution: float = math.inf  # minimum detectable deviation; infinite: none is detectable
     passed: bool = True
+    span: str = ""  # the network of a profile that changes, as in Check
 
     @property
     def text(self) -> str:
@@ -71,7 +73,7 @@ class Pooled:
         limit = (
             f"{self.count:,} {self.of}, detection limit \N{PLUS-MINUS SIGN} {measured(self.quantity, self.resolution)}"
         )
-        what = f"{self.direction.value} {quantity_name(self.quantity)}"
+        what = f"{self.direction.value} {quantity_name(self.quantity)}{self.span and f' {self.span}'}"
         if self.between:
             return f"{what} differs by {figure} between {arms} ({limit})"
         return f"{what} {figure} instead of {setting(self.quantity, self.requested)} ({arms}: {limit})"
@@ -115,13 +117,13 @@ def _answered(questions: Sequence[Pooled]) -> tuple[Pooled, ...]:
 
 
 def _questions(condition: Condition, direction: Direction, arms: Mapping[Arm, Sequence[Seen]]) -> Iterator[Pooled]:
+    for label, each in networks(condition.profile, direction).items():
+        for name in DECISIONS:
+            if Expectation.of(each).ratio(name) > 0 and not (name == "loss" and each.loss == NEXT_PACKET):
+                tallies = {arm: tally_of(direction, name, trials, label) for arm, trials in arms.items()}
+                kept = {arm: tally for arm, tally in tallies.items() if tally.effective > 0}
+                yield from (replace(one, span=label) for one in _of_ratio(condition, direction, name, each, kept))
     link = condition.profile.link(direction)
-    for name in DECISIONS:
-        ratio = Expectation.of(link).ratio(name)
-        if ratio > 0:
-            tallies = {arm: tally_of(direction, name, trials) for arm, trials in arms.items()}
-            kept = {arm: tally for arm, tally in tallies.items() if tally.effective > 0}
-            yield from _of_ratio(condition, direction, name, link, kept)
     if link.delay:
         probes = {
             arm: {seen.result.trial.block.index: delays for seen in trials if (delays := seen.delays_s.get(direction))}

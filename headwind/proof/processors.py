@@ -65,7 +65,7 @@ def costs(
     """The metrics CPU_TIMES, BUSY, MACHINE, STEAL and PRESSURE of a trial, as far as hosts report them.
 
     The router's time is that of its whole container, also if it runs its own kernel. BUSY is unknown if the server's
-    time is: it would be too small. A browser has a container of its own, and its time counts as the client's.
+    time is: it would be too small. A browser has its own container, and its time counts as the client's.
     """
     gains = {host: _gained(before[host], now) for host, now in after.items() if host in before}
     used_s: dict[str, float] = {}

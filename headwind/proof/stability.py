@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from itertools import pairwise
 
 from headwind.model import Check
 from headwind.proof.evidence import Evidence, Fingerprint
-from impair.messages import NetemState, Processors, gained
+from impair.messages import NetemCounters, NetemState, Processors, QueueCounters, QueueState, gained
 from impair.profile import FRAME_BYTES, Direction
 
 THROTTLED_SHARE = 0.01  # of a trial's length; without a quota, as on every normal testbed, it is exactly 0
@@ -18,15 +19,31 @@ LARGEST_GAP_S = 0.5  # a longer standstill of a host, not the network, made the 
 
 
 def check_settings(direction: Direction, evidence: Evidence) -> Check:
-    """Check that netem still reads as configured, and was not replaced: its counters never went back."""
-    states = [moment.router.netem(direction) for moment in (evidence.before, evidence.after)]
-    changes = [change for state in states for change in _changes(evidence.configured[direction], state)]
-    if (before := states[0]) and (after := states[1]):
-        grown = gained(before.counters, after.counters)
-        changes += [item.name for item in fields(grown)
-                    if not item.name.startswith("backlog") and getattr(grown, item.name) < 0]  # fmt: skip
+    """Check that netem still reads as configured, and was not replaced: its counters never went back.
+
+    If the network was to change, that holds for each span, at its end and at its beginning, and from span to span.
+    """
+    spans = evidence.spans(direction)
+    readings = [reading for span in spans for reading in (span.stretch.before, span.stretch.after)]
+    changes = [
+        change
+        for span in spans
+        for reading in (span.stretch.before, span.stretch.after)
+        for change in _changes(span.configured, reading.netem(direction))
+    ]
+    for earlier, later in pairwise(reading.netem(direction) for reading in readings):
+        if earlier and later:
+            changes += _back(gained(earlier.counters, later.counters))
+    if queued := evidence.whole.queued(direction):
+        changes += [f"queue's {name}" for name in _back(queued)]
     note = f"changed during the trial: {', '.join(dict.fromkeys(changes))}" if changes else "read back before and after"
     return Check(direction, "settings_changed", 0.0, None, float(len(changes)), 0.0, not changes, note)
+
+
+def _back(grown: NetemCounters | QueueCounters) -> list[str]:
+    """The counters that are lower than before: something was replaced."""
+    names = (item.name for item in fields(grown))
+    return [name for name in names if not name.startswith("backlog") and getattr(grown, name) < 0]
 
 
 def _changes(configured: NetemState, state: NetemState | None) -> list[str]:
@@ -36,8 +53,13 @@ def _changes(configured: NetemState, state: NetemState | None) -> list[str]:
         "link": state.link == configured.link,
         "seed": state.seed == configured.seed,
         "limit": state.limit == configured.limit,
+        "queue": _as_configured(state.queue) == _as_configured(configured.queue),
     }
     return [name for name, is_same in same.items() if not is_same]
+
+
+def _as_configured(queue: QueueState | None) -> tuple[object, ...] | None:
+    return (queue.kind, queue.settings, queue.rate_bps, queue.tokens_ns) if queue else None
 
 
 def check_hosts(evidence: Evidence) -> Iterator[Check]:

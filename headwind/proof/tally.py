@@ -11,7 +11,8 @@ from scipy.special import betainc, chdtrc
 
 from headwind.model import Result
 from headwind.proof.evidence import Evidence
-from headwind.proof.netem_counts import UNEXPLAINED_FRAMES, Events, NetemCounts, passage_of
+from headwind.proof.netem_counts import UNEXPLAINED_FRAMES, Events, NetemCounts
+from headwind.proof.spans import FIRST, counts_by_network
 from impair.profile import Direction
 
 RATIO_ALLOWANCE = 0.002  # of the request: too small to matter to any comparison
@@ -38,10 +39,13 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Data from the stored evidence of one trial, read once: by direction netem's counts, and the probes' delays."""
+    """Data from the stored evidence of one trial, read once: by direction netem's counts, and the probes' delays.
+
+    The counts are those of each network of a profile that changes, by its label (headwind/proof/spans.py).
+    """
 
     result: Result
-    passages: Mapping[Direction, NetemCounts]  # without directions whose netem was gone
+    passages: Mapping[Direction, Mapping[str, NetemCounts]]  # without directions whose netem was gone
     delays_s: Mapping[Direction, Sequence[float]]
 
     @classmethod
@@ -49,20 +53,26 @@ class Seen:
         """Read a trial whose network was the condition's; empty if no counters are on record."""
         if not result.proof.counters:
             return cls(result, {}, {})
-        counters = {key: value for key, value in result.proof.counters.items() if key in NEEDED}
-        evidence, profile = Evidence.from_json({"configured": {}, **counters}), result.trial.block.condition.profile
+        profile, counters = result.trial.block.condition.profile, dict(result.proof.counters)
+        if profile.is_steady:
+            counters = {"configured": {}} | {key: value for key, value in counters.items() if key in NEEDED}
+        evidence = Evidence.from_json(counters)
         routers = evidence.before.router, evidence.after.router
         whole = [direction for direction in Direction if all(router.netem(direction) for router in routers)]
         return cls(
             result,
-            {direction: passage_of(direction, profile.link(direction), evidence) for direction in whole},
+            {direction: counts_by_network(profile, direction, evidence) for direction in whole},
             {direction: array("f", trains.probe.delays_s) for direction, trains in evidence.trains.items()},
         )
 
 
-def tally_of(direction: Direction, name: str, trials: Iterable[Seen]) -> Tally:
-    """Sum of one kind of netem's decisions in one direction of these trials, each of which has its counters."""
-    found: list[Events] = [getattr(seen.passages[direction], name) for seen in trials]
+def tally_of(direction: Direction, name: str, trials: Iterable[Seen], network: str = FIRST) -> Tally:
+    """Sum of one kind of netem's decisions in one direction of these trials, each of which has its counters.
+
+    `network`: its label; trials that it did not come to are left out.
+    """
+    counts = [seen.passages[direction][network] for seen in trials if network in seen.passages[direction]]
+    found: list[Events] = [getattr(each, name) for each in counts]
     share, doubt = (found[0].share, found[0].doubt) if found else (1.0, 0.0)
     return Tally(sum(one.count for one in found), sum(one.decisions for one in found), share, len(found), doubt,
                  sum(one.slack for one in found))  # fmt: skip

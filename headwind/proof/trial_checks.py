@@ -12,23 +12,23 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from headwind.model import Check, Proof
+from headwind.proof.decisions import check_decisions
 from headwind.proof.ends import check_congestion
 from headwind.proof.evidence import Evidence, Train
-from headwind.proof.expectation import DECISIONS, Expectation, delay_seen
-from headwind.proof.netem_counts import SIGMAS, UNEXPLAINED_FRAMES, Events, NetemCounts, passage_of
+from headwind.proof.expectation import Expectation, delay_seen
+from headwind.proof.netem_counts import SIGMAS, UNEXPLAINED_FRAMES, NetemCounts, passage_of
 from headwind.proof.probed_decisions import check_contents, check_probes_known
+from headwind.proof.spans import check_rebinding, check_schedule, check_spans, unchanged_warnings
 from headwind.proof.stability import check_hosts, check_settings
-from impair.messages import DecisionCounters
+from headwind.proof.traces import check_trace
+from impair.messages import DecisionCounters, QueueCounters
 from impair.profile import Direction, Link, Profile
+from impair.queues import kind_of
 
 FALSE_ALARM = 1e-6  # ... and that probability, if it can be computed
 DELAY_ALLOWANCE_S = 0.003  # what a busy two-core machine adds to a one-way probe
 RATE_ALLOWANCE = 0.03  # steady trains were right within 1.5 %, however busy the machine (impair/endpoint/dispersion.py)
 UNEXPLAINED_ALLOWANCE = 0.001  # frames that vanish outside netem
-# Bursts make extreme counts likelier than the normal law predicts: by this number of frames per unit of variance
-# inflation. From a simulation of 3 million trials for each of eight Gilbert-Elliott links; without it up to 0.6 % of
-# them failed.
-BURST_FRAMES = 6
 # Standard deviation in units of jitter: of a uniform +-j, and of iproute2's tables (/usr/lib/tc/*.dist).
 SPREAD_PER_JITTER = {"uniform": 1 / math.sqrt(3), "normal": 1.0, "pareto": 0.8197, "paretonormal": 0.8339}
 
@@ -38,26 +38,37 @@ def prove(profile: Profile, evidence: Evidence) -> Proof:
     checks = [check_settings(direction, evidence) for direction in Direction]
     checks += check_hosts(evidence)
     checks += check_congestion(evidence.congestion)
+    checks += check_schedule(profile, evidence)
+    if profile.rebinding:
+        checks += check_rebinding(profile.rebinding, evidence)
     routers = evidence.before.router, evidence.after.router
     if not all(router.netem(direction) for router in routers for direction in Direction):
         return Proof(tuple(checks), evidence.to_json())  # netem was removed: there is nothing to count
-    passages = {direction: passage_of(direction, profile.link(direction), evidence) for direction in Direction}
-    for direction, passage in passages.items():
-        checks += _check_direction(direction, profile.link(direction), passage, evidence)
-    return Proof(tuple(checks), evidence.to_json(), tuple(_warnings(evidence)))
+    for direction in Direction:
+        checks += _check_direction(direction, profile, evidence)
+    return Proof(tuple(checks), evidence.to_json(), (*_warnings(evidence), *unchanged_warnings(profile, evidence)))
 
 
-def _check_direction(direction: Direction, link: Link, passage: NetemCounts, evidence: Evidence) -> Iterator[Check]:
-    read, trains = evidence.configured[direction], evidence.trains.get(direction)
+def _check_direction(direction: Direction, profile: Profile, evidence: Evidence) -> Iterator[Check]:
+    """Check one direction: of a network that changes, delay and rate of the first one, and the counts of each span."""
+    link, read, trains = profile.link(direction), evidence.configured[direction], evidence.trains.get(direction)
     yield from check_delay(direction, link, read.link, trains.probe if trains else None)
     if trains:
         yield check_contents(direction, trains.probe)
         if (state := evidence.before.router.netem(direction)) and not isinstance(state.counters, DecisionCounters):
             yield from check_probes_known(direction, link, trains.probe)
-    yield from _check_decisions(direction, link, read.link, passage)
+    links = profile.links(direction)
+    passage = passage_of(direction, next((each for each in links if each.loss), link), evidence.whole)
+    trace = profile.trace(direction)
+    if profile.changes(direction) and not trace:
+        yield from check_spans(direction, profile, evidence)
+    else:
+        yield from check_decisions(direction, link, read.link, passage)
     if link.rate:
         yield _check_rate(direction, link, read.link, trains.bulk if trains else None)
-    yield _check_unexplained(direction, link, passage, evidence)
+    if trace and (traced := evidence.traced(direction)):
+        yield from check_trace(trace, traced)
+    yield _check_unexplained(direction, links, passage, evidence)
 
 
 def check_delay(direction: Direction, link: Link, read: Link, train: Train | None) -> Iterator[Check]:
@@ -118,36 +129,6 @@ def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence
     )  # fmt: skip
 
 
-def _check_decisions(direction: Direction, link: Link, read: Link, passage: NetemCounts) -> Iterator[Check]:
-    """Check netem's counts of loss, duplication, corruption and reordering against the request's prediction."""
-    requested, kept = Expectation.of(link), Expectation.of(read)
-    for name in DECISIONS:
-        events: Events = getattr(passage, name)
-        if getattr(link, name) is not None or events.count:
-            spread = requested.inflation if name == "loss" else 1.0
-            yield _check_ratio(direction, f"{name}_ratio", requested.ratio(name), kept.ratio(name), events, spread)
-
-
-def _check_ratio(
-    direction: Direction, quantity: str, ratio: float, configured: float, events: Events, inflation: float
-) -> Check:
-    effective = events.decisions * events.share
-    note = f"{events.count} of {events.decisions} packets"
-    if events.doubt:  # not netem's own count
-        doubt = f"{100 * events.share:.0f} \N{PLUS-MINUS SIGN} {100 * events.share * events.doubt:.0f} %"
-        note += f", by the receiver's counters, which show {doubt}"
-    if effective == 0:  # no packets, such as answers to requests that were all lost; or nothing visible
-        nothing_to_do = events.decisions == 0 or ratio == 0
-        return Check(direction, quantity, ratio, configured, None, None, nothing_to_do, note)
-    measured = events.count / effective
-    # One or two frames that netem counted are the bridges' own: they cannot fail a ratio of 100 %.
-    tolerance = SIGMAS * math.sqrt(ratio * (1 - ratio * events.share) * inflation / effective)
-    tolerance += ((UNEXPLAINED_FRAMES if ratio else 0) + events.slack) / effective + events.doubt * ratio
-    tolerance += BURST_FRAMES * (inflation - 1) / effective
-    passed = abs(measured - ratio) <= tolerance
-    return Check(direction, quantity, ratio, configured, measured, tolerance, passed, note)
-
-
 def _check_rate(direction: Direction, link: Link, read: Link, train: Train | None) -> Check:
     assert link.rate
     wanted, configured = float(link.rate.rate_bps), float(read.rate.rate_bps) if read.rate else None
@@ -174,21 +155,33 @@ def shows_rate(link: Link, measured_bps: float | None) -> bool:
     return measured_bps is not None and abs(measured_bps - expected) <= RATE_ALLOWANCE * expected
 
 
-def _check_unexplained(direction: Direction, link: Link, passage: NetemCounts, evidence: Evidence) -> Check:
+def _check_unexplained(direction: Direction, links: Sequence[Link], passage: NetemCounts, evidence: Evidence) -> Check:
     """Check frames that vanished before or after netem: sender to router, and router to receiver."""
-    sent, entered = evidence.sent(direction), evidence.entered(direction)
-    left, arrived = evidence.left(direction), evidence.arrived(direction).rx_frames
+    sent, entered = evidence.sent(direction), evidence.whole.entered(direction)
+    left, arrived = evidence.whole.left(direction), evidence.arrived(direction).rx_frames
     vanished = max(0, sent - entered) + max(0, left - arrived)
+    queued, drops = evidence.whole.queued(direction), passage.queue_drops
+    if queued:
+        vanished += abs(entered - queued.packets - queued.drops - queued.backlog_packets)
+        drops += queued.drops
     corrupted = passage.corrupted  # a frame with a broken address or IP header is dropped by the host's bridge
     limit = UNEXPLAINED_ALLOWANCE * max(sent, left) + UNEXPLAINED_FRAMES
-    may_overflow = link.rate is not None or link.limit_packets is not None  # as requested: a read-back has every limit
+    may_overflow = any(link.rate or link.limit_packets for link in links)  # as requested: a read-back has every limit
     share = vanished / sent if sent else 0.0
     return Check(
         direction, "unexplained_loss_ratio", 0.0, None, share, (limit + corrupted) / sent if sent else None,
-        vanished <= limit + corrupted and (passage.queue_drops == 0 or may_overflow),
+        vanished <= limit + corrupted and (drops == 0 or may_overflow),
         f"{sent} sent, {entered} into the router, {left} out of it, {arrived} arrived"
-        + (f"; {passage.queue_drops} dropped by a full queue (limit {link.limit})" if passage.queue_drops else ""),
+        + _queue_note(links[0], passage, queued),
     )  # fmt: skip
+
+
+def _queue_note(link: Link, passage: NetemCounts, queued: QueueCounters | None) -> str:
+    """Drops and marks of the queue, as text: `; fq_codel dropped 12 and marked 3`, `; 7 dropped by a full queue`."""
+    full = f"; {passage.queue_drops} dropped by a full queue (limit {link.limit})" if passage.queue_drops else ""
+    if not (queued and link.queue):
+        return full
+    return f"{full}; {kind_of(link.queue)} dropped {queued.drops} and marked {queued.marks}"
 
 
 def _warnings(evidence: Evidence) -> Iterator[str]:

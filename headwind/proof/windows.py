@@ -69,8 +69,8 @@ def window_warnings(trial: Trial, evidence: Evidence, wall_s: float) -> Iterator
     if wall_s <= 0:
         return
     payload_bps = _payload_bps(evidence.arrived(Direction.DOWNLINK), wall_s)
-    rate = trial.profile.link(Direction.DOWNLINK).rate
-    if rate and payload_bps > RATE_FILLED * rate.rate_bps:
+    rates_bps = [link.rate.rate_bps for link in trial.profile.links(Direction.DOWNLINK) if link.rate]
+    if rates_bps and payload_bps > RATE_FILLED * min(rates_bps):
         return
     connections, streams = trial.workload.at_once()
     found = windows(trial.protocol, evidence.windows["server"], evidence.windows["client"], trial.arm.server)

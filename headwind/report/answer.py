@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from headwind.browsers import BROWSERS
 from headwind.format import enumerated, served_text
 from headwind.metric import Workload
+from headwind.model import Matrix
 from headwind.report.headline import Card, cards_of, headline
 from headwind.report.ranking import Standing, standings
 from headwind.report.search import search_text
 from headwind.report.trust import trust_line
+from headwind.run.codec import State
 from headwind.run.data import RunData
+from headwind.run.shortfall import not_run, unfinished
 from headwind.verdicts.congestion import confounded
 
 
@@ -24,6 +29,7 @@ class Answer:
     cards: tuple[Card, ...]  # one for each comparison over all networks
     measured: str  # what was fetched, in plain words
     trust: str
+    gaps: tuple[str, ...]  # the networks without a trial, and those in which none finished
     standings: Sequence[Standing]
 
 
@@ -38,8 +44,20 @@ def answer_of(data: RunData) -> Answer:
         tuple(cards),
         " ".join(workloads(data)),
         trust_line(data),
+        tuple(_gaps(data)),
         found,
     )
+
+
+def _gaps(data: RunData) -> Iterator[str]:
+    """A sentence for the networks without a trial, once the run is over, and one for those in which none finished."""
+    named = {
+        "Not run": not_run(data.matrix, data.results) if data.status.state is not State.RUNNING else [],
+        "No trial finished": unfinished(data.matrix, data.results),
+    }
+    for label, conditions in named.items():
+        if conditions:
+            yield f"{label}: {', '.join(map(data.matrix.name_of, conditions))}."
 
 
 def workloads(data: RunData) -> list[str]:
@@ -47,7 +65,6 @@ def workloads(data: RunData) -> list[str]:
 
     Workloads with the same description are named together; if their server delays differ, with the range.
     """
-    protocols = {arm.protocol.value for arm in data.matrix.arms}
     alike: dict[tuple[str, str, str], list[Workload]] = {}  # by primary metric, description, and server delay
     for workload in dict.fromkeys(condition.workload for condition in data.matrix.conditions):
         metrics = [
@@ -56,7 +73,8 @@ def workloads(data: RunData) -> list[str]:
             if result.trial.block.condition.workload == workload and not result.trial.arm.overrides.workload
         ]
         asked = served_text(replace(workload, server_delay_s=0.0))
-        alike.setdefault((workload.primary().label, workload.in_short(metrics, protocols), asked), []).append(workload)
+        short = _in_short(data.matrix, workload, metrics)
+        alike.setdefault((workload.primary().label, short, asked), []).append(workload)
     parts: dict[tuple[str, str, str], list[str]] = {}  # by primary metric, limitation, and server delay
     for (metric, short, _), same in alike.items():
         content, _, limit = short.partition("; ")
@@ -69,3 +87,15 @@ def workloads(data: RunData) -> list[str]:
         f"Compared by {metric}: {'; '.join(texts)}{f'; {limit}' if limit else ''}.{served}"
         for (metric, limit, served), texts in parts.items()
     ]
+
+
+def _in_short(matrix: Matrix, workload: Workload, metrics: Sequence[Mapping[str, float]]) -> str:
+    """The workload's short description; of a page with the browsers of all arms."""
+    protocols = {arm.protocol.value for arm in matrix.arms}
+    if not workload.browser:
+        return workload.in_short(metrics, protocols)
+    first, *others = dict.fromkeys(dict(arm.overrides.workload).get("browser", workload.browser) for arm in matrix.arms)
+    used: dict[str, Any] = {"browser": first}
+    return replace(workload, **used).in_short(metrics, protocols) + "".join(
+        f" and in {BROWSERS[str(name)]}" for name in others
+    )

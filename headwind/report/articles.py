@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headwind.format import NOTHING, counted
 from headwind.model import Condition, Matrix, Published, PublishedRow
-from headwind.report.published import Row, figure_text, measured_text, published_rows
+from headwind.report.published import Row, figure_text, figure_unit, measured_text, published_rows
 from headwind.run.data import RunData
 from headwind.verdicts.verdict import Rule
 
@@ -48,10 +48,16 @@ class Article:
 
     @property
     def words(self) -> Counter[str]:
-        """Number of rows by outcome; UNMEASURED for rows without a measurement."""
-        found = Counter[str](each.word for entry in self.entries.values() for each in entry.found)
-        found[UNMEASURED] = sum(not entry.found for entry in self.entries.values())
-        return found
+        """Number of comparisons by outcome."""
+        return Counter(each.word for entry in self.entries.values() for each in entry.found)
+
+    @property
+    def rows(self) -> dict[tuple[str, str], bool]:
+        """Condition and metric of each row, whose statistics are one row: whether all of them were measured."""
+        rows: dict[tuple[str, str], bool] = {}
+        for (condition, metric, _), entry in self.entries.items():
+            rows[condition, metric] = rows.get((condition, metric), True) and bool(entry.found)
+        return rows
 
 
 def articles_of(matrices: Iterable[Matrix], runs: Iterable[RunData]) -> dict[str, Article]:
@@ -72,8 +78,16 @@ def articles_of(matrices: Iterable[Matrix], runs: Iterable[RunData]) -> dict[str
 
 
 def totals(articles: Iterable[Article]) -> str:
-    """Sentence with the number of measured rows of all articles, by outcome."""
-    return sum_text(sum((article.words for article in articles), Counter[str]()))
+    """Number of measured rows, and outcomes: `42 of 59 rows measured: 20 reproduced, 22 no verdict.` as a sentence.
+
+    A row with several statistics, or several pairs of arms, is several comparisons.
+    """
+    every = list(articles)
+    rows = [measured for article in every for measured in article.rows.values()]
+    words = sum((article.words for article in every), Counter[str]())
+    figures = ", ".join(f"{words[word]} {word}" for word in ("reproduced", "contradicted", "no verdict") if words[word])
+    several = f", in {counted(words.total(), 'comparison')}" if words.total() != sum(rows) else ""
+    return f"{sum(rows)} of {counted(len(rows), 'row')} measured{several}{f': {figures}' if figures else ''}."
 
 
 def _take(articles: dict[str, Article], source: Published, matrix: Matrix) -> None:
@@ -105,18 +119,11 @@ def _key(published: PublishedRow) -> Key:
     return published.condition_id, published.metric, published.statistic
 
 
-def sum_text(words: Counter[str]) -> str:
-    """Number of measured rows, by outcome: `42 of 59 rows measured: 20 reproduced, 9 contradicted`."""
-    every = words.total()
-    figures = ", ".join(f"{words[word]} {word}" for word in ("reproduced", "contradicted", "no verdict") if words[word])
-    return f"{every - words[UNMEASURED]} of {counted(every, 'row')} measured{f': {figures}' if figures else ''}."
-
-
 def lines(entry: Entry) -> Iterator[tuple[str, ...]]:
     """The cells of a row under COLUMNS, as plain texts."""
     published = entry.published
     if not entry.found or entry.rule is None:
-        unit = "published_bps" if published.metric.endswith("_bps") else "published_s"
+        unit = figure_unit("bps" if published.metric.endswith("_bps") else "s", is_relative=published.is_relative)
         figures = ", ".join(f"{arm} {figure_text(unit, value)}" for arm, value in published.values.items())
         label = " ".join(filter(None, (published.statistic, published.metric)))
         reason = published.gap or UNMEASURED

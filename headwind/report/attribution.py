@@ -20,6 +20,7 @@ from headwind.metric import CPU_TIMES, PACKET_GAP, WIRE_BYTES, WIRE_DOWN_BYTES, 
 from headwind.model import Condition, Outcome, Result
 from headwind.proof.windows import LIMITED
 from headwind.report.certainty import Certainty, certainty_of
+from headwind.report.page_waits import waits
 from headwind.report.ranking import MOST_NAMED, Standing
 from headwind.report.request_progress import Track, handshake_name, track_of
 from headwind.report.verdicts import leader, sides
@@ -27,7 +28,6 @@ from headwind.run.data import RunData
 from headwind.verdicts.congestion import difference_text
 from headwind.verdicts.findings import Rows
 from headwind.verdicts.judgement import Line
-from headwind.verdicts.verdict import Rule
 from impair.profile import Direction
 
 MOST_LEFT = 0.25  # of a difference: how far a cause may miss it
@@ -71,17 +71,25 @@ def whys(data: RunData, found: Sequence[Standing]) -> list[Why]:
     lines: dict[str, list[Line]] = {}
     for line in data.judgement.compared:
         lines.setdefault(line.condition.id, []).append(line)
-    told = []
+    explained = []
     for each in found:
         if each.rows:
             tracks = tuple(track_of(each.condition, each.rows, arm) for arm in data.matrix.arms)
             mine = lines.get(each.condition.id, [])
-            told.append(Why(each.condition, tracks, tuple(_sentences(each, tracks, mine, data))))
-    return told
+            sentences = (*_sentences(each, tracks, mine, data), *_waits(each.condition, data))
+            explained.append(Why(each.condition, tracks, sentences))
+    return explained
+
+
+def _waits(condition: Condition, data: RunData) -> Iterator[str]:
+    """Sentences on what requests waited for, for workloads whose requests are recorded one by one."""
+    for arm in data.matrix.arms:
+        if trials := data.page_trials.get((condition.id, arm.name)):
+            yield from waits(condition, arm, trials.median)
 
 
 def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line], data: RunData) -> Iterator[str]:
-    led = [*_leads(standing, lines, data), *_others(standing, data.judgement.rule)]
+    led = [*_leads(standing, lines, data), *_others(standing)]
     yield from led or (["No lead to explain."] if lines else [])
     yield from _mostly_handshake(standing, [track.arm for track in tracks])
     yield from _early(tracks)
@@ -93,10 +101,9 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
     Equal causes are merged.
     """
     alike: dict[tuple[Certainty, Arm, str, str, str, str], list[Account]] = {}
-    rule = data.judgement.rule
     for line in lines:
-        certainty = certainty_of(line.primary, rule)
-        if leader(line.primary, rule):
+        certainty = certainty_of(line.primary)
+        if leader(line.primary):
             winner, loser = sides(line.primary)
             account = account_of(standing.condition, standing.rows, winner, loser)
             differ = "" if account.cause else difference_text(winner, loser, data.matrix, standing.condition)
@@ -112,24 +119,24 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             else UNEXPLAINED
         )
         if place and not window:
-            reason += f", but {_shares(accounts)} of it lies in {place}"
+            reason += f", but {_shares(accounts)} of {'it' if len(accounts) == 1 else 'these leads'} arose in {place}"
         if differ:
             reason += f"; they {differ}"
         yield f"{arm_name(winner)} {verb} {_losers(accounts)}; {reason}."
 
 
-def _others(standing: Standing, rule: Rule) -> Iterator[str]:
+def _others(standing: Standing) -> Iterator[str]:
     """Sentences on leads by other metrics.
 
     Such as `HTTP/2 beats HTTP/3 by mean completion time; causes are looked for by total time only`.
     """
     losers: dict[tuple[str, Arm], list[str]] = {}
-    for finding in (finding for known in standing.known for finding in known.others if leader(finding, rule)):
+    for finding in (finding for known in standing.known for finding in known.others if leader(finding)):
         winner, loser = sides(finding)
         losers.setdefault((finding.metric.label, winner), []).append(arm_name(loser))
     for (metric, winner), names in losers.items():
         who = enumerated(names) if len(names) <= MOST_NAMED else f"{len(names)} others"
-        only = f"causes are determined by {standing.condition.workload.primary().label} only"
+        only = f"causes are only looked for by {standing.condition.workload.primary().label}"
         yield f"{arm_name(winner)} beats {who} by {metric}; {only}."
 
 
@@ -185,8 +192,8 @@ def _window(results: Sequence[Result]) -> str:
 def _lost(pairs: Pairs, seconds: Seconds) -> list[float]:
     """Extra seconds of the slower trial of each block; empty unless all of them are known."""
     known = [(seconds(fast), seconds(slow)) for fast, slow in pairs]
-    told = [slow - fast for fast, slow in known if fast is not None and slow is not None]
-    return told if len(told) == len(pairs) else []
+    extra_s = [slow - fast for fast, slow in known if fast is not None and slow is not None]
+    return extra_s if len(extra_s) == len(pairs) else []
 
 
 def _carried(pairs: Pairs, total: Seconds, part: Seconds, least: float) -> float | None:
@@ -212,7 +219,7 @@ def _causes(condition: Condition) -> Iterator[tuple[str, Seconds, float]]:
         yield f"the {handshake_name(workload)}", _of(workload.handshake[-1]), 0.0
     yield "the longest time without a packet", _of(PACKET_GAP), 0.0
     for direction in Direction:
-        if rate := condition.profile.link(direction).rate:
+        if (rate := condition.profile.link(direction).rate) and not condition.profile.changes(direction):
             yield f"more bytes at the {direction.value}'s rate", _sending(direction, rate.rate_bps), BUSY
     for metric in CPU_TIMES:
         yield metric.label, _of(metric), BUSY
@@ -257,12 +264,12 @@ def _mostly_handshake(standing: Standing, arms: Sequence[Arm]) -> Iterator[str]:
     name, total_name = handshake_name(workload), workload.primary().label.replace("total time", "total")
     if len(shares) > MOST_NAMED:
         least = 100 * min(shares.values())
-        yield f"The {name} is {math.floor(least)} % or more of the {total_name} for {len(shares)} arms."
+        yield f"The {name} is {math.floor(least)} % or more of the {total_name} in {len(shares)} rows."
     elif len(shares) > 1:
-        told = (f"{math.floor(100 * share)} % ({arm})" for arm, share in shares.items())
-        yield f"The {name} is {enumerated(told)} of the {total_name}."
+        shown = (f"{math.floor(100 * share)} % ({arm})" for arm, share in shares.items())
+        yield f"The {name} is {enumerated(shown)} of the {total_name}."
     for arm, share in shares.items() if len(shares) == 1 else ():
-        yield f"{arm_name(arm)}'s {total_name} is {math.floor(100 * share)} % its {name}."
+        yield f"{arm_name(arm)}'s {name} is {math.floor(100 * share)} % of its {total_name}."
 
 
 def _early(tracks: Sequence[Track]) -> Iterator[str]:
@@ -273,5 +280,5 @@ def _early(tracks: Sequence[Track]) -> Iterator[str]:
         for each in known.values()
     )
     if any(early) and len(known) <= MOST_NAMED:
-        told = (f"{observed_text('done_s', each[NINE_TENTHS])} ({arm})" for arm, each in known.items())
-        yield f"90 % of the requests were done after {enumerated(told)}."
+        shown = (f"{observed_text('done_s', each[NINE_TENTHS])} ({arm})" for arm, each in known.items())
+        yield f"The time until 90 % of the requests were done is {enumerated(shown)}."

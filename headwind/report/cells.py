@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from headwind.arm import Arm
-from headwind.format import arm_name, counted, setting
+from headwind.format import arm_name, setting
 from headwind.report.certainty import Certainty, Known, certainty_of, most_apart, verdict_of
 from headwind.report.verdicts import (
     MARKS,
     ahead_text,
     apart_text,
+    few_text,
     interval_text,
     lead_size,
     leader,
@@ -23,7 +24,6 @@ from headwind.report.verdicts import (
     two,
 )
 from headwind.verdicts.findings import Finding
-from headwind.verdicts.verdict import Rule
 
 NEAR = 1.25  # up to this difference, the cell names the metric that bounds it
 
@@ -34,7 +34,7 @@ class Cell:
 
     certainty: Certainty
     winner: Arm | None  # None for a tie, and if unclear
-    text: str  # "HTTP/3 2.27x", "tie", "HTTP/2 up to 1.09x, HTTP/3 up to 1.19x", "3 of 8 blocks"
+    text: str  # "HTTP/3 2.27x", "tie", "HTTP/2 up to 1.09x, HTTP/3 up to 1.19x", "only 3 blocks"
     interval: str  # "[1.46, 2.53]"; empty if unclear
     metric: str = ""  # "by mean completion time"; empty for the primary one
     notes: tuple[str, ...] = ()
@@ -55,45 +55,40 @@ class Cell:
         return "; ".join((own, *map(str, self.others)))
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """Facts of the whole run that cells need."""
-
-    rule: Rule
-    floors: Mapping[str, float]  # noise floors by condition id, if known
+Floors = Mapping[str, float]  # noise floors by condition id, if known
 
 
-def cell_of(known: Known, context: Context) -> Cell:
+def cell_of(known: Known, floors: Floors) -> Cell:
     """The cell of a comparison: first by the primary metric, which the charts show."""
     primary = known.line.primary
     notes = (
-        *_reason(primary, context.rule),
-        *_stalls(primary, context.rule),
-        *_noise(known, context),
+        *reasons_of(primary),
+        *_stalls(primary),
+        *_noise(known, floors),
         *_narrowest(known),
     )
-    return _cell(primary, context.rule, notes, tuple(_by_other(each, context.rule) for each in known.others))
+    return _cell(primary, notes, tuple(_by_other(each) for each in known.others))
 
 
-def cell_by(finding: Finding, rule: Rule) -> Cell:
+def cell_by(finding: Finding) -> Cell:
     """The cell of a comparison by one metric."""
-    return _cell(finding, rule, tuple(_stalls(finding, rule)))
+    return _cell(finding, (*reasons_of(finding), *_stalls(finding)))
 
 
-def _by_other(finding: Finding, rule: Rule) -> Cell:
-    return replace(cell_by(finding, rule), metric=f"by {finding.metric.label}")
+def _by_other(finding: Finding) -> Cell:
+    return replace(cell_by(finding), metric=f"by {finding.metric.label}")
 
 
-def _cell(finding: Finding, rule: Rule, notes: tuple[str, ...], others: tuple[Cell, ...] = ()) -> Cell:
-    certainty, winner = certainty_of(finding, rule), leader(finding, rule)
-    text, interval = _unclear(finding, rule) if certainty is Certainty.UNCLEAR else _claim(finding, is_tie=not winner)
+def _cell(finding: Finding, notes: tuple[str, ...], others: tuple[Cell, ...] = ()) -> Cell:
+    certainty, winner = certainty_of(finding), leader(finding)
+    text, interval = _unclear(finding) if certainty is Certainty.UNCLEAR else _claim(finding, is_tie=not winner)
     return Cell(certainty, winner, text, interval, "", notes, others)
 
 
-def _unclear(finding: Finding, rule: Rule) -> tuple[str, str]:
+def _unclear(finding: Finding) -> tuple[str, str]:
     n = finding.comparison.interval.n
-    needs = rule.blocks_needed(n)
-    return (f"{n} of {counted(needs, 'block')}" if n < needs else reach_text(finding) or apart_text(finding)), ""
+    needs = finding.rule.blocks_needed(n)
+    return (few_text(n) if n < needs else reach_text(finding) or apart_text(finding)), ""
 
 
 def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
@@ -114,30 +109,37 @@ def _narrowest(known: Known) -> Iterator[str]:
     if known.is_by_primary and known.certainty is Certainty.UNCLEAR:
         apart = most_apart(known.narrowest.comparison.interval)
         if apart <= NEAR < known.most_apart:
-            yield f"at most {two(apart)}x by {known.narrowest.metric.label}"
+            yield f"at most {two(apart)}x apart by {known.narrowest.metric.label}"
 
 
-def _reason(finding: Finding, rule: Rule) -> Iterator[str]:
+def reasons_of(finding: Finding) -> Iterator[str]:
     """Why a likely result is not sure."""
-    if certainty_of(finding, rule) is not Certainty.LIKELY:
+    if certainty_of(finding) is not Certainty.LIKELY:
         return
     if not finding.network_held:
         yield "not the requested network"
     elif finding.is_cpu_bound:
         yield "CPU-bound"
-    elif verdict_of(finding, rule).is_slight:
-        yield f"may be under {setting('margin_ratio', rule.margin_ratio)}"
+    elif verdict_of(finding).is_slight:
+        yield f"may be under {setting('margin_ratio', finding.rule.margin_ratio)}"
     else:
         yield "not significant after correction for all comparisons"
 
 
-def _stalls(finding: Finding, rule: Rule) -> Iterator[str]:
-    if verdict_of(finding, rule).favours and (stalls := stalled_text(finding)):
+def _stalls(finding: Finding) -> Iterator[str]:
+    if verdict_of(finding).favours and (stalls := stalled_text(finding)):
         yield stalls
 
 
-def _noise(known: Known, context: Context) -> Iterator[str]:
+def _noise(known: Known, floors: Floors) -> Iterator[str]:
     """A note if the lead by the primary metric is smaller than the noise floor."""
-    floor, verdict = context.floors.get(known.line.condition.id, 0.0), verdict_of(known.line.primary, context.rule)
-    if verdict.favours and not verdict.is_completion and lead_size(known.line.primary) < math.log1p(floor):
-        yield f"may be noise (below {two(1 + floor)}x)"
+    floor = floors.get(known.line.condition.id, 0.0)
+    if may_be_noise(known.line.primary, floors):
+        yield f"may be noise (noise floor {two(1 + floor)}x)"
+
+
+def may_be_noise(finding: Finding, floors: Floors) -> bool:
+    """True if a finding has a lead by its primary metric that is smaller than the noise floor of its condition."""
+    verdict = verdict_of(finding)
+    floor = floors.get(finding.condition.id, 0.0)
+    return bool(verdict.favours) and not verdict.is_completion and lead_size(finding) < math.log1p(floor)

@@ -9,25 +9,25 @@ from enum import StrEnum
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Line
 from headwind.verdicts.stats import Interval
-from headwind.verdicts.verdict import Rule, Verdict, ended
+from headwind.verdicts.verdict import Verdict, ended
 
 
 class Certainty(StrEnum):
     """Certainty of a comparison."""
 
     SURE = "sure"  # a difference beyond the margin, or a tie, that survives e-BH over all comparisons
-    LIKELY = "likely"  # either of them if it does not survive (yet), or a lead that may be within the margin
+    LIKELY = "likely"  # one of the two if it does not survive (yet), or a lead that may be within the margin
     UNCLEAR = "unclear"  # the rest: the interval bounds the difference
 
 
-def verdict_of(finding: Finding, rule: Rule) -> Verdict:
+def verdict_of(finding: Finding) -> Verdict:
     """The verdict if no more blocks came; so during a run too, an interval that excludes 1 is a slight lead."""
-    return ended(finding.comparison, rule).verdict
+    return ended(finding.comparison, finding.rule).verdict
 
 
-def certainty_of(finding: Finding, rule: Rule) -> Certainty:
+def certainty_of(finding: Finding) -> Certainty:
     """Certainty of a comparison by one metric. A self-check is judged alone, not among the comparisons."""
-    verdict = verdict_of(finding, rule)
+    verdict = verdict_of(finding)
     if not verdict.says_something:
         return Certainty.UNCLEAR
     is_sure = (finding.survives or finding.pair.is_check) and not verdict.is_slight
@@ -82,17 +82,17 @@ class Known:
         return min(self.line.findings.values(), key=lambda finding: most_apart(finding.comparison.interval))
 
 
-def known_of(line: Line, rule: Rule) -> Known:
+def known_of(line: Line) -> Known:
     """The knowledge about a comparison: by the primary metric, or by the first sure metric if that one is not sure.
 
     A metric that contradicts a likely verdict by the primary one does not decide, but is listed as differing.
     """
-    sure = [finding for finding in line.findings.values() if certainty_of(finding, rule) is Certainty.SURE]
-    certainty, primary = certainty_of(line.primary, rule), verdict_of(line.primary, rule)
+    sure = [finding for finding in line.findings.values() if certainty_of(finding) is Certainty.SURE]
+    certainty, primary = certainty_of(line.primary), verdict_of(line.primary)
     agreeing = [finding for finding in sure if not primary.says_something or finding.verdict.favours == primary.favours]
     is_by_other = certainty is not Certainty.SURE and agreeing and not line.pair.is_check
     finding = agreeing[0] if is_by_other else line.primary
-    verdict = verdict_of(finding, rule)
+    verdict = verdict_of(finding)
     differing = tuple(each for each in sure if verdict.says_something and each.verdict.favours != verdict.favours)
-    needs = rule.blocks_needed(finding.comparison.interval.n)
+    needs = finding.rule.blocks_needed(finding.comparison.interval.n)
     return Known(line, finding, Certainty.SURE if is_by_other else certainty, certainty, verdict, differing, needs)

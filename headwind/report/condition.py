@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from math import ceil, isfinite
 
 from headwind.arm import Arm
-from headwind.format import link_settings, measured, moment, observed_text
-from headwind.metric import Better, Metric, Use
+from headwind.format import measured, moment, network_settings, observed_text
+from headwind.metric import SHARED, Better, Metric, Use
 from headwind.model import Block, Condition, Outcome, Result
-from headwind.observed import figure, from_best, mean, median
+from headwind.observed import figure, from_best, mean, median, typical
 from headwind.report.row_text import ARROWS
 from headwind.run.data import RunData, is_data, latest_of, outcome_text
 from headwind.verdicts.ended import complete, ended
@@ -48,8 +48,8 @@ class BlockRow:
         profile = self.block.condition.profile
         if not self.seeded:
             return "the kernel's own"
-        used = (side for side in (Direction.DOWNLINK, Direction.UPLINK) if link_settings(profile.link(side)))
-        return " ".join(f"{ARROWS[side]}{self.block.seeds[side]}" for side in used) or "none"
+        used = (side for side in (Direction.DOWNLINK, Direction.UPLINK) if network_settings(profile, side))
+        return " ".join(f"{ARROWS[side]}{self.block.seeds[side]}" for side in used) or "none used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,10 @@ def _block_rows(anchor: str, rows: Rows, *, seeded: bool) -> Iterator[BlockRow]:
 
 def inside_of(condition: Condition) -> tuple[Metric, ...]:
     """The metrics of a trial in the table of figures, besides the primary one."""
-    metrics = condition.workload.with_use(Use.JUDGED, Use.COMPARED, Use.SHOWN)
-    return tuple(metric for metric in metrics if metric != condition.workload.primary())
+    workload = condition.workload
+    shared = SHARED if workload.competing else ()
+    metrics = (*workload.with_use(Use.JUDGED, Use.COMPARED, Use.SHOWN), *shared)
+    return tuple(metric for metric in metrics if metric != workload.primary())
 
 
 def running_intervals(bounds: Bounds, rule: Rule) -> tuple[Interval, ...]:
@@ -180,7 +182,7 @@ def _figures(condition: Condition, arm: Arm, attempts: Sequence[Result], inside:
         trials=len(analysed),
         finished=sum(result.outcome is Outcome.OK for result in analysed),
         primary=_primary(analysed, condition.workload.primary()),
-        inside=tuple(_inside(analysed, metric) for metric in inside),
+        inside=tuple(observed_text(metric.key, typical(analysed, metric)) for metric in inside),
         phases=", ".join(f"{name} {measured('phase_s', value)}" for name, value in _phases(latest).items()),
     )
 
@@ -197,18 +199,6 @@ def _primary(analysed: Sequence[Result], metric: Metric) -> dict[str, str]:
     least, most = (values[0], values[-1]) if metric.better is Better.LESS else (values[-1], values[0])
     figures = (median(values), mean(values), tail, least, most)
     return {name: observed_text(metric.key, value) for name, value in zip(TOTALS, figures, strict=True)}
-
-
-def _inside(analysed: Sequence[Result], metric: Metric) -> str:
-    """The median over trials of one figure of each; a trial that did not finish has none, and counts as the worst.
-
-    Empty if no finished trial recorded it.
-    """
-    finished = [result for result in analysed if result.outcome is Outcome.OK]
-    if finished and not any(metric.key in result.metrics for result in finished):
-        return observed_text(metric.key, None)
-    values = from_best((figure(result, metric) for result in analysed), metric.better)
-    return observed_text(metric.key, median(values) if values else None)
 
 
 def _phases(results: Sequence[Result]) -> dict[str, float]:

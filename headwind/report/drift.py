@@ -40,10 +40,10 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     for arm, relative in slices[worst]:
         of_arms.setdefault(arm, []).append(relative)
     together = len({statistics.median(values) > 1 for values in of_arms.values()}) == 1
-    verb = "slower" if middles[worst] > 1 else "faster"
+    verb = "longer" if middles[worst] > 1 else "less"
     who = "all protocols together" if together else "not all protocols alike"
-    size = max(middles[worst], 1 / middles[worst]) - 1
-    return f"In one tenth of the run times were {verb} than usual by {measured('drift_ratio', size)}, {who}."
+    size = abs(middles[worst] - 1)
+    return f"In one tenth of the run, trials took {measured('drift_ratio', size)} {verb} than their medians, {who}."
 
 
 def usual_times(data: RunData) -> dict[Key, float]:

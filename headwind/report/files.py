@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwind.errors import HeadwindError, UsageError
+from headwind.report.formats.har import hars
 from headwind.report.formats.junit import junit_xml
 from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.verdicts_json import verdicts_text
 from headwind.report.html.page import REPORT, write_report
 from headwind.run import disk
 from headwind.run.data import RunData
-from headwind.run.journal import JOURNAL, JournalError
+from headwind.run.journal import JOURNAL, JournalError, fits_together
 from headwind.run.tables import write_requests, write_trials
 
 if TYPE_CHECKING:
@@ -35,12 +36,19 @@ def write_files(run: Run, *, junit: bool = False) -> RunData:
     junit.xml is written if `junit` is set or an earlier one would be out of date. The samples pass through memory
     before the results of the whole run fill it.
     """
+    with fits_together(run.folder):
+        return _written(run, junit=junit)
+
+
+def _written(run: Run, *, junit: bool) -> RunData:
     _write_requests(run)
     data = RunData.of(run)
     verdicts = data.judgement
     with run.writing(TRIALS) as file:
         write_trials(file, data.trials)
     run.write(VERDICTS, verdicts_text(data, verdicts))
+    for name, archive in hars(data):
+        run.write(name, archive)
     run.write(SUMMARY, summary_md(data, verdicts, REPORT))
     if junit or (run.folder / JUNIT).exists():
         run.write(JUNIT, junit_xml(data, verdicts))

@@ -14,9 +14,11 @@ from headwind.arm import Arm
 from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import Metric
 from headwind.model import Matrix
-from headwind.report.certainty import Certainty, certainty_of, most_apart
+from headwind.report.cells import Floors, may_be_noise
+from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.report.networks import Network, placed
 from headwind.report.ranking import Standing, columns_of, is_across, pair_label
+from headwind.report.trust import noise_floors
 from headwind.report.verdicts import (
     ahead,
     ahead_text,
@@ -31,12 +33,11 @@ from headwind.run.data import RunData
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import Interval
-from headwind.verdicts.verdict import Rule
 
 MOST_LISTED = 8  # networks that are listed by name
 FIRST_LISTED = 4  # networks that are listed if there are more
 MOST_RIVALS = 3  # rivals in the headline
-FASTER, SLOWER, TIE, UNCLEAR, TOO_FEW = WORDS = "faster", "slower", "tie", "unclear", "too few blocks"
+FASTER, SLOWER, TIE, UNCLEAR, TOO_FEW = WORDS = "faster", "slower", "tied", "unclear", "too few blocks"
 LEADS = {FASTER: "faster than", SLOWER: "slower than", TIE: "tied with"}
 OPPOSITE = {FASTER: SLOWER, SLOWER: FASTER}
 
@@ -50,7 +51,7 @@ class Point:
     certainty: Certainty
     word: str  # of WORDS
     networks: tuple[tuple[Network, Finding], ...]  # the largest lead first
-    rule: Rule
+    floors: Floors
 
     @property
     def label(self) -> str:
@@ -67,16 +68,20 @@ class Point:
         return [*notes, *([f"and {len(left)} more{self._rest(left)}"] if left else [])]
 
     def _note(self, finding: Finding) -> str:
-        """The note of a network: `2.16x`, `1.18x slower to 1.03x faster`, `3 blocks`."""
+        """The note of a network: `2.16x`, `1.18x slower to 1.03x faster, may be noise`, `3 blocks`."""
+        is_noise = self.metric is None and may_be_noise(finding, self.floors)
+        return f"{self._size(finding)}{', may be noise' if is_noise else ''}"
+
+    def _size(self, finding: Finding) -> str:
         interval, verdict = finding.comparison.interval, finding.verdict
         if self.word == TOO_FEW:
             return counted(interval.n, "block") if interval.n else "not run"
         if self.word == TIE:
-            return apart_text(finding)
+            return f"{apart_text(finding)} apart"
         if self.word == UNCLEAR or (self.certainty is Certainty.LIKELY and not verdict.is_completion):
             lead = open_text(toward(interval, 1 if finding.pair.new == self.arm else -1)).removesuffix(f" {self.word}")
-            is_small = self.word != UNCLEAR and abs(interval.estimate or math.inf) < self.rule.margin
-            return lead + (f", may be under {setting('margin_ratio', self.rule.margin_ratio)}" if is_small else "")
+            is_small = self.word != UNCLEAR and verdict_of(finding).is_slight
+            return lead + (f", may be under {setting('margin_ratio', finding.rule.margin_ratio)}" if is_small else "")
         return "finishes more" if verdict.is_completion else ahead_text(finding).partition(" [")[0]
 
     def _rest(self, left: Sequence[Finding]) -> str:
@@ -118,12 +123,14 @@ def open_text(lead: Interval) -> str:
     if math.isinf(low) and math.isinf(high):
         return "no limit"
     ends = (SLOWER, abs(low)), (FASTER, high)
-    return " to ".join(_reach(word, end) for word, end in ends)
+    reached = [text for word, end in ends if (text := _reach(word, end))]
+    return " to ".join(reached) if reached[1:] else f"up to {reached[0]}" if reached else "equal"
 
 
 def _reach(word: str, log_ratio: float) -> str:
+    """The end of an interval; empty if it is 1."""
     size = times(log_ratio) if math.isfinite(log_ratio) else "\N{INFINITY}x"
-    return "equal" if size == times(0.0) else f"{size} {word}"
+    return "" if size == times(0.0) else f"{size} {word}"
 
 
 def _apart(finding: Finding) -> float:
@@ -134,37 +141,37 @@ def cards_of(data: RunData, found: Sequence[Standing]) -> list[Card]:
     """A card for each comparison that a row of the table shows at once; none before any has an interval."""
     if not any(known.has_interval for each in found for known in each.known):
         return []
-    rule = data.judgement.rule
-    return [card_of(pair, found, rule) for pair in columns_of(data.matrix, data.judgement)[0]]
+    floors = noise_floors(data.judgement.checks)
+    return [card_of(pair, found, floors) for pair in columns_of(data.matrix, data.judgement)[0]]
 
 
-def card_of(pair: Pair, found: Sequence[Standing], rule: Rule) -> Card:
+def card_of(pair: Pair, found: Sequence[Standing], floors: Floors) -> Card:
     """The card of one comparison over all networks."""
     arm, rival = pair.new, pair.base
     groups: dict[tuple[Metric | None, Certainty, str], list[tuple[Network, Finding]]] = {}
     for standing, known in ((each, known) for each in found for known in each.known if known.line.pair == pair):
         for finding in (known.line.primary, *known.others):
             metric = None if finding is known.line.primary else finding.metric
-            key = metric, certainty_of(finding, rule), _word(finding, arm, known.needs, rule)
+            key = metric, certainty_of(finding), _word(finding, arm, known.needs)
             groups.setdefault(key, []).append((standing.network, finding))
     judged = dict.fromkeys(metric for each in found for known in each.known for metric in known.line.findings)
     metrics = [None, *judged]
     ranks = {word: number for number, word in enumerate((*Certainty, *WORDS))}
     points = (
-        Point(arm, *key, tuple(_ranked(groups[key], key[1], key[2])), rule)
+        Point(arm, *key, tuple(_ranked(groups[key], key[1], key[2])), floors)
         for key in sorted(groups, key=lambda key: (metrics.index(key[0]), ranks[key[1]], ranks[key[2]]))
     )
-    return Card(arm, rival, pair_label(pair), tuple(points), _sure(pair, found, rule))
+    return Card(arm, rival, pair_label(pair), tuple(points), _sure(pair, found))
 
 
-def _sure(pair: Pair, found: Sequence[Standing], rule: Rule) -> dict[str, dict[str, list[str]]]:
+def _sure(pair: Pair, found: Sequence[Standing]) -> dict[str, dict[str, list[str]]]:
     """Networks in which the candidate is definitely faster, slower or tied, for each metric separately."""
     lines = [known.line for each in found for known in each.known if known.line.pair == pair]
     sure: dict[str, dict[str, list[str]]] = {}
     for line in lines:
         for metric, finding in line.findings.items():
-            if certainty_of(finding, rule) is Certainty.SURE:
-                word = _word(finding, pair.new, 0, rule)
+            if certainty_of(finding) is Certainty.SURE:
+                word = _word(finding, pair.new, 0)
                 sure.setdefault(metric.key, {}).setdefault(word, []).append(line.condition.id)
     return {key: {word: ids[word] for word in LEADS if word in ids} for key, ids in sure.items()}
 
@@ -174,10 +181,10 @@ def _ranked(group: Sequence[tuple[Network, Finding]], certainty: Certainty, word
     return sorted(group, key=lambda item: size(item[1]), reverse=True)
 
 
-def _word(finding: Finding, arm: Arm, needs: int, rule: Rule) -> str:
-    if certainty_of(finding, rule) is Certainty.UNCLEAR:
+def _word(finding: Finding, arm: Arm, needs: int) -> str:
+    if certainty_of(finding) is Certainty.UNCLEAR:
         return UNCLEAR if finding.comparison.interval.n >= needs else TOO_FEW
-    return {None: TIE, arm: FASTER}.get(leader(finding, rule), SLOWER)
+    return {None: TIE, arm: FASTER}.get(leader(finding), SLOWER)
 
 
 def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) -> list[str]:
@@ -190,21 +197,26 @@ def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) ->
         return ["There is one protocol, so nothing to compare."]
     if not data.latest:
         return ["No trials have run yet."]
+    if not any(each.blocks for each in found):
+        return ["There is no result yet: no block is complete."]
     if not cards:
-        needs = data.judgement.rule.blocks_needed(max(each.blocks for each in found))
-        return [f"Nothing is sure yet: no {data.matrix.place} has the {needs} blocks that a verdict needs."]
+        needs, repeat = data.judgement.rule.blocks_needed(max(each.blocks for each in found)), data.matrix.repeat
+        needs = max(needs, repeat.least) if repeat.is_adaptive else needs  # one number, although fewer may do
+        return [f"Nothing is sure yet: no {data.matrix.place} has the {needs} blocks that a sure result takes."]
+    compared = data.judgement.compared
+    if Certainty.SURE not in {certainty_of(each) for line in compared for each in line.findings.values()}:
+        return ["Nothing is sure yet."]
     subject = _subject(data.matrix, cards)
     about = [card for card in cards if subject in (card.arm, card.rival)]
     seen = [card.seen_from(subject) for card in about]
-    of = f"of {arm_name(subject)} "
-    first = {line.primary.metric.key: line.primary.metric for line in data.judgement.compared}
+    first = {line.primary.metric.key: line.primary.metric for line in compared}
     others = {point.metric.key: point.metric for card in seen for point in card.points if point.metric}
+    sentences = {key: _sentence(seen, key, data, found, is_first=key in first) for key in first | others}
     own = [
-        f"By {_named(metric)}, {sentence}"
-        if sentence
-        else f"Nothing is sure {of if any(key in card.sure for card in cards) else ''}yet by {metric.label}."
+        f"By {_named(metric)}, {sentences[key]}"
+        if sentences[key]
+        else f"Nothing is sure {f'of {arm_name(subject)} ' if _is_sure_by(key, cards) else ''}yet by {metric.label}."
         for key, metric in (first | others).items()
-        for sentence in [_sentence(seen, key, data, found, is_first=key in first)]
     ]
     variants: dict[Arm, list[Card]] = {}
     for card in cards:
@@ -217,6 +229,10 @@ def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) ->
         for key, metric in first.items()
         if (sentence := _sentence(same, key, data, found, is_first=True))
     ]
+
+
+def _is_sure_by(key: str, cards: Sequence[Card]) -> bool:
+    return any(key in card.sure for card in cards)
 
 
 def _subject(matrix: Matrix, cards: Sequence[Card]) -> Arm:
@@ -232,8 +248,9 @@ def _named(metric: Metric) -> str:
 def _sentence(cards: Sequence[Card], key: str, data: RunData, found: Sequence[Standing], *, is_first: bool) -> str:
     """A sentence by the metric of this key; empty if nothing is sure.
 
-    Such as `HTTP/3 is definitely faster than HTTP/2 in 5 of 8 networks, slower in none.` `is_first`: the metric is the
-    primary one of some comparison.
+    Such as `HTTP/3 is definitely faster than HTTP/2 in 5 of 8 networks and slower in none.`
+
+    `is_first`: the metric is the primary one of some comparison.
     """
     known = [card for card in cards if key in card.sure]
     if not known:
@@ -261,7 +278,7 @@ def _clause(
 ) -> str:
     """A clause about `cards`, which have the same results.
 
-    Such as `faster than HTTP/2 in 5 of 8 networks, slower in none, likely or unclear in 3`.
+    Such as `faster than HTTP/2 in 5 of 8 networks and slower in none (3 not sure)`.
     """
     sure, total = cards[0].sure[key], len(judged)
     counts = {word: len(ids) for word, ids in sure.items()}
@@ -274,9 +291,8 @@ def _clause(
     others = [f"{word} in {counts.get(word) or 'none'}" for word in LEADS
               if word != first and (word in counts or (is_first and word == OPPOSITE.get(first)))]  # fmt: skip
     left = total - sum(counts.values()) if is_first else 0
-    return ", ".join(
-        (f"{lead} in {counts[first]} of {of_all}", *others, *([f"likely or unclear in {left}"] if left else []))
-    )
+    clause = enumerated([f"{lead} in {counts[first]} of {of_all}", *others])
+    return f"{clause} ({left} not sure)" if left else clause
 
 
 def lines_of(cards: Sequence[Card]) -> Iterator[tuple[str, Certainty, str]]:

@@ -19,6 +19,7 @@ from impair.profile import Direction
 ONLY_WHEN_BROKEN = frozenset(
     {"settings_changed", "hosts_changed", "oversize_frames", "probe_bad_payloads", "other_congestion"}
 )
+OF_SCHEDULES = frozenset({"change_late_s"})  # requested as 0, and of interest whenever it is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Truth:
     tolerance: float | None  # the widest tolerance of a single trial around the request
     notes: tuple[str, ...]  # why trials failed or were not measured, without duplicates
     together: tuple[Pooled, ...] = ()  # tests of all trials together, if there are any
+    span: str = ""  # the network of a profile that changes, as in Check
 
     @property
     def whole(self) -> Pooled | None:
@@ -50,12 +52,19 @@ class Truth:
         return max(asked, key=lambda question: len(question.arms), default=None)
 
     @property
-    def tells(self) -> bool:
+    def is_informative(self) -> bool:
         """True if a deviation by half of the request would have been detected; otherwise the test is uninformative."""
         return self.whole is not None and self.whole.resolution <= abs(self.whole.requested) / 2
 
     @property
-    def can_tell(self) -> str:
+    def accepts_any(self) -> bool:
+        """True for a share that a single trial had too few packets for, so that any value is within the tolerance."""
+        if not self.quantity.endswith("_ratio") or self.requested is None or self.tolerance is None:
+            return False
+        return self.tolerance >= max(self.requested, 1 - self.requested)
+
+    @property
+    def detection_limit(self) -> str:
         """Detection limit of all trials together: `40,000 packets: detection limit ± 0.2 %`.
 
         Empty without such a test.
@@ -63,7 +72,7 @@ class Truth:
         if self.whole is None:
             return ""
         counted_ = counted(self.whole.count, self.whole.of.removesuffix("s"))
-        if not self.tells:
+        if not self.is_informative:
             where = "" if self.whole.of == "trials" else f" in {counted(self.trials, 'trial')}"
             return f"{counted_}{where}: too few{' trials' if where else ''}"
         return f"{counted_}: detection limit \N{PLUS-MINUS SIGN} {measured(self.quantity, self.whole.resolution)}"
@@ -71,7 +80,8 @@ class Truth:
     @property
     def is_of_interest(self) -> bool:
         """True if it was requested, or is not as it should be. The other rows show that nothing else happened."""
-        return bool(self.requested) or self.passed < self.trials or bool(self.findings)
+        is_shown = bool(self.requested) or bool(self.span) or self.quantity in OF_SCHEDULES
+        return is_shown or self.passed < self.trials or bool(self.findings)
 
     @property
     def is_asked(self) -> bool:
@@ -92,15 +102,16 @@ def truth_table(data: RunData, condition: Condition) -> list[Truth]:
     """
     arms = (arm for arm in data.matrix.arms_in(condition) if arm.role is not Role.SLOWER)
     results = [result for arm in arms for result in latest_of(data.attempts(condition, arm))]
-    found: dict[tuple[Direction, str], list[tuple[Seen, Check]]] = {}
+    found: dict[tuple[Direction, str, str], list[tuple[Seen, Check]]] = {}
     for result in results:
         for check in result.proof.checks:
-            found.setdefault((check.direction, check.quantity), []).append((data.seen[result.trial.id], check))
+            place = check.direction, check.quantity, check.span
+            found.setdefault(place, []).append((data.seen[result.trial.id], check))
     ordered = sorted(found, key=lambda key: list(Direction).index(key[0]))
-    asked: dict[tuple[Direction, str], list[Pooled]] = {}
+    asked: dict[tuple[Direction, str, str], list[Pooled]] = {}
     for question in data.pooled:
         if question.condition == condition:
-            asked.setdefault((question.direction, question.quantity), []).append(question)
+            asked.setdefault((question.direction, question.quantity, question.span), []).append(question)
     table = [replace(_truth(found[key]), together=tuple(asked.get(key, ()))) for key in ordered]
     ordered_in = [direction for direction in Direction if keeps_order(condition.profile.link(direction))]
     table = [replace(truth, notes=(*truth.notes, IN_ORDER)) if truth.quantity == "delay_s" and
@@ -125,6 +136,7 @@ def _truth(checked: Sequence[tuple[Seen, Check]]) -> Truth:
         unmeasured=len(checks) - len(measured),
         tolerance=max((check.tolerance for check in checks if check.tolerance is not None), default=None),
         notes=tuple(dict.fromkeys(check.note for check in checks if not check.passed or check.measured is None)),
+        span=checks[0].span,
     )
 
 
@@ -142,7 +154,7 @@ def packets_of(seen: Seen, check: Check) -> float:
 
     A probe train is the same for every trial of a condition, so its measurements (times, rates) have equal weights.
     """
-    passage = seen.passages.get(check.direction)
+    passage = seen.passages.get(check.direction, {}).get(check.span)
     if not check.quantity.endswith("_ratio") or not passage:
         return 0
     events = {

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from headwind.arm import Protocol
 from headwind.engines import ENGINES
-from headwind.format import arm_name, blocks_text, counted, duration, enumerated, override_texts, served_text, setting
+from headwind.format import arm_name, counted, duration, enumerated, override_texts, served_text, setting
 from headwind.model import CONTROL_RATIO
 from headwind.plan.doubts import kept_in_order
 from headwind.proof import bursts
 from headwind.report.verdicts import dependence_text
 from headwind.run.codec import State
-from headwind.run.data import RunData
+from headwind.run.data import LAST_BUDGET, RunData
 from headwind.settings import Windows
 from headwind.verdicts.findings import rule_of
 from impair.profile import Direction, Profile
@@ -20,20 +20,22 @@ from impair.profile import Direction, Profile
 
 def method(data: RunData) -> Iterator[str]:
     """Paragraphs with everything that a reader needs to judge the figures or to reproduce them."""
-    matrix, repeat = data.matrix, blocks_text(data.matrix.repeat)
+    matrix, least, most = data.matrix, data.matrix.repeat.least, data.matrix.repeat.most
+    repeat = f"at least {least} and at most {most} blocks" if least < most else counted(most, "block")
     names = ", ".join(map(arm_name, matrix.arms))
+    word = "protocol" if matrix.arms_word == "protocol" else "arm, a protocol with its settings"
     seeded = " with the same seeds" if data.was_seeded else ""
     yield (
         f"Each of {counted(len(matrix.conditions), 'condition')} (a network profile with a workload) was planned for "
-        f"{repeat}. A block runs every {matrix.arms_word} ({names}) once, over the same network{seeded}, in an order "
+        f"{repeat}. A block runs every {word} ({names}) once, over the same network{seeded}, in an order "
         f"that changes from block to block. The run's seed is {matrix.seed}."
     )
     yield from _twins(data)
     yield from _workloads(data)
     engine = ENGINES.get(str(data.environment.get("engine")))
     yield (
-        "Client and server reach each other through the router only. On its two outgoing sides it impairs each "
-        f"direction separately, with {engine.netem if engine else 'netem'}. {_randomness(data)}"
+        "Client and server reach each other only through the router. It impairs each direction separately, where "
+        f"packets leave it, with {engine.netem if engine else 'netem'}. {_randomness(data)}"
     )
     yield from _overtaking(data)
     yield from bursts.describe(item.profile for item in data.matrix.conditions)
@@ -63,22 +65,21 @@ def _twins(data: RunData) -> Iterator[str]:
     if check and (check.again or check.slower):
         name = arm_name(check.arm)
         places = [
-            f"{what} in {', '.join(profiles)}"
+            f"{what} in blocks of {', '.join(profiles)}"
             for what, profiles in (
-                ("once more", check.again),
-                (f"over a network {100 * CONTROL_RATIO:.0f} % slower", check.slower),
+                ("a second time", check.again),
+                (f"over a network that is {100 * CONTROL_RATIO:.0f} % slower", check.slower),
             )
             if profiles
         ]
-        yield f"The lab checks itself with twins: blocks also run {name} {' and '.join(places)}."
+        yield f"As self-checks, {name} also runs {', and '.join(places)}."
 
 
 def _overrides(data: RunData) -> Iterator[str]:
     texts = override_texts(data.matrix.arms)
     if texts:
         yield (
-            "Some arms override this description of workloads, congestion control, "
-            f"and windows and buffers. {'; '.join(texts)}."
+            f"Some arms differ from this in workload, congestion control, or windows and buffers: {'; '.join(texts)}."
         )
 
 
@@ -123,18 +124,19 @@ def _overtaking(data: RunData) -> Iterator[str]:
 def _verdicts(data: RunData) -> Iterator[str]:
     repeat, rule = data.matrix.repeat, rule_of(data.matrix, complete=data.status.state is State.FINISHED)
     yield (
-        "A comparison takes ln(time of the baseline / time of the candidate) within each block, the median over "
-        f"blocks, and its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
+        "A comparison takes ln(time of the baseline / time of the candidate) in each block, and then the median of "
+        f"these, with its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
         f"statistics). If the whole interval of the ratio is above {1 + rule.margin_ratio:g}, the candidate is faster; "
-        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied; otherwise the comparison is undecided. An arm "
-        "that completes more often is ahead at any speed. A verdict is sure if its evidence survives e-BH: of all "
-        "such verdicts, over all metrics together, at most 10 % are expected to be false as worded. It is likely if it "
-        "does not, or if the lead may be within the margin."
+        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If it excludes 1 but "
+        "reaches into the margin, the lead is slight; otherwise the comparison is unclear. A protocol that completes "
+        "more often is ahead, however slow it is. A verdict is sure if its evidence survives e-BH, a correction for "
+        "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
+        "A verdict is likely if it does not survive, or if the lead is slight."
     )
     if text := dependence_text(data.judgement.dependence):
         yield f"Intervals assume independent blocks: {text}."
     if repeat.is_adaptive:
-        limit = f", within the budget of {duration(repeat.budget_s)} or of the command line" if repeat.budget_s else ""
+        limit = f", within the time budget{_budgets(data)}" if repeat.budget_s else ""
         yield (
             "The number of blocks of each condition depended on the measurements: the next blocks went where a verdict "
             f"was predicted to cost least{limit}. The intervals hold at any stopping time (they are anytime-valid), so "
@@ -142,11 +144,19 @@ def _verdicts(data: RunData) -> Iterator[str]:
         )
 
 
+def _budgets(data: RunData) -> str:
+    """The budget at the first start, and the last one if it is another."""
+    first, last = data.matrix.repeat.budget_s, data.environment.get(LAST_BUDGET)
+    later = f", last {duration(last)}" if last and last != first else ""
+    return f" (at the first start {duration(first)}{later})" if first else ""
+
+
 def _analysis() -> Iterator[str]:
     yield (
-        "A median is over trials, one figure for each. Trials that timed out or failed count as slower than all "
-        "that finished: a median that falls on a timeout is a bound (“> 60 s”), one that falls on a failed trial does "
-        "not exist (“not completed”), and rates are then not given. The midpoint of a time and a bound is a bound."
+        "Medians are over trials. Trials that timed out or failed count as slower than all that finished. If the "
+        "median falls on a trial that timed out, it is a bound (“> 60 s”); if it falls on a failed one, there is no "
+        "median (“not completed”). Rates are then not given. With "
+        "an even number of trials, a median between a time and a bound is a bound."
     )
     yield (
         "Trials whose network was not verified (invalid) and trials that failed because of the "

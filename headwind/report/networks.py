@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from headwind.format import enumerated, setting
+from headwind.format import enumerated, listed, measured, setting
 from headwind.matrix.sweep import DIRECTIONS, SWEPT
 from headwind.matrix.units import RATE, RATIO, TIME
 from headwind.model import Matrix
-from impair.profile import Delay, Link, Loss, Profile
+from impair.profile import Delay, Direction, Link, Loss, Profile, Spells, Steps
+from impair.queues import kind_of
 
 MOST_PARTS = 2  # impairments in a name; a network with more is named by its key
+UNIMPAIRED = "no impairment"
+MOST_MOMENTS = 3  # of changes in a description
 BURSTS, SLOTS, ECN = "bursty loss", "slots", "ECN"
 LONG = frozenset({BURSTS, SLOTS, ECN})  # not sufficient as a name
 OWN_WORDS = frozenset({*SWEPT, *DIRECTIONS, "clean", "no", "and"})  # a key of these words and quantities is not a name
@@ -62,7 +65,9 @@ def repeats_settings(key: str) -> bool:
 
 
 def _described(profile: Profile) -> Network | None:
-    """Name by the impairments; None if that takes many words, or both directions differ."""
+    """Name by the impairments; None if that takes many words, both directions differ, or it changes."""
+    if not profile.is_steady:
+        return None
     up, down, meaning = profile.uplink, profile.downlink, _meaning(profile)
     if up == down == Link():
         return Network(meaning, "with", is_key=False, meaning=meaning)
@@ -74,9 +79,37 @@ def _described(profile: Profile) -> Network | None:
 
 def _meaning(profile: Profile) -> str:
     """The impairments: `35 ms delay both ways`, `downlink 25 ms delay + 4 Mbit/s, uplink 25 ms delay`."""
+    if traces := dict.fromkeys(trace for each in Direction if (trace := profile.trace(each))):
+        rates = " and ".join(measured("mean_bps", trace.mean_bps) for trace in traces)
+        return f"rate trace of {rates} on average"
+    first = _first_meaning(profile)
+    if profile.is_steady:
+        return first
+    return ", ".join([*([] if first == UNIMPAIRED else filter(None, [first])), *dict.fromkeys(_changes(profile))])
+
+
+def _changes(profile: Profile) -> Iterator[str]:
+    """The changes in words.
+
+    Such as `changes at 1 s, 1.5 s`, `spells of 2 s good and 200 ms bad (50 % loss)`, `another port of the client`.
+    """
+    if rebinding := profile.rebinding:
+        yield f"another {rebinding.kind} of the client at {setting('at_s', rebinding.at_s)}"
+    for changes in map(profile.changes, Direction):
+        if isinstance(changes, Spells):
+            loss = changes.bad.loss.ratio if isinstance(changes.bad.loss, Loss) else 0.0
+            good, bad = (setting("spell_s", mean_s) for mean_s in (changes.good_s, changes.bad_s))
+            yield f"spells of {good} good and {bad} bad ({setting('loss_ratio', loss)} loss)"
+        elif isinstance(changes, Steps):
+            moments = [setting("at_s", at_s) for at_s in changes.moments_s]
+            yield f"changes at {listed(moments, MOST_MOMENTS)}"
+
+
+def _first_meaning(profile: Profile) -> str:
+    """The impairments at the beginning."""
     up, down = (" + ".join(_parts(link)) for link in (profile.uplink, profile.downlink))
     if profile.uplink == profile.downlink:
-        return f"{up} both ways" if up else "no impairment" if profile.uplink == Link() else ""
+        return f"{up} both ways" if up else UNIMPAIRED if profile.uplink == Link() else ""
     if not (up and down):
         return down or f"{up} on the uplink"
     return f"downlink {down}, uplink {up}" if up != down else f"{up} both ways"
@@ -92,7 +125,8 @@ def _parts(link: Link) -> Iterator[str]:
         if part and part.ratio:
             yield f"{setting('part_ratio', part.ratio)} {word}"
     if link.rate:
-        yield setting("rate_bps", link.rate.rate_bps)
+        queue = f" with {kind_of(link.queue)}" if link.queue else ""
+        yield f"{setting('rate_bps', link.rate.rate_bps)}{queue}"
     if link.slot:
         yield SLOTS
     if link.ecn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from headwind.model import Matrix
-from headwind.report.articles import COLUMNS, Article, articles_of, lines, sum_text, totals
+from headwind.report.articles import COLUMNS, Article, articles_of, lines, totals
 from headwind.report.formats.markdown import code, row, text
 from headwind.report.html import templating
 from headwind.run.data import RunData
@@ -57,7 +57,7 @@ def _section(article: Article) -> Iterator[str]:
     if article.sources:
         yield f"Source: {text('; '.join(article.sources))}"
     yield from (text(note) for note in article.notes)
-    yield f"**{sum_text(article.words)}**"
+    yield f"**{totals([article])}**"
     cells = [cells for entry in article.entries.values() for cells in lines(entry)]
     table = [row(*COLUMNS), row(*["---"] * len(COLUMNS))]
     yield "\n".join([*table, *(row(code(name), *map(text, others)) for name, *others in cells)])

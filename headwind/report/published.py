@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headwind.arm import Arm
-from headwind.format import NOTHING, measured
+from headwind.format import NOTHING, measured, setting
 from headwind.metric import Better, Metric, Use
 from headwind.model import Condition, Published, PublishedRow
 from headwind.observed import Observed, mean
@@ -39,6 +39,7 @@ class Row:
     new: Arm
     published_base: float | None  # in the metric's unit; None: it gave no result
     published_new: float | None
+    is_relative: bool  # published as shares of each other, without a unit
     published_ratio: float | None  # above 1: new is ahead; None if one gave no result
     published_verdict: Verdict  # FASTER, SLOWER, TIE, COMPLETES_MORE, COMPLETES_LESS; INCONCLUSIVE: both gave none
     interval: Interval | None  # of the measurement; None if nothing was compared
@@ -57,9 +58,8 @@ class Row:
     @property
     def figures(self) -> list[str]:
         """Published figures of the candidate and the baseline."""
-        return [
-            figure_text(f"published_{self.metric.unit}", each) for each in (self.published_new, self.published_base)
-        ]
+        unit = figure_unit(self.metric.unit, is_relative=self.is_relative)
+        return [figure_text(unit, each) for each in (self.published_new, self.published_base)]
 
     @property
     def blocks(self) -> int:
@@ -168,6 +168,7 @@ def _compared(row: PublishedRow, pair: Pair, metric: Metric, line: Line, seen: _
         new=pair.new,
         published_base=base,
         published_new=new,
+        is_relative=row.is_relative,
         published_ratio=_ratio(base, new, metric.better),
         published_verdict=verdict,
         interval=interval,
@@ -195,15 +196,22 @@ def _measured(row: PublishedRow, metric: Metric, line: Line, seen: _Seen) -> tup
     return finding.comparison.interval, finding, found
 
 
-def figure_text(quantity: str, value: float | None) -> str:
-    """A published figure in its unit, or `no result`."""
-    return "no result" if value is None else measured(quantity, value)
+def figure_unit(unit: str, *, is_relative: bool) -> str:
+    """The unit in which a figure of a metric in `unit` is shown: percent if an article has only relative ones."""
+    return "ratio" if is_relative else unit
+
+
+def figure_text(unit: str, value: float | None) -> str:
+    """A published figure in its unit, or `no result`; a percentage as it was printed."""
+    if value is None:
+        return "no result"
+    return (setting if unit == "ratio" else measured)(f"published_{unit}", value)
 
 
 def measured_text(row: Row, rule: Rule) -> str:
     """The measurement as a cell: the leader and the size of the lead."""
     if row.finding:
-        return describe.finding_text(row.finding, rule)
+        return describe.finding_text(row.finding)
     return describe.pair_text(Pair(row.base, row.new), row.interval, rule) if row.interval else NOTHING
 
 

@@ -11,7 +11,7 @@ from headwind.arm import PLAIN, Arm
 from headwind.format import arm_name
 from headwind.model import Condition, Matrix, Outcome
 from headwind.observed import Kind, Observed, figure, from_best, median
-from headwind.report.cells import Cell, Context, cell_of
+from headwind.report.cells import Cell, Floors, cell_of
 from headwind.report.certainty import Certainty, Known, known_of
 from headwind.report.networks import Network, networks_of
 from headwind.report.sweeps import sweeps_of
@@ -56,7 +56,8 @@ class Standing:
 
 def is_reference(condition: Condition) -> bool:
     """True if it is unimpaired: the reference for the others."""
-    return condition.profile.uplink == condition.profile.downlink == Link()
+    profile = condition.profile
+    return profile.is_steady and profile.uplink == profile.downlink == Link()
 
 
 def ordered_pairs(matrix: Matrix, judgement: Judgement) -> list[Pair]:
@@ -111,11 +112,11 @@ def standings(data: RunData) -> list[Standing]:
     places = {pair: number for number, pair in enumerate(ordered_pairs(data.matrix, judgement))}
     known: dict[str, list[Known]] = {}
     for line in sorted(judgement.compared, key=lambda line: places[line.pair]):
-        known.setdefault(line.condition.id, []).append(known_of(line, judgement.rule))
-    context = Context(judgement.rule, noise_floors(judgement.checks))
+        known.setdefault(line.condition.id, []).append(known_of(line))
+    floors = noise_floors(judgement.checks)
     more = {item.condition.id: more_text(item) for item in judgement.open if not item.is_of_checks}
     found = [
-        _standing(data, each, networks[each.id], known.get(each.id, []), context, more.get(each.id, ""))
+        _standing(data, each, networks[each.id], known.get(each.id, []), floors, more.get(each.id, ""))
         for each in data.matrix.conditions
     ]
     if sweeps_of(data.matrix):
@@ -130,7 +131,7 @@ def _rank(standing: Standing) -> tuple[int, bool, bool, float]:
 
 
 def _standing(
-    data: RunData, condition: Condition, network: Network, known: Sequence[Known], context: Context, more: str
+    data: RunData, condition: Condition, network: Network, known: Sequence[Known], floors: Floors, more: str
 ) -> Standing:
     rows = data.rows.get(condition.id, {})
     metric = condition.workload.primary()
@@ -142,7 +143,7 @@ def _standing(
             marks[arm] = from_best((figure(result, metric) for result in results), metric.better)
         stopped[arm] = sum(result.outcome is Outcome.TIMEOUT for result in results)
     return Standing(
-        condition, network, tuple(known), {each.line.pair: cell_of(each, context) for each in known}, rows,
+        condition, network, tuple(known), {each.line.pair: cell_of(each, floors) for each in known}, rows,
         {arm: median(values) for arm, values in marks.items()},
         {arm: count for arm, count in stopped.items() if count},
         {arm: count for arm, values in marks.items() if (count := sum(each.kind is Kind.NOTHING for each in values))},

@@ -7,31 +7,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import Arm
-from headwind.format import NOTHING, measured
-from headwind.metric import CPU_TIMES, PACKET_GAP, RETRANSMITS, RTOS, WIRE_BYTES, WIRE_PACKETS, Metric, Workload
+from headwind.format import NOTHING, measured, observed_text
+from headwind.metric import CPU_TIMES, MEMORY, PACKET_GAP, RETRANSMITS, RTOS, WIRE_BYTES, WIRE_PACKETS, Metric, Workload
 from headwind.model import Condition, Outcome, Result
-from headwind.observed import Observed, from_best, median, observed
+from headwind.observed import Observed, from_best, median, observed, typical
 from headwind.run.data import is_data
 from headwind.verdicts.findings import Rows
 
+COSTS = (*CPU_TIMES, MEMORY)
 COUNTED = (RETRANSMITS, RTOS, PACKET_GAP, WIRE_PACKETS)
 PER_PAYLOAD = "bytes sent per byte of payload"
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """An arm of a condition, with medians over its finished trials; `reached` is over all trials."""
+    """An arm of a condition, with medians over its trials: times over all of them, counters over finished ones."""
 
     arm: Arm
     reached: Mapping[float, Observed]  # share -> time at which it was done; empty if not recorded
-    handshake_s: float | None  # slowest of a trial
+    handshake_s: float | None  # slowest of a trial; None if the median trial has none
     figures: tuple[str, ...]  # in the order of `columns`
 
 
 def columns(workload: Workload) -> tuple[str, ...]:
     """The headings of a track's figures."""
     connect = [metric.heading for metric in workload.handshake]
-    return (*connect, *(metric.heading for metric in COUNTED), PER_PAYLOAD, *(each.heading for each in CPU_TIMES))
+    return (*connect, *(metric.heading for metric in COUNTED), PER_PAYLOAD, *(each.heading for each in COSTS))
 
 
 def handshake_name(workload: Workload) -> str:
@@ -53,20 +54,21 @@ def track_of(condition: Condition, rows: Rows, arm: Arm) -> Track:
     results = [row[arm] for row in rows.values() if arm in row and is_data(row[arm])]
     finished = [result.metrics for result in results if result.outcome is Outcome.OK]
 
-    def typical(metric: Metric) -> float | None:
+    def counted(metric: Metric) -> str:
         values = [metrics[metric.key] for metrics in finished if metric.key in metrics]
-        return statistics.median(values) if values else None
+        return _figure(metric, statistics.median(values) if values else None)
 
-    handshakes = [(metric, typical(metric)) for metric in workload.handshake]
-    counted = [(metric, typical(metric)) for metric in COUNTED]
+    handshakes = [(metric, typical(results, metric)) for metric in workload.handshake]
+    slowest = handshakes[-1][1] if handshakes else None
     return Track(
         arm,
         _reached(workload, results),
-        handshakes[-1][1] if handshakes else None,
+        slowest.known if slowest and slowest.is_finished else None,
         (
-            *(_figure(metric, value) for metric, value in (*handshakes, *counted)),
+            *(observed_text(metric.key, value) for metric, value in handshakes),
+            *map(counted, COUNTED),
             _per_payload(workload, finished),
-            *(_figure(metric, typical(metric)) for metric in CPU_TIMES),
+            *map(counted, COSTS),
         ),
     )
 

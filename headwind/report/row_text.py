@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from headwind.format import NOTHING, clean, counted, enumerated, link_settings, observed_text
+from headwind.format import NOTHING, clean, counted, enumerated, network_settings, observed_text
 from headwind.model import Condition, Outcome, Result
 from headwind.proof.attempts import runs_again
 from headwind.report.times_table import Row
@@ -17,15 +17,21 @@ from impair.profile import Direction, Profile
 
 ARROWS = {Direction.DOWNLINK: "\N{DOWNWARDS ARROW}", Direction.UPLINK: "\N{UPWARDS ARROW}"}
 MOST_NAMED = 4  # names in a list; for more, their number
+MOST_CHANGES = 4  # of a network during a trial, likewise
 STOPPED = f"{STOPPED_WITH_RUN}, in no figure"
 COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's table, and the other impairments
 
 
 def headline(data: RunData) -> str:
-    """The state of the run in one or two sentences: "All 72 trials ran: 70 ok, 2 timeout."."""
+    """The state of the run in one or two sentences: "All 72 trials ran: 70 ok, 2 timed out."."""
     counts = Counter(STOPPED if was_stopped(result) else result.outcome.value for result in data.latest)
-    tally = ", ".join(f"{counts[word]} {word}" for word in (*Outcome, STOPPED) if counts[word])
+    tally = ", ".join(f"{counts[word]} {spoken(word)}" for word in (*Outcome, STOPPED) if counts[word])
     return how_far(data).removesuffix(".") + (f": {tally}." if tally else ".")
+
+
+def spoken(outcome: str) -> str:
+    """An outcome after a number of trials: `8 timed out`."""
+    return "timed out" if outcome == Outcome.TIMEOUT else str(outcome)
 
 
 def how_far(data: RunData) -> str:
@@ -37,8 +43,9 @@ def how_far(data: RunData) -> str:
     is_short, is_over = missing > 0 and not data.searched, status.state is State.FINISHED
     ran = f"{of} ran." if is_short else f"{'' if is_adaptive and not is_over else 'All '}{counted(done, 'trial')} ran."
     if is_over and is_adaptive and is_short:
-        short = f"{counted(missing, 'trial')} short of the minimum in every {data.matrix.place}"
-        return f"The budget ended {short}. {counted(done, 'trial')} ran."
+        short = f"{counted(missing, 'trial')} {'is' if missing == 1 else 'are'} missing"
+        blocks = counted(data.matrix.repeat.least, "block")
+        return f"The budget ended before every {data.matrix.place} had {blocks}: {short}. {counted(done, 'trial')} ran."
     if is_over:
         return ran
     why = f"{status.reason[:1].upper()}{status.reason[1:]}"
@@ -88,7 +95,7 @@ def primaries(conditions: Iterable[Condition]) -> str:
 
 
 def trials_text(row: Row) -> list[str]:
-    """The number of trials of a row and their outcomes: ["2 of 3 finished", "1 timeout"]."""
+    """The number of trials of a row and their outcomes: ["2 of 3 finished", "1 timed out"]."""
     ran = sum(row.outcomes.values())
     if not ran:
         return ["not run yet" if row.running else "not run"]
@@ -97,7 +104,7 @@ def trials_text(row: Row) -> list[str]:
         count = number - row.stopped if outcome is Outcome.LAB_ERROR else number
         if outcome is not Outcome.OK and count:
             done = f" ({row.got_done})" if outcome is Outcome.FAILED and row.got_done else ""
-            words.append(f"{count} {outcome.value}{done}")
+            words.append(f"{count} {spoken(outcome)}{done}")
     if row.stopped:
         words.append(f"{row.stopped} {STOPPED_WITH_RUN}")
     if row.repeated:
@@ -114,9 +121,19 @@ def network(profile: Profile, *, both_ways: bool) -> dict[str, list[str]]:
     """
     cells: dict[str, list[str]] = {column: [] for column in COLUMNS}
     for direction, arrow in ARROWS.items():
-        for column, text in _link_cells(link_settings(profile.link(direction))).items():
+        for column, text in _link_cells(_shortened(network_settings(profile, direction))).items():
             cells[column].append(f"{arrow} {text}" if both_ways else text)
     return cells
+
+
+def _shortened(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings with the number of changes in place of more than MOST_CHANGES."""
+    changes = [key for key in settings if key.startswith("at ")]
+    if len(changes) <= MOST_CHANGES:
+        return dict(settings)
+    first, last = (key.removeprefix("at ") for key in (changes[0], changes[-1]))
+    kept = {key: value for key, value in settings.items() if key not in changes}
+    return {**kept, "changes": f"{len(changes)}, from {first} to {last}"}
 
 
 def network_text(cells: Mapping[str, Sequence[str]]) -> str:
@@ -156,9 +173,9 @@ def unbroken(text: str) -> str:
     return re.sub(rf"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑±]) |{ratio}", "\N{NO-BREAK SPACE}", text)
 
 
-def uses_uplink(profiles: Iterable[Profile]) -> bool:
-    """True if any profile impairs what the client sends."""
-    return any(link_settings(profile.uplink) for profile in profiles)
+def impairs(direction: Direction, profiles: Iterable[Profile]) -> bool:
+    """True if any profile impairs this direction."""
+    return any(network_settings(profile, direction) for profile in profiles)
 
 
 def plain(value: object) -> str:

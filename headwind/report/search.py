@@ -61,13 +61,13 @@ def search_text(data: RunData) -> str:
 
 def _answer(matrix: Matrix, search: Search, sides: Sequence[int]) -> str:
     found = brackets(sides)
-    sure = f"({setting('confidence_ratio', matrix.repeat.confidence)} confidence, at any stopping time)"
+    sure = f"with {setting('confidence_ratio', matrix.repeat.confidence)} confidence at any stopping time"
     if found:
         places = enumerated(_place(search, each) for each in found)
         wide = any(each.steps > STEPS_WITHIN for each in found)
-        open_ = "; not as narrow as requested: these blocks do not distinguish the values between" if wide else ""
+        open_ = " This is wider than requested: the blocks do not decide the values between them." if wide else ""
         crossover = "Crossover" if len(found) == 1 else f"{len(found)} crossovers"
-        return f"{crossover} of {search.new} and {search.base} along {_name(search)}: {places} {sure}{open_}."
+        return f"{crossover} of {search.new} and {search.base} along {_name(search)}: {places}, {sure}.{open_}"
     known = [place for place, side in enumerate(sides) if side]
     if not known:
         return (
@@ -77,7 +77,7 @@ def _answer(matrix: Matrix, search: Search, sides: Sequence[int]) -> str:
     values = enumerated(_value(search, place) for place in known)
     rest = "" if {0, len(sides) - 1} <= set(known) else "; the other values that were tried are unclear"
     return (
-        f"No crossover was found along {_name(search)}: {ahead} is ahead at {values} {sure}{rest}. This "
+        f"No crossover was found along {_name(search)}: {ahead} is ahead at {values}, {sure}{rest}. This "
         "does not cover the values between."
     )
 
@@ -85,7 +85,7 @@ def _answer(matrix: Matrix, search: Search, sides: Sequence[int]) -> str:
 def _place(search: Search, bracket: Bracket) -> str:
     above, below = (search.new, search.base) if bracket.above > 0 else (search.base, search.new)
     low, high = _value(search, bracket.low), _value(search, bracket.high)
-    return f"between {low}, where {below} is ahead, and {high}, where {above} is"
+    return f"between {low} ({below} is ahead) and {high} ({above} is ahead)"
 
 
 def _cost(answer: Answer) -> str:
@@ -97,9 +97,9 @@ def _cost(answer: Answer) -> str:
         return f"{took}."
     values, trials = grid
     return (
-        f"{took}; a grid of the same precision, {counted(values, 'value')}, would take about "
-        f"{counted(trials, 'trial')}: at each value as many as at the nearest one here, or the "
-        f"{answer.matrix.repeat.most} blocks that are allowed if no arm is known to be ahead."
+        f"{took}. A grid of the same precision ({counted(values, 'value')}) would take about "
+        f"{counted(trials, 'trial')}: at each value as many as at the nearest one here, or the maximum of "
+        f"{answer.matrix.repeat.most} blocks if it is unclear which protocol is ahead."
     )
 
 

@@ -151,7 +151,9 @@ def _alike_but(
 
 def _settings(profile: Profile) -> Settings:
     """The settings of a profile, without those that are 0 and might as well be absent."""
-    return {(direction, key): value for direction in Direction for key, value in _of(profile.link(direction)).items()}
+    found = {(direction, key): value for direction in Direction for key, value in _of(profile.link(direction)).items()}
+    changes = {each: changes for each in Direction if (changes := profile.changes(each))}
+    return found | {(direction, "changes"): str(each.to_json()) for direction, each in changes.items()}
 
 
 def _of(link: Link) -> dict[str, float | str]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
+from headwind.format import setting
 from impair.netem_options import ALL, Options
-from impair.profile import Link
+from impair.profile import FRAME_BYTES, Link
+from impair.queue_options import discipline, settings_of, tokens_bytes
+from impair.queues import Cake, Fifo, FqCodel, Pie, Queue, Red
+from impair.trace import Trace
 
 TIME_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 
@@ -29,6 +33,77 @@ def tc_command(link: Link, seed: int | None, device: str) -> str:
     distribution = link.delay.distribution if link.delay else "uniform"
     words = ["tc", "qdisc", "add", "dev", shlex.quote(device), "root", "netem"]
     return " ".join([*words, *_words(Options.of(link, seed), distribution)])
+
+
+def tc_change(link: Link, others: Iterable[Link], device: str) -> str:
+    """The `tc qdisc change` command that gives a netem which had one of the `others` the settings of `link`.
+
+    A change keeps the corruption, reordering and rate that it does not name (netem_change in net/sched/sch_netem.c), so
+    those that one of the others has are named with 0. tc has no word that takes back ecn and slots. The seed is not
+    named: the lab's is another one for each change.
+    """
+    options, earlier = Options.of(link, None), [Options.of(each, None) for each in others]
+    distribution = link.delay.distribution if link.delay and link.delay.jitter_s else "uniform"
+    words = ["tc", "qdisc", "change", "dev", shlex.quote(device), "root", "netem", *_words(options, distribution)]
+    for name, nothing in (("corrupt", "0%"), ("reorder", "0%"), ("rate", "0bit")):
+        if not getattr(options, name) and any(getattr(each, name) for each in earlier):
+            words += [name, nothing]
+    return " ".join(words)
+
+
+def bottleneck_commands(link: Link, port: str, device: str) -> list[str]:
+    """The commands that put the bottleneck of `link` before its netem; none without a queue.
+
+    Frames that come in at `port` pass `device` first.
+    """
+    if not (link.queue and link.rate):
+        return []
+    port, device, queue = shlex.quote(port), shlex.quote(device), link.queue
+    rate, words = f"{link.rate.rate_bps}bit", " ".join(_queue_words(link))
+    cake = f"tc qdisc add dev {device} root handle 1: cake bandwidth {rate} {words}"
+    # tc refuses a limit of 0, which the lab sends; the queue takes the place of the one that tbf makes of it
+    tbf = f"tc qdisc add dev {device} root handle 1: tbf rate {rate} burst {tokens_bytes(link.rate.rate_bps)} limit 1mb"
+    child = f"tc qdisc add dev {device} parent 1:1 handle 2: {discipline(queue)} {words}"
+    return [
+        f"ip link add {device} type ifb",
+        f"ip link set dev {device} up",
+        *([cake] if isinstance(queue, Cake) else [tbf, child]),
+        f"tc qdisc add dev {port} ingress",
+        f"tc filter add dev {port} ingress matchall action mirred egress redirect dev {device}",
+    ]
+
+
+def trace_commands(trace: Trace, queue: Queue, device: str) -> Iterator[str]:
+    """The commands that give a bottleneck the rates of a trace, without end, each with its moment."""
+    limit = queue.packets if isinstance(queue, Fifo) else 0
+    for step in trace.steps():
+        shape = f"tbf rate {step.rate_bps}bit burst {step.tokens_bytes} limit {limit}"
+        yield f"tc qdisc change dev {shlex.quote(device)} root handle 1: {shape}  # at {setting('at_s', step.at_s)}"
+
+
+def _queue_words(link: Link) -> Iterator[str]:
+    """The options of a queue, in tc's words."""
+    assert link.queue
+    assert link.rate
+    queue, settings = link.queue, settings_of(link.queue, link.rate.rate_bps)
+    times = [(name, f"{settings[name]}us") for name in ("target", "interval") if name in settings]
+    match queue:
+        case Cake():
+            yield from ("besteffort", "triple-isolate", "rtt", f"{settings['rtt']}us")
+        case Red():
+            yield from ("limit", str(settings["limit"]), "min", str(settings["qth_min"]))
+            yield from ("max", str(settings["qth_max"]), "avpkt", str(FRAME_BYTES))
+            yield from ("burst", str((2 * queue.min_packets + queue.max_packets) // 3))
+            yield from ("probability", f"{queue.probability:.9g}", "bandwidth", f"{link.rate.rate_bps}bit")
+            yield from ("ecn",) if queue.ecn else ()
+        case _:
+            yield from ("limit", str(settings["limit"]))
+            for name, text in times:
+                yield from (name, text)
+            if isinstance(queue, FqCodel):
+                yield from ("quantum", str(settings["quantum"]), "memory_limit", f"{settings['memory_limit']}b")
+            if isinstance(queue, FqCodel | Pie):
+                yield "ecn" if queue.ecn else "noecn"
 
 
 def _words(options: Options, distribution: str) -> Iterator[str]:

@@ -139,7 +139,7 @@ _OUTCOME_NOTICES = {
     Outcome.WRONG_PROTOCOL: "wrong protocol: not the requested protocol; counted as not completed",
     Outcome.WRONG_CONTENT: "wrong content: not the requested bytes; counted as not completed",
     Outcome.WRONG_SESSION: "wrong session: not resumed, or no early data, although requested; counted as not completed",
-    Outcome.TIMEOUT: "timeout: stopped unfinished; the time is a bound",
+    Outcome.TIMEOUT: "timed out: stopped unfinished; the time is a bound",
     Outcome.FAILED: "failed: some requests did not succeed; there is no completion time",
     Outcome.SKIPPED: "skipped: never started",
 }
@@ -163,7 +163,7 @@ def _network_notices(data: RunData) -> Iterator[TrialNote]:
         )
         deviations = "; ".join(question.text for question in own)
         yield TrialNote(
-            f"{data.matrix.name_of(condition)} did not have the requested network, so nothing is decided: {deviations}",
+            f"{data.matrix.name_of(condition)} did not have the requested network, so nothing is sure: {deviations}",
             trials,
         )
 
@@ -196,14 +196,16 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
     if unproven:
         text = (
             f"run again: the network was not verified in an earlier attempt, which is excluded "
-            f"(at most {MOST_ATTEMPTS} attempts at a trial; of all attempts {by_arm(data.results, unproven)})"
+            f"(at most {MOST_ATTEMPTS} attempts at a trial; excluded attempts: {by_arm(data.results, unproven)})"
         )
         yield TrialNote(text, _ids(unproven))
     if broken := [result for result in again if result.outcome is Outcome.LAB_ERROR and not was_stopped(result)]:
-        yield TrialNote("repeated: the lab failed at an earlier attempt, which stays on record", _ids(broken))
+        yield TrialNote("run again: the lab failed at an earlier attempt, which stays on record", _ids(broken))
     data_ = [result for result in data.latest if is_data(result)]
     if short := [result for result in data_ if lacked_cpus(result)]:
-        yield TrialNote(f"CPU contention; these trials count ({by_arm(data_, short)})", _ids(short))
+        yield TrialNote(
+            f"had to wait for CPU time (contention); they are counted ({by_arm(data_, short)})", _ids(short)
+        )
 
 
 def _ids(results: Sequence[Result]) -> tuple[str, ...]:
@@ -245,7 +247,7 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
     first, *others = sorted(found, key=lambda name: -len(found[name]))
     also = listed([f"{name} ({counted(len(found[name]), 'trial')})" for name in others])
     trials = counted(len(found[first]), "trial")
-    return f"in {first} ({trials}): {_merged(found[first])}; with other figures also in {also}"
+    return f"{_merged(found[first])} in {first} ({trials}); with other figures in {also}"
 
 
 def _merged(texts: Sequence[str]) -> str:

@@ -15,9 +15,10 @@ from scipy.special import bdtrc
 from headwind.arm import H2
 from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import STEAL
-from headwind.model import Matrix
+from headwind.model import CONTROL_RATIO, Matrix
 from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import MOST_STEAL
+from headwind.proof.spans import BAD_SPELLS
 from headwind.report.networks import networks_of, placed
 from headwind.report.row_text import named
 from headwind.report.times_table import by_arm
@@ -26,12 +27,13 @@ from headwind.run.data import RunData, is_data
 from headwind.verdicts.assumptions import ALARM_PROBABILITY, WarningKind
 from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
+from impair.profile import Direction, Spells
 
 OTHER_LABS = "other_labs"  # key in a run's environment
 _PLAIN = re.compile(r"[A-Za-z][\w.-]*(?: [\w.-]+)*")  # needs no quotes in YAML
 SHARED = (
-    "they share its CPUs, so times are longer and vary more, and verdicts need more blocks; a verdict compares "
-    "only times of the same block, which are all slowed equally"
+    "times are longer and vary more, so verdicts need more blocks; a verdict compares only trials of the same block, "
+    "which ran close together"
 )
 
 
@@ -62,8 +64,8 @@ def trust_line(data: RunData) -> str:
         sentences = [f"do not rely on this run: {'; '.join(failures)}"]
     else:
         sentences = ["the network of every counted trial was verified"] if checks else []
-        sentences.append(_noise(data))
-    sentences += [*_unequal(data), *_machine(data)]
+        sentences += [_noise(data), *_undetected(data)]
+    sentences += [*_unmet(data), *_unequal(data), *_machine(data)]
     if data.judgement.dependence.is_excessive:
         sentences.append(dependence_text(data.judgement.dependence))
     return " ".join(f"{text[:1].upper()}{text[1:]}." for text in sentences)
@@ -98,12 +100,39 @@ def _noise(data: RunData) -> str:
     margin = data.judgement.rule.margin_ratio
     if not floors:
         return "self-checks have too few blocks to measure the noise"
-    noisy = {networks[name]: f"{1 + floor:.2f}x" for name, floor in floors.items() if floor > margin}
+    noisy = [
+        f"by up to {1 + floor:.2f}x {placed([networks[name]])}" for name, floor in floors.items() if floor > margin
+    ]
     arms = enumerated(dict.fromkeys(arm_name(check.finding.pair.base) for check in checks))
+    of = counted(len(data.matrix.conditions), data.matrix.place)
+    checked = f" (checked in {len(floors)} of {of})" if len(floors) < len(data.matrix.conditions) else ""
     if not noisy:
-        return f"{arms} against itself differs by less than {setting('margin_ratio', margin)}"
-    limit = setting("margin_ratio", margin)
-    return f"the noise floor ({arms} against itself) is above {limit} {placed(noisy)}: smaller leads there may be noise"
+        return f"{arms} against itself differs by less than {setting('margin_ratio', margin)}{checked}"
+    return f"{arms} against itself may differ {enumerated(noisy)}: smaller leads there may be noise{checked}"
+
+
+def _undetected(data: RunData) -> Iterator[str]:
+    """A sentence if a self-check with enough blocks for an interval has not detected its slower network."""
+    places = [
+        check.finding.condition
+        for check in data.judgement.checks
+        if check.passed is None and check.finding.pair.is_control
+        and math.isfinite(check.finding.comparison.interval.low)
+    ]  # fmt: skip
+    if places:
+        names = [data.matrix.name_of(each) for each in places]
+        yield f"the {100 * CONTROL_RATIO:.0f} % slower network of the self-check in {named(names)} is not detected yet"
+
+
+def _unmet(data: RunData) -> Iterator[str]:
+    """Sentences on networks with bad spells that most trials ended before."""
+    for condition in data.matrix.conditions:
+        if any(isinstance(condition.profile.changes(direction), Spells) for direction in Direction):
+            own = [each for each in data.latest if each.trial.block.condition == condition and is_data(each)]
+            met = sum(any(check.span == BAD_SPELLS for check in each.proof.checks) for each in own)
+            if met < len(own) / 2:
+                name, of = data.matrix.name_of(condition), counted(len(own), "trial")
+                yield f"only {met} of {of} in {name} met a bad spell: the others ended before one"
 
 
 def _how_to_check(matrix: Matrix) -> str:
@@ -133,7 +162,7 @@ def _unequal(data: RunData) -> Iterator[str]:
 def _machine(data: RunData) -> Iterator[str]:
     """Sentences on other labs on the machine, and on CPU steal."""
     if others := data.environment.get(OTHER_LABS):
-        yield f"{counted(len(others), 'other lab')} measured on this machine meanwhile: {SHARED}"
+        yield f"{counted(len(others), 'other Headwind run')} used this machine during this run: {SHARED}"
     stolen = [result.metrics[STEAL.key] for result in data.latest if STEAL.key in result.metrics]
     if stolen and (share := statistics.fmean(stolen)) > MOST_STEAL:
         yield f"{100 * share:.0f} % CPU steal"

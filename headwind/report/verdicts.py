@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, about, arm_name, counted, enumerated, listed, measured, setting
+from headwind.format import NOTHING, about, arm_name, counted, listed, setting
 from headwind.metric import Metric
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.run.data import RunData
@@ -44,16 +44,16 @@ def is_own(rival: Arm, winner: Arm) -> bool:
     return winner in PLAIN and rival not in PLAIN and rival.protocol is winner.protocol
 
 
-def leader(finding: Finding, rule: Rule) -> Arm | None:
+def leader(finding: Finding) -> Arm | None:
     """The leading arm, if the lead is sure or likely."""
-    return sides(finding)[0] if verdict_of(finding, rule).favours else None
+    return sides(finding)[0] if verdict_of(finding).favours else None
 
 
-def claim_text(finding: Finding, rule: Rule) -> str:
+def claim_text(finding: Finding) -> str:
     """The claim: `HTTP/3 beats HTTP/2`, `HTTP/3 and HTTP/2 likely tie`, `HTTP/3 against HTTP/2: unclear`."""
-    certainty, verdict = certainty_of(finding, rule), verdict_of(finding, rule)
+    certainty, verdict = certainty_of(finding), verdict_of(finding)
     is_tie = verdict is Verdict.TIE
-    first, second = map(arm_name, (finding.pair.new, finding.pair.base) if is_tie else sides(finding))
+    first, second = map(arm_name, sides(finding))
     if certainty is Certainty.UNCLEAR:
         return f"{first} against {second}: {certainty}"
     likely = "" if certainty is Certainty.SURE else f"{certainty} "
@@ -134,23 +134,28 @@ def two(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:,.0f}"
 
 
-def finding_text(finding: Finding, rule: Rule) -> str:
-    """Certainty, leader and lead: `sure: h3 1.23x [1.18, 1.29]`, `unclear: 3 of 8 blocks`.
+def finding_text(finding: Finding) -> str:
+    """Certainty, leader and lead: `sure: h3 1.23x [1.18, 1.29]`, `unclear: only 3 blocks`.
 
     An unclear one has the largest possible differences: `unclear: h3 1.02x, h2 up to 1.09x, h3 up to 1.19x`.
     """
-    certainty = certainty_of(finding, rule)
+    certainty = certainty_of(finding)
     n = finding.comparison.interval.n
-    needs = rule.blocks_needed(n)
+    needs = finding.rule.blocks_needed(n)
     if certainty is Certainty.UNCLEAR and n < needs:
-        return f"{certainty}: {n} of {counted(needs, 'block')}"
+        return f"{certainty}: {few_text(n)}"
     if certainty is Certainty.UNCLEAR:
         ratio = ahead_text(finding).partition(" [")[0]
-        seen = f"{sides(finding)[0].name} {ratio}" if finding.comparison.interval.has_estimate else ""
+        seen = f"median {sides(finding)[0].name} {ratio}" if finding.comparison.interval.has_estimate else ""
         reach = reach_text(finding, lambda arm: arm.name) or apart_text(finding)
         return f"{certainty}: {', '.join(filter(None, (seen, reach, stalled_text(finding))))}"
-    who = "tie" if verdict_of(finding, rule) is Verdict.TIE else sides(finding)[0].name
+    who = "tie" if verdict_of(finding) is Verdict.TIE else sides(finding)[0].name
     return f"{certainty}: {who} {lead_text(finding)}"
+
+
+def few_text(blocks: int) -> str:
+    """Fewer blocks than an interval needs: `only 3 blocks`, `0 blocks`."""
+    return f"only {counted(blocks, 'block')}" if blocks else "0 blocks"
 
 
 def apart_text(finding: Finding) -> str:
@@ -192,22 +197,22 @@ def pair_text(pair: Pair, interval: Interval, rule: Rule, name: Callable[[Arm], 
     return f"{who}{ratio_text(ahead(interval))}"
 
 
-def short_text(finding: Finding, rule: Rule) -> str:
+def short_text(finding: Finding) -> str:
     """Like `finding_text`, for a cell of a grid: `h3 1.23x`, `likely: h3 1.03x`, `tie`, `unclear: at most 1.19x`."""
-    certainty = certainty_of(finding, rule)
+    certainty = certainty_of(finding)
     glyph = "" if certainty is Certainty.SURE else f"{certainty}: "
     if certainty is Certainty.UNCLEAR:
         return f"{glyph}{apart_text(finding)}"
-    if verdict_of(finding, rule) is Verdict.TIE:
+    if verdict_of(finding) is Verdict.TIE:
         return f"{glyph}tie"
     lead = ahead_text(finding).partition(" [")[0]
     return f"{glyph}{sides(finding)[0].name} {lead}"
 
 
-def cell_class(finding: Finding, rule: Rule) -> str:
+def cell_class(finding: Finding) -> str:
     """CSS classes of a verdict in a table: the leader and the certainty."""
-    who = leader(finding, rule)
-    return f"{who.name if who else 'none'} {certainty_of(finding, rule)}"
+    who = leader(finding)
+    return f"{who.name if who else 'none'} {certainty_of(finding)}"
 
 
 def unfinished_text(line: Line) -> str:
@@ -219,15 +224,13 @@ def unfinished_text(line: Line) -> str:
 def open_text(item: Open, name: str) -> str:
     """Sentence on an open condition, by its `name`.
 
-    Such as `clean is undecided (HTTP/3 against HTTP/2): about 9 more blocks (4 to 30), 4 min`.
+    Such as `clean: HTTP/3 against HTTP/2 is not sure by any metric; about 9 more blocks (4 to 30), 4 min`.
     """
     if not item.n:
         return f"{name} is not run"
-    labels = [f"by {metric.label}" for metric in item.undecided_by]
-    by = f" {enumerated(labels)}" if len(labels) > 1 else ""
-    lacks = [f"undecided{by} ({_names(item.undecided)})"] if item.undecided else []
-    lacks += [f"likely, not sure ({_names(item.unconfirmed)})"] if item.unconfirmed else []
-    return f"{name} is {' and '.join(lacks)}: {more_text(item)}"
+    verb, by = "is" if len(item.pairs) == 1 else "are", " by any metric" if len(item.judged) > 1 else ""
+    state = "open" if item.is_of_checks else f"not sure{by}"
+    return f"{name}: {_names(item.pairs)} {verb} {state}; {more_text(item)}"
 
 
 def _names(pairs: Iterable[Pair]) -> str:
@@ -240,30 +243,33 @@ def has_forecast(item: Open) -> bool:
 
 
 def more_text(item: Open) -> str:
-    """Forecast until all of a condition is settled: `about 9 more blocks (4 to 30), 4 min`; or its missing blocks.
+    """Forecast until all of a condition is sure: `about 9 more blocks (4 to 30), 4 min`; or its missing blocks.
 
     If one of its comparisons is probably settled earlier, that one's forecast comes first: it is the one by which
     the advice on resuming finds the condition that is settled soonest.
     """
     if item.missing:
-        return f"{counted(item.missing, 'block')} of the minimum {'is' if item.missing == 1 else 'are'} missing"
+        return f"{counted(item.missing, 'more block')} needed for the minimum"
     if not has_forecast(item):
         return "too few blocks for a forecast"
-    whole = _forecast_text(item, item.outlook)
     if item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
-        return f"{_forecast_text(item, item.soonest)}, for the first; for all {whole}"
-    return whole
+        first = _forecast_text(item, item.soonest, "for a first sure result")
+        return f"{first}; {_forecast_text(item, item.outlook, 'for all')}"
+    return _forecast_text(item, item.outlook)
 
 
-def _forecast_text(item: Open, outlook: Outlook) -> str:
+def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
+    """A forecast for an aim; without one, for all open comparisons, which are as near."""
+    by = f" by {outlook.metric.label}" if outlook.metric and len(item.judged) > 1 and aim != "for all" else ""
+    wanted = f"{aim}{by}" if aim else f"until sure{by}" if by else ""
     if outlook.blocks is None:
-        return f"uncertain, {outlook.low} to hundreds more blocks" if outlook.low else "probably hundreds more blocks"
+        many = f"probably {outlook.low} to hundreds more blocks" if outlook.low else "probably hundreds more blocks"
+        return f"{many} {aim}".strip()
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
-    by = f", until a verdict by {outlook.metric.label}" if outlook.metric and len(item.judged) > 1 else ""
-    time = about(outlook.blocks * item.block_s)
-    return f"about {counted(outlook.blocks, 'more block')}{spread}, {time}{by}{beyond}{raised}"
+    parts = f"about {counted(outlook.blocks, 'more block')}{spread}", about(outlook.blocks * item.block_s), wanted
+    return f"{', '.join(filter(None, parts))}{beyond}{raised}"
 
 
 def settled_by_others(data: RunData) -> list[str]:
@@ -274,17 +280,16 @@ def settled_by_others(data: RunData) -> list[str]:
     if not data.matrix.repeat.is_adaptive:
         return []
     left: dict[tuple[Certainty, Metric], dict[str, list[Pair]]] = {}
-    rule = data.judgement.rule
     for line in data.judgement.compared:
-        certainty = certainty_of(line.primary, rule)
-        is_sure_by_other = any(certainty_of(finding, rule) is Certainty.SURE for finding in line.others)
+        certainty = certainty_of(line.primary)
+        is_sure_by_other = any(certainty_of(finding) is Certainty.SURE for finding in line.others)
         if certainty is not Certainty.SURE and is_sure_by_other:
             found = left.setdefault((certainty, line.primary.metric), {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"{certainty} by {metric.label} and sure by another metric, so no more blocks are run: "
-        f"{listed([f'{name} ({_names(pairs)})' for name, pairs in found.items()])}; to settle {metric.label}, start a "
-        f"new run with `judge: [{metric.key}]`"
+        f"only {certainty} by {metric.label}, but no more blocks are run, because another metric is sure: "
+        f"{listed([f'{name} ({_names(pairs)})' for name, pairs in found.items()])}; to go on until "
+        f"{metric.label} is sure, start a new run with `judge: [{metric.key}]`"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))
     ]
 
@@ -292,12 +297,12 @@ def settled_by_others(data: RunData) -> list[str]:
 def sure_text(rule: Rule) -> str:
     """The definition of "sure", the same everywhere, as docs/report.md has it."""
     margin = setting("margin_ratio", rule.margin_ratio)
-    return f"over {margin} apart or a tie, significant after correction"
+    return f"a difference over {margin} or a tie, significant after correction"
 
 
 def certainty_key(rule: Rule) -> str:
     """Definitions of "sure" and "likely", in two sentences."""
-    return f"sure: {sure_text(rule)}. Likely: in doubt for the given reason."
+    return f"sure: {sure_text(rule)}. Likely: the same, with a doubt that the cell gives."
 
 
 def dependence_text(alike: Dependence) -> str:
@@ -318,7 +323,7 @@ def dependence_text(alike: Dependence) -> str:
 def check_text(check: SelfCheckFinding, name: str) -> str:
     """A line about a self-check in the condition of this name, with its figures, and the noise floor if it is A/A."""
     finding = check.finding
-    mark = {True: "passed", False: "FAILED", None: "open"}[check.passed]
+    mark = {True: "passed", False: "FAILED", None: "undecided"}[check.passed]
     text = f"self-check {mark}: {name}, {finding.pair}: {check.message}; "
     interval = finding.comparison.interval
     if math.isfinite(interval.low) or math.isfinite(interval.high) or finding.verdict.is_completion:
@@ -326,7 +331,7 @@ def check_text(check: SelfCheckFinding, name: str) -> str:
     text += counted(finding.comparison.completion.n, "block")
     floor = check.noise_floor_ratio
     if floor is not None:
-        text += f"; noise floor {measured('floor_ratio', floor)}" if math.isfinite(floor) else "; noise floor unknown"
+        text += f"; noise floor {two(1 + floor)}x" if math.isfinite(floor) else "; noise floor unknown"
     return text
 
 

@@ -42,6 +42,9 @@ from impair.profile import Direction, Profile
 
 T = TypeVar("T")
 _PROGRAM = TypeAdapter(Program)
+# More than any matrix can have (headwind/matrix/document.py) or any trial gives: time and memory stay bounded.
+MOST_CONDITIONS, MOST_ARMS, MOST_PAIRS, MOST_BLOCKS, MOST_TRIALS = 10_000, 20, 50, 1_000, 20_000
+MOST_METRICS, MOST_CHECKS = 500, 10_000
 
 
 class State(StrEnum):
@@ -105,7 +108,7 @@ def _arm_from_json(data: str | Mapping[str, Any]) -> Arm:
 
 
 def _server_to_json(server: Server) -> str | dict[str, Any]:
-    """The name of a shipped server; everything about one of the user's own."""
+    """The name of a shipped server; everything about the user's server."""
     if server.program is None:
         return server.name
     written: dict[str, Any] = _PROGRAM.dump_python(server.program, mode="json")
@@ -136,6 +139,7 @@ class StoredRow:
     gap: Annotated[str, Field(exclude_if=lambda gap: not gap)] = ""
     metric: Annotated[str, Field(exclude_if=lambda metric: not metric)] = ""
     statistic: Annotated[str, Field(exclude_if=lambda statistic: not statistic)] = ""
+    relative: Annotated[bool, Field(exclude_if=lambda relative: not relative)] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +185,8 @@ class StoredMatrix:
     """matrix.json: the Matrix as resolved, in SI units. Unset values are left out."""
 
     title: str
-    protocols: tuple[StoredArm, ...]
-    conditions: tuple[StoredCondition, ...]
+    protocols: Annotated[tuple[StoredArm, ...], Field(max_length=MOST_ARMS)]
+    conditions: Annotated[tuple[StoredCondition, ...], Field(max_length=MOST_CONDITIONS)]
     repeat: int | Repetition  # a number if the number of blocks is fixed
     timeout_s: float
     seed: int
@@ -192,7 +196,9 @@ class StoredMatrix:
     lanes: Annotated[int, Field(exclude_if=lambda lanes: lanes == 1)] = 1
     published: Annotated[tuple[StoredPublished, ...], Field(exclude_if=lambda published: not published)] = ()
     judge: Annotated[tuple[str, ...] | None, Field(exclude_if=lambda judge: judge is None)] = None
-    compare: Annotated[tuple[tuple[str, str], ...], Field(exclude_if=lambda compare: not compare)] = ()  # arms by name
+    compare: Annotated[
+        tuple[tuple[str, str], ...], Field(max_length=MOST_PAIRS, exclude_if=lambda compare: not compare)
+    ] = ()  # arms by name
     find: Annotated[StoredSearch | None, Field(exclude_if=lambda find: find is None)] = None
     content: Annotated[StoredSite | None, Field(exclude_if=lambda content: content is None)] = None
 
@@ -203,7 +209,7 @@ class StoredTrial:
 
     condition: StoredCondition
     block: int
-    order: tuple[StoredArm, ...]
+    order: Annotated[tuple[StoredArm, ...], Field(max_length=2 * MOST_ARMS)]
     seeds: dict[Direction, int]
     position: int
     protocol: StoredArm
@@ -216,8 +222,8 @@ class StoredResult:
     trial: StoredTrial
     outcome: Outcome
     reason: str
-    metrics: dict[str, int | float]
-    checks: tuple[Check, ...]
+    metrics: Annotated[dict[str, int | float], Field(max_length=MOST_METRICS)]
+    checks: Annotated[tuple[Check, ...], Field(max_length=MOST_CHECKS)]
     counters: dict[str, Any]
     warnings: tuple[str, ...]
     command: str
@@ -230,7 +236,7 @@ class StoredResult:
 _MATRIX, _TRIAL, _RESULT = TypeAdapter(StoredMatrix), TypeAdapter(StoredTrial), TypeAdapter(StoredResult)
 
 
-def _read(adapter: TypeAdapter[T], data: Mapping[str, Any]) -> T:
+def validated(adapter: TypeAdapter[T], data: Mapping[str, Any]) -> T:
     """Validate data. Raises ValueError with the place and the reason, in one line."""
     try:
         return adapter.validate_python(data)
@@ -240,7 +246,7 @@ def _read(adapter: TypeAdapter[T], data: Mapping[str, Any]) -> T:
 
 
 def _stored_row(row: PublishedRow) -> StoredRow:
-    return StoredRow(row.condition_id, dict(row.values), row.gap, row.metric, row.statistic)
+    return StoredRow(row.condition_id, dict(row.values), row.gap, row.metric, row.statistic, row.is_relative)
 
 
 def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
@@ -264,11 +270,15 @@ def matrix_to_json(matrix: Matrix) -> dict[str, Any]:
 
 def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") -> Matrix:
     """The matrix from the output of `matrix_to_json`. Raises KeyError, TypeError or ValueError for anything else."""
-    stored = _read(_MATRIX, data)
+    stored = validated(_MATRIX, data)
+    _check_size(stored)
     published = (
         Published(
             each.name, each.title,
-            tuple(PublishedRow(row.condition, row.values, row.gap, row.metric, row.statistic) for row in each.rows),
+            tuple(
+                PublishedRow(row.condition, row.values, row.gap, row.metric, row.statistic, row.relative)
+                for row in each.rows
+            ),
             each.note, each.source,
         )
         for each in stored.published
@@ -284,6 +294,14 @@ def matrix_from_json(data: Mapping[str, Any], source: str = "", path: str = "") 
         find=Search(arms[find.new], arms[find.base], find.along, find.points) if find else None,
         content=Site(stored.content.folder, stored.content.files) if stored.content else None,
     )  # fmt: skip
+
+
+def _check_size(stored: StoredMatrix) -> None:
+    """Raise ValueError for more blocks than a matrix can ask for: a resumed run would list all of them."""
+    repeat = Repetition.fixed(stored.repeat) if isinstance(stored.repeat, int) else stored.repeat
+    trials = len(stored.conditions) * len(stored.protocols) * repeat.least
+    if repeat.most > MOST_BLOCKS or (trials > MOST_TRIALS and not stored.find):
+        raise ValueError(f"repeat: {repeat.most} blocks of {len(stored.conditions)} conditions are more than a run has")
 
 
 def planned_trials(matrix: Matrix) -> int:
@@ -310,7 +328,7 @@ def trial_to_json(trial: Trial) -> dict[str, Any]:
 
 def trial_from_json(data: Mapping[str, Any]) -> Trial:
     """The trial from the output of `trial_to_json`. Raises KeyError, TypeError or ValueError for anything else."""
-    return _trial(_read(_TRIAL, data))
+    return _trial(validated(_TRIAL, data))
 
 
 def result_to_json(result: Result) -> str:
@@ -321,7 +339,11 @@ def result_to_json(result: Result) -> str:
         result.started_at, result.place,
     )  # fmt: skip
     # pydantic's own text would have null for infinity.
-    return dumps(_RESULT.dump_python(stored))
+    written: dict[str, Any] = _RESULT.dump_python(stored)
+    for check in written["checks"]:
+        if not check["span"]:  # as in every network that does not change
+            del check["span"]
+    return dumps(written)
 
 
 def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
@@ -332,7 +354,7 @@ def result_from_json(text: str, samples: Mapping[str, Any]) -> Result:
     try:
         stored = _RESULT.validate_json(text)  # in two thirds of the time of json.loads
     except ValidationError:  # also for half a surrogate pair, which json.loads reads
-        stored = _read(_RESULT, loads(text))
+        stored = validated(_RESULT, loads(text))
     trial = stored.trial
     bounded = [metric.low_key for metric in trial.condition.workload.metrics if metric.unfinished is Unfinished.BOUNDED]
     if stored.outcome is Outcome.TIMEOUT and any(stored.metrics.get(key, 0.0) < 0 for key in bounded):

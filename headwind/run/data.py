@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headwind.arm import Arm
 from headwind.model import DATA_OUTCOMES, Check, Condition, Matrix, Outcome, Result
+from headwind.observed import figure, order_of
 from headwind.plan.adaptive import block_seconds
 from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
 from headwind.proof.tally import Seen
+from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, Status, planned_trials
 from headwind.run.journal import CUT_SHORT, STOPPED_WITH_RUN
+from headwind.run.page_requests import PageTrial, PageTrials, requests_of
 from headwind.run.tables import CELL, trials_table
 from headwind.verdicts.findings import Rows, rows_of
 from headwind.verdicts.judgement import Judge, Judgement
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headwind.run.journal import Run
+
+
+LAST_BUDGET = "last_budget_s"  # key in a run's environment: the budget with which it was last started or resumed
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,9 @@ class RunData:
     judge: Judge | None = field(default=None, compare=False, repr=False)  # it has all results
     searched: Matrix | None = None  # for a search: with all its values; `matrix` then has the measured ones
     counted: tuple[Seen, ...] | None = field(default=None, compare=False, repr=False)  # of results without counters
-    # Columns of the requests of each arm's median trial, by condition and arm, for workloads that are drawn (is_drawn).
-    requests: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+    # By the id of the condition and the arm's name, for workloads whose requests are drawn (is_drawn).
+    page_trials: Mapping[tuple[str, str], PageTrials] = field(default_factory=dict, compare=False, repr=False)
+    captured: Mapping[tuple[str, str], CapturedTrial] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, run: Run) -> RunData:
@@ -157,20 +164,34 @@ class Reading:
         results = tuple(seen.result for seen in every)
         matrix, searched = measured_of(self._judge.matrix, results)
         return RunData(
-            run.id, matrix, results, run.environment, run.status, self._judge, searched, every,
-            {of: run.samples(number).get("samples", {}) for of, number in self._median_trials().items()},
+            run.id, matrix, results, run.environment, run.status, self._judge, searched, every, self._page_trials(),
+            run.captured,
         )  # fmt: skip
 
-    def _median_trials(self) -> dict[tuple[str, str], int]:
-        """The number of the median finished trial, by condition and arm, for workloads that are drawn."""
+    def _page_trials(self) -> dict[tuple[str, str], PageTrials]:
+        """The median and the worst trial of each condition and arm with their requests, for workloads that are drawn.
+
+        The median is that of all trials that are data, and the better one of two. A trial may have no requests.
+        """
         latest = {seen.result.trial.id: (number, seen.result) for number, seen in self._seen.items()}
-        found: dict[tuple[str, str], list[tuple[float, int]]] = {}
+        groups: dict[tuple[str, str], list[tuple[int, Result]]] = {}
         for number, result in latest.values():
             trial = result.trial
-            value = result.metrics.get(trial.workload.primary().key)
-            if trial.workload.is_drawn and result.outcome is Outcome.OK and value is not None:
-                found.setdefault((trial.block.condition.id, trial.arm.name), []).append((value, number))
-        return {of: sorted(values)[(len(values) - 1) // 2][1] for of, values in found.items()}
+            if trial.workload.is_drawn and is_data(result):
+                groups.setdefault((trial.block.condition.id, trial.arm.name), []).append((number, result))
+        return {of: PageTrials(*map(self._page_trial, _typical_and_worst(group))) for of, group in groups.items()}
+
+    def _page_trial(self, numbered: tuple[int, Result]) -> PageTrial:
+        number, result = numbered
+        return PageTrial(result, requests_of(self._run.samples(number).get("samples", {})))
+
+
+def _typical_and_worst(group: Sequence[tuple[int, Result]]) -> tuple[tuple[int, Result], tuple[int, Result]]:
+    """The median and the worst of several results by their primary metric; of equal ones the earlier."""
+    metric = group[0][1].trial.workload.primary()
+    key = order_of(metric.better)
+    ordered = sorted(group, key=lambda numbered: key(figure(numbered[1], metric)))
+    return ordered[(len(ordered) - 1) // 2], ordered[-1]
 
 
 def results_of(run: Run) -> list[Result]:

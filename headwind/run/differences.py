@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from headwind.arm import PLAIN
-from headwind.format import as_written, link_settings, override_settings, program_settings, short_digests
+from headwind.format import as_written, network_settings, override_settings, program_settings, short_digests
 from headwind.model import Condition, Matrix, Repetition, SelfCheck
 from headwind.run.codec import matrix_from_json
 from headwind.site import site_changes
@@ -123,7 +123,7 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
         groups[profile] = {
             f"{direction.value}.{key}": value
             for direction in Direction
-            for key, value in link_settings(condition.profile.link(direction), as_written).items()
+            for key, value in network_settings(condition.profile, direction, as_written).items()
         }
         settings = workload_to_json(condition.workload)
         groups[workload] = {key: str(value) for key, value in settings.items() if key not in ("name", "files")}

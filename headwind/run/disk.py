@@ -16,6 +16,7 @@ from typing import IO, Any
 from headwind.stops import held_back
 
 LOCK_TRIES, LOCK_PAUSE_S = 5, 0.05  # a reader that checks for a live writer holds the lock for an instant
+MOST_JSON_CHARACTERS = 32 << 20
 
 
 def new_folder(parent: Path, draw: Callable[[int], str] = secrets.token_hex) -> Path:
@@ -72,11 +73,20 @@ def remove_drafts(folder: Path) -> None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object that a file holds. Raises OSError, ValueError or TypeError."""
-    content = json.loads(path.read_text(encoding="utf-8"))
+    """The JSON object that a file holds; links and pipes hold none. Raises OSError, ValueError or TypeError."""
+    with open(path, encoding="utf-8", opener=_open_plainly) as file:
+        text = file.read(MOST_JSON_CHARACTERS + 1)
+    if len(text) > MOST_JSON_CHARACTERS:
+        raise ValueError(f"{path.name} has more than {MOST_JSON_CHARACTERS >> 20} MiB")
+    content = json.loads(text)
     if not isinstance(content, dict):
         raise TypeError(f"{path.name} holds no JSON object")
     return content
+
+
+def _open_plainly(path: str, flags: int) -> int:
+    """Open a file without following a link, and without waiting for the other end of a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def object_text(value: Mapping[str, Any]) -> str:

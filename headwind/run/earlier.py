@@ -37,13 +37,18 @@ def earlier_ceilings(reports: Path, engine: str, host: Mapping[str, Any]) -> lis
 
 
 def earlier_results(matrix: Matrix, reports: Path) -> list[Result]:
-    """Results of the latest run in `reports` that shares conditions with the matrix; empty if there is none."""
-    conditions = set(matrix.conditions)
+    """Results of each condition of the matrix, from the newest run in `reports` that has some; none if no run has."""
+    wanted, found, opened = set(matrix.conditions), list[Result](), 0
     for folder in disk.newest_folders(reports):
+        if not wanted or opened == REMEMBERED_RUNS:
+            break
         try:
             with Run.open(folder) as run:
-                if conditions & set(run.matrix.conditions):
-                    return [result for result in run.results() if result.trial.block.condition in conditions]
+                opened += 1
+                shared = wanted & set(run.matrix.conditions)
+                own = [result for result in run.results() if result.trial.block.condition in shared] if shared else []
         except HeadwindError:
             continue  # not a run, or unreadable: the plan works without it
-    return []
+        found += own
+        wanted -= {result.trial.block.condition for result in own}
+    return found

@@ -7,6 +7,8 @@
         journal.sqlite     every attempt at every trial, raw, committed before the next one starts
         journal.lock       held by the lab that writes
         trials.csv, requests.parquet, verdicts.json     for other programs: every attempt, request and decision
+        har/*.har          page loads, for viewers of HTTP archives
+        evidence/          captured trials: packets, keys, logs
         report.html, summary.md, junit.xml              for people, for a pull request, for CI on request
 
 The folder can be read at any time, also while the lab writes.
@@ -15,21 +17,27 @@ The folder can be read at any time, also while the lab writes.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+import sys
 import threading
 import time
+import traceback
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any, Self
+
+from pydantic_core import PydanticSerializationError, to_json
 
 from headwind import stops
 from headwind.errors import HeadwindError, UsageError
 from headwind.model import Matrix, Outcome, Result, Trial
-from headwind.run import codec, disk
+from headwind.run import codec, disk, foreign
+from headwind.run.captures import CapturedTrial, captured_trials
 from headwind.run.codec import State, Status
 from headwind.run.differences import differences, setup_differences, what_changed
 
@@ -37,7 +45,10 @@ JOURNAL, LOCK = "journal.sqlite", "journal.lock"
 MATRIX_AS_GIVEN, MATRIX_RESOLVED, ENVIRONMENT = "matrix.yaml", "matrix.json", "environment.json"
 SCHEMA_VERSION = 3  # PRAGMA user_version; raised if a run of an earlier version would be misread
 DAMAGED = "the run folder is damaged"
+CONTRADICTORY = "the run folder has values that no lab writes, or files that do not belong together"
 UNWRITABLE = "cannot write to the journal"
+UNOPENED = "cannot open the journal; is the disk full or read-only?"
+NO_FAULT_OF_THE_FILE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL)
 CUT_SHORT = "the lab stopped during this trial"  # the whole reason in earlier runs
 STOPPED_WITH_RUN = "stopped with the run"  # the outcome of such an attempt, in words
 STOPPED = f"{STOPPED_WITH_RUN}: {CUT_SHORT}"
@@ -45,6 +56,7 @@ KILLED = "the lab was killed, so no reason was recorded"
 BUSY_S = 10.0  # how long to wait while another process writes
 _connect = partial(sqlite3.connect, isolation_level=None, timeout=BUSY_S, check_same_thread=False)  # see Run._writing
 COMPRESSION = 1  # of zlib: within a tenth of the size of level 6 for samples, in a quarter of the time
+MOST_SAMPLES_BYTES = 64 << 20  # of a trial, unpacked: a million requests take half of it
 
 _SCHEMA = f"""
 BEGIN;
@@ -69,7 +81,7 @@ class JournalError(HeadwindError):
 
 
 class NoRunFolder(UsageError):
-    """The folder is not a run folder, or was written by another version of Headwind."""
+    """The folder is not a run folder, has what no lab writes, or was written by another version of Headwind."""
 
 
 class ResumeRefused(UsageError):
@@ -114,10 +126,13 @@ class Run:
                 if not (folder / name).is_file():
                     raise NoRunFolder(f"{folder}: {loss} (no {name}); give a folder such as reports/<run-id>")
         with _explained(folder, DAMAGED):
+            _refuse(folder, foreign.oddity(folder))
             address = f"{(folder / JOURNAL).resolve().as_uri()}?mode=rw"
             run = cls(folder, _connect(address, uri=True))
             try:
+                _distrust(run._connection)
                 run._check_version()
+                _refuse(folder, run._oddity())
             except BaseException:
                 run.close()
                 raise
@@ -131,7 +146,15 @@ class Run:
             made_by = self.environment.get("host", {}).get("commit") or "the commit that made it"
             advice = f"run it again, or check out {made_by} (host.commit in its {ENVIRONMENT}) to read it"
             raise NoRunFolder(f"{self.folder}: written by an earlier Headwind; {advice}")
-        self._connection.execute("SELECT 1 FROM run, attempts LIMIT 1").fetchone()
+
+    def _oddity(self) -> str:
+        """The first thing in the journal that no lab writes; empty if there is none."""
+        if others := _schema_of(self._connection) - _own_schema():
+            return f"{JOURNAL} has the {' '.join(min(others)[:2])}, which is not the lab's"
+        # Many pages may point to the same one: a small file then has more rows than can be counted.
+        counting = "SELECT count(*) FROM (SELECT 1 FROM attempts NOT INDEXED LIMIT ?)"
+        (attempts,) = self._connection.execute(counting, (foreign.MOST_ATTEMPTS + 1,)).fetchone()
+        return f"{JOURNAL} has more than {foreign.MOST_ATTEMPTS:,} rows" if attempts > foreign.MOST_ATTEMPTS else ""
 
     @contextmanager
     def claimed(self) -> Iterator[Run]:
@@ -237,7 +260,7 @@ class Run:
 
     def _put(self, result: Result, *, complete: bool) -> None:
         row = codec.result_to_json(result)
-        samples = zlib.compress(json.dumps(dict(result.samples)).encode(), COMPRESSION)
+        samples = _packed(dict(result.samples))
         with _explained(self.folder, UNWRITABLE), self._writing:
             if not self._records:
                 raise JournalError(f"{self.folder}: this run is open for reading; results are kept inside `recording`")
@@ -262,8 +285,10 @@ class Run:
         """Like `results`, one by one: the samples of a long run need not fit into memory."""
         query = "SELECT record, CASE WHEN ? THEN samples END FROM attempts WHERE complete OR NOT ? ORDER BY sequence"
         with _explained(self.folder, DAMAGED):
+            left = foreign.Allowance()
             for row, packed in self._connection.execute(query, (samples, self.is_live)):
-                unpacked = json.loads(zlib.decompress(packed)) if packed else {}
+                left.take(row)
+                unpacked = _unpacked(packed, left) if packed else {}
                 yield codec.result_from_json(row, unpacked)
 
     def count(self) -> int:
@@ -278,10 +303,12 @@ class Run:
             rows = self._connection.execute(
                 "SELECT sequence FROM attempts WHERE complete OR NOT ? ORDER BY sequence", (self.is_live,)
             )
+            left = foreign.Allowance()
             for number in [number for (number,) in rows if number not in known]:
                 (row,) = self._connection.execute(
                     "SELECT record FROM attempts WHERE sequence = ?", (number,)
                 ).fetchone()
+                left.take(row)
                 yield number, codec.result_from_json(row, {})
 
     def samples(self, number: int) -> dict[str, Any]:
@@ -289,7 +316,7 @@ class Run:
         with _explained(self.folder, DAMAGED):
             query = "SELECT samples FROM attempts WHERE sequence = ?"
             (packed,) = self._connection.execute(query, (number,)).fetchone()
-            found: dict[str, Any] = json.loads(zlib.decompress(packed)) if packed else {}
+            found: dict[str, Any] = _unpacked(packed) if packed else {}
             return found
 
     def attempts(self, trial: Trial) -> int:
@@ -318,9 +345,21 @@ class Run:
             raise ResumeRefused(f"{self.folder}: cannot resume this run: {what_changed(files, ours, changes)}")
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """Write a file into the folder, whole or not at all: a reader never sees half of it. Returns its path."""
+        """Write a file into the folder, whole or not at all: a reader never sees half of it. Returns its path.
+
+        `name` may begin with those of folders in it, which are created.
+        """
+        path = self.folder / name
         with _explained(self.folder, f"cannot write {name}"):
-            return disk.write_whole(self.folder / name, content)
+            if path.parent != self.folder:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            return disk.write_whole(path, content)
+
+    @property
+    def captured(self) -> dict[tuple[str, str], CapturedTrial]:
+        """The captured trials, by the condition's id and the arm's name."""
+        with _explained(self.folder, DAMAGED):
+            return captured_trials(self.folder)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
@@ -333,10 +372,76 @@ class Run:
             return disk.read_object(self.folder / name)
 
 
+def _refuse(folder: Path, oddity: str) -> None:
+    if oddity:
+        raise NoRunFolder(f"{folder}: refused: {oddity}; get the folder again from where it was made")
+
+
+def _distrust(connection: sqlite3.Connection) -> None:
+    """Let nothing in the file run code, and no damage take much memory, as the manual of SQLite advises."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, foreign.MOST_VALUE_BYTES)
+    if sys.version_info >= (3, 12):
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
+
+
+def _schema_of(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """Kind, name and definition of all that a database has; its tables' definitions without comments and layout."""
+    found = connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 100")
+    return {(kind, name, " ".join(re.sub("--.*", "", sql or "").split())) for kind, name, sql in found}
+
+
+@cache
+def _own_schema() -> set[tuple[str, str, str]]:
+    with closing(sqlite3.connect(":memory:")) as own:
+        own.executescript(_SCHEMA)
+        return _schema_of(own)
+
+
+def _packed(samples: Mapping[str, Any]) -> bytes:
+    """Samples as compressed JSON, with `Infinity` and `NaN`, in a fifth of the time of json.dumps."""
+    try:
+        text = to_json(samples, inf_nan_mode="constants")
+    except PydanticSerializationError:  # half a surrogate pair
+        text = json.dumps(samples).encode()
+    return zlib.compress(text, COMPRESSION)
+
+
+def _unpacked(packed: bytes, left: foreign.Allowance | None = None) -> dict[str, Any]:
+    """The samples of a row. Raises ValueError if they are larger than any that the lab writes, zlib.error."""
+    unpacking = zlib.decompressobj()
+    text = unpacking.decompress(packed, MOST_SAMPLES_BYTES)
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"the samples of a trial have more than {MOST_SAMPLES_BYTES >> 20} MiB")
+    if left:
+        left.take_samples(text)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@contextmanager
+def fits_together(*folders: Path) -> Iterator[None]:
+    """Turn errors that contradictory or impossible values of a run folder cause into a JournalError with their place.
+
+    Each file of a folder is checked when it is read. That all of them belong together shows when they are used.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        names, place = ", ".join(map(str, folders)), f"{Path(where.filename).name}, line {where.lineno}"
+        raise JournalError(f"{names}: {CONTRADICTORY}: {type(error).__name__}: {error} ({place})") from error
+
+
 @contextmanager
 def _explained(folder: Path, trouble: str) -> Iterator[None]:
     """Turn errors of the disk, SQLite and the parsers into a JournalError."""
     try:
         yield
-    except (OSError, sqlite3.Error, zlib.error, ValueError, KeyError, TypeError) as error:
+    except (OSError, sqlite3.Error, zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
+        if trouble == DAMAGED and getattr(error, "sqlite_errorcode", 0) & 0xFF in NO_FAULT_OF_THE_FILE:
+            trouble = UNOPENED
         raise JournalError(f"{folder}: {trouble}: {type(error).__name__}: {error}") from error

@@ -1,5 +1,7 @@
 """Reasons for exit code 1 of a run that ended by itself: a condition lacks data, or too many unproven attempts.
 
+Also the conditions without any result, which the terminal and summary.md name.
+
 Pure.
 """
 
@@ -9,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwind.arm import Arm
-from headwind.format import counted
-from headwind.model import DATA_OUTCOMES, Matrix, Result
+from headwind.format import counted, enumerated
+from headwind.model import DATA_OUTCOMES, Condition, Matrix, Outcome, Result
 from headwind.proof.attempts import faults_of, is_unproven
 from headwind.run.data import latest_of, was_stopped
 from headwind.verdicts.ended import complete
@@ -21,14 +23,36 @@ UNPROVEN, UNPROVEN_SHARE = 3, 0.01  # attempts that a run may have, or this shar
 
 def shortfall(matrix: Matrix, results: Sequence[Result]) -> str:
     """A sentence with the reason; empty if every condition has its data, and few attempts were left unverified."""
-    return _without_data(matrix, results) or _unproven(results)
+    return _without_data(matrix, results) or _not_run(matrix, results) or _unproven(results)
+
+
+def not_run(matrix: Matrix, results: Sequence[Result]) -> list[Condition]:
+    """The conditions without a trial; none for a search, which needs only some of them."""
+    ran = {result.trial.block.condition.id for result in results}
+    return [] if matrix.find else [each for each in matrix.conditions if each.id not in ran]
+
+
+def unfinished(matrix: Matrix, results: Sequence[Result]) -> list[Condition]:
+    """The conditions with a complete block in which no trial of any arm finished; none for a search.
+
+    They have their data: bounds.
+    """
+    rows = rows_of(latest_of(results))
+    finished = {result.trial.block.condition.id for result in results if result.outcome is Outcome.OK}
+    open_ = [] if matrix.find else [each for each in matrix.conditions if each.id not in finished]
+    return [each for each in open_ if complete(rows.get(each.id, {}))]
+
+
+def _not_run(matrix: Matrix, results: Sequence[Result]) -> str:
+    found = not_run(matrix, results)
+    return f"the budget left no time for {enumerated(map(matrix.name_of, found))}" if found else ""
 
 
 def _without_data(matrix: Matrix, results: Sequence[Result]) -> str:
     """The conditions with fewer complete blocks than they need, and the reason of their last trial without data.
 
     Without a budget a condition needs the minimum of its matrix. With a budget, or in a search, conditions that were
-    begun need one complete block: the others did not fit into the time, and are listed as "not run" in the report.
+    begun need one complete block.
     """
     rows, is_partial = rows_of(latest_of(results)), matrix.repeat.budget_s is not None or bool(matrix.find)
     need = 1 if is_partial else matrix.repeat.least

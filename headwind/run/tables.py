@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 from headwind.arm import Protocol
 from headwind.metric import Metric
 from headwind.model import DATA_OUTCOMES, Check, Matrix, Outcome, Result
+from headwind.run.foreign import MOST_CELLS, MOST_COLUMNS
 from headwind.verdicts.judgement import Judgement, Line
 from headwind.verdicts.verdict import Verdict
 from impair.profile import Direction
@@ -25,7 +26,14 @@ Row = Mapping[str, Cell]
 REQUESTS_VERSION = 1  # of requests.parquet
 GROUP_ROWS = 2**17  # in memory at once, and in units that a reader can skip
 CSV_ROWS = 500  # as texts in memory at once
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # beginnings of texts that spreadsheets compute
 TIMES = ("request_start_s", "request_took_s")  # as client/h2load.py calls them
+FURTHER_TIMES = ("request_sent_s", "request_first_byte_s", "request_connect_start_s", "request_connect_s")
+OF_A_BROWSER = {  # further columns of each request that browsers/page.py gives, with pyarrow's types; null for others
+    **dict.fromkeys(FURTHER_TIMES, "float64"), "request_protocol": "string", "request_bytes": "int64",
+    "request_path": "string", "request_initiator": "string",
+}  # fmt: skip
+TEXTS = tuple(name for name, kind in OF_A_BROWSER.items() if kind == "string")
 ATTEMPT = {  # columns for the attempt of a row, and its outcome
     "trial": "object", "profile": "category", "workload": "category", "protocol": "category", "arm": "category",
     "outcome": "category", "block": "int64", "attempt": "int64",
@@ -41,6 +49,7 @@ TRIALS = {
 CHECKS = {
     **ATTEMPT, "direction": "category", "quantity": "category", "requested": "float64", "configured": "float64",
     "measured": "float64", "tolerance": "float64", "passed": "bool", "note": "object",
+    "span": "object",
 }  # fmt: skip
 OF_A_CHECK = tuple(field.name for field in fields(Check))
 VERDICTS = {
@@ -95,6 +104,8 @@ def _table(matrix: Matrix, rows: Iterable[Row], dtypes: Mapping[str, str]) -> pd
     columns: dict[str, list[Cell]] = {name: [] for name in dtypes}
     for count, row in enumerate(rows):
         columns |= {name: [None] * count for name in row if name not in columns}
+        if len(columns) > MOST_COLUMNS or len(columns) * count > MOST_CELLS:
+            raise ValueError(f"{count:,} rows of {len(columns):,} columns are more than a run has")
         for name, cells in columns.items():
             cells.append(row.get(name))
 
@@ -143,7 +154,7 @@ def row_of(number: int, result: Result) -> dict[str, Cell]:
         "warnings": "; ".join(result.proof.warnings),
         "command": result.command,
         **result.metrics,
-        **{f"{check.direction}_{check.quantity}": check.measured for check in result.proof.checks},
+        **{f"{check.direction}_{check.quantity}": check.measured for check in result.proof.checks if not check.span},
         **{f"phase_{name}_s": seconds for name, seconds in result.phases_s.items()},
     }
 
@@ -198,12 +209,29 @@ def _verdict(line: Line, metric: Metric) -> dict[str, Cell]:
 
 
 def write_trials(file: IO[bytes], trials: pd.DataFrame) -> None:
-    """Write a trials_table as CSV (RFC 4180, but with plain line feeds), as measured. A missing value is empty."""
-    columns = [name for name in trials if name not in ("latest", "analysed")]
-    # Half of a surrogate pair, as in disk.write_whole. Few rows at a time: pandas makes texts of them all.
-    trials.to_csv(
-        file, columns=columns, index=False, lineterminator="\n", errors="backslashreplace", chunksize=CSV_ROWS
-    )
+    """Write a trials_table as CSV (RFC 4180, but with plain line feeds), as measured. A missing value is empty.
+
+    A text that a spreadsheet would compute as a formula gets an apostrophe before it. A carriage return becomes a line
+    feed: alone it would not be quoted, and readers would end the row there.
+    """
+    import pandas as pd
+
+    trials = trials.drop(columns=["latest", "analysed"])
+    # Few rows at a time: pandas makes texts of them all.
+    for start in range(0, max(1, len(trials)), CSV_ROWS):
+        rows = trials[start : start + CSV_ROWS].copy()
+        for name in rows.columns[[str(dtype) in ("object", "category") for dtype in rows.dtypes]]:
+            rows[name] = pd.Series(list(map(_inert, rows[name])), rows.index, dtype="object")
+        # Half of a surrogate pair, as in disk.write_whole.
+        rows.rename(columns=_inert).to_csv(
+            file, header=not start, index=False, lineterminator="\n", errors="backslashreplace"
+        )
+
+
+def _inert(value: Cell) -> Cell:
+    if not isinstance(value, str):
+        return value
+    return ("'" * value.startswith(FORMULAS) + value).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def requests_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
@@ -215,7 +243,7 @@ def requests_table(matrix: Matrix, results: Iterable[Result]) -> pd.DataFrame:
     for name, names in _categories(matrix).items():
         if name in frame:
             frame[name] = frame[name].cat.set_categories(list(dict.fromkeys(names)))
-    return frame
+    return frame.astype({"request_bytes": "Int64"})
 
 
 def write_requests(
@@ -224,7 +252,8 @@ def write_requests(
     """Write a Parquet file with a row for each finished request of each result, in the order in which they finished.
 
     `results` come with their samples and are read once; `about` becomes the file's metadata, each key with `headwind.`
-    before it. Raises ValueError, TypeError or OverflowError for samples that are not those of client/h2load.py.
+    before it. Raises ValueError, TypeError or OverflowError for samples that are not those of client/h2load.py or
+    browsers/page.py.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -232,7 +261,8 @@ def write_requests(
     about = {"version": str(REQUESTS_VERSION), **about}
     schema = _schema().with_metadata({f"headwind.{key}": value for key, value in about.items()})
     # A time of seven digits rarely occurs twice: splitting its bytes saves more than a dictionary does.
-    with parquet.ParquetWriter(file, schema, use_dictionary=list(NAMES), use_byte_stream_split=list(TIMES)) as writer:
+    split, texts = [*TIMES, *FURTHER_TIMES], [*NAMES, *TEXTS]
+    with parquet.ParquetWriter(file, schema, use_dictionary=texts, use_byte_stream_split=split) as writer:
         for group in _groups(results, group_rows):
             writer.write_table(_request_rows(group).replace_schema_metadata(schema.metadata))
             pa.default_memory_pool().release_unused()
@@ -247,8 +277,16 @@ def _schema() -> pa.Schema:
             *(pa.field(name, pa.int32()) for name in ("block", "attempt")),
             *(pa.field(name, pa.float64()) for name in TIMES),
             pa.field("request_status", pa.int16()),
+            *(pa.field(name, _arrow_type(kind)) for name, kind in OF_A_BROWSER.items()),
         ]
     )
+
+
+def _arrow_type(kind: str) -> Any:
+    """The type of a column of OF_A_BROWSER; each text is kept once."""
+    import pyarrow as pa
+
+    return pa.dictionary(pa.int32(), pa.string()) if kind == "string" else pa.type_for_alias(kind)
 
 
 class _Requests:
@@ -256,6 +294,7 @@ class _Requests:
 
     def __init__(self, result: Result) -> None:
         import numpy as np
+        import pyarrow as pa
 
         self.about = about_of(result)
         kinds = {**dict.fromkeys(TIMES, "f8"), "request_status": "i2"}
@@ -263,10 +302,19 @@ class _Requests:
         if not isinstance(columns, Mapping):
             raise TypeError(f"the samples of {result.trial.id} are not columns")
         self.columns = {name: np.asarray(columns.get(name, ()), dtype=kind) for name, kind in kinds.items()}
-        lengths = {len(column) for column in self.columns.values()}
+        self.further = {name: pa.array(columns[name], type=pa.type_for_alias(kind))
+                        for name, kind in OF_A_BROWSER.items() if name in columns}  # fmt: skip
+        lengths = {len(column) for column in (*self.columns.values(), *self.further.values())}
         if len(lengths) > 1:
             raise ValueError(f"the samples of {result.trial.id} are columns of different lengths")
         self.count = lengths.pop()
+
+    def column(self, name: str) -> Any:
+        """A column of OF_A_BROWSER; nulls if the client does not give it."""
+        import pyarrow as pa
+
+        found = self.further.get(name)
+        return pa.nulls(self.count, pa.type_for_alias(OF_A_BROWSER[name])) if found is None else found
 
 
 def _groups(results: Iterable[Result], group_rows: int) -> Iterator[list[_Requests]]:
@@ -293,5 +341,10 @@ def _request_rows(group: Sequence[_Requests]) -> pa.Table:
     attempts = pa.Table.from_pylist([item.about for item in group], schema=pa.schema(columns[: len(ATTEMPT)]))
     rows = attempts.take(np.repeat(np.arange(len(group)), [item.count for item in group]))
     for field in columns[len(ATTEMPT) :]:
-        rows = rows.append_column(field, pa.array(np.concatenate([item.columns[field.name] for item in group])))
+        if field.name in OF_A_BROWSER:
+            values = pa.concat_arrays([item.column(field.name) for item in group])
+            values = values.dictionary_encode() if field.name in TEXTS else values
+        else:
+            values = pa.array(np.concatenate([item.columns[field.name] for item in group]))
+        rows = rows.append_column(field, values)
     return rows

@@ -47,7 +47,7 @@ class Agent:
     """An agent: `call` sends a request and waits; `start` and `wait` let several agents work in parallel.
 
     `command` is run with its standard input and output as the wire, and its standard error appended to `log`. It
-    gets a session of its own, so that Ctrl-C in the terminal reaches the lab alone. Only one thread at a time can
+    gets its own session, so that Ctrl-C in the terminal reaches the lab alone. Only one thread at a time can
     use an agent; any can `close` it.
     """
 
@@ -218,7 +218,7 @@ class Agent:
         """Process a line; a console may print anything while it starts."""
         try:
             message = json.loads(line.decode(errors="replace"))
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         for each in message if isinstance(message, list) else [message]:
             if not isinstance(each, dict):

@@ -18,7 +18,7 @@ class BedSpec:
     """A testbed to be started: the images' tags by name, the usual congestion control, the engine and the servers.
 
     `engine` is AUTO or the name of one (headwind/engines.py). `profiles` are the networks that it must be able to
-    provide. `own_images` are those of the user's own servers, by server. `browsers` run next to the client. `content`
+    provide. `own_images` are those of the user's servers, by server. `browsers` run next to the client. `content`
     is the user's site, if there is one.
     """
 

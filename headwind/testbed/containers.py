@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -15,9 +16,11 @@ from headwind.servers import FURTHER
 from headwind.testbed.addresses import Addresses, pick_addresses
 from headwind.testbed.docker import Docker, DockerError, Say, docker
 from headwind.testbed.owner import is_alive, this_lab
+from headwind.testbed.scratch import remove_scratch
 
 LABEL = "headwind.project"
 OWNER_LABEL = "headwind.owner"
+MEMORY_SHARE = 0.75  # of the machine's memory, that a container can use: no trial needs so much
 TEARDOWN_S = 30.0  # for each call of docker while a testbed is taken down; removing three containers takes 1 s
 
 
@@ -52,7 +55,11 @@ def projects(docker: Docker = docker) -> dict[str, bool]:
 
 
 def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> int:
-    """Remove testbeds whose lab has ended (all of them with `include_living`); return how many were removed."""
+    """Remove testbeds whose lab has ended (all of them with `include_living`); return how many were removed.
+
+    Temporary folders of labs that have ended are removed as well.
+    """
+    remove_scratch()
     found = projects(docker)
     gone = [project for project, alive in found.items() if include_living or not alive]
     for project in gone:
@@ -60,7 +67,7 @@ def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> in
         remove_project(project, docker)
     if living := sorted(found.keys() - set(gone)):
         verb = "stays" if len(living) == 1 else "stay"
-        say(f"{counted(len(living), 'testbed')} of labs that are running {verb} up: {', '.join(living)}")
+        say(f"{counted(len(living), 'testbed')} of other Headwind runs {verb} up: {', '.join(living)}")
     return len(gone)
 
 
@@ -119,6 +126,7 @@ def compose_environment(project: str, tags: Mapping[str, str], addresses: Addres
     """The values of all variables in compose.yaml and in the files of further servers and browsers."""
     names = {"HEADWIND_PROJECT": project, "HEADWIND_OWNER": this_lab()}
     names |= {f"HEADWIND_{name.upper()}_TAG": tag for name, tag in tags.items()}
+    names["HEADWIND_MEMORY"] = most_memory()
     for side in ("client", "server"):
         subnet = addresses.client_subnet if side == "client" else addresses.server_subnet
         names[f"HEADWIND_{side.upper()}_SUBNET"] = subnet
@@ -128,6 +136,11 @@ def compose_environment(project: str, tags: Mapping[str, str], addresses: Addres
     for number, service in enumerate(FURTHER, start=11):
         names[f"HEADWIND_{service.upper()}_ADDRESS"] = addresses.host("server", number)
     return names
+
+
+def most_memory() -> str:
+    """The memory that a container can use, as Docker's options take it."""
+    return f"{int(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') * MEMORY_SHARE) >> 20}m"
 
 
 def container_of(project: str, service: str, docker: Docker) -> str:

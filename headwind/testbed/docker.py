@@ -101,7 +101,7 @@ def _lines_of(process: subprocess.Popen[str], stream: Say | None, silence_s: flo
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill it with its children: Compose is a process of its own, and would keep the output open."""
+    """Kill it with its children: Compose is a separate process, and would keep the output open."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 

@@ -60,7 +60,10 @@ def lacking(ability: NetemCapabilities, profiles: Collection[Profile]) -> Iterat
 
 
 def _needs_counters(profile: Profile) -> bool:
-    return not all(shows_reordering(profile.link(direction)) for direction in Direction)
+    """Whether probes cannot show all of it: no probe passes the later networks of a profile that changes."""
+    later = [link for direction in Direction for link in profile.links(direction)[1:]]
+    unseen = any(link.corrupt or link.reorder for link in later)
+    return unseen or not all(shows_reordering(profile.link(direction)) for direction in Direction)
 
 
 def wants_uml(ability: NetemCapabilities, profiles: Collection[Profile]) -> bool:
@@ -79,7 +82,7 @@ def chosen(asked: str, ability: NetemCapabilities, profiles: Collection[Profile]
     if not lacks:
         return Choice(KERNEL, f"engine kernel: {kernel} supports, seeds and verifies everything this matrix needs")
     if asked == AUTO and uml_refusal is None:
-        return Choice(UML, f"engine uml, because {kernel} has {'; '.join(lacks)}")
+        return Choice(UML, f"engine uml (netem in a user-mode kernel), because {kernel} has {'; '.join(lacks)}")
     instead = f"engine uml does not run here: {uml_refusal}" if asked == AUTO else "engine uml was not requested"
     if not ability.netem or ability.refused:
         fix = "Use another host" if asked == AUTO else "Use --engine uml, or another host"

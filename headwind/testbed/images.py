@@ -34,10 +34,12 @@ from headwind.errors import HeadwindError, UsageError
 from headwind.servers import FURTHER, OWN
 from headwind.testbed import registry
 from headwind.testbed.docker import ROOT, Docker, DockerError, docker
+from headwind.testbed.scratch import scratch
 
 BASE = "debian:forky-slim"
 SUITE = "forky"
 DISTFILES = "client/distfiles"
+BASE_LABEL = "headwind.base"  # of an image: its base, by digest if that was pulled
 PULL_SILENCE_S = 20.0  # without a line from docker, the registry is out of reach
 
 # As in Debian's slim images: no caches, no manuals, no fsync.
@@ -73,7 +75,7 @@ class Image:
     dockerfile: str
     context: tuple[str, ...]  # folders and patterns; their files alone are hashed, and sent to the builder
     needed_by: str  # CLIENT, ROUTER, a kind of server, or a browser
-    verified: str = ""  # pattern of files that the build checks with a hash of its own: sent, and not part of the tag
+    verified: str = ""  # pattern of files that the build checks with its own hash: sent, and not part of the tag
 
 
 IMAGES: Mapping[str, Image] = {
@@ -221,7 +223,7 @@ def ensure_images(say: Say, names: Collection[str], host: Host = HOST) -> Images
         registry.pull(place, [sources.reference for sources in missing], host.docker, say)
         ids = _ids(wanted, host.docker)
     if missing := _missing(wanted, ids):
-        say(f"building {_listed(missing)} (first time: a minute or two)")
+        say(f"building {_listed(missing)} (first time: a few minutes)")
         ensure_base(BASE, say, host)
         copy_distfiles(os.environ.get("HEADWIND_DISTFILES"), host.root / DISTFILES, say)
         _build_all(missing, say, host)
@@ -273,7 +275,7 @@ def _ids(wanted: Sequence[Sources], docker: Docker) -> dict[str, str]:
 def _build_all(missing: Sequence[Sources], say: Say, host: Host) -> None:
     """Build in two parallel queues. If one fails, or on Ctrl-C, the other ends with its next line of output.
 
-    Compiling h2load takes longer than everything else, so the client has a queue of its own. All images share a package
+    Compiling h2load takes longer than everything else, so the client has its own queue. All images share a package
     layer, which the other queue has built before the client needs it.
     """
     stop, lock = threading.Event(), threading.Lock()
@@ -306,14 +308,22 @@ def _build_all(missing: Sequence[Sources], say: Say, host: Host) -> None:
 def _build(sources: Sources, host: Host, show: Say) -> None:
     image = sources.image
     verified = sorted(host.root.glob(image.verified)) if image.verified else []
+    base = base_name(host.docker)
     with tempfile.TemporaryFile() as context:
         write_archive([*sources.files, *(File.read(file, host.root) for file in verified)], context)
         context.seek(0)
         host.docker(
             "build", "--tag", sources.reference, "--file", image.dockerfile,
-            "--build-arg", f"BASE={BASE}", "--force-rm", "-",
+            "--build-arg", f"BASE={base}", "--label", f"{BASE_LABEL}={base}", "--force-rm", "-",
             stream=show, environment={"BUILDKIT_PROGRESS": "plain"}, stdin=context,
         )  # fmt: skip
+
+
+def base_name(docker: Docker) -> str:
+    """The base image by its digest, if it was pulled; otherwise by its tag."""
+    listing = docker("image", "inspect", "--format", "{{json .RepoDigests}}", BASE, check=False).strip()
+    digests = json.loads(listing) if listing.startswith("[") else []
+    return str(digests[0]) if digests else BASE
 
 
 def build_step(line: str) -> str | None:
@@ -356,8 +366,8 @@ def make_base(base: str, say: Say, host: Host = HOST) -> None:
     """Make Debian's minimal system and import it as `base`. Raises ImageError, DockerError."""
     if not host.which("mmdebstrap") or not host.keyring.exists():
         _install_mmdebstrap(base, say, host)
-    with tempfile.TemporaryDirectory(prefix="headwind-base-") as directory:
-        tarball = Path(directory) / "base.tar"
+    with scratch() as directory:
+        tarball = directory / "base.tar"
         options = [f"--aptopt={option}" for option in APT_OPTIONS] + [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
         host.command(
             "mmdebstrap", "--quiet", "--variant=minbase", *options, f"--customize-hook={NO_CACHE_HOOK}",

@@ -15,6 +15,8 @@ from impair.capabilities import NetemCapabilities
 from impair.messages import (
     Answers,
     ClientRun,
+    Competed,
+    Course,
     EndpointCounters,
     FarEnds,
     Fetched,
@@ -62,6 +64,8 @@ USE_CONGESTION = Operation("use_congestion", TypeAdapter(dict[str, Any]))
 CONGESTION_SEEN = Operation("congestion_seen", TypeAdapter(list[str]))
 SEND_TRAIN = Operation("send_train", TypeAdapter(TrainSent))
 TRAIN_SEEN = Operation("train_seen", TypeAdapter(TrainSeen))
+COMPETE = Operation("compete", TypeAdapter(None))
+END_COMPETITION = Operation("end_competition", TypeAdapter(Competed))
 RUN = Operation("run", TypeAdapter(ClientRun))  # and the additions of its kind of workload
 FETCH = Operation("fetch", TypeAdapter(Fetched))
 HEALTH = Operation("health", TypeAdapter(Health))
@@ -73,3 +77,5 @@ PROBE = Operation("probe", TypeAdapter(NetemCapabilities))
 SETUP = Operation("setup", TypeAdapter(RouterHello))
 APPLY = Operation("apply", TypeAdapter(dict[Direction, NetemState]))
 SHOW = Operation("show", TypeAdapter(RouterCounters))
+REBOUND = Operation("rebound", TypeAdapter(int))
+STOP_SCHEDULE = Operation("stop_schedule", TypeAdapter(Course))

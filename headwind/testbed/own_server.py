@@ -1,6 +1,6 @@
-"""A server of the user's own: its program runs in a container that joins the network of a host of ours.
+"""The user's server: its program runs in a container that joins the network of a host of ours.
 
-The host (servers/own) has the agent and the capability NET_ADMIN; the program's container has no capability and nothing
+The host (servers/own) has the agent and its capabilities; the program's container has no capability and nothing
 of ours but two read-only volumes, /www and /certs. Either can be restarted without the other: routes and queues are the
 host's, and stay. Both are labelled as all containers of their testbed, so whatever removes that removes them.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from headwind.errors import HeadwindError
 from headwind.servers import Contract, Fresh, Program, Server
 from headwind.testbed.agent import Agent, AgentError
-from headwind.testbed.containers import LABEL, OWNER_LABEL, TEARDOWN_S
+from headwind.testbed.containers import LABEL, OWNER_LABEL, TEARDOWN_S, most_memory
 from headwind.testbed.docker import Docker, DockerError, Say, docker
 from headwind.testbed.operations import HEALTH
 from headwind.testbed.owner import this_lab
@@ -34,6 +34,7 @@ SYSCTLS = {
     "net.ipv4.ip_unprivileged_port_start": "0",
 }
 MOST_PROCESSES, MEMORY = 512, "2g"
+NO_RIGHTS = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 LOG_OPTIONS = ("--log-driver", "local", "--log-opt", "max-size=1m", "--log-opt", "max-file=2")  # a log fills no disk
 START_S = 60.0  # for a program until it answers the first time
 AGAIN_S = 20.0  # and after a restart
@@ -44,7 +45,7 @@ NO_ANSWER = "(ServerIsGone)"  # the kind of the agent's error, at its end
 
 
 class OwnServerError(HeadwindError):
-    """A server of the user's own failed; `server` is its name in the matrix, and the message has the end of its log."""
+    """The user's server failed; `server` is its name in the matrix, and the message has the end of its log."""
 
     def __init__(self, server: str, message: str) -> None:
         super().__init__(message)
@@ -53,7 +54,7 @@ class OwnServerError(HeadwindError):
 
 @dataclass(frozen=True, slots=True)
 class OwnImage:
-    """An image of the user's own: its name in the matrix, its id, and its digest in a registry if it has one."""
+    """The user's image: its name in the matrix, its id, and its digest in a registry if it has one."""
 
     name: str
     id: str
@@ -86,7 +87,7 @@ class State:
 
 
 def ensure_image(server: Server, say: Say, docker: Docker = docker) -> OwnImage:
-    """The image of a server of the user's own, which is pulled if it is not here. Raises OwnServerError."""
+    """The image of the user's server, which is pulled if it is not here. Raises OwnServerError."""
     name = _program(server).image
     if found := _present(name, docker):
         return found
@@ -115,7 +116,7 @@ def _present(name: str, docker: Docker) -> OwnImage | None:
 
 def _program(server: Server) -> Program:
     if server.program is None:
-        raise ValueError(f"{server.name} is not a server of the user's own")
+        raise ValueError(f"{server.name} is not the user's server")
     return server.program
 
 
@@ -127,7 +128,9 @@ def labels(project: str) -> tuple[str, ...]:
 def host_arguments(project: str, network: str, address: str, image: str) -> tuple[str, ...]:
     """The arguments of docker that start the host of a program, at an address of a network."""
     return (
-        "run", "--detach", "--init", "--stop-timeout", "1", *labels(project), "--cap-add", "NET_ADMIN",
+        "run", "--detach", "--init", "--stop-timeout", "1", *labels(project), *NO_RIGHTS,
+        "--cap-add", "NET_ADMIN", "--cap-add", "NET_RAW", "--read-only", "--tmpfs", "/run:mode=755,size=16m",
+        "--pids-limit", str(MOST_PROCESSES), "--memory", most_memory(), "--dns", "127.0.0.1",
         "--env", "PYTHONDONTWRITEBYTECODE=1", *_sysctls(), "--volume", WWW, "--volume", CERTS,
         "--network", network, "--ip", address, image, ENTRYPOINT,
     )  # fmt: skip
@@ -157,7 +160,7 @@ def program_arguments(project: str, host: str, server: Server, image: OwnImage) 
     variables = (word for name, value in program.environment.items() for word in ("--env", f"{name}={value}"))
     return (
         "create", *labels(project), "--label", f"headwind.servers={server.name}", "--network", f"container:{host}",
-        "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", str(MOST_PROCESSES),
+        *NO_RIGHTS, "--pids-limit", str(MOST_PROCESSES),
         "--memory", MEMORY, "--memory-swap", MEMORY,
         *LOG_OPTIONS, "--volumes-from", f"{host}:ro", *logs, *variables, image.id, *program.command,
     )  # fmt: skip

@@ -9,7 +9,12 @@ from pathlib import Path
 
 def this_lab() -> str:
     """This process as the owner of testbeds."""
-    return f"{os.uname().nodename}:{os.getpid()}:{_start_time(os.getpid())}"
+    return owner_of(os.getpid())
+
+
+def owner_of(pid: int) -> str:
+    """A process of this host that runs, as the owner of testbeds."""
+    return f"{os.uname().nodename}:{pid}:{_start_time(pid)}"
 
 
 def _start_time(pid: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from headwind.arm import CUBIC, Congestion
 from headwind.clock import CLOCK, Clock
 from headwind.engines import Engine
+from headwind.metric import Workload
 from headwind.proof.evidence import OUTSIDE, Fingerprint
 from headwind.settings import Settings
 from headwind.site import Site
@@ -53,7 +54,7 @@ class Path:
     ceiling: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # trial/calibration.py, by direction
     clock: Clock = CLOCK  # times its trials
     browsers: Mapping[str, Agent] = field(default_factory=dict)  # next to the client, by name
-    content: Site | None = None  # of the user's own, which all servers have
+    content: Site | None = None  # of the user, which all servers have
 
     @property
     def server_container(self) -> str:
@@ -79,9 +80,13 @@ class Path:
         """The server, if it is the user's own: its program runs next to the host of `server`."""
         return self.owns.get(self.server_name)
 
-    def port(self, settings: Settings, *, resumes: bool = False) -> int:
-        """The port at which the server serves with these settings; a user's own server has only one."""
-        return self.own.program.port if self.own else settings.port(resumes=resumes)
+    def port(self, settings: Settings, workload: Workload | None = None) -> int:
+        """The port at which the server serves a workload with these settings; a user's own server has only one."""
+        if self.own:
+            return self.own.program.port
+        if workload is None:
+            return settings.port()
+        return settings.port(resumes=workload.resumes, discovers=workload.discovers)
 
     @property
     def hosts(self) -> dict[str, Agent]:

@@ -19,24 +19,23 @@ COPY = f"{SHIPPED}{PREFIX}"  # in the containers of shipped servers
 
 
 def copy_site(snapshot: Snapshot, container: str, *, is_own: bool, docker: Docker = docker) -> None:
-    """Copy a site into a server's container, below PREFIX of what it serves. Raises DockerError."""
+    """Copy a site into the volume that a server's container has at PREFIX of what it serves. Raises DockerError."""
     with tempfile.TemporaryFile() as archive:
         write_site(snapshot, archive)
         archive.seek(0)
-        docker("cp", "-", f"{container}:{WWW if is_own else SHIPPED}", stdin=archive)
+        docker("cp", "-", f"{container}:{WWW if is_own else SHIPPED}{PREFIX}", stdin=archive)
 
 
 def write_site(snapshot: Snapshot, into: IO[bytes]) -> None:
-    """Write a tar archive of a site, below PREFIX; root owns everything, and everybody can read it."""
-    top = PurePosixPath(PREFIX.removeprefix("/"))
-    parents = {str(parent) for path in snapshot.data for parent in (top / path).parents} - {"."}
+    """Write a tar archive of a site; root owns everything, and everybody can read it."""
+    parents = {str(parent) for path in snapshot.data for parent in PurePosixPath(path).parents} - {"."}
     with tarfile.open(fileobj=into, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for folder in sorted(parents):
             entry = tarfile.TarInfo(folder)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             archive.addfile(entry)
         for path, data in snapshot.data.items():
-            entry = tarfile.TarInfo(str(top / path))
+            entry = tarfile.TarInfo(path)
             entry.size, entry.mode = len(data), 0o444
             archive.addfile(entry, io.BytesIO(data))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import random
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -16,6 +15,7 @@ from headwind.clock import CLOCK, Clock
 from headwind.engines import AUTO, ENGINES, KERNEL, UML, Engine
 from headwind.proof.evidence import OUTSIDE
 from headwind.servers import FURTHER, OWN, Server
+from headwind.settings import INSTALLED
 from headwind.site import Site
 from headwind.testbed.addresses import Addresses
 from headwind.testbed.agent import Agent, AgentDied, AgentError, ask_all
@@ -26,12 +26,14 @@ from headwind.testbed.engine_choice import TURNS, Choice, chosen, wants_uml
 from headwind.testbed.images import reference
 from headwind.testbed.operations import FAR_ENDS, HELLO, PROBE, SETUP
 from headwind.testbed.own_server import AGENT, OwnImage, OwnServer, agent_arguments, start_host
+from headwind.testbed.packages import installed_in
 from headwind.testbed.path import NGINX, Path
+from headwind.testbed.scratch import scratch
 from headwind.testbed.site_copy import copy_site
 from headwind.testbed.veth_peers import on_this_host
 from impair.profile import Profile
 
-FIRST_OWN = 20  # last number of the address of the first server of the user's own
+FIRST_OWN = 20  # last number of the address of the first of the user's servers
 START_TIMEOUT_S = 30.0  # of an agent; the user-mode kernel boots in about 2 s
 
 
@@ -67,9 +69,9 @@ class Testbed:
     outside: Agent | None = None  # in the router's container, if the router is a user-mode kernel inside it
     clock: Clock = CLOCK  # times its trials
     paths: dict[str, Path] = field(default_factory=dict)  # by server, once joined
-    owns: dict[str, OwnServer] = field(default_factory=dict)  # the programs of the user's own servers, by name
+    owns: dict[str, OwnServer] = field(default_factory=dict)  # the programs of the user's servers, by name
     browsers: Mapping[str, Agent] = field(default_factory=dict)  # next to the client, by name
-    content: Site | None = None  # of the user's own, which all servers have
+    content: Site | None = None  # of the user, which all servers have
 
     @property
     def agents(self) -> tuple[Agent, ...]:
@@ -92,7 +94,7 @@ class Testbed:
         project = f"headwind-{os.getpid()}-{random.SystemRandom().randrange(16**6):06x}"
         try:
             with ExitStack() as stack:
-                logs = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwind-")))
+                logs = stack.enter_context(scratch())
                 own = [server for server in spec.servers if server.program]
                 shipped = (service_of(server.name) for server in spec.servers if not server.program)
                 services = ("client", "impair", *shipped, *spec.browsers)
@@ -110,6 +112,7 @@ class Testbed:
                     testbed.name, testbed.content = project, spec.content.site if spec.content else None
                     testbed.start_programs(own, spec.own_images, docker)
                     testbed.join(spec.congestion)
+                    testbed.facts[INSTALLED] = installed_in(containers, docker)
                 except AgentDied as error:  # an agent that answers reports the error itself
                     raise AgentDied("\n".join([str(error), *last_lines(containers, docker)])) from error
                 yield testbed
@@ -117,7 +120,7 @@ class Testbed:
             remove_project(project, docker)
 
     def start_programs(self, servers: Iterable[Server], images: Mapping[str, OwnImage], docker: Docker) -> None:
-        """Start the programs of the user's own servers, next to their hosts. Raises OwnServerError."""
+        """Start the programs of the user's servers, next to their hosts. Raises OwnServerError."""
         for server in servers:
             host, agent = self.containers[server.name], self.servers[server.name]
             self.owns[server.name] = OwnServer.start(self.name, host, server, images[server.name], agent, docker)
@@ -159,7 +162,7 @@ class Testbed:
         tcp_of = dict.fromkeys(("client", *self.servers), congestion.tcp)
         in_use = dict[str, Agent]()
         for name, server in self.servers.items():
-            services = ("client", service_of(name), "impair")
+            services = ("client", service_of(name), "impair", *self.browsers)
             self.paths[name] = Path(
                 self.client, server, self.router, self.addresses, ips[name], self.engine, name, self.outside,
                 {service: self.containers[service] for service in services if service in self.containers},

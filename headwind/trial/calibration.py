@@ -50,8 +50,8 @@ def measure_capacity(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _apply(path: Path, direction: Direction, link: Link) -> None:
-    links = {direction.value: link}
-    path.apply(Profile("calibration", **links), dict.fromkeys(Direction, 1))
+    up, down = (link if each is direction else Link() for each in Direction)
+    path.apply(Profile("calibration", up, down), dict.fromkeys(Direction, 1))
 
 
 def _blast(path: Path, direction: Direction, payload_bytes: int) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from headwind.testbed.agent import Request
 from headwind.testbed.operations import FETCH, FINGERPRINT
 from headwind.testbed.path import Path
 from impair.messages import Fetched
-from servers.objects import content, size_of
+from servers.objects import after, content, size_of
 
 STRETCH_BYTES = 1 << 20  # of a larger object the hash is of one stretch, the next one in each block
 FETCH_TIMEOUT_S = 10.0  # on the bare path
@@ -38,23 +38,32 @@ def stretch_of(trial: Trial) -> ByteRange | None:
 
     A file of the user's is compared as a whole: its hash was recorded, its bytes were not.
     """
-    name = trial.workload.object_path()
-    if file := next(iter(trial.workload.files), None):
-        return ByteRange(0, file.bytes, file.sha256)
+    name, workload = _compared(trial), trial.workload
+    for file in workload.files:
+        if name == after(workload.server_delay_s, file.url):
+            return ByteRange(0, file.bytes, file.sha256)
     size_bytes = size_of(name)
     if size_bytes is None:
         return None
-    return _stretch(name, trial.block.index * STRETCH_BYTES % size_bytes // STRETCH_BYTES * STRETCH_BYTES)
+    if not trial.arm.server.has_ranges:
+        return _stretch(name, 0, size_bytes)
+    first = trial.block.index * STRETCH_BYTES % size_bytes // STRETCH_BYTES * STRETCH_BYTES
+    return _stretch(name, first, STRETCH_BYTES)
 
 
 @lru_cache(maxsize=4096)
-def _stretch(name: str, first: int) -> ByteRange:
-    data = (content(name) or b"")[first : first + STRETCH_BYTES]
+def _stretch(name: str, first: int, most_bytes: int) -> ByteRange:
+    data = (content(name) or b"")[first : first + most_bytes]
     return ByteRange(first, len(data), hashlib.sha256(data).hexdigest())
 
 
+def _compared(trial: Trial) -> str:
+    """The path of the object that is compared, the same for every arm of a block."""
+    return trial.workload.compared_path(trial.block.index)
+
+
 def _object_bytes(trial: Trial) -> int | None:
-    """The size of the object; None: no such object."""
+    """The size of the object that the client fetched; None: no such object."""
     files = trial.workload.files
     return files[0].bytes if files else size_of(trial.workload.object_path())
 
@@ -87,7 +96,7 @@ def start_last_look(path: Path, trial: Trial, port: int) -> LastLook:
 def _start_fetch(path: Path, trial: Trial, port: int, stretch: ByteRange) -> Request[Fetched]:
     return path.client.start(
         FETCH, protocol=trial.protocol.value, host=path.server_ip, port=port,
-        path=trial.workload.object_path(), first_byte=stretch.first_byte,
+        path=_compared(trial), first_byte=stretch.first_byte,
         bytes_wanted=stretch.bytes,
         timeout_s=FETCH_TIMEOUT_S,
     )  # fmt: skip
@@ -122,7 +131,7 @@ def wrong_content(trial: Trial, answer: Mapping[str, Any], fetched: Fetched | No
 
 def not_compared(trial: Trial, fetched: Fetched | None) -> str:
     """The reason why the content could not be compared; empty if it was."""
-    name = trial.workload.object_path()
+    name = _compared(trial)
     if _object_bytes(trial) is None or fetched is None:
         return f"the content of {name} is not known: servers/objects.py has no such object"
     if fetched.error:

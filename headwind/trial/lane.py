@@ -191,7 +191,7 @@ class Lane(AnyLane):
         return self.testbed or self._build()
 
     def another(self, number: int) -> Lane:
-        """Another lane of this machine, with a testbed of its own."""
+        """Another lane of this machine, with its own testbed."""
         return Lane(self.up, self.rules, self.ceiling, host=self.host, engine=self.engine, number=number)
 
     def stop(self) -> None:

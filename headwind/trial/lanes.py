@@ -1,4 +1,4 @@
-"""Parallel lanes: each runs its blocks in a thread of its own; their events are yielded in one place, in order."""
+"""Parallel lanes: each runs its blocks in its own thread; their events are yielded in one place, in order."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ BULK_PAYLOAD_BYTES = FRAME_BYTES - HEADER_BYTES
 BULK_S = 0.1  # how long a back-to-back train should keep the link busy
 MOST_BULK_PACKETS = 400  # more take long and show nothing new
 BULK_TRAINS = 3  # unless the first shows the rate; no protocol has been seen by then, so none is favoured
-MOST_BULK_TRAINS = 12  # until so many of them are steady: with 30 programs on two CPUs 40 % of them were
+MOST_BULK_TRAINS = 12  # until this number of them is steady: with 30 programs on two CPUs 40 % of them were
 
 
 def probe_network(
@@ -43,6 +43,8 @@ def probe_network(
         trains = send_trains(path, trial.profile)
         why = missed_probes(trial.profile, configured, trains)
         if not why or len(missed) == PROBE_REPEATS:
+            if any(trial.profile.link(direction).queue for direction in Direction):
+                path.apply(trial.profile, trial.block.seeds)  # a queue that has not dropped anything yet
             return trains, missed
         missed.append(Missed(why, trains))
         path.apply(trial.profile, trial.block.seeds)  # so the number of probes does not change the client's network
@@ -112,7 +114,7 @@ def send_train_once(path: Path, direction: Direction, link: Link) -> Train:
 def _bulk_packets(link: Link) -> int:
     assert link.rate
     wanted = int(link.rate.rate_bps * BULK_S / 8 / FRAME_BYTES)
-    room = link.limit // 2 if link.corrupt else link.limit  # drops of a full queue must not be mistaken for corruption
+    room = link.room // 2 if link.corrupt else link.room  # drops of a full queue must not be mistaken for corruption
     return min(max(LEAST_BULK_PACKETS, min(MOST_BULK_PACKETS, wanted)), max(2, room))
 
 
@@ -162,7 +164,7 @@ def describe(check: Check) -> str:
     def text(value: float | None, write: Write) -> str:
         return "nothing" if value is None else write(check.quantity, value)
 
-    name = quantity_name(check.quantity)
+    name = f"{quantity_name(check.quantity)}{check.span and f' {check.span}'}"
     seen = text(check.measured, measured if check.quantity.endswith(WITH_UNITS) else setting)
     about = f" \N{PLUS-MINUS SIGN} {text(check.tolerance, measured)}" if check.tolerance else ""
     return (

@@ -1,6 +1,6 @@
 """Compares a testbed with an unmodified one: all hosts when it starts, the path again when it ends.
 
-All of it reads hosts or sends datagrams of its own; none of it depends on a protocol.
+All of it reads hosts or sends its own datagrams; none of it depends on a protocol.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def examine_start(path: Path) -> dict[str, Any]:
     if odd:
         listed = "".join(f"\n  {what}" for what in odd)
         raise UnexpectedState(
-            f"the testbed is not as it must be, so no trial was run on it. Unexpected:{listed}\n"
+            f"the testbed check failed, so no trial was run on it. Unexpected:{listed}\n"
             "Remove the cause, on this host or in the images; `lab.py down` removes testbeds that were left over."
         )
     train = long_train(path)
@@ -84,7 +84,7 @@ def _nothing_passes(path: Path, train: Mapping[str, Mapping[str, Any]]) -> str:
         f"run. The containers' networks are {' and '.join(subnets)}. Usually a firewall of this host drops what it "
         "forwards, also between containers: look at `iptables -S FORWARD` and `nft list ruleset`. Either allow it for "
         "Docker's networks (`iptables -I DOCKER-USER -i br-+ -o br-+ -j ACCEPT`; another firewall needs a "
-        "rule of its own for it), or keep bridged frames from it (`sysctl -w net.bridge.bridge-nf-call-iptables=0`)"
+        "separate rule for it), or keep bridged frames from it (`sysctl -w net.bridge.bridge-nf-call-iptables=0`)"
     )
 
 
@@ -104,13 +104,13 @@ def _unlike(fingerprints: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
 def changed_programs(container: str, has_content: bool = False) -> list[str]:
     """Programs and configurations that differ from the container's image, as text. Raises DockerError.
 
-    With `has_content`, the copy of the user's site is left out: it has a check of its own.
+    With `has_content`, the copy of the user's site is left out: it has its own check.
     """
-    found = docker("exec", container, *CHANGED_SINCE_START).splitlines()
+    found = docker("exec", "--user", "root", container, *CHANGED_SINCE_START).splitlines()
     return [
         f"{path} is not the image's"
         for path in changed_paths(found)
-        if not (has_content and path.startswith(f"{COPY}/"))
+        if not (has_content and f"{path}/".startswith(f"{COPY}/"))
     ]
 
 

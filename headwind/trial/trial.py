@@ -11,15 +11,18 @@ from typing import Any
 
 from headwind.arm import Protocol
 from headwind.clock import Clock
-from headwind.metric import SERVER_TIME
+from headwind.metric import MEMORY, SERVER_TIME
 from headwind.model import Check, Outcome, Proof, Result, Trial
 from headwind.proof.bursts import stalls
+from headwind.proof.competition import check_competition, division
 from headwind.proof.ends import check_served, wire
 from headwind.proof.evidence import Evidence, Missed, Moment, WindowSizes
 from headwind.proof.expectation import Expectation
 from headwind.proof.processors import costs, processor_limits
+from headwind.proof.spans import downlink_losses
 from headwind.proof.trial_checks import prove
 from headwind.proof.windows import window_warnings
+from headwind.servers import Offer
 from headwind.settings import TrialRules
 from headwind.testbed.agent import AgentDied, AgentError, Request
 from headwind.testbed.containers import last_lines
@@ -27,9 +30,12 @@ from headwind.testbed.docker import docker
 from headwind.testbed.operations import ANSWERS, COUNTERS, HEALTH, LOG, RUN, SENT, SHOW, WINDOWS
 from headwind.testbed.own_server import OwnServerError
 from headwind.testbed.path import Path
+from headwind.trial.capture import Capture, capturing
+from headwind.trial.competition import end_competition, start_competition
 from headwind.trial.congestion import finish_look, start_look, use_congestion
 from headwind.trial.content import finish_fetch, not_compared, start_last_look, wrong_content
 from headwind.trial.probes import describe, probe_network
+from headwind.trial.schedule import rebound, start_schedule, stop_schedule
 from impair.messages import Answers, ClientRun, ContainerCounters, Fetched, Health
 from impair.profile import Direction, Profile
 from servers.objects import is_on_demand
@@ -60,47 +66,52 @@ class Stopwatch:
             self.phases_s[name] = self.phases_s.get(name, 0.0) + self.clock.monotonic() - start
 
 
-def run_trial(path: Path, trial: Trial, rules: TrialRules, attempt: int = 0, probe: bool = True) -> Result:
+def run_trial(
+    path: Path, trial: Trial, rules: TrialRules, attempt: int = 0, probe: bool = True, capture: Capture | None = None
+) -> Result:
     """Execute one trial, and judge it.
 
     Raises AgentDied, AgentError or OwnServerError if the lab itself, or a user's own server, broke: then there is no
     result, and the testbed must be rebuilt.
-    Without `probe` no train is sent and the result is `invalid` (benchmarks only).
+    Without `probe` no train is sent and the result is `invalid` (benchmarks only). `capture` gets packets and logs.
     """
     try:
-        return _attempt(path, trial, rules, attempt, probe=probe)
+        return _attempt(path, trial, rules, attempt, probe=probe, capture=capture)
     except (AgentDied, AgentError) as error:
         if str(error).startswith(f"the {path.server.name} "):
             raise type(error)(_with_log(path, str(error))) from error
         raise
 
 
-def _attempt(path: Path, trial: Trial, rules: TrialRules, attempt: int, *, probe: bool) -> Result:
+def _attempt(
+    path: Path, trial: Trial, rules: TrialRules, attempt: int, *, probe: bool, capture: Capture | None
+) -> Result:
     started_at, watch = time.time(), Stopwatch(path.clock)
     profile, settings = trial.profile, trial.arm.settings(rules.settings)
-    port = path.port(settings, resumes=trial.workload.resumes)
+    port = path.port(settings, trial.workload)
     with watch.phase("reset"):
-        prepare(path, trial, port)
+        prepare(path, trial, port, rules.timeout_s, capture)
     with watch.phase("apply"):
         configured = path.apply(profile, trial.block.seeds)
     with watch.phase("probe"):
         trains, missed = probe_network(path, trial, configured) if probe else ({}, [])
-    with watch.phase("count"):
-        before, server_windows, health = _counted(path, port)
-    with watch.phase("client"):
-        look = start_look(path, trial, rules.timeout_s)
-        run, answer = run_client(path, trial, TrialRules(rules.timeout_s, settings))
-        sockets = finish_look(path, look, run)
-    with watch.phase("settle"):
-        after = _settled(partial(read_moment, path), profile, before, path.clock)
-        served = path.server.call(ANSWERS, 10.0, path.agents) if trial.workload.is_logged else None
+    with capturing(path, capture):
+        with watch.phase("count"):
+            before, server_windows, health = _counted(path, port)
+        with watch.phase("client"):
+            ruled, captured = TrialRules(rules.timeout_s, settings), capture is not None
+            run, answer, seen = _run_measured(path, trial, ruled, port, captured=captured)
+        with watch.phase("settle"):
+            after = _settled(partial(read_moment, path), profile, before, path.clock)
+            served = path.server.call(ANSWERS, 10.0, path.agents) if trial.workload.is_logged else None
     with watch.phase("compare"):
         look_back = start_last_look(path, trial, port)
     with watch.phase("settle"):  # while the client fetches
         after = replace(after, fingerprints=path.finish_fingerprints(look_back.fingerprints))
     with watch.phase("verify"):
         windows = {"server": server_windows, "client": run.windows}
-        evidence = Evidence(configured, before, after, trains, path.expected_fingerprints(), windows, missed, sockets)
+        seen["rebound"] = rebound(path, trial)
+        evidence = Evidence(configured, before, after, trains, path.expected_fingerprints(), windows, missed, **seen)
         answer |= {"served": asdict(served)} if served else {}
         cost = _costs(trial, evidence, run)
         workers = len(health.workers)  # of a user's own server: the CPUs that it may use
@@ -108,24 +119,59 @@ def _attempt(path: Path, trial: Trial, rules: TrialRules, attempt: int, *, probe
     with watch.phase("compare"):
         fetched = finish_fetch(path, look_back.fetch)
         answer["content"] = asdict(fetched) if fetched else {}
-        died = _death(path, health)
+        died, memory = _end_of_server(path, health)
     outcome, reason = decide(trial, run, answer, fetched, proof, died=died)
-    metrics = {**run.metrics, **trial.workload.further(answer)}
-    if outcome is Outcome.TIMEOUT:
-        metrics = {"timeout_s": rules.timeout_s, **trial.workload.bounds(answer, rules.timeout_s)}
+    metrics = {**_measured(trial, run, answer, rules.timeout_s, outcome, evidence), **cost, **memory}
     return Result(
-        trial, outcome, reason, {**metrics, **cost}, proof, answer, " ".join(run.command),
-        watch.phases_s, attempt, started_at,
+        trial, outcome, reason, metrics, proof, answer, " ".join(run.command), watch.phases_s, attempt, started_at,
     )  # fmt: skip
 
 
-def _death(path: Path, before: Health) -> str:
-    """The error if the server is not as healthy as `before`, with the end of its log; empty if it is."""
+def _after_loss(trial: Trial, answer: Mapping[str, Any], evidence: Evidence) -> dict[str, float]:
+    """The metrics of what followed a loss that the schedule caused; none without a schedule."""
+    if evidence.course is None:
+        return {}
+    return trial.workload.after_loss(answer, downlink_losses(trial.profile, evidence))
+
+
+def _run_measured(
+    path: Path, trial: Trial, rules: TrialRules, port: int, *, captured: bool
+) -> tuple[ClientRun, dict[str, Any], dict[str, Any]]:
+    """Run the client with everything that happens meanwhile: its report, its answer, and evidence by its name."""
+    start_competition(path, trial, port, rules.timeout_s)
+    look = start_look(path, trial, rules.timeout_s)
+    is_scheduled = start_schedule(path, trial, rules.timeout_s + CLIENT_GRACE_S)
+    run, answer = run_client(path, trial, rules, captured=captured)
+    course, due = stop_schedule(path, trial) if is_scheduled else (None, None)
+    sockets, competed = finish_look(path, look, run), end_competition(path, trial)
+    return run, answer, {"congestion": sockets, "course": course, "due": due, "competed": competed}
+
+
+def _body_bytes(trial: Trial, run: ClientRun) -> float | None:
+    """The bytes of bodies that the client received; None if it did not count them."""
+    payload = trial.workload.payload
+    return run.metrics.get(payload.key) if payload else None
+
+
+def _measured(
+    trial: Trial, run: ClientRun, answer: Mapping[str, Any], timeout_s: float, outcome: Outcome, evidence: Evidence
+) -> dict[str, float]:
+    """The metrics of the workload; of an unfinished trial their bounds."""
+    if outcome is Outcome.TIMEOUT:
+        return {"timeout_s": timeout_s, **trial.workload.bounds(answer, timeout_s)}
+    return {**run.metrics, **trial.workload.further(answer), **_after_loss(trial, answer, evidence),
+            **division(evidence.competed, _body_bytes(trial, run))}  # fmt: skip
+
+
+def _end_of_server(path: Path, before: Health) -> tuple[str, dict[str, float]]:
+    """The error if the server is not as healthy as `before`, with the end of its log, else empty; and its memory."""
     try:
         now = path.own.health() if path.own else path.server.call(HEALTH)
     except OwnServerError as error:
-        return f"died during the trial: {error}"
-    return "" if now == before else _with_log(path, f"{path.server_name} died during the trial")
+        return f"died during the trial: {error}", {}
+    if now != before:
+        return _with_log(path, f"{path.server_name} died during the trial"), {}
+    return "", {} if now.memory_bytes is None else {MEMORY.key: now.memory_bytes}
 
 
 def _with_log(path: Path, why: str) -> str:
@@ -159,7 +205,10 @@ def _costs(trial: Trial, evidence: Evidence, run: ClientRun) -> dict[str, float]
     found = costs(
         run, evidence.before.processors(), evidence.after.processors(), has_browser=bool(trial.workload.browser)
     )
-    return {**found, **wire(evidence, run.packet_gap_max_s, over_tcp=trial.protocol is not Protocol.H3)}
+    if trial.workload.competing:  # the hosts count its frames, too
+        return found
+    over_tcp = trial.protocol is not Protocol.H3 or trial.workload.discovers
+    return {**found, **wire(evidence, run.packet_gap_max_s, over_tcp=over_tcp)}
 
 
 def _near_the_ceiling(path: Path, evidence: Evidence, seconds: float) -> Iterator[str]:
@@ -177,11 +226,13 @@ def _proven(
     proof, threads = prove(trial.profile, evidence), trial.workload.processors()
     warnings = (
         *_repeats(evidence.missed),
+        *run.warnings,
         *_near_the_ceiling(path, evidence, run.wall_s),
-        *window_warnings(trial, evidence, run.wall_s),
+        *(window_warnings(trial, evidence, run.wall_s) if not trial.workload.competing else ()),
         *stalls(trial.profile, run.packet_gap_max_s),
         *processor_limits(run, evidence.before.processors(), evidence.after.processors(), threads, workers),
     )
+    further = (*further, *check_competition(trial.workload.competing, evidence.competed))
     return replace(proof, checks=(*proof.checks, *further), warnings=(*proof.warnings, *warnings))
 
 
@@ -198,30 +249,41 @@ def _on_server(
 
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
-        why = f"because earlier ones did not match the requested network: {missed[-1].why[0]}"
-        yield f"probes were sent {1 + len(missed)} times before the client started, {why}"
+        yield f"the network was probed {1 + len(missed)} times until it was as requested; before: {missed[-1].why[0]}"
 
 
-def prepare(path: Path, trial: Trial, port: int) -> None:
-    """Make the objects that are made on demand, forget the previous trial, and set the congestion control."""
+def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:
+    """Make the objects that are made on demand, forget the previous trial, and set offers and the congestion control.
+
+    A first visit before a repeat visit has `timeout_s`, too.
+    """
+    if capture:
+        capture.reset(path)
     for name in filter(is_on_demand, trial.workload.object_paths()):
         path.server.call("provide", PROVIDE_S, path.agents, path=name)
+    if trial.workload.discovers and Offer.OFFER_IF in trial.arm.server.offers:
+        path.server.call("offer", 10.0, path.agents, condition=trial.workload.offer_if)
     if trial.workload.browser:
-        open_page(path, trial, port)
+        open_page(path, trial, port, timeout_s, captured=capture is not None)
     forget(path, trial.workload.workers)
     use_congestion(path, trial.arm.congestion(path.congestion, trial.workload).tcp)
 
 
-def open_page(path: Path, trial: Trial, port: int) -> None:
+def open_page(path: Path, trial: Trial, port: int, timeout_s: float, *, captured: bool = False) -> None:
     """Have the browser open an empty page for the trial, with nothing of earlier ones.
 
-    A browser that is started for it loads the page once, over an unimpaired path: so do it before `forget`.
+    A browser that is started for it loads the page once, over an unimpaired path: so do it before `forget`. So is the
+    first visit of a page whose repeat visit is measured: over the trial's network, from which the browser learns.
     """
     path.clear()
-    path.runner(trial.workload.browser).call(
-        "prepare", BROWSER_START_S, path.agents, protocol=trial.protocol.value, host=path.server_ip, port=port,
-        path=trial.workload.object_paths()[0],
-    )  # fmt: skip
+    workload, browser = trial.workload, path.runner(trial.workload.browser)
+    place: dict[str, Any] = {
+        "protocol": trial.protocol.value, "host": path.server_ip, "port": port, **workload.asked()
+    }  # fmt: skip
+    browser.call("prepare", BROWSER_START_S, path.agents, **place, **_if_captured(captured=captured))
+    if workload.is_repeat:
+        path.apply(trial.profile, trial.block.seeds)
+        browser.call("visit", timeout_s + CLIENT_GRACE_S, path.agents, timeout_s=timeout_s, **place)
 
 
 def forget(path: Path, workers: int = 1) -> None:
@@ -271,7 +333,14 @@ def _moment(path: Path, client_sent: Request[int], server_sent: Request[int]) ->
     return Moment(client, server, replace(router, container=None), outside)
 
 
-def run_client(path: Path, trial: Trial, rules: TrialRules) -> tuple[ClientRun, dict[str, Any]]:
+def _if_captured(*, captured: bool) -> dict[str, bool]:
+    """The argument that has a client's agent keep logs; agents of other trials need not know it."""
+    return {"captured": True} if captured else {}
+
+
+def run_client(
+    path: Path, trial: Trial, rules: TrialRules, *, captured: bool = False
+) -> tuple[ClientRun, dict[str, Any]]:
     """Run the workload over the trial's protocol in a new client process or page, with exactly these settings.
 
     Returns the report that all clients share, and the whole answer. Raises AgentError if the answer has another format.
@@ -280,9 +349,9 @@ def run_client(path: Path, trial: Trial, rules: TrialRules) -> tuple[ClientRun, 
     runner = path.runner(workload.browser)
     answer: dict[str, Any] = runner.call(
         "run", timeout_s + CLIENT_GRACE_S, path.agents,
-        program=workload.program, protocol=trial.protocol.value, host=path.server_ip,
-        port=path.port(settings, resumes=workload.resumes), timeout_s=timeout_s, settings=settings.client.value,
-        **workload.asked(),
+        program=workload.browser or workload.program, protocol=trial.protocol.value, host=path.server_ip,
+        port=path.port(settings, workload), timeout_s=timeout_s, settings=settings.client.value,
+        **workload.asked(), **_if_captured(captured=captured),
     )  # fmt: skip
     return runner.understood(RUN, answer), answer
 
@@ -293,7 +362,8 @@ def _settled(read: Callable[[], Moment], profile: Profile, before: Moment, clock
     Frames in a delay line need not be waited for: netem reports how many it holds. Those that a bridge dropped for
     their corrupted address never arrive: then the counters stop changing.
     """
-    longest_s = max(Expectation.of(profile.link(direction)).longest_s() for direction in Direction)
+    links = [link for direction in Direction for link in profile.links(direction)]
+    longest_s = max(Expectation.of(link).longest_s() for link in links)
     begun = since = clock.monotonic()
     after, pause_s = read(), FIRST_PAUSE_S
     while _under_way(before, after):
@@ -324,7 +394,7 @@ def _under_way(before: Moment, after: Moment) -> int:
         leaving = [ports[side].tx_frames - end.rx_frames for side, end in ends.items()]
         return entering + leaving
 
-    # A bridge may add a frame of its own, and never removes one: only a missing frame can be in flight.
+    # A bridge may add its own frame, and never removes one: only a missing frame can be in flight.
     return sum(max(0, now - then) for then, now in zip(missing(before), missing(after), strict=True))
 
 
@@ -346,12 +416,12 @@ def decide(
     if run.timed_out:
         return Outcome.TIMEOUT, f"stopped after {run.wall_s:.1f} s"
     spoken = run.negotiated.get("alpn")
-    if spoken and spoken != trial.protocol.alpn:
+    if spoken and not trial.workload.is_over(trial.protocol.alpn, answer):
         return Outcome.WRONG_PROTOCOL, f"{spoken} was negotiated instead of {trial.protocol.alpn}"
     if shortfall := trial.workload.shortfall(answer):
         return Outcome.FAILED, shortfall
-    uplink = trial.profile.uplink
-    if wrong := trial.workload.wrong_session(answer, orderly=not (uplink.loss or uplink.corrupt or uplink.reorders)):
+    orderly = not any(each.loss or each.corrupt or each.reorders for each in trial.profile.links(Direction.UPLINK))
+    if wrong := trial.workload.wrong_session(answer, orderly=orderly):
         return Outcome.WRONG_SESSION, wrong
     unclear = _unclear(trial, spoken, answer, fetched)
     return (Outcome.LAB_ERROR, unclear) if unclear else (Outcome.OK, "")

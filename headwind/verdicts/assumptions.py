@@ -247,7 +247,8 @@ def _unfinished(base: Sequence[bool], new: Sequence[bool]) -> ComparisonWarning 
         return None
     return ComparisonWarning(
         WarningKind.UNFINISHED,
-        f"unfinished: baseline {stalled[0]}, candidate {stalled[1]} of {len(base)}; counted as bounds, not dropped",
+        f"unfinished: candidate (named first) {stalled[1]}, baseline {stalled[0]} of {len(base)}; "
+        "counted as bounds, not dropped",
     )
 
 

@@ -53,7 +53,8 @@ def _separating(first: Arm, second: Arm, matrix: Matrix, condition: Condition) -
                 if _is_like(candidate, arm) and control_of(candidate, matrix, condition) == control_of(
                     other, matrix, condition
                 ):
-                    yield f"{text.format(candidate)} the protocol from it"
+                    name = arm_name(candidate) if candidate in matrix.arms else candidate
+                    yield f"{text.format(name)} the protocol from it"
 
 
 def _is_like(one: Arm, other: Arm) -> bool:

@@ -6,6 +6,7 @@ here, only to see whether the ratio depends on them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from headwind.model import Result
@@ -29,23 +30,21 @@ def contention(
     short = len(blocks) - len(calm)
     if not short:
         return
-    found = f"CPU contention in {short} of {len(blocks)} blocks, which count"
+    found = f"CPU contention in {short} of {len(blocks)} blocks; they are counted"
     if len(calm) < FEWEST_CALM:
-        yield ComparisonWarning(
-            WarningKind.CONTENTION, f"{found}; too few are left to see whether that changes the ratio"
-        )
+        yield ComparisonWarning(WarningKind.CONTENTION, f"{found}; too few blocks without contention to see its effect")
         return
     lows, highs = ([side[number] for number in calm] for side in bounds)
     without = interval_of(lows, highs, rule)
     if without.estimate is not None and not every.low <= without.estimate <= every.high:
-        yield ComparisonWarning(
-            WarningKind.CONTENTION,
-            f"{found}: the ratio is {_text(every)} with them and {_text(without)} without",
-        )
+        text = f"{found}: the ratio is {_text(every)} with them and {_text(without)} without"
+        yield ComparisonWarning(WarningKind.CONTENTION, text)
 
 
 def _text(interval: Interval) -> str:
     """Text such as `1.23x [1.18, 1.29]`; without a ratio if unfinished trials leave it open."""
     ratio, low, high = interval.ratios
+    if ratio is not None and not low and math.isinf(high):
+        return f"{ratio:.2f}x (too few for an interval)"
     ends = f"[{low:.2f}, {high:.2f}]".replace("inf", "\N{INFINITY}")
     return ends if ratio is None else f"{ratio:.2f}x {ends}"

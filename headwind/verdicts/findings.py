@@ -109,6 +109,7 @@ class Finding:
     pair: Pair
     metric: Metric
     comparison: Comparison
+    rule: Rule
     claims: tuple[Claim, ...] = ()  # after each of its blocks; empty if there never was one
     rows: tuple[int, ...] = ()  # row numbers of its blocks in the condition, from 0
     warnings: tuple[ComparisonWarning, ...] = ()
@@ -219,7 +220,7 @@ def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, value
         *contention(trials, bounds, comparison.interval, rule),
         *warnings(columns.base, columns.new, orders, rule, bounds, columns.finished),
     )
-    return Finding(condition, pair, metric, comparison, tuple(claims), columns.rows, doubts, bounds=bounds)
+    return Finding(condition, pair, metric, comparison, rule, tuple(claims), columns.rows, doubts, bounds=bounds)
 
 
 def is_bound(rows: Rows, pair: Pair) -> bool:
@@ -238,7 +239,8 @@ def _processor_bound(rows: Rows, pair: Pair) -> Iterator[ComparisonWarning]:
     if is_bound(rows, pair):
         bound, ran = _bound_blocks(rows, pair)
         yield ComparisonWarning(
-            WarningKind.PROCESSORS, f"CPU-bound in {bound} of {ran} blocks: not counted in the headline"
+            WarningKind.PROCESSORS,
+            f"CPU-bound in {bound} of {ran} blocks: CPUs may decide the ratio, so it is never sure",
         )
 
 
@@ -299,7 +301,5 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
     if is_found(finding.pair, finding.comparison):
         return SelfCheckFinding(finding, True, "a network that is 10 % slower was detected")
     if finding.comparison.interval.low > -log1p(LEAST_SLOWER_RATIO):
-        return SelfCheckFinding(finding, False, "a network that is 10 % slower slows it by less than 2 %")
-    return SelfCheckFinding(
-        finding, None, "a network that is 10 % slower was not detected, but may slow it by 2 % or more"
-    )
+        return SelfCheckFinding(finding, False, "over a network that is 10 % slower, times were less than 2 % longer")
+    return SelfCheckFinding(finding, None, "the 10 % slower network was not detected; more blocks may still show it")

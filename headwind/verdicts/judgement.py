@@ -196,7 +196,7 @@ class Judge:
         self, cells: Mapping[str, _Cell], held: Mapping[Key, Claim], rule: Rule, block_s: BlockSeconds
     ) -> list[Open]:
         """Every condition with comparisons that are not settled, in the matrix's order."""
-        blocks = {name: len(rows) for name, rows in self._rows.items()}
+        blocks = {name: sum(map(has_ended, rows.values())) for name, rows in self._rows.items()}
         findings = {name: cell.findings for name, cell in cells.items()}
         return still_open(self.matrix, findings, held, blocks, rule, block_s)
 

@@ -54,11 +54,6 @@ class Open:
         """True if only self-checks are not settled."""
         return all(pair.is_check for pair in self.pairs)
 
-    @property
-    def undecided_by(self) -> tuple[Metric, ...]:
-        """The metrics by which the undecided comparisons have no verdict."""
-        return tuple(dict.fromkeys(metric for pair in self.undecided for metric in pair.deciding(self.judged)))
-
 
 def still_open(
     matrix: Matrix,

@@ -4,7 +4,7 @@ The values are a grid; a search tries few of them. At a value each block shows w
 claim "the candidate is ahead here" is made if the evidence against a median of 1 or below reaches (number of values) /
 (1 - confidence), and its opposite likewise.
 
-The answer holds for any choice of values and any stopping time: blocks of a value are fresh draws of its own seeds, so
+The answer holds for any choice of values and any stopping time: blocks of a value are fresh draws with other seeds, so
 at each value the evidence is a test martingale (stats.log_e_against), also if blocks of other values come between. By
 Ville's inequality it ever reaches 1 / a with probability at most a, if the median is 1 or on the other side (Ville
 1939; Howard and Ramdas, Bernoulli 28, 2022). With a = (1 - confidence) / (number of values) the chance that any claim

@@ -34,7 +34,7 @@ def speeds(sample: Sequence[Observed], better: Better = Better.LESS) -> Sample:
 def gain(base: Sample, new: Sample, confidence: float, margin: float = 0.0) -> tuple[Interval, float]:
     """Median of `new` less median of `base`, and ln of the evidence against a difference within +-margin (ln units).
 
-    Each sample tests every possible median of its own, and log_e_of_pair combines both into one e-value, which holds at
+    Each sample tests all values of its median, and log_e_of_pair combines both into one e-value, which holds at
     any stopping time of each run. A difference is refuted if no pair of medians with that difference has an e-value
     below 1 / (1 - confidence). The two shapes may differ. Both inputs are in any order; n of the interval is the
     smaller sample's. The interval is infinite if it is still open, as it is below fewest_in_each.

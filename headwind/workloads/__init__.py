@@ -7,17 +7,24 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from headwind.matrix.workload import WorkloadKeys
-from headwind.metric import Workload
+from headwind.metric import Competing, Workload
 from headwind.site import SiteFile
 from headwind.workloads.files import FilesKeys
 from headwind.workloads.h2load import H2loadKeys
 from headwind.workloads.objects import ObjectsKeys
 from headwind.workloads.page import PageKeys
+from headwind.workloads.page_parts import PagePartsKeys
+from headwind.workloads.push import PushKeys
+from headwind.workloads.site_page import SitePageKeys
+from headwind.workloads.streams import StreamsKeys
 from headwind.workloads.transfer import TransferKeys
 from headwind.workloads.ttfb import TtfbKeys
 
 # every kind; the first is the default
-KEYS: tuple[type[WorkloadKeys], ...] = (H2loadKeys, ObjectsKeys, FilesKeys, TransferKeys, TtfbKeys, PageKeys)
+KEYS: tuple[type[WorkloadKeys], ...] = (
+    H2loadKeys, ObjectsKeys, FilesKeys, TransferKeys, TtfbKeys, StreamsKeys, PageKeys, PagePartsKeys, SitePageKeys,
+    PushKeys,
+)  # fmt: skip
 
 KINDS: dict[str, type[Workload]] = {keys.model.kind: keys.model for keys in KEYS}
 PLAIN = KEYS[0].model.kind
@@ -35,5 +42,6 @@ def workload_from_json(data: Mapping[str, Any]) -> Workload:
     """The workload from the output of `workload_to_json`. Raises KeyError or TypeError for anything else."""
     settings = dict(data)
     settings |= {name: tuple(settings[name]) for name in ("paths",) if name in settings}
+    settings |= {"competing": Competing(**settings["competing"])} if "competing" in settings else {}
     settings |= {"files": tuple(SiteFile(**each) for each in settings["files"])} if "files" in settings else {}
     return KINDS[settings.pop("kind", PLAIN)](**settings)

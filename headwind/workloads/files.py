@@ -93,11 +93,12 @@ class Files(Objects):
 
 
 class FilesKeys(DelayedKeys):
-    """Files of your own site, fetched as a browser does: all at once, over few connections."""
+    """Files of your site, fetched as a browser does: all at once, over few connections."""
 
     model: ClassVar[type[Workload]] = Files
     mark: ClassVar[str] = "paths"
     same_for_all: ClassVar[frozenset[str]] = DelayedKeys.same_for_all | {"paths"}
+    needs_content: ClassVar[bool] = True
 
     kind: Literal["objects"] = key("the kind of the workload")
     paths: list[values.PagePath] = key(

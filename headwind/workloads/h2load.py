@@ -21,7 +21,7 @@ from headwind.matrix.keys import key
 from headwind.matrix.mistakes import Slip, Slips, raise_any
 from headwind.matrix.units import Mistake, harmless
 from headwind.matrix.values import whole
-from headwind.matrix.workload import DelayedKeys
+from headwind.matrix.workload import CompetedKeys
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
 from servers.objects import after, size_of
 
@@ -31,7 +31,7 @@ MOST_CONNECTIONS = 10_000  # fewer than the ephemeral ports of one address
 MOST_THREADS = 64
 
 TOTAL = Metric("total_s", "total time", "total time", "s", use=Use.JUDGED, unfinished=Unfinished.ABOVE_TIMEOUT,
-               meaning="until all requests are done, set by the slowest connection")  # fmt: skip
+               meaning="until the last request is done, so the slowest connection determines it")  # fmt: skip
 DONE = Metric(
     "mean_done_s", "mean completion time", "mean completion", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
     meaning="mean over requests of the time from client start to completion", note="of all requests, from the start",
@@ -39,7 +39,7 @@ DONE = Metric(
 REQUEST = Metric(
     "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
     meaning="median over requests of the time from sending to completion",
-    note="without handshakes and what waits before it is sent",
+    note="from sending to last byte, without handshakes",
 )  # fmt: skip
 TAIL = Metric("request_p95_s", "95th percentile per request", "95th percentile", "s", use=Use.COMPARED)
 PROGRESS = {
@@ -47,8 +47,8 @@ PROGRESS = {
                   unfinished=Unfinished.BOUNDED)
     for share, name, text in ((0.5, "p50", "50 %"), (0.9, "p90", "90 %"), (0.99, "p99", "99 %"), (1.0, "all", "100 %"))
 }  # fmt: skip
-CONNECT = Metric("connect_p50_s", "median time to connect", "median connect", "s", use=Use.SHOWN)
-SLOWEST = Metric("connect_max_s", "slowest handshake", "slowest connect", "s")
+CONNECT = Metric("connect_p50_s", "median handshake time", "median handshake", "s", use=Use.SHOWN)
+SLOWEST = Metric("connect_max_s", "slowest handshake", "slowest handshake", "s")
 GIVEN_UP = Metric("quic_packets_lost", "packets that the QUIC client declared lost", "lost")
 BODY = Metric("bytes_body", "bytes of response bodies", "body bytes", better=Better.MORE)
 FURTHER = (
@@ -204,13 +204,13 @@ class H2load(Workload):
         )
 
     def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
-        """A short description: `1,000 requests of 612 bytes each over 100 new connections; not a page load`."""
+        """A short description: `1,000 requests, each for 612 bytes, over 100 new connections; not a page load`."""
         del protocols
         sizes = [each["bytes_body"] / each["requests_succeeded"] for each in metrics
                  if each.get("bytes_body") and each.get("requests_succeeded")]  # fmt: skip
-        objects = f"of {counted(round(median(sizes)), 'byte')} each" if sizes else f"for {self.path}"
+        objects = f", each for {counted(round(median(sizes)), 'byte')}," if sizes else f" for {self.path}"
         over = counted(self.connections, "new connection")
-        return f"{counted(self.requests, 'request')} {objects} over {over}; not a page load"
+        return f"{counted(self.requests, 'request')}{objects} over {over}; not a page load"
 
     def brief(self) -> str:
         """Requests, path, connections, streams and threads as a text."""
@@ -243,7 +243,7 @@ def reached(requests: int, done_s: Sequence[float]) -> dict[str, float]:
     return {key: round(ordered[place], 6) for key, place in places.items() if place < len(ordered)}
 
 
-class H2loadKeys(DelayedKeys):
+class H2loadKeys(CompetedKeys):
     """A fixed number of requests for one object, sent as fast as possible."""
 
     model: ClassVar[type[Workload]] = H2load

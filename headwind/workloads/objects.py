@@ -17,7 +17,7 @@ from headwind.matrix.keys import key
 from headwind.matrix.mistakes import Slip, Slips
 from headwind.matrix.units import Mistake
 from headwind.matrix.values import whole
-from headwind.matrix.workload import DelayedKeys
+from headwind.matrix.workload import CompetedKeys
 from headwind.metric import Metric, Use, Workload
 from headwind.workloads.h2load import DONE, FURTHER, MOST_CONNECTIONS, MOST_STREAMS, REQUEST, TAIL, TOTAL, H2load
 from servers.objects import path_of, size_of
@@ -86,11 +86,11 @@ class Objects(H2load):
         return enumerated([first, *(text.replace(" new connection", "", 1) for text in others)])
 
 
-class ObjectsKeys(DelayedKeys):
+class ObjectsKeys(CompetedKeys):
     """Objects of one size, fetched as a browser does: all at once, over few connections."""
 
     model: ClassVar[type[Workload]] = Objects
-    same_for_all: ClassVar[frozenset[str]] = DelayedKeys.same_for_all | {"size"}
+    same_for_all: ClassVar[frozenset[str]] = CompetedKeys.same_for_all | {"size"}
 
     kind: Literal["objects"] = key("the kind of the workload")
     requests: Annotated[int, whole(1, MOST_STREAMS)] = key("number of objects, each fetched once")

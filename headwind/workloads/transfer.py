@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from headwind.format import counted
 from headwind.matrix import values
 from headwind.matrix.keys import key
-from headwind.matrix.workload import DelayedKeys
+from headwind.matrix.workload import CompetedKeys
 from headwind.metric import Metric, Rate, Use, Workload
 from headwind.workloads.h2load import BODY, FURTHER, GIVEN_UP, TOTAL, H2load
 from servers.objects import path_of, size_of
@@ -81,11 +81,11 @@ class Transfer(H2load):
         return f"{metrics[TOTAL.key]:8.3f} s {metrics.get(GOODPUT.key, 0) / 1000:9.1f} kbit/s"
 
 
-class TransferKeys(DelayedKeys):
+class TransferKeys(CompetedKeys):
     """A single object over a new connection."""
 
     model: ClassVar[type[Workload]] = Transfer
-    same_for_all: ClassVar[frozenset[str]] = DelayedKeys.same_for_all | {"size"}
+    same_for_all: ClassVar[frozenset[str]] = CompetedKeys.same_for_all | {"size"}
 
     kind: Literal["transfer"] = key("the kind of the workload")
     size: values.ObjectBytes = key("of the object, generated on demand")

@@ -5,16 +5,24 @@ client/curl.py carries it out with libcurl, since h2load sends no early data.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from headwind.format import counted
 from headwind.matrix import values
 from headwind.matrix.keys import key
-from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
+from headwind.workloads.discovery import (
+    SHARE,
+    DiscoveringKeys,
+    Discovery,
+    are_allowed,
+    discovered_text,
+    discovering_over,
+    share,
+)
 from headwind.workloads.h2load import BODY, TOTAL
 from headwind.workloads.transfer import FIRST_BYTE, HANDSHAKE
 from servers.objects import after, path_of, size_of
@@ -48,20 +56,39 @@ class Ttfb(Workload):
     metrics: ClassVar[tuple[Metric, ...]] = (
         replace(FIRST_BYTE, unfinished=Unfinished.BOUNDED),
         replace(TOTAL, use=Use.COMPARED, unfinished=Unfinished.BOUNDED),
-        replace(HANDSHAKE, use=Use.SHOWN), EARLY, BODY,
+        replace(HANDSHAKE, use=Use.SHOWN), EARLY, SHARE, BODY,
     )  # fmt: skip
     rates: ClassVar[tuple[Rate, ...]] = ()
     handshake: ClassVar[tuple[Metric, ...]] = (HANDSHAKE,)
     payload: ClassVar[Metric | None] = BODY
-    resumes: ClassVar[bool] = True
     has_client_windows: ClassVar[bool] = False  # those windows are libcurl's
 
     path: str
     session: str = Session.NEW.value
+    discovery: str = field(default=Discovery.FORCED.value, kw_only=True)
+
+    @property
+    def resumes(self) -> bool:
+        """True: each trial opens a connection that leaves a session."""
+        return True
+
+    @property
+    def discovers(self) -> bool:
+        """Whether the first connection is over TCP, and the measured one follows the offer in its answer."""
+        return self.discovery == Discovery.ALT_SVC
+
+    def over(self, protocol: str) -> Self:
+        """The workload over a protocol: only HTTP/3 can be discovered."""
+        return discovering_over(protocol, self)
+
+    def is_over(self, alpn: str, answer: Mapping[str, Any]) -> bool:
+        """Whether the measured request used this protocol; if HTTP/3 is discovered, HTTP/2 counts as well."""
+        spoken = answer["negotiated"]["alpn"]
+        return are_allowed([spoken], alpn) if self.discovers else super(Ttfb, self).is_over(alpn, answer)
 
     def asked(self) -> dict[str, Any]:
         """The request as client/curl.py takes it."""
-        return {"path": self.object_path(), "session": str(self.session)}
+        return {"path": self.object_path(), "session": str(self.session), "discovers": self.discovers}
 
     def object_path(self) -> str:
         """Path of the only object."""
@@ -95,11 +122,13 @@ class Ttfb(Workload):
         """Deviation of the session from the requested one, according to client and server; empty if none.
 
         Early data that is lost in the network is retransmitted, sometimes after the handshake: that is the network's
-        effect.
+        effect. A discovered HTTP/3 has no session, since the first connection was over TCP.
         """
         served, early_bytes = answer["served"], answer["measured"]["early_bytes"]
         if self.session == Session.NEW:
             return "the server resumed a session although none was offered" if served["resumed"] else ""
+        if self.discovers:
+            return ""
         if not served["resumed"]:
             return "the server resumed no session"
         if self.session == Session.EARLY and early_bytes <= 0:
@@ -128,30 +157,16 @@ class Ttfb(Workload):
         return {metric.low_key: waited_s for metric in self.metrics if metric.unfinished is Unfinished.BOUNDED}
 
     def further(self, answer: Mapping[str, Any]) -> dict[str, float]:
-        """No further figures."""
-        del answer
-        return {}
+        """Whether the request was over HTTP/3, if that is discovered: 1 or 0."""
+        return share([answer["negotiated"]["alpn"]]) if self.discovers else {}
 
     def size(self) -> float:
         """Number of requests: two, one of which leaves a session."""
         return 2.0
 
-    def at_once(self) -> tuple[int, int]:
-        """Connections and requests at once: one each."""
-        return 1, 1
-
     def least(self) -> tuple[int, int]:
         """Rounds: two connections, one after the other. Bytes: the object once."""
         return 2, size_of(self.path) or 0
-
-    def processors(self) -> int:
-        """CPUs that the client can use."""
-        return 1
-
-    def sentence(self, protocols: Collection[str]) -> str:
-        """Description of the workload."""
-        del protocols
-        return f"{self.brief()}."
 
     @classmethod
     def method(cls) -> str:
@@ -164,20 +179,11 @@ class Ttfb(Workload):
             "report that early data was accepted."
         )
 
-    def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
-        """A short description: `one object of 1,000 bytes over a new connection`."""
-        del metrics, protocols
-        return self.brief()
-
     def brief(self) -> str:
         """The object's size and the session as a text."""
         words = SESSION_WORDS[Session(self.session)]
-        return f"one object of {counted(size_of(self.path) or 0, 'byte')} over {words}"
-
-    def got_done(self, metrics: Sequence[Mapping[str, float]]) -> str:
-        """Empty, since there is only one request."""
-        del metrics
-        return ""
+        found = f" ({discovered_text(self.offer_if)})" if self.discovers else ""
+        return f"one object of {counted(size_of(self.path) or 0, 'byte')} over {words}{found}"
 
     def line(self, metrics: Mapping[str, float]) -> str:
         """Figures of a trial's line: `   0.201 s to the first byte`."""
@@ -188,11 +194,11 @@ class Ttfb(Workload):
 SessionKey = Annotated[str, values.choice([each.value for each in Session], "a kind of session")]
 
 
-class TtfbKeys(DelayedKeys):
+class TtfbKeys(DiscoveringKeys):
     """Time to first byte, over a new connection or one that resumes a session."""
 
     model: ClassVar[type[Workload]] = Ttfb
-    same_for_all: ClassVar[frozenset[str]] = DelayedKeys.same_for_all | {"size"}
+    same_for_all: ClassVar[frozenset[str]] = DiscoveringKeys.same_for_all | {"size"}
 
     kind: Literal["ttfb"] = key("the kind of the workload")
     size: values.ObjectBytes = key("of the object, generated on demand", USUAL_BYTES, "1kB")

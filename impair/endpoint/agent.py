@@ -16,8 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from impair import kept
+from impair import kept, taken
 from impair.baseline import deviations
+from impair.endpoint.capture import Capture
 from impair.endpoint.path import OnlyLink
 from impair.endpoint.probe import Listener, attach_filter, send_train
 from impair.endpoint.tcp_state import congestion_of, destroy_sockets, flush_metrics
@@ -33,7 +34,7 @@ from impair.interface import (
 )
 from impair.messages import EndpointCounters, FarEnds, Hello, Listening, TcpCounters, TrainSeen
 from impair.processors import kept_waiting
-from impair.profile import FRAME_BYTES
+from impair.profile import FRAME_BYTES, PORT_BIT, Rebind
 from impair.pulse import Pulse
 from impair.wire import serve
 
@@ -58,27 +59,50 @@ TCP_COUNTERS = {  # of TcpExt in /proc/net/netstat
     "spurious_retransmits": "TCPDSACKRecv",
 }
 SOL_PACKET, PACKET_STATISTICS, PACKET_IGNORE_OUTGOING = 263, 6, 23  # linux/if_packet.h
-ETH_P_ALL = 3
+ETH_P_ALL, ETH_P_IP = 3, 0x0800
+PACKETS = "packets"
 
 
 class EndpointError(Exception):
     """The endpoint cannot carry out a request: what was tried, and what is needed."""
 
 
-class OversizeCounter:
-    """Counts the frames above FRAME_BYTES that arrive on an interface: with all offloads off there are none."""
+# Classic BPF programs, each of which ends with ret 1 (count the frame, keep one byte) and ret 0.
+COUNT, PASS = (0x06, 0, 0, 1), (0x06, 0, 0, 0)
+OVERSIZE = ((0x80, 0, 0, 0), (0x25, 0, 1, FRAME_BYTES), COUNT, PASS)  # ld len; jgt FRAME_BYTES
 
-    def __init__(self, interface: str) -> None:
+
+def rebound_frames(kind: Rebind, address: str) -> tuple[tuple[int, int, int, int], ...]:
+    """The program for frames with IPv4 packets of a client that was rebound: from another address, or from a low port.
+
+    `address` is the one that they come from; low ports are those without PORT_BIT, which no client has by itself.
+    """
+    source = struct.unpack("!I", socket.inet_aton(address))[0]
+    is_ipv4, is_from = ((0x28, 0, 0, 12), (0x15, 0, 8, ETH_P_IP)), ((0x20, 0, 0, 26), (0x15, 0, 6, source))
+    if kind is Rebind.ADDRESS:
+        return (*is_ipv4, *is_from, COUNT, *[PASS] * 6)
+    is_tcp_or_udp = (0x30, 0, 0, 23), (0x15, 1, 0, 6), (0x15, 0, 3, 17)  # ldb protocol; jeq TCP; jeq UDP
+    has_no_bit = (0x28, 0, 0, 34), (0x45, 1, 0, PORT_BIT)  # ldh source port, after a header of 20 bytes; jset
+    return (*is_ipv4, *is_from, *is_tcp_or_udp, *has_no_bit, COUNT, PASS)
+
+
+class FrameCounter:
+    """Counts the frames that arrive on an interface and that a classic BPF program chooses."""
+
+    def __init__(self, interface: str, program: Sequence[tuple[int, int, int, int]]) -> None:
         try:
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         except PermissionError as error:
-            raise EndpointError("cannot watch for oversize frames: a packet socket needs CAP_NET_RAW") from error
+            raise EndpointError("cannot count frames: a packet socket needs CAP_NET_RAW") from error
         self._socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
-        # ld len; jgt FRAME_BYTES -> ret 1 (count it, keep one byte); ret 0. Nothing is ever read from the socket.
-        attach_filter(self._socket, [(0x80, 0, 0, 0), (0x25, 0, 1, FRAME_BYTES), (0x06, 0, 0, 1), (0x06, 0, 0, 0)])
+        attach_filter(self._socket, program)  # nothing is ever read from the socket
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)  # a full buffer counts as well
         self._socket.bind((interface, ETH_P_ALL))
         self._total = 0
+
+    def close(self) -> None:
+        """Stop counting."""
+        self._socket.close()
 
     def read(self) -> int:
         """The number since the counter was made (the kernel's own count restarts with every reading)."""
@@ -92,7 +116,9 @@ class Endpoint:
 
     def __init__(self) -> None:
         self._peer_network: ipaddress.IPv4Network | None = None
+        self._rebound: FrameCounter | None = None
         self._peer = ("", "")  # its address, and the gateway to it
+        self._capture: Capture | None = None
 
     @cached_property
     def interface(self) -> OnlyLink:
@@ -105,9 +131,9 @@ class Endpoint:
         return Listener()
 
     @cached_property
-    def oversize(self) -> OversizeCounter:
-        """The counter of frames that are too long."""
-        return OversizeCounter(self.interface.name)
+    def oversize(self) -> FrameCounter:
+        """The counter of frames that are too long: with all offloads off there are none."""
+        return FrameCounter(self.interface.name, OVERSIZE)
 
     @cached_property
     def pulse(self) -> Pulse:
@@ -191,6 +217,21 @@ class Endpoint:
             tcp=tcp_counters(kept.read(NETSTAT)),
         )  # fmt: skip
 
+    def await_rebound(self, kind: str, address: str) -> None:
+        """Count from now on the packets of a client that was rebound, from `address`, to another `kind` of source."""
+        if self._rebound:
+            self._rebound.close()
+        self._rebound = FrameCounter(self.interface.name, rebound_frames(Rebind(kind), address))
+
+    def rebound(self) -> int:
+        """The packets since `await_rebound`. Raises LookupError without it."""
+        if self._rebound is None:
+            raise LookupError("no rebinding was awaited")
+        seen = self._rebound.read()
+        self._rebound.close()
+        self._rebound = None
+        return seen
+
     def examine(self) -> list[str]:
         """Deviations of this host from a plain testbed, as text (impair/baseline.py)."""
         link = self.interface
@@ -202,7 +243,7 @@ class Endpoint:
         return veth_peers([self.interface.name])
 
     def forget(self) -> dict[str, int | None]:
-        """Destroy the TCP sockets to the peer's network, and flush TCP's metrics of its peers.
+        """Destroy the TCP and UDP sockets to the peer's network, and flush TCP's metrics of its peers.
 
         Returns {"sockets_destroyed": count, or None if the kernel cannot, "sockets_left": count, or None if the
         kernel does not report it}. Raises EndpointError.
@@ -214,6 +255,23 @@ class Endpoint:
         except OSError as error:
             raise EndpointError(f"the kernel refused to flush {network}: {error.strerror}") from error
         return {"sockets_destroyed": leftovers.destroyed, "sockets_left": leftovers.left}
+
+    def capture_packets(self) -> None:
+        """Capture the frames of the link until `finish_capture`. Raises EndpointError."""
+        self.finish_capture()
+        try:
+            self._capture = Capture(self.interface.name)
+        except OSError as error:
+            raise EndpointError(f"the kernel refused to capture packets: {error.strerror}") from error
+
+    def finish_capture(self) -> dict[str, int]:
+        """End the capture, and keep its packets as the file PACKETS: {"packets", "missed", as the ring was full}."""
+        capture, self._capture = self._capture, None
+        if capture is None:
+            return {"packets": 0, "missed": 0}
+        found = capture.finish()
+        taken.FILES.keep({PACKETS: found.blocks})
+        return {"packets": found.count, "missed": found.missed}
 
     def train_seen(self, nonce: int, expect: int, timeout_s: float, missing_took_time: bool = True) -> TrainSeen:
         """The arrivals of a train: `Listener.seen`."""
@@ -258,9 +316,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "sent": HERE.sent,
     "counters": HERE.counters,
     "fingerprint": fingerprint,
+    "await_rebound": HERE.await_rebound,
+    "rebound": HERE.rebound,
     "examine": HERE.examine,
     "veth_peers": HERE.veth_peers,
     "forget": HERE.forget,
+    "capture_packets": HERE.capture_packets,
+    "finish_capture": HERE.finish_capture,
+    **taken.OPERATIONS,
     "train_seen": HERE.train_seen,
     "send_train": send_train,
 }

@@ -23,7 +23,7 @@ from impair.messages import RateEstimate
 SHORTEST_CUT = 30  # frames; a shorter distance would see the bunches
 STRETCHES = (1.0, 1.5, 2.0)  # distances, in units of the first one: one pause has another rate over each of them
 AGREEMENT = 0.02  # how far the rates of two pairs may differ that agree
-# Of the pairs over each distance must agree, and so many altogether. Of 2,684 trains through 20 to 300 Mbit/s on two
+# Of the pairs over each distance must agree, and this number in all. Of 2,684 trains through 20 to 300 Mbit/s on two
 # CPUs that 15 to 30 programs wanted, 1,032 had that, and each of these showed the rate within 1.5 %.
 STEADY, STEADY_PAIRS = 0.25, 10
 QUEUED = 0.9  # of the time in which frames arrived, in which they may have been sent, if the link made them wait

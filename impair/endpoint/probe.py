@@ -93,7 +93,7 @@ class Train:
 
 
 class Listener:
-    """A UDP socket that collects trains. Raises ProbeError when it cannot be opened as it must be."""
+    """A UDP socket that collects trains. Raises ProbeError if it cannot be opened as required."""
 
     def __init__(self, port: int = PORT) -> None:
         self._trains: OrderedDict[int, Train] = OrderedDict()

@@ -1,4 +1,4 @@
-"""The kernel's TCP state: clears sockets and metrics of earlier connections, reads their congestion control.
+"""The kernel's state of connections: clears sockets and TCP metrics of earlier ones, reads congestion controls.
 
 Uses netlink directly (linux/inet_diag.h, linux/tcp_metrics.h), because every trial pays for it: below a millisecond,
 while `ss -K` and `ip tcp_metrics flush` cost a process each.
@@ -10,8 +10,8 @@ import errno
 import ipaddress
 import socket
 import struct
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +36,7 @@ _MAPPED = bytes(10) + b"\xff\xff"  # an IPv4 address inside an IPv6 socket (RFC 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """TCP sockets of earlier connections: how many were destroyed, and how many are left."""
+    """Sockets of earlier connections: how many were destroyed, and how many are left."""
 
     destroyed: int | None  # None: this kernel cannot (it is built without INET_DIAG_DESTROY)
     left: int | None  # None: this kernel cannot list them (it is built without INET_DIAG)
@@ -45,27 +45,34 @@ class Leftovers:
 def destroy_sockets(network: ipaddress.IPv4Network, netlink: OpenNetlink = Netlink) -> Leftovers:
     """Destroy every TCP socket whose peer is in `network`, whatever its state; listening ones have no peer.
 
-    Raises OSError without the capability NET_ADMIN.
+    And every UDP socket that is connected to such a peer, as a browser's are that keeps connections over QUIC; a kernel
+    without udp_diag has none to list. Raises OSError without the capability NET_ADMIN.
     """
     with netlink(NETLINK_SOCK_DIAG) as sock:
         try:
-            found = [(family, message) for family in (socket.AF_INET, socket.AF_INET6)
-                     for message in _sockets(sock, family) if _is_towards(message, family, network)]  # fmt: skip
+            found = list(_towards(sock, socket.IPPROTO_TCP, network))
         except FileNotFoundError:
             return Leftovers(None, None)
+        with suppress(FileNotFoundError):
+            found += _towards(sock, socket.IPPROTO_UDP, network)
         if not _can_destroy(sock):
             return Leftovers(None, len(found))
         destroyed = left = 0
-        for family, message in found:
-            code = _destroy(sock, family, message[_SOCKET_ID])
+        for each in found:
+            code = _destroy(sock, *each)
             destroyed += code == 0
             left += code not in (0, errno.ENOENT)  # ENOENT: it went by itself meanwhile
         return Leftovers(destroyed, left)
 
 
-def _sockets(sock: Netlink, family: int) -> list[bytes]:
-    request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, ALL_STATES_BUT_LISTEN, bytes(48))
-    return sock.ask(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request)
+def _towards(sock: Netlink, protocol: int, network: ipaddress.IPv4Network) -> Iterator[tuple[int, int, bytes]]:
+    """Protocol, family and identity of each socket whose peer is in `network`; one without a peer is in none."""
+    states = ESTABLISHED if protocol == socket.IPPROTO_UDP else ALL_STATES_BUT_LISTEN
+    for family in (socket.AF_INET, socket.AF_INET6):
+        request = _REQUEST.pack(family, protocol, 0, 0, states, bytes(48))
+        for message in sock.ask(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, request):
+            if _is_towards(message, family, network):
+                yield protocol, family, message[_SOCKET_ID]
 
 
 def _is_towards(message: bytes, family: int, network: ipaddress.IPv4Network) -> bool:
@@ -76,10 +83,10 @@ def _is_towards(message: bytes, family: int, network: ipaddress.IPv4Network) -> 
     return number & int(network.netmask) == int(network.network_address)  # a fifth of what an IPv4Address takes
 
 
-def _destroy(sock: Netlink, family: int, identity: bytes) -> int:
+def _destroy(sock: Netlink, protocol: int, family: int, identity: bytes) -> int:
     """Destroy one socket; 0 or the kernel's errno."""
     try:
-        sock.ask(SOCK_DESTROY, NLM_F_ACK, _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, 0xFFFF, identity))
+        sock.ask(SOCK_DESTROY, NLM_F_ACK, _REQUEST.pack(family, protocol, 0, 0, 0xFFFF, identity))
     except OSError as error:
         if error.errno in (errno.EPERM, errno.EACCES):
             raise
@@ -90,7 +97,7 @@ def _destroy(sock: Netlink, family: int, identity: bytes) -> int:
 def _can_destroy(sock: Netlink) -> bool:
     """Request a socket that cannot exist: the error shows whether this kernel can destroy sockets."""
     nowhere = bytes(40) + b"\xff" * 8  # no ports, no addresses, and the cookie that means "any"
-    return _destroy(sock, socket.AF_INET, nowhere) != errno.EOPNOTSUPP
+    return _destroy(sock, socket.IPPROTO_TCP, socket.AF_INET, nowhere) != errno.EOPNOTSUPP
 
 
 def congestion_of(network: ipaddress.IPv4Network, netlink: OpenNetlink = Netlink) -> list[str]:

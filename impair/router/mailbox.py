@@ -47,7 +47,7 @@ class Bell:
 
 
 def post(lines: Iterable[str], box: Path, bell: Bell, note: Callable[[str], str] = lambda _: "") -> None:
-    """Write every line to a file of its own in `box`, after its note, and signal each.
+    """Write every line to a separate file in `box`, after its note, and signal each.
 
     `note` makes the note for a line: one line, without its end. Returns when the lines end or the reader is gone.
     """

@@ -48,7 +48,7 @@ IMPAIRMENT_COUNTERS = (  # struct tc_netem_xstats, kernel 7.2 and later
 )  # fmt: skip
 
 
-class NetemRefused(Exception):
+class NetemRefused(ValueError):
     """The kernel reads back an attribute that differs from the request."""
 
     def __init__(self, device: str, attribute: str, asked: Any, got: Any) -> None:
@@ -145,19 +145,30 @@ class Message(nlmsg):
             fields = tuple((name, "Q") for name in IMPAIRMENT_COUNTERS)
 
 
-def request(kind: int, flags: int, index: int, options: Options | None = None, table: bytes = b"") -> bytearray:
-    """The bytes of a request about the root qdisc of interface number `index`; with options it describes a netem."""
+def request(
+    kind: int, flags: int, index: int, options: Options | None = None, table: bytes = b"", *, whole: bool = False
+) -> bytearray:
+    """The bytes of a request about the root qdisc of interface number `index`; with options it describes a netem.
+
+    `whole`: with the attributes that it has not, too, as a change in place needs.
+    """
     message = Message()
     message["index"], message["parent"], message["handle"] = index, ROOT, HANDLE if options else 0
     message["header"]["type"], message["header"]["flags"] = kind, NLM_F_REQUEST | NLM_F_ACK | flags
     if options:
-        message["attrs"] = [("TCA_KIND", "netem"), ("TCA_OPTIONS", _encoded(options, table))]
+        message["attrs"] = [("TCA_KIND", "netem"), ("TCA_OPTIONS", _encoded(options, table, whole=whole))]
     message.encode()
     return bytearray(message.data)
 
 
-def _encoded(options: Options, table: bytes) -> dict[str, Any]:
-    """The value of TCA_OPTIONS. Absent options are not sent: a fresh netem has none."""
+def _encoded(options: Options, table: bytes, *, whole: bool) -> dict[str, Any]:
+    """The value of TCA_OPTIONS. Absent options are only sent if it is to be `whole`: a fresh netem has none.
+
+    netem_change (net/sched/sch_netem.c) keeps what it is not sent: correlations, reordering, corruption, rate, ecn and
+    slots, which a zero takes back. Without a loss model it returns to independent losses. Only the table of a delay
+    distribution cannot be taken back, which is why a direction has one distribution (impair/profile.py). A change
+    restarts the random numbers: from the seed, or from one of the kernel's.
+    """
     rate = min(options.rate, 2**32 - 1), options.packet_overhead, options.cell_size, options.cell_overhead
     model: dict[str, Any] = {}
     if options.gilbert_elliott:
@@ -167,14 +178,15 @@ def _encoded(options: Options, table: bytes) -> dict[str, Any]:
     attributes = [
         ("TCA_NETEM_LATENCY64", options.latency, True),
         ("TCA_NETEM_JITTER64", options.jitter, True),
+        ("TCA_NETEM_CORR", {}, whole),
         ("TCA_NETEM_DELAY_DIST", table, table),
-        ("TCA_NETEM_REORDER", {"probability": options.reorder}, options.reorder),
-        ("TCA_NETEM_CORRUPT", {"probability": options.corrupt}, options.corrupt),
+        ("TCA_NETEM_REORDER", {"probability": options.reorder}, whole or options.reorder),
+        ("TCA_NETEM_CORRUPT", {"probability": options.corrupt}, whole or options.corrupt),
         ("TCA_NETEM_LOSS", {"attrs": list(model.items())}, model),
-        ("TCA_NETEM_RATE", _struct(NetemOptions.Rate, rate), options.rate),
+        ("TCA_NETEM_RATE", _struct(NetemOptions.Rate, rate), whole or options.rate),
         ("TCA_NETEM_RATE64", options.rate, options.rate >= 2**32),
-        ("TCA_NETEM_ECN", options.ecn, options.ecn),
-        ("TCA_NETEM_SLOT", _struct(NetemOptions.Slot, options.slot or ()), options.slot),
+        ("TCA_NETEM_ECN", options.ecn, whole or options.ecn),
+        ("TCA_NETEM_SLOT", _struct(NetemOptions.Slot, options.slot or ()), whole or options.slot),
         ("TCA_NETEM_PRNG_SEED", options.seed, options.seed is not None),
     ]
     return {
@@ -247,6 +259,31 @@ class Reading:
     counters: NetemCounters
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of an interface's netem in place, whose request is made before its moment."""
+
+    device: str
+    asked: Options
+    request: bytearray
+    has_seed: bool
+
+    def check(self, reading: Reading | None) -> None:
+        """Raise NetemRefused if the netem does not read back as requested."""
+        _compare(self.device, self.asked, reading, has_seed=self.has_seed)
+
+
+def _compare(device: str, asked: Options, reading: Reading | None, *, has_seed: bool) -> Reading:
+    """Raise NetemRefused if an attribute reads back otherwise; the seed only counts if there is one."""
+    if reading is None:
+        raise NetemRefused(device, "qdisc", "netem", None)
+    for field in fields(Options):
+        wanted, got = getattr(asked, field.name), getattr(reading.options, field.name)
+        if wanted != got and (field.name != "seed" or has_seed):
+            raise NetemRefused(device, field.name, wanted, got)
+    return reading
+
+
 class Netem:
     """netem on the interfaces of the network namespace in which this object was made, through one netlink socket."""
 
@@ -260,9 +297,10 @@ class Netem:
     def apply(self, device: str, link: Link, seed: int | None) -> Reading:
         """Replace whatever `device` has by one fresh netem, and read it back.
 
-        del and add, never change: a changed netem keeps old rate, corrupt, slot and ecn. Raises NetemRefused when one
-        attribute differs (a seed that is not read back, too, unless `seed` is None) and OSError with the kernel's words
-        when it refuses the whole. A distribution's table cannot be read back: the kernel does not tell it.
+        del and add, not change: nothing of an old one is left, and no packet in its delay line. Raises NetemRefused
+        when one attribute differs (a seed that is not read back, too, unless `seed` is None) and OSError with the
+        kernel's words when it refuses the whole. A distribution's table cannot be read back: the kernel does not
+        report it.
         """
         asked = Options.of(link, seed)
         table = distribution_table(link.delay.distribution if link.delay else "uniform")
@@ -272,14 +310,25 @@ class Netem:
             self._route.send(request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, asked, table))
         except OSError as error:
             raise OSError(error.errno, f"netem on {device}: {error.strerror}") from error
-        reading = self.read(device)
-        if reading is None:
-            raise NetemRefused(device, "qdisc", "netem", None)
-        for field in fields(Options):
-            wanted, got = getattr(asked, field.name), getattr(reading.options, field.name)
-            if wanted != got and not (field.name == "seed" and seed is None):
-                raise NetemRefused(device, field.name, wanted, got)
-        return reading
+        return _compare(device, asked, self.read(device), has_seed=seed is not None)
+
+    def change(self, device: str, link: Link, seed: int | None) -> Change:
+        """Prepare a change of the netem of `device` in place, which keeps its counters and the packets that it holds.
+
+        `carry_out` carries it out; `Change.check` compares a reading after it. Packets in the delay line leave when
+        the netem decided that they should, as it was when they came.
+        """
+        asked = Options.of(link, seed)
+        table = distribution_table(link.delay.distribution if link.delay and link.delay.jitter_s else "uniform")
+        index = socket.if_nametoindex(device)
+        return Change(device, asked, request(RTM_NEWQDISC, 0, index, asked, table, whole=True), seed is not None)
+
+    def carry_out(self, change: Change) -> None:
+        """Carry out a change. Raises OSError with the kernel's words when it refuses."""
+        try:
+            self._route.send(change.request)
+        except OSError as error:
+            raise OSError(error.errno, f"netem on {change.device}: {error.strerror}") from error
 
     def clear(self, device: str) -> None:
         """Give `device` back its default queue; does nothing if it has it."""

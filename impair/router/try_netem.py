@@ -17,12 +17,14 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from impair.capabilities import EVERY_KIND, NetemCapabilities
+from impair.interface import InterfaceError
 from impair.messages import DecisionCounters
 from impair.profile import Direction, Link, Profile
+from impair.router.bottleneck import Bottleneck, BottleneckRefused
 from impair.router.netem import Netem, NetemRefused
 
 CLONE_NEWNET = 0x40000000
-DEVICE = "lo"
+DEVICE, TRIED_BOTTLENECK = "lo", "queue-try"
 TRIED_SEED = 0x4845414457494E44  # any number that the kernel would not choose
 
 
@@ -72,14 +74,26 @@ def _refused(netem: Netem, profiles: Iterable[Profile]) -> dict[str, str]:
     refused = {}
     for profile in profiles:
         try:
-            for direction in Direction:
-                netem.apply(DEVICE, profile.link(direction), seed=None)
-        except (OSError, NetemRefused) as error:
+            for link in dict.fromkeys(link for direction in Direction for link in profile.links(direction)):
+                netem.apply(DEVICE, link, seed=None)
+                if link.queue:
+                    _try_bottleneck(link)
+        except (OSError, NetemRefused, BottleneckRefused, InterfaceError) as error:
             refused[profile.name] = _words(error)
     return refused
 
 
-def _words(error: OSError | NetemRefused) -> str:
+def _try_bottleneck(link: Link) -> None:
+    bottleneck = Bottleneck()
+    try:
+        bottleneck.apply(DEVICE, TRIED_BOTTLENECK, link)
+    finally:
+        with suppress(OSError):
+            bottleneck.clear(DEVICE, TRIED_BOTTLENECK)
+        bottleneck.close()
+
+
+def _words(error: Exception) -> str:
     """The kernel's error, without the parts that readers of NetemCapabilities know."""
     cause = error.__cause__ or error
     return (isinstance(cause, OSError) and cause.strerror) or str(cause)

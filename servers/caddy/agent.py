@@ -7,14 +7,10 @@ import subprocess
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-from impair.endpoint import agent
 from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
-from impair.messages import Answers
-from impair.wire import Operation, serve
-from servers.contract import SITE, WORKERS, Info, NotOfferedError, packages, sha256, tail
-from servers.objects import make
+from impair.wire import serve
+from servers.contract import ALT_SVC, WORKERS, Info, packages, sha256
 from servers.probes import Probes
 from servers.supervised import Supervised
 
@@ -35,7 +31,7 @@ def info() -> Info:
         configuration_sha256=sha256([CONFIGURATION, CONFIGURATION.with_name("entrypoint.sh")]),
         workers=SERVER.workers(),
         quic_congestion="newreno",  # quic-go: NewCubicSender with reno = true (internal/ackhandler)
-        offers=(WORKERS,),
+        offers=(ALT_SVC, WORKERS),
         streams=STREAMS,
         windows={str(port): windows(port) for port in ports()},
     )
@@ -62,41 +58,11 @@ def windows(port: int) -> dict[str, int | None]:
     return {**tcp_limits(), **smallest(sockets), "http3_stream_buffer_bytes": None}
 
 
-def answers() -> Answers:
-    """Raise NotOfferedError: without delays and sessions there is nothing to log."""
-    raise NotOfferedError("caddy keeps no log of its answers: it offers neither delays nor sessions")
-
-
-def provide(path: str) -> dict[str, Any]:
-    """Create the object of an on-demand path unless it exists: {"made": bool}."""
-    return {"made": make(SITE, path)}
-
-
-def log() -> str:
-    """The last lines of caddy's errors."""
-    return tail(SERVER.log)
-
-
-def examine() -> list[str]:
-    """Deviations from a fresh testbed, and another command line than the entrypoint's."""
-    return [*agent.OPERATIONS["examine"](), *SERVER.odd_command(COMMAND)]
-
-
 def _said(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-OPERATIONS: dict[str, Operation] = {
-    **agent.OPERATIONS,
-    "answers": answers,
-    "examine": examine,
-    "fresh": SERVER.fresh,
-    "health": SERVER.health,
-    "info": info,
-    "log": log,
-    "provide": provide,
-    "windows": windows,
-}
+OPERATIONS = SERVER.operations(lambda: COMMAND, info=info, windows=windows)
 
 
 if __name__ == "__main__":

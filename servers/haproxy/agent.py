@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-import ssl
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from impair import kept
-from impair.endpoint import agent
 from impair.endpoint.buffers import smallest, tcp_limits, udp_sockets
-from impair.messages import Answers, Health
-from impair.wire import Operation, serve
-from servers.contract import SITE, WINDOWS, WORKERS, Info, NotOfferedError, packages, sha256, tail
-from servers.objects import make
-from servers.probes import Probes, ServerIsGone
+from impair.messages import Health
+from impair.wire import serve
+from servers.contract import ALT_SVC, WINDOWS, WORKERS, Info, packages, sha256
+from servers.probes import Probes, ServerIsGone, old_hello
 from servers.processes import children
 from servers.supervised import Supervised
 
@@ -27,16 +23,6 @@ BEHIND_PID_FILE = Path("/run/nginx.pid")
 COMMAND = f"haproxy -db -f {CONFIGURATION}"
 SHIPPED_WINDOW_BYTES = 480 << 10  # tune.quic.frontend.default-max-window-size
 ALERT = b"\x15\x03"  # a TLS record (RFC 8446, section 5.1): haproxy closes the connection on plain HTTP without a word
-
-
-def old_hello() -> bytes:
-    """A ClientHello of TLS 1.2, to which a server of TLS 1.3 answers with an alert, without a key exchange."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
-    hello = ssl.MemoryBIO()
-    with suppress(ssl.SSLWantReadError):
-        context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="server").do_handshake()
-    return hello.read()
 
 
 class Haproxy:
@@ -69,7 +55,7 @@ class Haproxy:
             configuration_sha256=sha256([CONFIGURATION, BEHIND, CONFIGURATION.with_name("entrypoint.sh")]),
             workers=self.server.workers(),
             quic_congestion=congestion(CONFIGURATION.read_text()),
-            offers=(WINDOWS, WORKERS),
+            offers=(ALT_SVC, WINDOWS, WORKERS),
             streams=streams(CONFIGURATION.read_text()),
             windows={str(port): windows(port) for port in congestion_windows(CONFIGURATION.read_text())},
             behind=f"nginx {packages(['nginx'])['nginx']}",
@@ -114,26 +100,6 @@ def windows(port: int) -> dict[str, int | None]:
     return {**tcp_limits(), **smallest(sockets), "http3_stream_buffer_bytes": window}
 
 
-def answers() -> Answers:
-    """Raise NotOfferedError: without delays and sessions there is nothing to log."""
-    raise NotOfferedError("haproxy keeps no log of its answers: it offers neither delays nor sessions")
-
-
-def provide(path: str) -> dict[str, Any]:
-    """Create the object of an on-demand path unless it exists: {"made": bool}."""
-    return {"made": make(SITE, path)}
-
-
-def log() -> str:
-    """The last lines of the errors of haproxy and nginx."""
-    return tail(HAPROXY.server.log)
-
-
-def examine() -> list[str]:
-    """Deviations from a fresh testbed, and another command line than the entrypoint's."""
-    return [*agent.OPERATIONS["examine"](), *HAPROXY.server.odd_command(COMMAND)]
-
-
 def _said(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -144,17 +110,9 @@ def _find(pattern: str, text: str) -> str:
 
 
 HAPROXY = Haproxy()
-OPERATIONS: dict[str, Operation] = {
-    **agent.OPERATIONS,
-    "answers": answers,
-    "examine": examine,
-    "fresh": HAPROXY.fresh,
-    "health": HAPROXY.health,
-    "info": HAPROXY.info,
-    "log": log,
-    "provide": provide,
-    "windows": windows,
-}
+OPERATIONS = HAPROXY.server.operations(
+    lambda: COMMAND, fresh=HAPROXY.fresh, health=HAPROXY.health, info=HAPROXY.info, windows=windows
+)
 
 
 if __name__ == "__main__":

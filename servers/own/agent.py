@@ -1,6 +1,6 @@
 """The agent of the host that a user's own server joins: the endpoint's operations, and those of the server contract.
 
-The program runs in a container of its own (headwind/testbed/own_server.py), without any code of ours. The contract is
+The program runs in its own container (headwind/testbed/own_server.py), without any code of ours. The contract is
 fulfilled as far as it can be from outside: by the sockets that wait on the port, and by handshakes with the program.
 """
 
@@ -104,7 +104,7 @@ class Own:
 
     def _shake_hands(self, protocol: str) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it may have a certificate of its own
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it may have its own certificate
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.set_alpn_protocols([ALPN[protocol]])
         address = self.address()
@@ -140,7 +140,7 @@ class Own:
         return Health(identity, [identity] * _cpus(), 0.0)
 
     def windows(self, port: int) -> dict[str, int | None]:
-        """The kernel's buffers behind the port; what the program has of its own is unknown. Raises KeyError."""
+        """The kernel's buffers behind the port; the program's own are unknown. Raises KeyError."""
         if port != self.port:
             raise KeyError(port)
         found = [each for each in listeners(port) or () if each.transport == "udp"]

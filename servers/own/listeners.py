@@ -1,4 +1,4 @@
-"""The sockets that wait for clients on a port, whoever's they are: all that is known of a program from outside."""
+"""The sockets that wait for clients on a port, of any process: all that is known of a program from outside."""
 
 from __future__ import annotations
 

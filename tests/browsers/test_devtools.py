@@ -50,6 +50,15 @@ def test_an_answer_is_found_among_events_which_are_kept(other: Other) -> None:
     ]  # fmt: skip
 
 
+def test_an_event_with_an_answer_gets_it_at_once_and_is_kept(other: Other) -> None:
+    """So nothing waits for a person, also while a call waits for its own answer."""
+    other.tools.answers = {"Dialog.opens": ("Dialog.close", {"accept": False})}
+    other.say({"method": "Dialog.opens", "sessionId": "page"}, {"id": 1, "result": {}})
+    other.tools.call("Do.it")
+    assert other.heard()[1:] == [{"id": 2, "method": "Dialog.close", "params": {"accept": False}, "sessionId": "page"}]
+    assert other.tools.event(0.0) == {"method": "Dialog.opens", "sessionId": "page"}
+
+
 def test_a_message_may_come_in_pieces(other: Other) -> None:
     os.write(other.writing, b'{"id": 1, "res')
     number = other.tools.start("Do.it")

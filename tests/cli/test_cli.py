@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +18,7 @@ import lab
 from headwind import engines
 from headwind.cli.dependencies import Dependencies
 from headwind.errors import HeadwindError, UsageError
+from headwind.testbed.kept_images import KeptImage
 from impair.profile import Profile
 from tests import fake
 from tests.matrix_files import MINIMAL
@@ -74,13 +79,57 @@ def test_a_wrong_command_line_is_2_and_is_told(
 
 @pytest.mark.parametrize(
     ("arguments", "meant"),
-    [(["validat"], "validate"), (["run", "--bugdet", "5min"], "--budget"), (["run", "--engine", "krnel"], "kernel")],
+    [
+        (["validat"], "validate"),
+        (["run", "--bugdet", "5min"], "--budget"),
+        (["run", "--engine", "krnel"], "kernel"),
+        (["run", "--engine", "UML"], "uml"),
+        (["run", "--LANES", "2"], "--lanes"),
+        (["run", "-budget", "5min"], "--budget"),
+        (["down", "all"], "--all"),
+    ],
 )
 def test_a_misspelt_command_option_or_choice_comes_with_the_one_that_it_resembles(
     capsys: pytest.CaptureFixture[str], arguments: list[str], meant: str
 ) -> None:
     assert exit_code(*arguments) == 2
     assert capsys.readouterr().err.endswith(f"; did you mean `{meant}`?\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(["run", "--lane", "2"], "--lanes"), (["run", "--smok"], "--smoke"), (["run", "--ful"], "--full"),
+     (["down", "--al"], "--all"), (["plan", "--budge=5min"], "--budget"), (["report", "x", "--out", "y"], "--output")],
+)  # fmt: skip
+def test_an_abbreviated_option_starts_nothing_and_comes_with_the_whole_one(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], meant: str
+) -> None:
+    assert exit_code(*arguments) == 2
+    assert capsys.readouterr().err.endswith(f"; did you mean `{meant}`?\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        (["run", "--timeout", "5s"], "--timeout; `timeout` is a key of the matrix"),
+        (["run", "--protocols", "h2"], "--protocols; `protocols` is a key of the matrix"),
+        (["plan", "--repeats=3"], "--repeats=3; `repeat` is a key of the matrix"),
+        (["run", "--matrix", "a.yaml"], "the matrix is named without an option: lab.py COMMAND FILE"),
+        (["run", "LANES=2"], "LANES=2: variables are for `make`: here it is --lanes 2"),
+        (["run", "\u2014budget", "5min"], "an option begins with plain hyphens: --budget"),
+        (["run", "\u2013-lanes", "2"], "an option begins with plain hyphens: --lanes"),
+        (["--reports", "x", "plan"], "the command comes before its options: lab.py COMMAND --reports"),
+        (["run", "--quiet"], "unrecognized arguments: --quiet"),
+        (["run", "--lanes=2,3"], "a whole number from 1 to 64; or `auto`, for as many as the host has room for"),
+    ],
+)
+def test_an_argument_of_another_kind_is_told_where_it_belongs(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], end: str
+) -> None:
+    assert exit_code(*arguments) == 2
+    said = capsys.readouterr().err
+    assert said.endswith(f"{end}\n")
+    assert "did you mean" not in said
 
 
 def test_help_names_every_command_with_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,9 +195,18 @@ def test_down_spares_living_labs_unless_told(
         asked.append(include_living)
         return 3
 
-    assert exit_code("down", *arguments, deps=Dependencies(sweep=sweep)) == 0
+    deps = Dependencies(sweep=sweep, kept_images=lambda: [KeptImage("headwind-client:abc", 141_000_000)])
+    assert exit_code("down", *arguments, deps=deps) == 0
     assert asked == [include_living]
-    assert "3 testbeds removed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "3 testbeds removed" in said
+    assert ("headwind-client:abc (141 MB" in said) is ("lab.py down --images" in said) is include_living
+
+
+def test_down_removes_images_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    deps = Dependencies(sweep=lambda *_: 0, remove_images=lambda _: 4)
+    assert exit_code("down", "--images", deps=deps) == 0
+    assert "4 images removed" in capsys.readouterr().out
 
 
 def test_a_report_is_drawn_again_from_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -296,7 +354,7 @@ def test_a_run_that_is_not_there_is_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert exit_code(*arguments) == 2
-    assert "none: not a run folder" in capsys.readouterr().err
+    assert "none: there is no such run; " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -316,6 +374,40 @@ def test_every_end_has_its_exit_code_and_no_traceback(
     monkeypatch.setitem(lab.COMMANDS, "validate", fail)
     assert exit_code("validate") == code
     assert capsys.readouterr().err == words
+
+
+def test_the_version_is_that_of_the_project_and_its_commit(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        lab.main(["--version"])
+    assert re.fullmatch(r"Headwind \d+\.\d+\.\d+(, commit [0-9a-f]{12}(\+changes)?)?\n", capsys.readouterr().out)
+
+
+def test_figures_of_no_run_are_no_document(capsys: pytest.CaptureFixture[str]) -> None:
+    """`published` printed every table with nothing measured."""
+    with pytest.raises(SystemExit, match=r"^2$"):
+        lab.main(["published"])
+    assert "required: RUN" in capsys.readouterr().err
+
+
+def test_a_document_of_another_kind_is_refused_before_the_runs_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("published", "none", "--write", "found.txt") == 2
+    assert "end its name in .md or .html" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_ends_the_command_without_a_traceback() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "lab.py", "validate", "matrix.yaml"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, cwd=ROOT, timeout=60)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
+
+
+def test_the_address_of_a_scheduler_is_checked_before_docker(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("worker", "localhost") == 2
+    assert capsys.readouterr().err == (
+        "lab.py: worker localhost: the address of a scheduler has a port, such as tcp://lab:8786\n"
+    )
 
 
 def test_a_budget_for_a_fixed_number_of_blocks_is_2(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,9 +144,14 @@ OLD = 'echo \'{"netem": true, "why": "tried", "kernel": "6.1"}\''
     ("found", "uml", "status", "words"),
     [
         (None, "echo yes", "ok", "supports, seeds and verifies everything"),
-        (NO_NETEM, "echo yes", "ok", "engine uml, because this kernel (6.18) has no netem: no such qdisc"),
+        (
+            NO_NETEM,
+            "echo yes",
+            "ok",
+            "engine uml (netem in a user-mode kernel), because this kernel (6.18) has no netem: no such qdisc",
+        ),
         (NO_NETEM, "echo no tmpfs", "failed", "engine uml does not run here: no tmpfs"),
-        (OLD, "echo yes", "ok", "engine uml, because this kernel (6.1) has no seeds"),
+        (OLD, "echo yes", "ok", "engine uml (netem in a user-mode kernel), because this kernel (6.1) has no seeds"),
         (OLD, "echo only x86_64", "warning", "engine kernel, although this kernel (6.1) has no seeds"),
         ("exit 125", "echo yes", "warning", "not tested: no answer"),
     ],

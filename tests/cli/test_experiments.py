@@ -66,7 +66,7 @@ def test_each_has_its_minimum_and_a_part_of_it_where_the_budget_is_too_short() -
 def test_every_experiment_runs_first_and_the_rest_goes_where_something_is_open(lab: Lab) -> None:
     open_, settled = Experiment(matrix_of("open")), Experiment(matrix_of("settled"))
     lab.speeds["settled"] = 2.0
-    statuses = list(run_all([settled, open_], 3600.0, lab.measure, print))
+    status = run_all([settled, open_], 3600.0, lab.measure, print)
     (first, first_s, _), (second, second_s, _), *rest = lab.asked
     assert (first, second) == ("settled", "open")
     assert first_s == pytest.approx(minimum_s(settled.matrix))
@@ -74,18 +74,32 @@ def test_every_experiment_runs_first_and_the_rest_goes_where_something_is_open(l
     assert rest, "time was left, and something open"
     assert all(again for _, _, again in rest)
     assert sum(item == "open" for item, _, _ in rest) >= sum(item == "settled" for item, _, _ in rest)
-    assert statuses == [1, *[0] * (len(statuses) - 1)]
+    assert (settled.status, open_.status, status) == (1, 0, 1)
+
+
+def test_experiments_for_which_no_time_is_left_are_named_and_make_the_status_1(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    experiments = [Experiment(matrix_of("one")), Experiment(matrix_of("two"))]
+    assert run_all(experiments, 1e-9, lab.measure, print) == 1
+    assert capsys.readouterr().out == "Not run, because the budget is over: one, two.\n"
 
 
 def test_without_a_budget_each_has_that_of_its_matrix_once(lab: Lab) -> None:
     experiments = [Experiment(matrix_of("one")), Experiment(matrix_of("two"))]
-    list(run_all(experiments, None, lab.measure, print))
+    run_all(experiments, None, lab.measure, print)
     assert lab.asked == [("one", 900.0, False), ("two", 900.0, False)]
+
+
+def test_a_later_round_that_ends_well_replaces_the_status_of_an_earlier_one(lab: Lab) -> None:
+    experiment = Experiment(matrix_of("open"))
+    assert run_all([experiment], 3600.0, lab.measure, print) == 0, "the first round ended with 1"
+    assert len(lab.asked) > 1
 
 
 def test_a_quick_look_is_one_block_whatever_the_budget(lab: Lab) -> None:
     experiment = Experiment(matrix_of("one").in_short())
-    list(run_all([experiment], 3600.0, lab.measure, print))
+    run_all([experiment], 3600.0, lab.measure, print)
     assert lab.asked == [("one", None, False)]
 
 

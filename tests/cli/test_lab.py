@@ -11,14 +11,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 import lab
+from headwind.cli import console as plain
 from headwind.cli import progress
 from headwind.model import Outcome
 from headwind.proof.attempts import MOST_ATTEMPTS
@@ -47,7 +50,7 @@ TRIALS = 12
 SEARCH = """
 protocols: [h2, h3]
 timeout: 60s
-repeat: {min: 9, max: 60}
+repeat: {max: 60}
 find: {crossover: [h3, h2], along: downlink.loss, from: 0%, to: 10%, within: 1%}
 profiles:
   far: {both: {delay: 20ms}}
@@ -58,7 +61,7 @@ lanes: 1
 
 
 class Lab:
-    """The lab with a fake testbed under it and a folder of its own."""
+    """The lab with a fake testbed under it and its own folder."""
 
     def __init__(self, folder: Path, world: World) -> None:
         self.folder, self.world = folder, world
@@ -136,7 +139,7 @@ def test_a_busy_machine_does_not_make_a_run_fail(fake_lab: Lab) -> None:
     assert fake_lab.run("--lanes", "3") == 0
     assert fake_lab.outcomes() == [Outcome.OK] * TRIALS
     summary = (fake_lab.folders[-1] / "summary.md").read_text()
-    assert "CPU contention; these trials count" in summary
+    assert "had to wait for CPU time (contention); they are counted" in summary
     for name in ("HTTP/1.1", "HTTP/2", "HTTP/3"):
         assert f"{name} 4 of 4" in summary
 
@@ -207,7 +210,7 @@ def test_ctrl_c_keeps_everything_and_resume_goes_on_to_the_same_end(
     fake_lab.world.sabotage = Sabotage()
     capsys.readouterr()
     assert fake_lab.run("--resume", str(fake_lab.folders[-1])) == 0
-    assert re.search(rf"run {fake_lab.folders[-1]}, engine \w+\n", capsys.readouterr().out)
+    assert re.search(rf"run folder: {fake_lab.folders[-1]}, engine \w+\n", capsys.readouterr().out)
     with Run.open(fake_lab.folders[-1]) as run:
         latest = {result.trial.id: result.outcome for result in run.results()}
         assert list(latest.values()) == [Outcome.OK] * TRIALS
@@ -252,14 +255,14 @@ def test_another_lab_beside_this_one_is_said_once_kept_with_the_run_and_in_its_r
     fake_lab.others = street.look
     assert fake_lab.run() == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.count("another lab (process 4711 of elsewhere) has") == kept
+    assert said.count("another Headwind run (process 4711 on host elsewhere) has") == kept
     assert street.looks > 3, "at the start, and after blocks"
     with Run.open(fake_lab.folders[-1]) as run:
         labs = run.environment.get(OTHER_LABS, [])
     assert [(lab["owner"], lab["testbeds"]) for lab in labs] == ([("elsewhere:4711:1", 4)] if kept else [])
     assert all(lab["from"] < lab["to"] for lab in labs)
     page = (fake_lab.folders[-1] / "report.html").read_text()
-    assert ("1 other lab measured on this machine meanwhile: they share its CPUs" in page) == kept
+    assert ("1 other Headwind run used this machine during this run: times are longer" in page) == kept
 
 
 def test_notices_stand_above_the_progress_bar_in_lines_of_their_own(
@@ -268,11 +271,11 @@ def test_notices_stand_above_the_progress_bar_in_lines_of_their_own(
     """`2 min 33 s left of 3 minanother lab (process 13671 ...` stood in the line of the bar."""
     screen = io.StringIO()
     terminal = partial(Console, file=screen, width=140, force_terminal=True, color_system=None)
-    monkeypatch.setattr(progress, "console", terminal)
+    monkeypatch.setattr(plain, "console", terminal)
     monkeypatch.setattr(progress, "LOOK_EVERY_S", 0.0)
     fake_lab.others = Street(since=2).look
     assert fake_lab.run() == 0
-    before, _, _ = screen.getvalue().partition("another lab (process")
+    before, _, _ = screen.getvalue().partition("another Headwind run (process")
     assert "#0" in before, "the bar was there"
     assert before.endswith(("\n", "\x1b[2K")), "the line of the bar is erased first"
 
@@ -307,8 +310,8 @@ def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
     fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     out = capsys.readouterr().out
-    assert "\nNot finished; 1 min 30 s more may settle" not in out, "two blocks settle nothing"
-    nothing = "1 min 30 s more will probably settle nothing.\n  For clean, loss, raise `max` (2) in a new run."
+    assert "\nNot finished; 1 min 30 s more may bring" not in out, "two blocks settle nothing"
+    nothing = "1 min 30 s more will probably bring no sure result.\n  For clean, loss, raise `max` (2) in a new run."
     assert f"\nNot finished; {nothing}\nResume with:\n" in out
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "90s"]
@@ -325,9 +328,9 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60}"))
     fake_lab.run("--budget", "1s")  # too short for a block
     out = capsys.readouterr().out
-    missing = "Blocks missing to the minimum of 2: clean 2, loss 2."
-    expected = f"{missing} The last budget, 1 s, is too short for clean, loss."
-    assert f"6 of 6 comparisons are not settled. {expected} Resume with:" in " ".join(out.split())
+    missing = "Blocks still missing (minimum 2): clean 2, loss 2; 3 min will probably complete them."
+    expected = f"{missing} Another 1 s would be too short for clean, loss."
+    assert f"6 of 6 comparisons are not sure. {expected} Resume with:" in " ".join(out.split())
     assert "More time would settle" not in out, "said once"
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "3min"]
@@ -340,12 +343,52 @@ def test_the_resume_line_names_what_its_budget_may_settle(fake_lab: Lab, capsys:
     fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run() == 130
     told = " ".join(capsys.readouterr().out.split())
-    assert "Not finished. Blocks missing to the minimum of 9: " in told
+    assert "Not finished. Blocks still missing (minimum 9): " in told
     assert "may settle" not in told, "a block or two are no ground for a forecast"
     again = ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "2h"]
     fake_lab.world.sabotage = Interrupting(at=[8], closed=fake_lab.world.dead)
     assert lab.main(again, fake_dependencies(lambda: fake_testbed(fake_lab.world))) == 130
     assert last_command(capsys.readouterr().out) == again, "not the first budget"
+
+
+def test_the_last_budget_is_recorded_and_used_by_report(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 9, max: 60, budget: 1h}"))
+    fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
+    assert fake_lab.run() == 130
+    folder = fake_lab.folders[-1]
+    for budget, seconds in ((None, 3600.0), ("2h", 7200.0)):
+        if budget:
+            fake_lab.world.sabotage = Interrupting(at=[8], closed=fake_lab.world.dead)
+            again = ["run", "--resume", folder.name, "--reports", str(folder.parent), "--budget", budget]
+            assert lab.main(again, fake_dependencies(lambda: fake_testbed(fake_lab.world))) == 130
+        with Run.open(folder) as run:
+            assert run.environment["last_budget_s"] == seconds
+    capsys.readouterr()
+    lab.main(["report", str(folder)])
+    assert last_command(capsys.readouterr().out)[-2:] == ["--budget", "2h"]
+    assert "(at the first start 1 h, last 2 h)" in (folder / "report.html").read_text()
+
+
+def test_ctrl_c_before_the_testbed_is_up_says_again_how_to_resume(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped() -> AbstractContextManager[Any]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return fake_testbed(fake_lab.world)
+
+    reports = str(fake_lab.folder / "reports")
+    assert lab.main(["run", str(fake_lab.matrix), "--reports", reports], fake_dependencies(stopped)) == 130
+    out, err = capsys.readouterr()
+    assert "Resume with" not in out, "there is no run yet"
+    assert err == "lab.py: stopped by Ctrl-C; nothing is left running\n"
+    fake_lab.world.sabotage = Interrupting(at=[1], closed=fake_lab.world.dead)
+    assert fake_lab.run() == 130
+    again = ["run", "--resume", str(fake_lab.folders[-1])]
+    out = capsys.readouterr().out
+    assert last_command(out) == again
+    assert "\nThere is no result yet: no block is complete.\n" in out
+    assert lab.main(again, fake_dependencies(stopped)) == 130
+    assert last_command(capsys.readouterr().out) == again
 
 
 def test_a_fixed_number_of_blocks_says_what_is_left_of_it(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
@@ -371,7 +414,7 @@ def test_experiments_say_how_to_resume_each_once_all_have_run(
     assert "--resume" not in between
     lines = last.splitlines()
     sentences = [line.removesuffix(".") for line in lines if line.startswith("About ")]
-    assert sentences == [f"About {name}: 6 of 6 comparisons are not settled" for name in ("one", "two")]
+    assert sentences == [f"About {name}: 6 of 6 comparisons are not sure" for name in ("one", "two")]
     commands = [lines[number + 1] for number, line in enumerate(lines) if line == "Resume with:"]
     assert {str(folder) for folder in fake_lab.folders} == {shlex.split(line)[4] for line in commands}
 

@@ -37,7 +37,7 @@ TRIAL_S = 0.02  # so long that lanes meet
 
 
 class Beds:
-    """Testbeds of the lab under test; each has a world of its own."""
+    """Testbeds of the lab under test; each has its own world."""
 
     def __init__(self) -> None:
         self.made = 0

@@ -1,4 +1,4 @@
-"""Whole runs on a fake testbed with a server of the user's own."""
+"""Whole runs on a fake testbed with the user's server."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def test_a_server_of_a_matrix_can_be_tried_over_the_protocols_that_it_speaks(
     printed = capsys.readouterr().out
     assert [line[:3] for line in printed.splitlines() if line[2:3] == ":"] == ["h1:", "h2:"]
     assert lab.main(["try-server", "caddy", "--matrix", str(here.matrix)], dependencies) == 2
-    assert "servers are nginx, mine" in capsys.readouterr().err
+    assert "`caddy` is not a server; allowed: nginx, mine;" in capsys.readouterr().err
 
 
 def test_a_cluster_refuses_servers_of_ones_own_with_a_sentence(here: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert here.run("--cluster", "tcp://nowhere:1") == 2
-    assert "mine: servers of your own run on this machine only" in capsys.readouterr().err
+    assert "mine: your own servers run on this machine only" in capsys.readouterr().err
 
 
 def test_an_image_that_is_missing_ends_the_run_before_anything_is_built(

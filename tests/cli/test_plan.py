@@ -11,10 +11,11 @@ import pytest
 from rich.console import Console
 
 import lab
+from headwind.arm import H2
 from headwind.cli import plan
 from headwind.cli.plan import print_plan
 from headwind.format import about
-from headwind.model import AUTO, Matrix, Repetition
+from headwind.model import AUTO, Matrix, Repetition, SelfCheck
 from headwind.plan.block_order import plan_blocks
 from headwind.plan.forecast import START_S, Forecast
 from headwind.plan.minimum import GUESSED
@@ -44,9 +45,9 @@ def test_every_condition_has_a_line_with_its_blocks_and_where_the_time_comes_fro
 
 def test_the_order_shown_is_the_order_that_runs(tmp_path: Path) -> None:
     lines = plan_of(MATRIX, tmp_path).splitlines()
-    shown = [line.strip() for line in lines if "#" in line]
-    assert lines[lines.index(f"  {shown[0]}") - 1] == "order of the first block of each network:"
-    first = plan_blocks(MATRIX)[:2]
+    shown = [line.strip() for line in lines if line.startswith("  ") and "#" in line]
+    assert lines[lines.index(f"  {shown[0]}") - 1] == "order of the protocols in the first block (#0) of each network:"
+    first = sorted(plan_blocks(MATRIX)[:2], key=lambda block: MATRIX.conditions.index(block.condition))
     assert shown == [
         f"{block.condition.profile.name} #{block.index}: {' '.join(arm.name for arm in block.order)}" for block in first
     ]
@@ -59,6 +60,18 @@ def test_the_plan_warns_of_what_is_hardly_meant_and_notes_what_a_rate_does_to_a_
     assert "so most packets of a train take longer than the delay: far (downlink)." in shown.replace("\n", " ")
     assert "`far` loses 96.8 % of all packets on average" in shown
     assert "are `p` and `r` swapped? {p: 1%, r: 30%} loses 3.23 %" in shown
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ("{1s: {both: {loss: 100%}}}", "to end it add a later moment: `1.5s: {}`"),
+    ("{1s: {both: {loss: 100%}}, 1.5s: {}}", ""),
+    ("{1s: {downlink: {loss: {packets: 1}}}}", ""),
+])  # fmt: skip
+def test_a_blackout_without_an_end_is_warned_of(changes: str, said: str, tmp_path: Path) -> None:
+    network = f"out: {{both: {{delay: 10ms}}, at: {changes}}}"
+    shown = " ".join(plan_of(load(MINIMAL.replace("clean: {}", network), tmp_path), tmp_path).split())
+    assert ("loses 100 % of all packets" in shown) is bool(said)
+    assert said in shown
 
 
 def test_the_time_has_an_upper_end(tmp_path: Path) -> None:
@@ -95,6 +108,17 @@ def test_the_latest_run_counts(tmp_path: Path) -> None:
     assert len(earlier_results(MATRIX, tmp_path)) == 6
 
 
+def test_the_latest_run_of_each_condition_counts(tmp_path: Path) -> None:
+    both = fake.example_matrix(CLEAN, OTHER, repeat=1)
+    first = [result for result in fake.ok_results(both) if result.trial.block.condition.profile == CLEAN]
+    for name, results in (("20260101-0000-aaaa", fake.ok_results(both)), ("20260102-0000-aaaa", first[:1])):
+        with fake.recorded(tmp_path / "new", both, results) as run:
+            folder = run.folder
+        folder.rename(tmp_path / name)
+    learnt = [result.trial.block.condition.profile for result in earlier_results(both, tmp_path)]
+    assert (learnt.count(CLEAN), learnt.count(OTHER)) == (1, 3)
+
+
 def test_folders_that_are_no_run_or_a_broken_one_are_passed_over(tmp_path: Path) -> None:
     matrix = fake.example_matrix(CLEAN, repeat=1)
     with fake.recorded(tmp_path, matrix, fake.ok_results(matrix)):
@@ -121,7 +145,8 @@ def test_the_plan_takes_the_budget_and_the_lanes_that_a_run_would(
 ) -> None:
     assert lab.main(["plan", "--budget", "2h", "--lanes", "1", "--reports", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "on one lane; further blocks follow until everything is settled, or the budget of 2 h is over" in told
+    assert "on one lane; further blocks follow until every comparison is sure by one of total time, " in told
+    assert " (`judge` names fewer) or the budget of 2 h is used up" in told
     assert lab.main(["plan", "--budget", "2min", "--lanes", "1", "--reports", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "on one lane: more than the budget of 2 min " in told
@@ -134,20 +159,19 @@ def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
     """`plan` gave the time on one lane, and below it another one on six, without a word on which of the two it is."""
     monkeypatch.setattr(plan, "lanes_here", lambda asked: asked or 6)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=1.0))
-    work_s = sum(map(Forecast(matrix.timeout_s).block_s, plan_blocks(matrix)))
-    shown = {lanes: " ".join(plan_of(replace(matrix, lanes=lanes), tmp_path).split()) for lanes in (1, 6)}
+    short = replace(MATRIX, lanes=1, repeat=Repetition(9, 60, budget_s=1.0))
+    long = replace(short, lanes=6, repeat=Repetition(9, 60, budget_s=1000.0))
+    work_s = sum(map(Forecast(short.timeout_s).block_s, plan_blocks(short)))
+    shown = {each.lanes: " ".join(plan_of(each, tmp_path).split()) for each in (short, long)}
     assert f"of each network), about {about(START_S + work_s)} on one lane: more than the budget of 1 s " in shown[1]
-    assert f"together they need about {about(work_s)}. " in shown[1]
-    here = f"{about(START_S + work_s / 6)} on this machine (up to 6 lanes)"
-    assert f"of each network), about {here}: more than the budget of 1 s " in shown[6]
-    assert f"together they need about {about(work_s / 6)} on up to 6 lanes. " in shown[6]
-    assert [("time for 9 blocks on one lane" in said) for said in shown.values()] == [False, True]
+    here = f"{about(START_S + work_s / 6)} on 6 lanes (testbeds in parallel)"
+    assert f"of each network), about {here}; further blocks" in shown[6]
+    assert [("time for 9 blocks, one testbed (lane)" in said) for said in shown.values()] == [False, True]
     fixed = " ".join(plan_of(replace(MATRIX, lanes=6), tmp_path).split())
-    assert f"18 trials, about {about(START_S + work_s / 3 / 6)} on this machine (up to 6 lanes); never more" in fixed
+    assert f"18 trials, about {about(START_S + work_s / 3 / 6)} on 6 lanes (testbeds in parallel); never more" in fixed
 
 
-@pytest.mark.parametrize(("budget", "lanes"), [("2s", "one lane"), ("1h", "up to 6 lanes")])
+@pytest.mark.parametrize(("budget", "lanes"), [("2s", "one lane"), ("1h", "on 6 lanes")])
 def test_a_budget_that_is_too_short_for_further_testbeds_is_planned_with_one(
     budget: str, lanes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,9 +187,9 @@ def test_a_plan_on_fewer_lanes_than_a_run_may_open_says_so(tmp_path: Path, monke
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     repeat = Repetition(9, 60, budget_s=3600.0)
     few, six = (" ".join(plan_of(replace(MATRIX, lanes=each, repeat=repeat), tmp_path).split()) for each in (AUTO, 6))
-    assert "(up to 4 lanes)" in few
-    assert few.endswith("how much CPU its trials need, and opens up to 6 lanes when they are.")
-    assert "opens up to" not in six
+    assert "on 4 lanes (testbeds in parallel)" in few
+    assert few.endswith("may then open more lanes, up to 6.")
+    assert "may open" not in six
 
 
 def test_a_time_names_the_blocks_that_it_is_for(tmp_path: Path) -> None:
@@ -184,7 +208,7 @@ def test_a_fixed_number_of_blocks_that_allows_no_verdict_is_said_with_what_does(
     tmp_path: Path, blocks: int, *, warns: bool
 ) -> None:
     shown = " ".join(plan_of(replace(MATRIX, repeat=Repetition.fixed(blocks)), tmp_path).split())
-    warning = f"Nothing can be settled: a verdict needs 6 blocks, and the matrix allows {blocks}; `repeat: {{min: 9, "
+    warning = f"Nothing can be sure: that takes 6 blocks, and the matrix allows {blocks}; `repeat: {{min: 9, "
     assert (warning in shown) == warns
 
 
@@ -195,7 +219,7 @@ def test_a_minimum_that_may_exceed_the_budget_as_a_guess_says_how_long_it_may_ta
     shown = " ".join(plan_of(matrix, tmp_path).split())
     longest = about(START_S + GUESSED * work_s)
     assert f"about {about(START_S + work_s)} on one lane, or up to {longest}, since it is a guess; further" in shown
-    assert " may not reach " in shown
+    assert " may be too short " in shown
 
 
 def test_one_earlier_trial_is_in_the_singular(tmp_path: Path) -> None:
@@ -203,3 +227,23 @@ def test_one_earlier_trial_is_in_the_singular(tmp_path: Path) -> None:
     with fake.recorded(tmp_path, earlier, list(fake.ok_results(earlier))[:1]):
         pass
     assert "1 earlier trial " in plan_of(MATRIX, tmp_path)
+
+
+def test_the_plan_explains_its_self_checks_and_has_a_sum(tmp_path: Path) -> None:
+    check = SelfCheck(H2, again=("clean",), slower=("other",))
+    matrix = fake.example_matrix(CLEAN, OTHER, repeat=Repetition(9, 60), selfcheck=check)
+    shown = " ".join(plan_of(matrix, tmp_path).split())
+    explained = "h2-again is h2 a second time, h2-slower is h2 over a 10 % slower network"
+    assert f"of each network (self-checks: {explained}):" in shown
+    forecast = Forecast(matrix.timeout_s)
+    assert f"both networks │ │ {about(sum(map(forecast.block_s, plan_blocks(matrix))))} │" in shown
+    assert "blocks, min to max" in shown
+    assert " 9 to 60 │" in shown
+
+
+def test_the_shipped_matrix_has_no_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its networks are those of an article, with a jitter that reorders packets: a note, since it is meant."""
+    assert lab.main(["plan", "--reports", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "warning:" not in said
+    assert "note: `delay`, `delay-loss`: jitter without a `rate` reorders packets" in said

@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from headwind.cli.progress import Reporter, console, line_of
+from headwind.cli.console import console
+from headwind.cli.progress import Reporter, line_of
 from headwind.model import Matrix, Repetition, Result
 from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
@@ -200,6 +201,12 @@ def test_what_is_left_of_a_budget_is_what_the_scheduler_has() -> None:
     assert line.endswith("10 min left of 15 min)")
 
 
+def test_no_block_begins_after_no_seconds_were_left() -> None:
+    shown = Shown(terminal=False, matrix=replace(MATRIX, repeat=Repetition(1, 3)), left_s=0.4, verbose=False)
+    (*_, line) = run_block(shown, *(fake.ok(trial, 1.0) for trial in BLOCK.trials()))
+    assert line.endswith("1 s left of 15 min)")
+
+
 @pytest.mark.parametrize(("left_s", "words"), [(360.0, "6 min left"), (45.0, "45 s left")])
 def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_left(left_s: float, words: str) -> None:
     matrix = replace(MATRIX, repeat=Repetition(1, 60))
@@ -210,7 +217,7 @@ def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_le
     shown.reporter.ended(1)
     shown.reporter.ended(1)
     assert shown.out.getvalue().splitlines()[3:] == [
-        f"clean [b] #0  h1 > 60 s  h2 > 60 s  h3 > 60 s  (settled 0 of 3, {words} of 15 min)"
+        f"clean [b] #0  h1 > 60 s  h2 > 60 s  h3 > 60 s  (0 of 3 comparisons sure, {words} of 15 min)"
     ]
 
 
@@ -226,9 +233,9 @@ def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
     shown.reporter.ended(1)
     shown.reporter.ended(1)
     said = shown.out.getvalue().splitlines()
-    assert "settled: clean [b]: h3 beats h1" in said
-    assert len([line for line in said if line.startswith("settled: ")]) == 3
-    assert said[-1].startswith("settled 3 of 3, ")
+    assert "sure: clean [b]: h3 beats h1" in said
+    assert len([line for line in said if line.startswith("sure: ")]) == 3
+    assert said[-1].startswith("3 of 3 comparisons sure, ")
 
 
 def test_a_comparison_that_a_second_metric_settles_has_no_second_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,10 +250,10 @@ def test_a_comparison_that_a_second_metric_settles_has_no_second_line(monkeypatc
         shown.reporter.ended(1)
     first, count, second, last = shown.out.getvalue().splitlines()
     assert (first, second) == (
-        "settled: clean: h3 beats h1 by mean completion time", "settled: clean: h3 beats h2",
+        "sure: clean: h3 beats h1 by mean completion time", "sure: clean: h3 beats h2",
     )  # fmt: skip
-    assert count.startswith("settled 1 of 3, ")
-    assert last.startswith("settled 2 of 3, ")
+    assert count.startswith("1 of 3 comparisons sure, ")
+    assert last.startswith("2 of 3 comparisons sure, ")
 
 
 def test_the_metric_that_settled_a_comparison_is_named() -> None:
@@ -273,13 +280,23 @@ def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_can_be_
     said = " ".join(shown.out.getvalue().split())
     # Each has a block already.
     assert said == (
-        "clean will probably not reach its 9 blocks in 1 min: it needs about 1 min 40 s. "
-        "Something can be settled in 1 of 2 networks (loss); a budget of 2min is enough for all."
+        "1 min is probably too short for 9 blocks in clean, so nothing there would be sure; "
+        "`--budget 2min` is probably enough for both networks."
     )
     roomy = Shown(terminal=False, matrix=replace(matrix, repeat=Repetition(9, 60, budget_s=6000.0)))
     with roomy.reporter.showing():
         pass
     assert roomy.out.getvalue() == ""
+
+
+def test_a_network_in_which_everything_is_settled_has_no_minimum_left() -> None:
+    matrix = fake.example_matrix(Profile("clean"), fake.PROFILES[2], repeat=Repetition(9, 60, budget_s=60.0))
+    clean = replace(matrix, conditions=matrix.conditions[:1], repeat=Repetition.fixed(12))
+    done = {"h1": 4.0, "h2": 2.0, "h3": 1.0}
+    results = [fake.ok(trial, done[trial.arm.name] * (1 + trial.block.index / 1000)) for trial in fake.trials_of(clean)]
+    scheduler = Scheduler(matrix, results)
+    assert len(scheduler.settled()) == 3
+    assert scheduler.minimum_s().keys() == {matrix.conditions[1].id}
 
 
 def test_a_resumed_run_counts_what_was_settled_before_and_prints_only_what_is_new() -> None:
@@ -295,8 +312,8 @@ def test_a_resumed_run_counts_what_was_settled_before_and_prints_only_what_is_ne
     with shown.reporter.showing():
         shown.reporter.ended(1)
     said = shown.out.getvalue().splitlines()
-    assert f"settled earlier: 3 of {shown.scheduler.comparisons}" in said
-    assert not any(line.startswith("settled: ") for line in said)
+    assert f"already sure: 3 of {shown.scheduler.comparisons} comparisons" in said
+    assert not any(line.startswith("sure: ") for line in said)
 
 
 def test_what_is_shown_teaches_nothing() -> None:

@@ -1,4 +1,4 @@
-"""The report is drawn while a run goes on, by a process of its own: it can neither end the run nor outlive it."""
+"""The report is drawn while a run goes on, by a separate process: it can neither end the run nor outlive it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_nothing_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         for name in ("tell", "_cell"):
             monkeypatch.setattr(Judge, name, None)
         why, *_, command = how_to_resume(run, data)
-    assert why.startswith("6 of 6 comparisons are not settled; 15 min more may settle something in 2 of 2 networks")
+    assert why.startswith("6 of 6 comparisons are not sure; 15 min more may bring a sure result in 2 of 2 networks")
     assert command.endswith(" --budget 15min")
 
 
@@ -45,15 +45,25 @@ def resumed(folder: Path, budget_s: float) -> list[str]:
 
 def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 240.0)
-    assert why == "6 of 6 comparisons are not settled."
-    assert "  Blocks missing to the minimum of 9: clean 6, delay 6." in details
-    assert "  The last budget, 4 min, is too short for delay." in details
+    assert why == "6 of 6 comparisons are not sure."
+    assert "  Blocks still missing (minimum 9): clean 6, delay 6; 7 min will probably complete them." in details
+    assert "  Another 4 min would be too short for delay." in details
     assert command.endswith(" --budget 7min")
+
+
+def test_a_block_that_was_cut_short_is_missing(tmp_path: Path) -> None:
+    matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=240.0))
+    trials = [*fake.trials_of(replace(matrix, repeat=Repetition.fixed(3)))]
+    begun = [each for each in trials if each.block.index < 2 or each.position == 0]
+    assert 0 < len(trials) - len(begun) < len(trials) / 3
+    with fake.recorded(tmp_path, matrix, [fake.ok(trial, 1.0) for trial in begun]) as run:
+        told = how_to_resume(run, RunData.of(run))
+    assert "  Blocks still missing (minimum 9): clean 7, delay 7; 4 min will probably complete them." in told
 
 
 def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 480.0)
-    assert why == "6 of 6 comparisons are not settled.", "nothing is promised from less than the minimum"
+    assert why == "6 of 6 comparisons are not sure.", "nothing is promised from less than the minimum"
     assert not any(word in line for line in details for word in ("Soonest", "Probably"))
     assert not any("too short" in line for line in details)
     assert command.endswith(" --budget 8min")
@@ -62,7 +72,7 @@ def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
 def test_the_budget_that_was_given_last_is_the_one_that_is_proposed(tmp_path: Path) -> None:
     with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(3)))) as run:
         why, *_, command = how_to_resume(run, RunData.of(run), budget_s=1200.0)
-    assert "; 20 min more may settle something in 2 of 2 networks" in why
+    assert "; 20 min more may bring a sure result in 2 of 2 networks" in why
     assert command.endswith(" --budget 20min")
 
 
@@ -84,10 +94,10 @@ def ended(folder: Path, repeat: Repetition, first: Outlook | None, **second: Any
 @pytest.mark.parametrize(
     ("outlook", "most", "promised"),
     [
-        (Outlook(5, 1, None), 60, "15 min more may settle something in 2 of 2 networks."),
-        (Outlook(60, 1, None), 60, "15 min more may settle something in 1 of 2 networks (clean)."),
-        (Outlook(None, 1, None), 60, "15 min more may settle something in 1 of 2 networks (clean)."),
-        (Outlook(5, 1, None), 9, "15 min more may settle something in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 60, "15 min more may bring a sure result in 2 of 2 networks."),
+        (Outlook(60, 1, None), 60, "15 min more may bring a sure result in 1 of 2 networks (clean)."),
+        (Outlook(None, 1, None), 60, "15 min more may bring a sure result in 1 of 2 networks (clean)."),
+        (Outlook(5, 1, None), 9, "15 min more may bring a sure result in 1 of 2 networks (clean)."),
     ],
 )
 def test_only_what_the_forecast_of_the_report_allows_is_promised(
@@ -113,7 +123,7 @@ def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it
     data, (_, detail, *_) = ended(tmp_path / "one", repeat, Outlook(1, 1, 1), **slow)
     assert detail == f"  Soonest in clean: {more_text(data.judgement.open[0])}."
     _, (why, detail, *_, command) = ended(tmp_path / "other", repeat, None, **slow)
-    assert why.endswith("; 5 min more may settle something in 1 of 2 networks (delay).")
+    assert why.endswith("; 5 min more may bring a sure result in 1 of 2 networks (delay).")
     assert detail == "  Soonest in delay: about 24 more blocks (10 to 40), 4 min."
     assert command.endswith(" --budget 5min")
 
@@ -122,7 +132,8 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     """`Soonest in 5g: about 29 more blocks, 2 min 15 s` stood beside another network with 48 s in the report."""
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
-    said = "about 1 more block (1 to 4), 5 s, for the first; for all about 29 more blocks (7 to hundreds), 2 min 25 s"
+    first, every = "about 1 more block (1 to 4), 5 s", "about 29 more blocks (7 to hundreds), 2 min 25 s"
+    said = f"{first}, for a first sure result; {every}, for all"
     assert detail == f"  Soonest in delay: {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 
@@ -130,7 +141,7 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
 def test_self_checks_are_no_comparison_that_more_time_settles(tmp_path: Path) -> None:
     """`mobile` was named for its open self-check, between comparisons that were open elsewhere."""
     _, (why, *_) = ended(tmp_path, MATRIX.repeat, Outlook(1, 1, 1), undecided=(), unconfirmed=())
-    assert why.endswith("; 15 min more may settle something in 1 of 2 networks (clean).")
+    assert why.endswith("; 15 min more may bring a sure result in 1 of 2 networks (clean).")
 
 
 @pytest.mark.parametrize(
@@ -145,9 +156,9 @@ def test_a_budget_is_written_in_whole_seconds(seconds: float, said: str) -> None
     [
         (
             60,
-            "every comparison is settled by a judged metric; for total time, start a new run with `judge: [total_s]`.",
+            "every comparison is sure by a judged metric; for total time, start a new run with `judge: [total_s]`.",
         ),
-        (3, "3 comparisons are not settled within `max` (3); raise it in a new run."),
+        (3, "3 comparisons are not sure within `max` (3); raise it in a new run."),
     ],
 )
 def test_a_run_that_has_nothing_left_to_run_says_why(tmp_path: Path, most: int, said: str) -> None:

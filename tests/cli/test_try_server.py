@@ -63,4 +63,4 @@ def test_every_file_of_the_content_is_fetched_over_every_protocol(
 
 def test_an_unknown_server_is_a_usage_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert tried("apache", World()) == 2
-    assert "servers are nginx, caddy, haproxy" in capsys.readouterr().err
+    assert "`apache` is not a server; allowed: nginx, caddy, haproxy, nghttpd;" in capsys.readouterr().err

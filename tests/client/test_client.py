@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -227,6 +229,18 @@ def test_only_the_wanted_protocol_is_offered(protocol: str, alpn: str) -> None:
     assert "--no-udp-gso" in command
     assert not [word for word in command if word.startswith("--tls-session-file")]
     assert command[-1] == "https://192.0.2.1:443/"
+
+
+PROGRAMS = [path.stem for path in sorted((ROOT / "client").glob("*.py")) if "\nclass Fetch" in path.read_text()]
+
+
+@pytest.mark.parametrize("program", [name for name in PROGRAMS if name != "agent"])
+def test_every_program_has_all_that_the_agent_asks_of_one(program: str, tmp_path: Path) -> None:
+    fetch = import_module(f"client.{program}").Fetch
+    for name in ("command", "logs", "windows", "answer"):
+        assert callable(getattr(fetch, name, None)), name
+    options, variables = fetch.logs(SimpleNamespace(protocol="h3"), tmp_path)
+    assert str(tmp_path) in "".join([*options, *variables.values()]) or program == "nghttp", "it has no QUIC"
 
 
 @pytest.mark.parametrize(

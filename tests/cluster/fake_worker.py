@@ -1,4 +1,4 @@
-"""`lab.py worker` with fake testbeds under it, as a process of its own: fake_worker.py ADDRESS NAME [KEY=VALUE...]."""
+"""`lab.py worker` with fake testbeds under it, as a separate process: fake_worker.py ADDRESS NAME [KEY=VALUE...]."""
 
 from __future__ import annotations
 

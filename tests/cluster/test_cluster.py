@@ -1,4 +1,4 @@
-"""A real scheduler and real workers, each a process of its own, with fake testbeds: what is finished is never lost.
+"""A real scheduler and real workers, each its own process, with fake testbeds: what is finished is never lost.
 
 All are forks of one process that has imported the lab; nothing is shared after that.
 """

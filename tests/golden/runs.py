@@ -227,7 +227,7 @@ def checked() -> Golden:
 
 
 def arms() -> Golden:
-    """Protocols beside the same with settings of their own; some pairs are compared, and one such arm has a twin."""
+    """Protocols beside the same with their own settings; some pairs are compared, and one such arm has a twin."""
     six = Arm("h1-six", Protocol.H1, overrides=Overrides((("connections", 6),)))
     bbr = Arm("h2-bbr", Protocol.H2, overrides=Overrides(congestion="bbr"))
     shipped = Arm(

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -31,6 +32,7 @@ from impair.profile import (
     Reorder,
     Slot,
 )
+from impair.queues import Red
 from impair.router import netem, try_netem
 from impair.router.netem import (
     NLM_F_CREATE,
@@ -79,6 +81,9 @@ KERNEL_7_2_7 = bytes.fromhex(
 )
 
 
+Join = Callable[["FakeKernel"], Netem]
+
+
 def attribute(kind: int, content: bytes) -> bytes:
     return struct.pack("=HH", 4 + len(content), kind) + content + bytes(-len(content) % 4)
 
@@ -108,6 +113,43 @@ def test_a_request_has_every_bit_as_pkt_sched_h_says() -> None:
     header = struct.pack("=IHHII", 16 + len(body), 36, 0x1 | 0x4 | 0x200 | 0x400, 0, 0)
     table = struct.pack("=3h", -8192, 0, 8192)
     assert request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, 3, Options.of(EVERYTHING, SEED), table) == header + body
+
+
+def test_a_change_sends_every_attribute_also_those_that_are_not_there() -> None:
+    """The kernel keeps correlations, reorder, corrupt, rate, ecn and slots that it is not sent (netem_change)."""
+    wanted = b"".join([
+        struct.pack("=IIIIII", 0, 100_000, 0, 0, 0, 0),
+        attribute(10, bytes(8)), attribute(11, bytes(8)), attribute(1, bytes(12)), attribute(3, bytes(8)),
+        attribute(4, bytes(8)), attribute(6, bytes(16)), attribute(7, bytes(4)), attribute(12, bytes(40)),
+        attribute(14, struct.pack("=Q", SEED)),
+    ])  # fmt: skip
+    body = struct.pack("=BBHiIII", 0, 0, 0, 3, 0x10000, 0xFFFFFFFF, 0)
+    body += attribute(1, b"netem\0") + attribute(2, wanted)
+    sent = request(RTM_NEWQDISC, 0, 3, Options.of(Link(), SEED), whole=True)
+    assert sent == struct.pack("=IHHII", 16 + len(body), 36, 0x1 | 0x4, 0, 0) + body
+
+
+def test_a_change_neither_deletes_nor_creates(join: Join) -> None:
+    kernel = FakeKernel()
+    ours = join(kernel)
+    ours.apply("lo", EVERYTHING, SEED)
+    kernel.requests.clear()
+    change = ours.change("lo", Link(), 3)
+    ours.carry_out(change)
+    change.check(ours.read("lo"))
+    assert kernel.requests == [RTM_NEWQDISC, RTM_GETQDISC]
+    assert kernel.held == Options.of(Link(), 3)
+
+
+def test_a_change_that_reads_back_otherwise_is_refused(join: Join) -> None:
+    kernel = FakeKernel(tells=lambda held: replace(held, rate=1))
+    ours = join(kernel)
+    change = ours.change("lo", Link(), None)
+    ours.carry_out(change)
+    with pytest.raises(NetemRefused, match="rate"):
+        change.check(ours.read("lo"))
+    with pytest.raises(NetemRefused, match="qdisc"):
+        change.check(None)
 
 
 def test_the_four_state_model_has_its_parameters_in_the_kernels_order() -> None:
@@ -183,7 +225,11 @@ class FakeKernel:
         if kind == RTM_GETQDISC and self.held:
             self._answers.append(self._dump(sequence))
         self._answers.append(self._ack(sequence, 0))
-        self.held = decoded(message) if kind == RTM_NEWQDISC else self.held if kind == RTM_GETQDISC else None
+        if kind == RTM_NEWQDISC:
+            asked = decoded(message)  # slots of nothing are none (get_slot in net/sched/sch_netem.c)
+            self.held = replace(asked, slot=asked.slot if any(asked.slot or ()) else None)
+        elif kind == RTM_DELQDISC:
+            self.held = None
         return len(data)
 
     def recv(self, _size: int) -> bytes:
@@ -223,9 +269,6 @@ def join() -> Iterator[Callable[[FakeKernel], Netem]]:
     yield make
     for ours in joined:
         ours.close()
-
-
-Join = Callable[[FakeKernel], Netem]
 
 
 def test_apply_deletes_adds_and_reads_back(join: Join) -> None:
@@ -300,7 +343,8 @@ def test_netem_is_tried_and_taken_away_again(join: Join, monkeypatch: pytest.Mon
     kernel = FakeKernel()
     ours = join(kernel)
     monkeypatch.setattr(netem, "distribution_table", lambda _: b"")  # of an iproute2 that the host may not have
-    found = try_netem.try_netem(netem=lambda: ours)
+    plain = [each for each in EVERY_KIND if not each.uplink.queue]
+    found = try_netem.try_netem(plain, netem=lambda: ours)
     assert (found.netem, found.seed, found.counters, found.refused) == (True, True, True, {})
     assert kernel.held is None
 
@@ -328,10 +372,35 @@ class Half(Netem):
         return Reading(Options.of(link, None), NetemCounters(0, 0, 0, 0, 0, 0, 0))
 
 
-def test_each_kind_of_impairment_is_tried_for_itself(join: Join) -> None:
-    join(FakeKernel())
+class WithoutRed:
+    """Bottlenecks of a kernel that lacks RED; all that were made were removed."""
+
+    there: ClassVar[set[str]] = set()
+
+    def apply(self, _port: str, device: str, link: Link) -> None:
+        if isinstance(link.queue, Red):
+            raise OSError(errno.ENOENT, "Specified qdisc kind is unknown")
+        self.there.add(device)
+
+    def clear(self, _port: str, device: str) -> None:
+        self.there.discard(device)
+
+    def close(self) -> None:
+        assert not self.there
+
+
+def test_each_kind_of_queue_is_tried_and_taken_away_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(try_netem, "Bottleneck", WithoutRed)
     found = try_netem.try_netem(EVERY_KIND, Half)
-    assert (found.netem, found.seed, found.counters, list(found.refused)) == (True, False, False, ["slot"])
+    assert found.refused["queue red"] == "Specified qdisc kind is unknown"
+    assert [name for name in found.refused if name.startswith("queue")] == ["queue red"]
+
+
+def test_each_kind_of_impairment_is_tried_for_itself(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
+    join(FakeKernel())
+    monkeypatch.setattr(try_netem, "Bottleneck", WithoutRed)
+    found = try_netem.try_netem(EVERY_KIND, Half)
+    assert (found.netem, found.seed, found.counters, list(found.refused)) == (True, False, False, ["slot", "queue red"])
     assert "requested slot" in found.refused["slot"]
     assert try_netem.try_netem([Profile("mine", downlink=Link(slot=Slot(0.1, 0.2)))], Half).refused.keys() == {"mine"}
 

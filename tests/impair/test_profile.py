@@ -6,28 +6,29 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
+from itertools import islice
 from typing import Any
 
 import pytest
 from hypothesis import given
 
+from impair.bounds import LARGEST_COUNT, SMALLEST_RATIO, ImpossibleImpairment
 from impair.profile import (
     DEFAULT_LIMIT_PACKETS,
-    LARGEST_COUNT,
-    SMALLEST_RATIO,
     Corrupt,
     Delay,
     Direction,
     Duplicate,
     FourState,
     GilbertElliott,
-    ImpossibleImpairment,
     Link,
     Loss,
     Profile,
     Rate,
     Reorder,
     Slot,
+    Spells,
+    Steps,
 )
 from tests.strategies import LINKS, PROFILES
 
@@ -283,3 +284,36 @@ def test_nouns_cannot_change() -> None:
     link = Link()
     with pytest.raises(FrozenInstanceError):
         link.ecn = True  # type: ignore[misc]
+
+
+def test_changes_come_in_turn_and_again_after_their_period() -> None:
+    lost, slow = Link(loss=Loss(1.0)), Link(delay=Delay(0.1))
+    once = Profile("once", downlink_changes=Steps((1.0, 2.0), (lost, slow)))
+    assert [*once.moments(Direction.DOWNLINK, 1)] == [1.0, 2.0]
+    again = Profile("again", downlink_changes=Steps((1.0, 2.0), (lost, slow), period_s=5.0))
+    assert [*islice(again.moments(Direction.DOWNLINK, 1), 5)] == [1.0, 2.0, 5.0, 6.0, 7.0]
+    assert [again.after(Direction.DOWNLINK, number) for number in range(5)] == [Link(), lost, slow, Link(), lost]
+    assert (again.is_steady, again.changes(Direction.UPLINK), Profile("clean").is_steady) == (False, None, True)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Steps((0.005,), (Link(),)), "closer together than 10 ms"),
+        (lambda: Steps((1.0, 1.002), (Link(), Link())), "1 s and 1.002 s"),
+        (lambda: Steps((2.0, 1.0), (Link(), Link())), "closer together"),
+        (lambda: Steps((1.0,), (Link(),), period_s=1.0), "closer together"),
+        (lambda: Steps((), ()), "each moment needs a network"),
+        (lambda: Spells(0.02, 1.0, Link()), "20 ms is too short"),
+        (
+            lambda: Profile(
+                "jitter", Link(delay=Delay(0.1, 0.01)),
+                uplink_changes=Steps((1.0,), (Link(delay=Delay(0.1, 0.01, "normal")),)),
+            ),
+            "cannot change its distribution",
+        ),
+    ],
+)  # fmt: skip
+def test_changes_that_netem_or_the_router_cannot_make_are_refused(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(ImpossibleImpairment, match=words):
+        make()

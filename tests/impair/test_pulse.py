@@ -109,14 +109,15 @@ def test_a_process_works_while_it_runs_or_waits_for_a_processor_and_not_while_it
         with subprocess.Popen([sys.executable, "-S", "-c", program]) as process:
             time.sleep(0.5)  # it starts
             before_s = working_s(process.pid)
-            time.sleep(0.5)
+            time.sleep(1.0)
             after_s = working_s(process.pid)
             process.kill()
         assert before_s is not None
         assert after_s is not None
         gained_s[name] = after_s - before_s
     assert gained_s["asleep"] < 0.05
-    assert gained_s["busy"] > 0.45, "whatever else the machine does: to wait for a processor counts"
+    # Whatever else the machine does, to wait for a processor counts; a wait that has not ended is not yet seen.
+    assert gained_s["busy"] > 0.7
 
 
 def test_of_a_process_that_is_gone_nobody_knows_how_long_it_worked() -> None:

@@ -17,7 +17,8 @@ from impair.netem_options import Options
 from impair.profile import Delay, Direction, Link, Loss, Profile
 from impair.router import agent
 from impair.router.agent import Machine, Router
-from impair.router.netem import Netem, NetemRefused, Reading
+from impair.router.netem import Change, Netem, NetemRefused, Reading
+from impair.trace import Trace
 from impair.wire import serve
 
 INTERFACES = {"client": "eth-c", "server": "eth-s"}
@@ -32,6 +33,18 @@ class FakeNetem:
 
     held: dict[str, Options] = field(default_factory=dict)
     refuses: str = ""
+    changed: list[str] = field(default_factory=list)
+    deaf: bool = False  # a change does nothing
+
+    def close(self) -> None:
+        pass
+
+    def change(self, device: str, link: Link, seed: int | None) -> Change:
+        return Change(device, Options.of(link, seed), bytearray(), seed is not None)
+
+    def carry_out(self, change: Change) -> None:
+        self.changed.append(change.device)
+        self.held[change.device] = self.held[change.device] if self.deaf else change.asked
 
     def apply(self, device: str, link: Link, seed: int | None) -> Reading:
         if device == self.refuses:
@@ -189,3 +202,50 @@ def test_a_missing_interface_is_said_on_the_wire(
         agent.main(["--client-subnet", "10.9.0.0/24", "--server-port", "eth1"])
     said = json.loads(capsys.readouterr().out)
     assert said["error"].startswith("0 interfaces have an address in 10.9.0.0/24")
+
+
+def test_a_schedule_changes_a_direction_in_place_and_the_read_back_follows(router: Router, netem: FakeNetem) -> None:
+    router.apply(PROFILE.to_json(), SEEDS)
+    lost = Link(loss=Loss(1.0))
+    action = {"at_s": 0.0, "kind": "change", "direction": "uplink", "link": lost.to_json(), "seed": 3}
+    router.start_schedule([action], "trial")
+    time.sleep(0.05)
+    (carried,) = router.stop_schedule().carried
+    assert (carried.kind, carried.direction, carried.error) == ("change", Direction.UPLINK, "")
+    assert carried.before.uplink
+    assert Options.of(carried.before.uplink.link, 1) == Options.of(PROFILE.uplink, 1)
+    assert carried.after.uplink
+    assert (carried.after.uplink.link.loss, carried.after.uplink.seed) == (Loss(1.0), 3)
+    assert netem.changed == ["eth-s"]
+
+
+def test_a_change_that_is_not_read_back_is_an_error_of_the_schedule(router: Router, netem: FakeNetem) -> None:
+    router.apply(PROFILE.to_json(), SEEDS)
+    netem.deaf = True
+    action = {"at_s": 0.0, "kind": "change", "direction": "uplink", "link": {}, "seed": 3}
+    router.start_schedule([action], "trial")
+    time.sleep(0.05)
+    assert "the kernel reads back" in router.stop_schedule().carried[0].error
+
+
+def test_an_unknown_action_and_a_schedule_that_was_not_started_are_refused(router: Router) -> None:
+    with pytest.raises(LookupError, match="no action 'explode'; there are change"):
+        router.start_schedule([{"at_s": 1.0, "kind": "explode"}], "trial")
+    with pytest.raises(LookupError, match="no schedule was started"):
+        router.stop_schedule()
+
+
+def test_clear_ends_a_schedule_that_nobody_stopped(router: Router, netem: FakeNetem) -> None:
+    router.apply(PROFILE.to_json(), SEEDS)
+    action = {"at_s": 0.1, "kind": "change", "direction": "uplink", "link": {}, "seed": 3}
+    router.start_schedule([action], "trial")
+    router.clear()
+    time.sleep(0.2)
+    assert netem.changed == []
+
+
+def test_a_trace_without_a_bottleneck_is_refused(router: Router) -> None:
+    router.apply(PROFILE.to_json(), SEEDS)
+    trace = Trace("x.trace", "0" * 64, 0.1, (5,)).to_json()
+    with pytest.raises(LookupError, match="the downlink has no bottleneck whose rate a trace could change"):
+        router.start_replay({"downlink": trace}, "trial")

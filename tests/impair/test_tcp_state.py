@@ -7,6 +7,7 @@ import ipaddress
 import os
 import socket
 import struct
+import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import cast
@@ -20,17 +21,18 @@ from impair.netlink import Netlink
 PEERS = ipaddress.IPv4Network("10.77.2.0/24")
 
 
-def message(family: int, peer: str) -> bytes:
+def message(family: int, peer: str, state: int = 1) -> bytes:
     """An inet_diag_msg: family and state, then ports, own address, peer's address, interface and cookie."""
     address = ipaddress.ip_address(peer).packed.ljust(16, b"\0")
-    return bytes([family, 1, 0, 0]) + bytes(4) + bytes(16) + address + bytes(12) + bytes(20)
+    return bytes([family, state, 0, 0]) + bytes(4) + bytes(16) + address + bytes(12) + bytes(20)
 
 
 @dataclass(slots=True)
 class Kernel:
     """Answers netlink requests: has `sockets`, and refuses to destroy them with `refusal` (0: does it)."""
 
-    sockets: dict[int, list[bytes]] = field(default_factory=dict)
+    sockets: dict[int, list[bytes]] = field(default_factory=dict)  # of TCP
+    udp: dict[int, list[bytes]] | None = None  # None: it has no udp_diag
     refusal: int = 0
     silent: bool = False
     destroyed: list[bytes] = field(default_factory=list)
@@ -40,12 +42,18 @@ class Kernel:
         if self.silent:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
         if kind != SOCK_DESTROY:
-            return self.sockets.get(payload[0], [])
+            if payload[1] == socket.IPPROTO_UDP and self.udp is None:
+                raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+            states = int.from_bytes(payload[4:8], sys.byteorder)
+            return [known for known in self._of(payload[1]).get(payload[0], []) if states >> known[1] & 1]
         identity = payload[8:]
-        if self.refusal or identity not in [known[4:52] for group in self.sockets.values() for known in group]:
+        if self.refusal or identity not in [known[4:52] for group in self._of(payload[1]).values() for known in group]:
             raise OSError(self.refusal or errno.ENOENT, "no")
         self.destroyed.append(identity)
         return []
+
+    def _of(self, protocol: int) -> dict[int, list[bytes]]:
+        return self.sockets if protocol == socket.IPPROTO_TCP else self.udp or {}
 
 
 def asking(kernel: object) -> tcp_state.OpenNetlink:
@@ -65,6 +73,20 @@ def test_sockets_to_the_peer_go_whatever_their_family_and_no_others(kernel: Kern
     assert destroy_sockets(PEERS, asking(kernel)) == Leftovers(destroyed=2, left=0)
     peers = [identity[20:36].rstrip(b"\0") for identity in kernel.destroyed]
     assert peers == [ipaddress.ip_address("10.77.2.10").packed, ipaddress.ip_address("::ffff:10.77.2.11").packed]
+
+
+def test_connections_over_quic_to_the_peer_go_as_well(kernel: Kernel) -> None:
+    """A browser that stays open keeps them; a listening socket has no peer."""
+    kernel.udp = {socket.AF_INET: [message(socket.AF_INET, peer) for peer in ("10.77.2.10", "0.0.0.0")]}  # noqa: S104
+    assert destroy_sockets(PEERS, asking(kernel)) == Leftovers(destroyed=3, left=0)
+
+
+def test_a_udp_socket_without_a_peer_stays_even_if_the_network_is_all_addresses(kernel: Kernel) -> None:
+    """A server's own, which listens, and that of the probes."""
+    unconnected = message(socket.AF_INET, "0.0.0.0", state=7)  # noqa: S104 (TCP_CLOSE is 7)
+    kernel.udp = {socket.AF_INET: [message(socket.AF_INET, "10.77.2.10"), unconnected]}
+    assert destroy_sockets(ipaddress.IPv4Network("0.0.0.0/0"), asking(kernel)).left == 0
+    assert unconnected[4:52] not in kernel.destroyed
 
 
 def test_a_kernel_that_cannot_destroy_says_what_is_left(kernel: Kernel) -> None:

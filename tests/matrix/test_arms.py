@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,14 @@ def test_an_arm_overrides_what_it_names_and_nothing_else(tmp_path: Path) -> None
     assert six.congestion(Congestion("reno", "cubic")) == Congestion("reno", "cubic")
     assert both.settings(UNLIMITED) == Settings(Windows.AS_SHIPPED, Windows.AS_SHIPPED)
     assert half.settings(UNLIMITED) == Settings(server=Windows.AS_SHIPPED)
+
+
+def test_forgotten_protocols_are_one_mistake(tmp_path: Path) -> None:
+    text = with_arms(BBR, protocols="[h3]", more="compare: [[h3, h2], [h2-bbr, h2]]\nselfcheck: {protocol: h1}\n")
+    (complaint,) = refusal(text.replace("protocols: [h3]\n", ""), tmp_path).complaints
+    assert complaint.source.startswith("compare")
+    assert complaint.message == "`compare` names h1, h2 and h3, and this file has no `protocols`"
+    assert complaint.hint == "add `protocols: [h1, h2, h3]`"
 
 
 def test_a_run_folder_keeps_arms_and_says_which_of_them_changed(tmp_path: Path) -> None:
@@ -104,7 +113,7 @@ def test_an_arm_names_its_server(tmp_path: Path) -> None:
         ("h3: {protocol: h3, server: caddy}", "{requests: 1, connections: 1}", "such as `h3-caddy`"),
         (CADDY, "{requests: 1, connections: 1, server_delay: 5ms}",
          "cannot serve the workload `large`: it has no `server_delay`"),
-        (CADDY, "{kind: ttfb, session: resumed}", "it has no log of resumed sessions"),
+        (CADDY, "{kind: ttfb, session: resumed}", "it has no log of TLS sessions (for `ttfb`"),
         (CADDY[:-1] + ", settings: as-shipped}", "{requests: 2, connections: 2}", "caddy has no windows `as-shipped`"),
         (CADDY[:-1] + ", congestion: cubic}", "{requests: 2, connections: 2}", "only newreno"),
     ],
@@ -113,6 +122,20 @@ def test_a_server_that_cannot_serve_an_arm_is_refused(arm: str, workload: str, m
     text = f"arms:\n  {arm}\nprofiles: {{far: {{both: {{delay: 20ms}}}}}}\nworkloads: {{large: {workload}}}\n"
     with_other = text.replace("arms:", "protocols: [h2]\narms:")
     assert message in str(refusal(with_other, tmp_path))
+
+
+@pytest.mark.parametrize("server", ["caddy", "mine"])
+def test_typing_errors_come_before_what_a_server_cannot_do(server: str, tmp_path: Path) -> None:
+    own = "servers: {mine: {image: x, protocols: [h3]}}\n" if server == "mine" else ""
+    text = f"{own}{with_arms(f'h3-{server}: {{protocol: h3, server: {server}}}')}"
+    text = re.sub("workloads: .*", "workloads: {first: {kind: ttfb, session: resumd}}", text)
+    typo, unserved = refusal(text, tmp_path).complaints
+    assert typo.hint.startswith("did you mean `resumed`?")
+    assert unserved.line < typo.line
+    assert unserved.message.startswith(f"{server} cannot serve the workload `first`: it has no log of TLS sessions")
+    assert unserved.hint == (
+        "name a server that can: nginx; or remove the arm; or put `first` into a separate matrix file"
+    )
 
 
 MANY = [f"h2-a{number}: {{protocol: h2, connections: {number}}}" for number in range(1, 7)]
@@ -138,6 +161,7 @@ MANY = [f"h2-a{number}: {{protocol: h2, connections: {number}}}" for number in r
         (with_arms(SIX, more="compare: [[h1-six, h4]]\n"), "4:20", "`h4`"),
         (with_arms(SIX, more="compare: [[h1-six, h1-six]]\n"), "4:11", "two different arms"),
         (with_arms(SIX, more="compare: [[h1-six]]\n"), "4:11", "two different arms"),
+        (with_arms(SIX, more="compare: [[h1-six, h1, h1]]\n"), "4:11", "two different arms"),
         (with_arms(SIX, more="compare: [[h1-six, h1], [h1, h1-six]]\n"), "4:25", "appears twice"),
         (with_arms(SIX, more="selfcheck: {protocol: h2-bbr}\n"), "4:23", "is not one of the arms of this file"),
         (with_arms(*MANY[:4]), "3:3", "7 arms make 21 comparisons in each condition, and 15 are the most"),

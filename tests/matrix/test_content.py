@@ -1,4 +1,4 @@
-"""A site of the user's own in a matrix: its folder, the paths of workloads, and what a changed file does to a run."""
+"""The user's site in a matrix: its folder, the paths of workloads, and what a changed file does to a run."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_without_content_the_page_is_the_labs(home: Path) -> None:
         ("", PAGE, "4:25", "`paths` are files of the `content`, which this matrix does not have"),
         ("", ONE.replace("/js/app.js", "/Über uns.html"), "4:45", "cannot be requested as written"),
         ("content: site\narms: {h2-css: {protocol: h2, path: /app.css}}\n", ONE, "2:37",
-         "with `content`, an arm has no `path` of its own"),
+         "with `content`, an arm cannot have its own `path`"),
     ],
 )  # fmt: skip
 def test_a_mistake_has_its_place_and_a_repair(home: Path, more: str, workload: str, place: str, message: str) -> None:

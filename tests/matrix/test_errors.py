@@ -111,6 +111,13 @@ def test_of_very_many_names_some_are_listed(here: Path) -> None:
     assert str(refusal(text, here)).splitlines()[3].strip().endswith("p28, p29 and 70 more")
 
 
+def test_what_follows_unreadable_yaml_is_not_said_to_be_right(tmp_path: Path) -> None:
+    text = str(refusal(MINIMAL.replace("clean: {}", "clean: {both: [}}"), tmp_path))
+    assert text.endswith(f"1 mistake up to line {1 + MINIMAL[: MINIMAL.index('clean')].count(chr(10))}, where reading "
+                         "ends, nothing was started; docs/matrix.md explains every key")  # fmt: skip
+    assert "reading ends" not in str(refusal(MINIMAL.replace("clean: {}", "clean: {bth: {}}"), tmp_path))
+
+
 def test_a_long_line_is_shown_around_the_mistake() -> None:
     text, caret = excerpt("x" * 500 + "HERE" + "y" * 500, 500)
     assert len(text) <= 110
@@ -156,6 +163,32 @@ def test_a_file_that_is_no_matrix_says_why(here: Path, data: bytes, words: str) 
     (here / "matrix.yaml").write_bytes(data)
     with pytest.raises(MatrixError, match=re.escape(words)):
         load_matrix(Path("matrix.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "profiles:\n",
+            "profiles:\n" + "".join(f"  p{number}: {{}}\n" for number in range(100_000)),
+            "a matrix has at most",
+        ),
+        (
+            "profiles:\n",
+            "profiles:\n" + "".join(f"  p{number}: {{}}\n" for number in range(6_000)),
+            "a run has at most",
+        ),
+        ("requests: 1000", f"requests: {'9' * 60_000}", "a whole number from 1"),
+        ("profiles:\n", f"profiles:\n  huge: {{both: {{delay: {'9' * 60_000}s}}}}\n", "delay"),
+    ],
+)
+def test_sizes_and_numbers_without_bounds_are_refused_at_once(here: Path, old: str, new: str, words: str) -> None:
+    assert old in DEFAULT
+    (here / "matrix.yaml").write_text(DEFAULT.replace(old, new, 1))
+    start = time.process_time()
+    with pytest.raises(MatrixError, match=words):
+        load_matrix(Path("matrix.yaml"))
+    assert time.process_time() - start < 10
 
 
 def test_what_is_not_a_file_is_not_read(here: Path) -> None:
@@ -259,6 +292,11 @@ def test_any_tree(here: Path, tree: Any) -> None:
 @given(matrix_trees())
 def test_any_mixture_of_all_keys(here: Path, tree: Any) -> None:
     matrix_or_complaint(yaml.safe_dump(tree, allow_unicode=True).encode(), here)
+
+
+def test_an_arm_with_a_key_that_a_page_lacks_is_explained(here: Path) -> None:
+    text = "arms: {h2-one: {protocol: h2, requests: 1}}\nworkloads: {page: {kind: page, requests: 2, size: 15kB}}\n"
+    matrix_or_complaint(text.encode(), here)
 
 
 def test_the_fuzz_has_the_keys_of_every_level() -> None:

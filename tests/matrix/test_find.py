@@ -78,6 +78,7 @@ def test_a_quick_look_at_a_search_is_a_block_at_each_end(tmp_path: Path) -> None
         ("within", "withn", "2:70", "unknown key `withn`"),
         ("crossover: [h3, h2], ", "", "2:1", "`crossover` is missing"),
         ("along: downlink.loss, ", "", "2:1", "`along` is missing"),
+        ("along: downlink.loss", "along: loss", "2:36", "`downlink.loss`, `uplink.loss` or `both.loss`?"),
         (", to: 10%", "", "2:1", "`to` is missing"),
         ("[h3, h2]", "[h3]", "2:19", "two different arms"),
         ("[h3, h2]", "[h3, h3]", "2:19", "two different arms"),
@@ -100,7 +101,12 @@ def test_a_quick_look_at_a_search_is_a_block_at_each_end(tmp_path: Path) -> None
         ("profiles:", "smoke: [{profiles: [far]}]\nprofiles:", "3:1", "no `smoke`"),
         ("profiles:", "selfcheck: {again: [far]}\nprofiles:", "3:1", "no `selfcheck`"),
         ("delay: 20ms}", "delay: 20ms, loss: 1%}", "3:38", "the search sets `loss`"),
-        ("{both: {delay: 20ms}}", "{preset: lte}", "3:18", "remove it here"),
+        (
+            "{both: {delay: 20ms}}",
+            "{preset: lte}",
+            "3:18",
+            "without it: {downlink: {rate: 12mbit, delay: 35ms}, uplink: {rate: 12mbit, delay: 35ms}}",
+        ),
     ],
 )
 def test_what_is_no_search_is_refused_at_its_place(

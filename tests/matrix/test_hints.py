@@ -203,6 +203,9 @@ def test_the_hint_for_an_arm_proposes_nothing_that_an_arm_refuses(tmp_path: Path
     assert "{" not in complaint.hint
 
 
+OF_MY_APP = "arms: {h2-my-app: {protocol: h2, server: my-app}}\n"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "proposed"),
     [
@@ -228,8 +231,9 @@ def test_what_a_hint_proposes_is_accepted_in_its_place(old: str, new: str, propo
     text = MINIMAL.replace(old, new, 1)
     (complaint,) = refusal(text, tmp_path).complaints
     assert f" {proposed}" in complaint.hint
+    assert ("my-app" in proposed) == (OF_MY_APP.strip() in complaint.hint)
     mended = MINIMAL.replace("{}", f"{{{proposed}}}") if proposed.startswith("downlink") else f"{MINIMAL}{proposed}\n"
-    load(mended, tmp_path)
+    load(mended + OF_MY_APP if "my-app" in proposed else mended, tmp_path)
 
 
 def test_a_jitter_is_proposed_for_the_direction_that_has_a_delay(tmp_path: Path) -> None:
@@ -282,7 +286,7 @@ def test_a_jitter_is_proposed_for_the_direction_that_has_a_delay(tmp_path: Path)
         ("{}", "{delay: 1ms, uplink: {delay: 2ms}}", "delay", "`both`: downlink: {delay: 1ms}"),
         ("{}", "{delay: 1ms, uplink: {delay: 2ms}, downlink: {delay: 3ms}}", "delay", "have one: remove it"),
         ("requests: 10, connections: 2", "kind: objects, requests: 9, size: 9kB, streams: 3", "streams",
-         "`streams` is a key of `kind: h2load`; `kind: objects` has none: remove it"),
+         "`streams` is a key of `kind: streams` and `kind: h2load`; `kind: objects` has none: remove it"),
         ("requests: 10, connections: 2", "kind: objects, requests: 9, size: 9kB, path: /", "path", "remove it"),
         ("requests: 10, connections: 2", "kind: objects, objects: 30, size: 9kB", "objects: 30", "mean `requests`?"),
         ("requests: 10, connections: 2", "objects: 30", "objects", "{kind: objects, requests: 30, size: 15kB}"),
@@ -310,3 +314,15 @@ def test_one_mistake_is_reported_once_at_its_place(old: str, new: str, marked: s
     (complaint,) = refusal(text, tmp_path).complaints
     assert complaint.source[complaint.column - 1 :].startswith(marked)
     assert hint in complaint.hint
+
+
+def test_no_place_in_a_list_is_named_like_a_key(tmp_path: Path) -> None:
+    text = MINIMAL.replace(PROFILES, "profiles:\n  - clean: {}\n  - far: {}\n  - LTE:")
+    assert not any("`2`" in each.hint for each in refusal(text, tmp_path).complaints)
+
+
+def test_a_rate_without_unit_is_named_under_a_misspelt_direction_as_well(tmp_path: Path) -> None:
+    text = MINIMAL.replace("{}", "{down: 12000}", 1)
+    assert [each.hint.partition("?")[0] for each in refusal(text, tmp_path).complaints] == [
+        "did you mean `downlink`", "`12000` has no unit: for a rate write {rate: 12000kbit}",
+    ]  # fmt: skip

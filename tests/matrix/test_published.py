@@ -183,6 +183,13 @@ def test_each_statistic_of_an_article_is_a_row(tmp_path: Path) -> None:
     )
 
 
+def test_an_article_may_print_figures_only_relative_to_each_other(tmp_path: Path) -> None:
+    assert rows(tmp_path, "clean: {h1: {mean: 100%}, h3: {mean: 102.5%}}") == (
+        PublishedRow("clean/page", {"h1": 1.0, "h3": 1.025}, statistic="mean", is_relative=True),
+    )
+    assert rows(tmp_path, "clean/page/goodput_bps: {h1: 100%, h3: unfinished}")[0].is_relative
+
+
 def test_a_row_may_be_about_any_two_arms_that_are_compared(tmp_path: Path) -> None:
     text = with_published("clean: {h1-six: 1s, h3: 2s}").replace(
         "published", "arms: {h1-six: {protocol: h1, connections: 6}}\ncompare: [[h3, h1]]\npublished"
@@ -222,7 +229,9 @@ def test_a_row_that_the_experiment_does_not_measure_says_why_and_needs_no_figure
         ("clean/page/ttbf_s: {h1: 1s, h3: 2s}", "`ttbf_s` is not a metric that can be judged"),
         ("clean/page: {h1: 1mbit, h3: 2mbit}", "the figures are in bps"),
         ("clean/page/goodput_bps: {h1: 1s, h3: 2s}", "the figures are in s"),
-        ("clean: {h1: 1s, h3: 2mbit}", "times and rates are mixed"),
+        ("clean: {h1: 1s, h3: 2mbit}", "times, rates or shares are mixed"),
+        ("clean: {h1: 100%, h3: 2s}", "times, rates or shares are mixed"),
+        ("clean: {h1: 100%, h3: 0%}", "from 1% to 10000%"),
         ("clean: {h1: {mean: 1s}, h3: 2s}", "different statistics"),
         ("clean: {h1: {mean: 1s}, h3: {meen: 2s}}", "`meen` is not a statistic"),
         ("clean: {h1: {mean: 1s}, h3: {}}", "no figure"),

@@ -12,7 +12,7 @@ from headwind.matrix.reader import MatrixError
 from headwind.model import Matrix
 from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.run.differences import differences
-from headwind.servers import NGINX, Contract, Fresh, Program, own_server
+from headwind.servers import NGINX, Contract, Fresh, Offer, Program, own_server
 from tests.matrix_files import load, manual_examples, refusal
 
 IMAGE = "image: my/app:1.2"
@@ -39,7 +39,7 @@ def test_an_arm_finds_a_server_of_its_file_with_everything_that_was_written(tmp_
     plain, mine = load(with_servers(MINE), tmp_path).arms
     assert plain.server == NGINX
     assert mine.server == own_server("mine", PROGRAM)
-    assert not mine.server.offers
+    assert mine.server.offers == {Offer.ALT_SVC}, "a browser finds out"
     assert mine.congestion(Congestion("bbr", "cubic")) == Congestion("bbr", UNKNOWN)
     assert mine.twin(Role.AGAIN).server == mine.server
 

@@ -10,7 +10,7 @@ import pytest
 from headwind.arm import H1, H2, H3
 from headwind.matrix.shortest import probing, shortest
 from headwind.model import Condition
-from headwind.plan.doubts import kept_in_order, warnings_of
+from headwind.plan.doubts import kept_in_order, notes_of, warnings_of
 from headwind.proof.probed_decisions import probe_interval_s, probes_for
 from headwind.trial.probes import _bulk_packets
 from headwind.workloads.h2load import H2load
@@ -63,12 +63,27 @@ def test_what_some_packets_escape_bounds_nothing(link: Link, arm: object) -> Non
     assert least_s(Objects("page", 10, 0, 0, path="/bytes/1000"), link, link, arm) == 0.0
 
 
+def test_a_network_that_loses_every_packet_is_refused(tmp_path: Path) -> None:
+    lost = MINIMAL.replace("clean: {}", "cut: {uplink: {loss: 100%}}")
+    (complaint,) = refusal(lost, tmp_path).complaints
+    assert (complaint.message, complaint.hint) == (
+        "no trial over `cut` can finish: every packet is lost",
+        "lower the loss",
+    )
+    assert lost.splitlines()[complaint.line - 1][complaint.column - 1 :].startswith("loss: 100%")
+    assert load(lost.replace("100%", "99%"), tmp_path).conditions
+
+
 def test_a_network_is_refused_once_and_only_if_no_arm_can_finish(tmp_path: Path) -> None:
     far = MINIMAL.replace("clean: {}", "far: {both: {delay: 1.2s}}")
     (complaint,) = refusal(f"timeout: 14s{far}", tmp_path).complaints
     assert (complaint.line, complaint.column) == (3, 25)
     assert "within `timeout: 14s`: `page` takes at least 14 s" in complaint.message
     assert complaint.hint == "lower the delay or wait longer, such as `timeout: 29s`"
+    (complaint,) = refusal(
+        f"timeout: 100ms{MINIMAL.replace('clean: {}', 'far: {both: {delay: 40ms}}')}", tmp_path
+    ).complaints
+    assert "takes at least 480 ms" in complaint.message
     (warning,) = warnings_of(load(f"timeout: 15s{far}", tmp_path))  # HTTP/3 can
     assert "matrix.yaml:3:25: no trial of HTTP/1.1 can finish in `far/page` within `timeout: 15s`" in warning
 
@@ -161,7 +176,7 @@ def test_a_jitter_that_reorders_responses_of_http3_is_a_warning(
     network: str, is_warned_of: bool, tmp_path: Path
 ) -> None:
     text = MINIMAL.replace("{}", f"{{{network}}}", 1)
-    found = [each for each in warnings_of(load(text, tmp_path)) if each.startswith("warning: `clean`: jitter without")]
+    found = [each for each in notes_of(load(text, tmp_path)) if each.startswith("note: `clean`: jitter without")]
     assert bool(found) is is_warned_of
     assert warnings_of(load(text.replace("h1, h3", "h1, h2"), tmp_path)) == []
 

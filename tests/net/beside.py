@@ -1,28 +1,31 @@
-"""What tests need that run while other rings do: turns at what is made once, and labs on a machine that is busy."""
+"""What tests need that run while other rings do: labs on a machine that is busy."""
 
 from __future__ import annotations
 
-import fcntl
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable
 
 from headwind.model import Outcome, Result
 from headwind.run.journal import Run
 from headwind.run.shortfall import shortfall
 
 
-@contextmanager
-def alone() -> Iterator[None]:
-    """No other ring is inside at the same time."""
-    with Path(__file__).open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def attempts(results: Iterable[Result]) -> list[tuple[Result, Outcome]]:
+    """Those that a test expects. What was measured to its end is OK here, also where a busy machine left it unproven.
+
+    Unproven attempts that were repeated are left out: how many there are is up to the machine.
+    """
+    every = list(results)
+    last = {each.trial.id: each for each in every}
+    return [
+        (each, Outcome.OK if each.outcome is Outcome.INVALID else each.outcome)
+        for each in every
+        if each.outcome is not Outcome.INVALID or each is last[each.trial.id]
+    ]
 
 
 def outcomes(results: Iterable[Result]) -> list[Outcome]:
-    """Of every attempt. What was measured to its end is OK here, also where a busy machine left it unproven."""
-    return [Outcome.OK if each.outcome is Outcome.INVALID else each.outcome for each in results]
+    """Of the attempts that a test expects."""
+    return [outcome for _, outcome in attempts(results)]
 
 
 def exit_status(run: Run) -> int:

@@ -11,15 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from headwind.browsers import BROWSERS
+from headwind.servers import SERVERS
 from headwind.testbed import path as paths
 from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.docker import DockerError, docker
-from headwind.testbed.images import Images, ensure_images, needed
+from headwind.testbed.images import Images, needed
 from headwind.testbed.testbed import Testbed
 from headwind.trial.start import examine_start
-from tests.net.beside import alone
+from tests.net.builds import built
 from tests.net.impaired import ImpairedPath, Project, ask, containers, namespaces
 from tests.net.kernels import KERNELS, with_kernel
+from tests.net.page_site import write_site
+from tests.net.planting import writable
 
 ENGINES = ("uml", "kernel-in-uml", "kernel")
 OLD_KERNELS = tuple(f"kernel-in-{suite}" for suite in KERNELS)  # with --kernels: `make test-kernels`
@@ -35,9 +39,8 @@ Tables = Mapping[str, Sequence[int]]
 
 @pytest.fixture(scope="session")
 def images() -> Images:
-    """Those of this tree. Of the rings that run at the same time one builds them, and the others wait."""
-    with alone():
-        return ensure_images(print, needed())
+    """What every testbed needs."""
+    return built(needed())
 
 
 @pytest.fixture(scope="session")
@@ -53,9 +56,22 @@ def project(images: Images) -> Iterator[Project]:
 @pytest.fixture(scope="session")
 def bed(images: Images) -> Iterator[paths.Path]:
     """The path of a testbed as the lab makes it, for all tests that run trials; a test that changes it restores it."""
-    with Testbed.up(BedSpec(images.tags)) as up:
+    with writable(), Testbed.up(BedSpec(images.tags)) as up:
         examine_start(up.path())
         yield up.path()
+
+
+@pytest.fixture(scope="session")
+def page_bed(images: Images, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
+    """A testbed with all browsers, a site, and each server of all protocols; a test that changes it restores it."""
+    content = write_site(tmp_path_factory.mktemp("site"))
+    servers = {name: server for name, server in SERVERS.items() if server.speaks("h3")}
+    tags = {**images.tags, **built((*servers, *BROWSERS)).tags}
+    spec = BedSpec(tags, servers=tuple(servers.values()), browsers=tuple(BROWSERS), content=content)
+    with writable(), Testbed.up(spec) as up:
+        for path in up.paths.values():
+            examine_start(path)
+        yield up
 
 
 @pytest.fixture(scope="session")
@@ -85,7 +101,7 @@ def project_in(project: Project, engine: str) -> Project:
     if engine not in OLD_KERNELS:
         return project
     try:
-        images = with_kernel(ensure_images(print, needed()), engine.removeprefix("kernel-in-"))
+        images = with_kernel(built(needed()), engine.removeprefix("kernel-in-"))
     except DockerError as error:
         pytest.skip(f"no older kernel to be had: {error}")
     return Project(project.name, images.reference("impair"), project.numbers)

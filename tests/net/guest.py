@@ -61,7 +61,7 @@ def pass_on(answers: IO[str]) -> None:
 
 
 def start_endpoint(side: str) -> subprocess.Popen[str]:
-    """An endpoint's agent in a namespace of its own, joined to the main one by the veth pair `to-SIDE` -- `eth0`.
+    """An endpoint's agent in its own namespace, joined to the main one by the veth pair `to-SIDE` -- `eth0`.
 
     /sys is mounted anew, because a mount shows the interfaces of the namespace that made it.
     """

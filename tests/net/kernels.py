@@ -12,11 +12,13 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import lab
 from headwind.cli.dependencies import Dependencies
 from headwind.matrix.reader import load_matrix
 from headwind.testbed import images
-from headwind.testbed.docker import docker
+from headwind.testbed.docker import DockerError, docker
 from headwind.testbed.images import Images
 
 KERNELS = {"bookworm": "6.1", "trixie": "6.12"}  # Debian's suite -> its kernel; the router image has forky's
@@ -24,7 +26,7 @@ DOCKERFILE = "tests/net/old-kernel/Dockerfile"
 
 
 def with_kernel(present: Images, suite: str) -> Images:
-    """The images, of which the router's has the kernel of `suite`, and a tag of its own; layers are cached.
+    """The images, of which the router's has the kernel of `suite`, and its own tag; layers are cached.
 
     Raises DockerError when apt cannot get the package.
     """
@@ -35,6 +37,14 @@ def with_kernel(present: Images, suite: str) -> Images:
     docker("build", "--tag", router, "--file", DOCKERFILE, *arguments, str(Path(DOCKERFILE).parent))
     identity = docker("image", "inspect", "--format", "{{.Id}}", router).strip()
     return replace(present, tags=tags, ids={**present.ids, "impair": identity})
+
+
+def with_kernel_of(suite: str, present: Images) -> Images:
+    """With the kernel of a Debian suite in the router ("forky": the image's own); skips where it cannot be had."""
+    try:
+        return with_kernel(present, suite) if suite in KERNELS else present
+    except DockerError as error:
+        pytest.skip(f"no kernel of {suite} to be had: {error}")
 
 
 def run_lab(suite: str, matrix: Path, reports: Path) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -17,7 +16,8 @@ from headwind.model import Outcome
 from headwind.run.journal import Run
 from headwind.testbed.containers import OWNER_LABEL
 from headwind.testbed.docker import docker
-from tests.net.beside import exit_status, outcomes
+from headwind.testbed.owner import owner_of
+from tests.net.beside import attempts, exit_status
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # 200 responses of 612 bytes at 200 kbit/s: a trial of more than six seconds, so that a busy machine finds it running.
@@ -36,7 +36,7 @@ DEADLINE_S = 240  # for what is left of a run, on a busy machine
 
 
 class LiveLab:
-    """A lab that runs in a process of its own."""
+    """A lab that runs in a separate process."""
 
     def __init__(self, folder: Path, trials: int, *more: str, text: str = MATRIX) -> None:
         matrix = folder / "matrix.yaml"
@@ -47,6 +47,7 @@ class LiveLab:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         self.said: list[str] = []
+        self._owner = owner_of(self.process.pid)
 
     def wait_for(self, pattern: str) -> None:
         """Read what the lab says until a line matches."""
@@ -83,10 +84,7 @@ class LiveLab:
     @property
     def ours(self) -> tuple[str, str]:
         """A filter for what belongs to this lab."""
-        owner = f"{os.uname().nodename}:{self.process.pid}:"
-        every = docker("ps", "-a", "--filter", f"label={OWNER_LABEL}", "--format", f'{{{{.Label "{OWNER_LABEL}"}}}}')
-        owners = {line for line in every.split() if line.startswith(owner)}
-        return "--filter", f"label={OWNER_LABEL}={owners.pop() if owners else owner}"
+        return "--filter", f"label={OWNER_LABEL}={self._owner}"
 
     def end(self) -> tuple[int, str]:
         """Wait for the end; the exit code and everything that was said."""
@@ -109,10 +107,7 @@ class LiveLab:
             while run.is_live and time.monotonic() < deadline_s:
                 time.sleep(0.05)
             results = run.results()
-        return [
-            (result.trial.id, result.attempt, outcome)
-            for result, outcome in zip(results, outcomes(results), strict=True)
-        ]
+        return [(result.trial.id, result.attempt, outcome) for result, outcome in attempts(results)]
 
     def due(self) -> int:
         """The exit code of a lab that went through."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -31,6 +32,14 @@ with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
     netlink.send(struct.pack("IHHII", 16 + len(body), 19, 5, 1, 0) + body)
     assert struct.unpack_from("i", netlink.recv(4096), 16)[0] == 0
 """
+
+
+@contextmanager
+def writable() -> Iterator[None]:
+    """Let the root file systems of testbeds that are started meanwhile be written to: some tests change programs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADWIND_READ_ONLY", "false")
+        yield
 
 
 def words_of(bed: paths.Path, sabotage: Sabotage) -> dict[str, str]:

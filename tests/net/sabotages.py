@@ -100,7 +100,7 @@ SABOTAGES = (
            "ip route change {peer} via {gateway} dev eth0 congctl cubic", "", "server's congestion"),
     inside("a larger initial window", "server",
            "ip route change {peer} via {gateway} dev eth0 congctl cubic initcwnd 40",
-           "ip route change {peer} via {gateway} dev eth0 congctl cubic", "a route with settings of its own",
+           "ip route change {peer} via {gateway} dev eth0 congctl cubic", "a route with its own settings",
            "server's routes"),
     inside("another neighbour", "client", "ip neighbour add 10.99.0.9 lladdr 02:00:00:00:00:99 nud permanent dev eth0",
            "ip neighbour del 10.99.0.9 dev eth0", "", "client's neighbours"),

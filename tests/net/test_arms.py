@@ -1,4 +1,4 @@
-"""Arms with settings of their own on real containers: each has them in its trial, and no other arm of the block has."""
+"""Arms with their own settings on real containers: each has them in its trial, and no other arm of the block has."""
 
 from __future__ import annotations
 

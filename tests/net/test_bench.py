@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.disk import is_possible
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 BENCHES = {
     "clean_path.py": "--pairs 1 --requests 50 --connections 5 --streams 2",
@@ -18,6 +20,8 @@ BENCHES = {
     "report.py": "--trials 120 --times 1",
     "judging.py": "--trials 60 --times 1",
     "memory.py": "--trials 120 --requests 10",
+    "faults.py": "--short",
+    "endurance.py": "--minutes 1 --trials 12 --lanes 1",
 }
 PRINTED = {
     "clean_path.py": ["h1: uml", "h2: uml", "h3: uml", "n=1"],
@@ -28,6 +32,8 @@ PRINTED = {
     "report.py": ["| large | 120 |"],
     "judging.py": ["| 40 | 120 |", "| 360 |"],
     "memory.py": ["| lab | 120 |", "| report | 120 |"],
+    "endurance.py": ["| real containers, ", "| fake testbeds, ", "- **fake testbeds**: 12 trials, 12 of them `ok`"],
+    "faults.py": ["| **all** | 2 |", "| 0 | 0 | 0 | 0 | 0 | 0 |"],
 }
 
 pytestmark = [
@@ -37,10 +43,16 @@ pytestmark = [
 WITHOUT_CONTAINERS = ("report.py", "judging.py", "memory.py")
 
 
-def run(script: str, *arguments: str) -> str:
+REFUSED = "too slow even without an impairment"  # what the lab says of a machine that is much busier than before
+
+
+def run(script: str, *arguments: str, tries: int = 3) -> str:
+    """The output of a bench, which is tried again if other tests left too little of the machine."""
     result = subprocess.run(
         [sys.executable, ROOT / "bench" / script, *arguments], capture_output=True, text=True, check=False
     )
+    if tries > 1 and REFUSED in result.stdout + result.stderr:
+        return run(script, *arguments, tries=tries - 1)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
@@ -51,8 +63,11 @@ def test_every_bench_is_tried_here() -> None:
         "findings.py",
         "scheduling.py",
         "answered.py",
-    }  # measure nothing; tried by tests of reports and of plans
+        "traces.py",
+    }  # measure nothing; tried by tests of reports, plans and traces
     others |= {"images.py"}  # builds all images twice from nothing: too long for a test
+    others |= {"fuzz.py"}  # its parsers are tried by tests/test_fuzz.py
+    others |= {"page_driver.py"}  # needs Playwright in a container, for which the project has no other use
     assert {path.name for path in (ROOT / "bench").glob("*.py")} - others == BENCHES.keys() == PRINTED.keys()
 
 
@@ -65,6 +80,8 @@ def test_a_bench_without_containers_runs_and_prints_what_it_is_for(script: str) 
 @pytest.mark.parametrize("script", [name for name in BENCHES if name not in WITHOUT_CONTAINERS])
 def test_a_bench_runs_and_prints_what_it_is_for(script: str, tmp_path: Path) -> None:
     reports = ("--reports", str(tmp_path)) if script in ("noise.py", "lanes.py", "processors.py") else ()
+    if script == "faults.py" and not is_possible():
+        pytest.skip("needs root and loop devices: it makes a small disk")
     assert_prints(script, *reports)
     if script == "noise.py":
         (folder,) = tmp_path.glob("*/")

@@ -1,6 +1,6 @@
 """Which congestion control a connection has, as a listing of real sockets shows it, whatever the host's default is.
 
-In a network namespace of its own, whose default is each of those that the kernel lets it have.
+In its own network namespace, whose default is each of those that the kernel lets it have.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ import pytest
 
 from headwind.model import Outcome
 from headwind.testbed.docker import docker
-from tests.net.live_lab import POLL_S, ROOT, finished_by, left_by, live_lab
+from tests.net.host_state import changes, host_state, marks_of
+from tests.net.live_lab import MATRIX, POLL_S, ROOT, finished_by, left_by, live_lab
 
 pytestmark = [
     pytest.mark.timeout(400, func_only=True),  # the first test may have to build the images
@@ -20,6 +21,7 @@ pytestmark = [
     pytest.mark.usefixtures("images"),
 ]
 
+LONG = MATRIX.replace("requests: 200", "requests: 400")  # beside other tests a signal may come seconds after its time
 # The pids come first: with a server's first process its container ends, and this script with it.
 SIGNAL = """
 import contextlib, os, pathlib, sys
@@ -42,27 +44,34 @@ def send_signal(container: str, name: str, number: int) -> str:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_what_is_finished_and_takes_everything_down(tmp_path: Path, number: int) -> None:
-    with live_lab(tmp_path, 2) as lab:
+    before = host_state()
+    with live_lab(tmp_path, 2, text=LONG) as lab:
         lab.wait_for_trial(1)
+        marks = marks_of(lab)
         lab.process.send_signal(number)
         code, said = lab.end()
     assert code == 130
     assert "--resume" in said
     assert lab.outcomes() == [Outcome.OK, Outcome.LAB_ERROR]
     assert left_by(lab) == ""
+    assert changes(before, host_state(), marks) == []
 
 
 def test_after_a_kill_lab_down_removes_everything_and_resume_finishes_the_run(tmp_path: Path) -> None:
-    with live_lab(tmp_path, 2) as lab:
+    before = host_state()
+    with live_lab(tmp_path, 2, text=LONG) as lab:
         lab.wait_for_trial(1)
+        marks = marks_of(lab)
         assert left_by(lab) != "", "what a killed lab cannot take down, and any other that begins now sweeps away"
         lab.process.kill()
         lab.end()
     assert lab.outcomes() == [Outcome.OK, Outcome.LAB_ERROR]
+    assert changes(before, host_state(), marks) != [], "the comparison sees what a killed lab leaves"
     subprocess.run([sys.executable, ROOT / "lab.py", "down"], check=True, capture_output=True)
     assert left_by(lab) == ""
+    assert changes(before, host_state(), marks) == []
 
-    with live_lab(tmp_path, 2, "--resume", str(lab.run.folder)) as second:
+    with live_lab(tmp_path, 2, "--resume", str(lab.run.folder), text=LONG) as second:
         code, said = second.end()
     assert code == second.due(), said
     assert second.outcomes() == [Outcome.OK, Outcome.LAB_ERROR, Outcome.OK]
@@ -74,7 +83,8 @@ PARTS = (("server", "nginx"), ("client", "h2load"), ("server", ""), ("client", "
 
 def test_each_part_that_is_killed_breaks_one_attempt_and_no_more(tmp_path: Path) -> None:
     """A process, or a whole container; one in each trial but the first."""
-    with live_lab(tmp_path, 1 + len(PARTS)) as lab:
+    before = host_state()
+    with live_lab(tmp_path, 1 + len(PARTS), text=LONG) as lab:
         for number, (service, process) in enumerate(PARTS, start=1):
             lab.wait_until_done(number)
             container = lab.container(service)  # now: on a busy machine the look-up takes as long as a trial
@@ -84,9 +94,10 @@ def test_each_part_that_is_killed_breaks_one_attempt_and_no_more(tmp_path: Path)
     assert code == lab.due(), said
     assert lab.outcomes() == [Outcome.OK, *[Outcome.LAB_ERROR, Outcome.OK] * len(PARTS)]
     assert left_by(lab) == ""
+    assert changes(before, host_state(), set()) == []
 
 
-@pytest.mark.timed  # four lanes need free CPUs
+@pytest.mark.alone  # four lanes need free CPUs
 @pytest.mark.timeout(600, func_only=True)  # four testbeds, twice, and one
 def test_with_four_lanes_nothing_finished_is_lost_and_nothing_stays(tmp_path: Path) -> None:
     """A part of one lane is killed, then the lab; the run goes on, is interrupted, and goes on to its end."""

@@ -11,13 +11,12 @@ from headwind.cli.dependencies import Dependencies
 from headwind.matrix.reader import load_matrix
 from headwind.model import DATA_OUTCOMES, Result
 from headwind.run.journal import Run
-from headwind.testbed.docker import DockerError, docker
 from headwind.testbed.images import Images
 from headwind.trial.probes import describe
 from impair.profile import Direction
-from tests.net.kernels import KERNELS, with_kernel
+from tests.net.kernels import KERNELS, with_kernel_of
 
-pytestmark = pytest.mark.timeout(900, func_only=True)  # the first test may have to build images
+pytestmark = [pytest.mark.timeout(900, func_only=True), pytest.mark.alone]  # the first test may have to build images
 
 SHORT = """
 protocols: [h1, h3]
@@ -30,22 +29,6 @@ profiles:
 workloads:
   some: {requests: 300, connections: 20, streams: 10}
 """
-
-
-def with_kernel_of(suite: str, present: Images) -> Images:
-    """With the kernel of a Debian suite in the router ("forky": the image's own); skips where it cannot be had."""
-    try:
-        return with_kernel(present, suite) if suite in KERNELS else present
-    except DockerError as error:
-        pytest.skip(f"no kernel of {suite} to be had: {error}")
-
-
-@pytest.mark.beside  # and what is built then is there for all others
-@pytest.mark.parametrize("suite", KERNELS)
-def test_the_router_takes_an_older_kernel_with_its_modules_and_no_other(images: Images, suite: str) -> None:
-    router = with_kernel_of(suite, images).reference("impair")
-    modules = docker("run", "--rm", "--network", "none", router, "ls", "/usr/lib/uml/modules").split()
-    assert [name.startswith(f"{KERNELS[suite]}.") for name in modules] == [True]
 
 
 def run(suite: str, text: str, folder: Path, present: Images) -> list[Result]:

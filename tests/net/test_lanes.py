@@ -32,7 +32,7 @@ workloads:
   some: {requests: 100, connections: 2, streams: 10}
 """
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.alone]
 
 
 class Row:

@@ -1,4 +1,4 @@
-"""A server of the user's own: an image without any code of ours, which joins a host and obeys the server contract."""
+"""The user's server: an image without any code of ours, which joins a host and obeys the server contract."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 from headwind.arm import PLAIN, Arm
 from headwind.metric import SERVER_TIME
 from headwind.model import Block, Condition, Outcome, Result, Trial
-from headwind.servers import NGINX, Contract, Fresh, Program, Server, own_server
+from headwind.servers import NGINX, OWN, Contract, Fresh, Program, Server, own_server
 from headwind.settings import TrialRules
 from headwind.testbed import testbed as testbeds
 from headwind.testbed.addresses import pick_addresses
@@ -28,7 +28,7 @@ from headwind.testbed.agent import Agent
 from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.containers import LABEL, remove_project, taken_subnets
 from headwind.testbed.docker import DockerError, docker
-from headwind.testbed.images import BASE, Images, ensure_images
+from headwind.testbed.images import BASE, Images
 from headwind.testbed.operations import COUNTERS, FETCH
 from headwind.testbed.own_server import (
     AGENT,
@@ -45,7 +45,7 @@ from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import H2load
 from impair.profile import Delay, Direction, Link, Loss, Profile, Rate
 from servers.objects import content, path_of, size_of
-from tests.net.beside import alone
+from tests.net.builds import built
 from tests.net.impaired import Project, start_agent
 from tests.net.planting import Saboteur
 
@@ -159,8 +159,7 @@ def interop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def place(images: Images, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with alone():
-        own = ensure_images(print, ["own"]).reference("own")
+    own = built([OWN]).reference(OWN)
     project, logs = Project(f"headwind-own-{os.getpid()}", ""), tmp_path_factory.mktemp("logs")
     addresses = pick_addresses(random.SystemRandom(), taken_subnets())
     try:
@@ -279,13 +278,13 @@ def test_a_server_that_dies_in_the_middle_is_reported_and_started_again(place: P
         own.stop()
 
 
-def test_nothing_is_left_when_the_testbed_is_removed(images: Images, image: str) -> None:
-    assert ensure_images(print, ["own"]).tags
+@pytest.mark.usefixtures("images")
+def test_nothing_is_left_when_the_testbed_is_removed(image: str) -> None:
     project = Project(f"headwind-own-left-{os.getpid()}", "")
     addresses = pick_addresses(random.SystemRandom(), taken_subnets())
     try:
         network = project.network(addresses.server_subnet, addresses.host("server", 1))
-        own = ensure_images(print, ["own"]).reference("own")
+        own = built([OWN]).reference(OWN)
         host = start_host(project.name, network, addresses.host("server", 10), own)
         server = small(image)
         program = docker(*program_arguments(project.name, host, server, ensure_image(server, print))).split()[-1]
@@ -317,8 +316,7 @@ def bed(images: Images, image: str, interop: Server) -> Iterator[testbeds.Testbe
     """nginx, two servers of the image, of which one is restarted before each trial and one is kept, and one of h3."""
     restarted, kept = (small(image, fresh=fresh) for fresh in Fresh)
     servers = NGINX, restarted, replace(kept, name="kept"), interop
-    with alone():
-        own = ensure_images(lambda _: None, ["own"])
+    own = built([OWN])
     found = {server.name: ensure_image(server, print) for server in servers[1:]}
     with testbeds.Testbed.up(BedSpec({**images.tags, **own.tags}, servers=servers, own_images=found)) as testbed:
         for path in testbed.paths.values():

@@ -22,7 +22,8 @@ from headwind.testbed import path as paths
 from headwind.testbed.docker import docker
 from headwind.testbed.images import IMAGES, Sources, debian_mirror, write_archive
 from headwind.trial.start import UnexpectedState, examine_start
-from tests.net.beside import alone, exit_status, outcomes
+from tests.net.beside import exit_status, outcomes
+from tests.net.builds import alone
 
 pytestmark = [
     pytest.mark.timeout(400, func_only=True),  # the first test may have to build the images
@@ -100,7 +101,7 @@ def test_compose_2_brings_the_testbed_up(plugins: Path, tmp_path: Path) -> None:
         assert run.environment["host"]["compose"] == "docker compose"
 
 
-@pytest.mark.beside
+@pytest.mark.images
 @pytest.mark.timeout(1200, func_only=True)  # a builder that has nothing yet, on a busy machine
 @pytest.mark.parametrize("name", ["impair", "nginx"])
 def test_buildx_builds_the_images(plugins: Path, name: str) -> None:

@@ -162,7 +162,7 @@ IN_A_KERNEL = (
     (("ip link set to-server mtu 1400",), "ip link set to-server mtu 1500", "an MTU of 1400", "links"),
     (("ip route add blackhole 10.99.0.0/24",), "ip route del blackhole 10.99.0.0/24", "a blocking route",
      "routes"),
-    (("ip route add 10.99.0.0/24 dev to-server mtu 600",), "ip route del 10.99.0.0/24", "settings of its own",
+    (("ip route add 10.99.0.0/24 dev to-server mtu 600",), "ip route del 10.99.0.0/24", "with its own settings",
      "routes"),
     (("ip rule add from all lookup main priority 7",), "ip rule del priority 7", "priority 7", "rules"),
 )  # fmt: skip

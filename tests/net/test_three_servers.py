@@ -24,7 +24,7 @@ from headwind.testbed.agent import Agent
 from headwind.testbed.bed_spec import BedSpec
 from headwind.testbed.containers import LABEL
 from headwind.testbed.docker import docker
-from headwind.testbed.images import Images, ensure_images, needed
+from headwind.testbed.images import Images
 from headwind.testbed.operations import SENT
 from headwind.testbed.path import Path
 from headwind.trial.block import Task
@@ -34,13 +34,13 @@ from headwind.trial.trial import forget, run_trial
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Profile, Rate
 from servers.objects import path_of
-from tests.net.beside import alone
-from tests.net.planting import Saboteur, execute, possible, words_of
+from tests.net.builds import built
+from tests.net.planting import Saboteur, execute, possible, words_of, writable
 from tests.net.sabotages import SABOTAGES, Sabotage
 
 pytestmark = [pytest.mark.timeout(300, func_only=True), pytest.mark.beside]  # the first test may build images
 
-NAMES = tuple(SERVERS)
+NAMES = tuple(name for name, server in SERVERS.items() if all(server.speaks(each.name) for each in PLAIN))
 RULES = TrialRules(20.0)
 SMALL = H2load("small", 100, 4, 10)
 SLOW = Profile("slow", downlink=Link(rate=Rate(1_000_000)))
@@ -104,8 +104,7 @@ def neighbour(name: str) -> str:
 
 @contextmanager
 def up(images: Images, *names: str) -> Iterator[testbeds.Testbed]:
-    with alone():
-        tags = ensure_images(lambda _: None, needed(names)).tags
+    tags = built(names).tags
     servers = tuple(SERVERS[name] for name in names)
     with testbeds.Testbed.up(BedSpec({**images.tags, **tags}, servers=servers)) as testbed:
         yield testbed
@@ -113,7 +112,7 @@ def up(images: Images, *names: str) -> Iterator[testbeds.Testbed]:
 
 @pytest.fixture(scope="module")
 def three(images: Images) -> Iterator[testbeds.Testbed]:
-    with up(images, *NAMES) as testbed:
+    with writable(), up(images, *NAMES) as testbed:
         for path in testbed.paths.values():
             examine_start(path)
         yield testbed

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from headwind.settings import LARGEST_BDP_BYTES, PORTS, SESSION_PORTS, Windows
+from headwind.settings import LARGEST_BDP_BYTES, Settings, Windows
 from nginx import agent
 from nginx.master import Nginx
 from servers import objects
@@ -27,6 +27,10 @@ from servers.processes import children
 ROOT = Path(__file__).resolve().parent.parent.parent
 CONFIGURATION = (ROOT / "nginx" / "nginx.conf").read_text()
 SERVERS = CONFIGURATION.split("server {")[1:]
+PORTS = [
+    (resumes, discovers, Settings(windows).port(resumes=resumes, discovers=discovers))
+    for windows in Windows for resumes in (False, True) for discovers in (False, True)
+]  # fmt: skip
 VERSION_NEGOTIATION = b"\x80" + bytes(4) + b"\x08" + bytes(8) + b"\x00" + bytes.fromhex("00000001")
 
 # A stand-in for nginx's master: two workers that sleep, each started again when it ends (at most `lives` times in all).
@@ -95,8 +99,8 @@ def directive(name: str) -> list[str]:
 
 def test_all_protocols_are_served_on_the_port_of_each_setting() -> None:
     listeners = [words.split()[:2] for words in directive("listen")]
-    ports = (*PORTS.values(), *SESSION_PORTS.values())
-    assert listeners == [[str(port), kind] for port in ports for kind in ("ssl", "quic")]
+    expected = [[str(port), kind] for _, _, port in PORTS for kind in ("ssl", "quic")]
+    assert sorted(listeners) == sorted(expected)
     assert directive("http2") == directive("http3") == ["on"]
     assert len(directive("ssl_certificate")) == len(directive("root")) == 1
 
@@ -117,20 +121,22 @@ def test_the_wanted_buffer_is_read_from_the_configuration(text: str, size: int) 
 
 def test_no_window_of_the_server_binds_below_the_largest_product_and_a_fresh_one_is_as_shipped() -> None:
     buffers = agent._stream_buffers(CONFIGURATION)
-    for ports in (PORTS, SESSION_PORTS):
-        assert buffers[ports[Windows.UNLIMITED]] >= 2 * LARGEST_BDP_BYTES
-        assert buffers[ports[Windows.AS_SHIPPED]] == 64 << 10
-        (fresh,) = [server for server in SERVERS if f"listen {ports[Windows.AS_SHIPPED]} quic" in server]
-        assert "buf" not in fresh, "a fresh nginx sets no buffer"
+    for _, _, port in PORTS:
+        is_fresh = port >= Settings(Windows.AS_SHIPPED).port()
+        assert buffers[port] == 64 << 10 if is_fresh else buffers[port] >= 2 * LARGEST_BDP_BYTES
+        (server,) = [server for server in SERVERS if f"listen {port} quic" in server]
+        assert is_fresh != ("buf" in server), "a fresh nginx sets no buffer"
 
 
-def test_only_what_is_asked_to_wait_or_to_resume_a_session_is_logged_or_scripted() -> None:
+def test_only_what_is_asked_to_wait_to_resume_a_session_or_to_offer_http3_does_so() -> None:
     assert directive("access_log") == ["off"]
     assert directive("js_content") == []
-    for server in SERVERS:
+    assert len({port for _, _, port in PORTS}) == len(SERVERS)
+    for resumes, discovers, port in PORTS:
+        (server,) = [server for server in SERVERS if f"listen {port} ssl" in server]
         included = {line.strip() for line in server.splitlines() if "include" in line}
-        resumes = any(f"listen {port} " in server for port in SESSION_PORTS.values())
-        assert included == {"include delayed.conf;", *(["include sessions.conf;"] if resumes else [])}
+        sessions, offer = ["include sessions.conf;"] * resumes, ["include offer.conf;"] * discovers
+        assert included == {"include delayed.conf;", *sessions, *offer}
     delayed = (ROOT / "nginx" / "delayed.conf").read_text()
     assert re.findall(r"^location (.*) {", delayed, re.MULTILINE) == [
         '~ "^/after/(?<after_ms>[0-9]{1,5})ms(?<object>/.*)$"', "/delayed/",
@@ -176,7 +182,7 @@ def sent() -> Sent:
 
 @pytest.fixture
 def nginx(tmp_path: Path, sent: Sent) -> Nginx:
-    return Nginx(tmp_path / "nginx.pid", tmp_path / "workers.conf", probes=sent)
+    return Nginx(tmp_path / "nginx.pid", tmp_path / "workers.conf", tmp_path / "offer.conf", probes=sent)
 
 
 def test_a_fresh_server_has_new_workers_under_the_same_master(nginx: Nginx, sent: Sent) -> None:
@@ -204,6 +210,39 @@ def test_a_fresh_server_has_as_many_workers_as_are_wanted(nginx: Nginx, sent: Se
     assert after.workers == restarted["workers"]
     assert not set(before) & set(after.workers)
     assert sent.all == [f"{wanted} sockets", "tcp", 1 if wanted == 1 else 24, "tcp", 1 if wanted == 1 else 24]
+
+
+def test_another_condition_for_offers_is_read_by_new_workers_and_the_same_one_changes_nothing(
+    nginx: Nginx, sent: Sent
+) -> None:
+    nginx.offer_file.write_text("always")
+    with master(nginx.pid_file, lives=20):
+        before = nginx.health().workers
+        assert not nginx.offer("always")
+        assert nginx.health().workers == before
+        assert nginx.offer("sometimes")
+        assert not set(nginx.health().workers) & set(before)
+    assert nginx.offer_file.read_text() == "sometimes"
+    assert sent.all == ["2 sockets", "tcp", 16]
+
+
+def test_the_condition_is_a_map_of_the_variable_that_the_answers_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+
+    def keep(_: Nginx, text: str) -> bool:
+        given.append(text)
+        return True
+
+    monkeypatch.setattr(Nginx, "offer", keep)
+    agent.offer()
+    agent.offer("rtt >= 80ms")
+    variable = re.findall(r"Alt-Svc (\$\w+);", (ROOT / "nginx" / "offer.conf").read_text())
+    assert re.findall(r"^map \S+ (\$\w+) {", "".join(given), re.MULTILINE) == 2 * variable
+    assert given[0] == (ROOT / "nginx" / "offer-always.conf").read_text()
+    always, conditional = (re.findall(r"'h3=.*?'", text) for text in given)
+    assert always == conditional, "the same offer"
+    with pytest.raises(ValueError, match="not of the form"):
+        agent.offer("rtt > 1")
 
 
 def test_workers_that_do_not_come_back_are_an_error(nginx: Nginx, sent: Sent) -> None:

@@ -48,6 +48,21 @@ def test_the_minimum_comes_in_the_order_of_the_plan() -> None:
     assert blocks_of(given_out(Scheduler(MATRIX))) == plan_blocks(MATRIX)
 
 
+def test_thousands_of_blocks_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 3,000 blocks that took seconds for each trial; only those that run are looked for among them."""
+    matrix, compared, equal = fake.example_matrix(repeat=200), [0], Block.__eq__
+
+    def counted(one: Block, other: object) -> bool:
+        compared[0] += 1
+        return equal(one, other)
+
+    needs = known(matrix, {"clean": 4.0, "loss": 4.0, "delay": 0.1})
+    scheduler = Scheduler(matrix, needs, lanes=4, cores=4)
+    monkeypatch.setattr(Block, "__eq__", counted)
+    assert scheduler.next()
+    assert compared[0] <= 5000, "five for each of 1,000 blocks"
+
+
 def busy(trial: Trial, processors: float, time_s: float = 1.0, **more: Any) -> Result:
     """A trial that kept so many processors busy."""
     result = fake.ok(trial, time_s, **more)
@@ -491,10 +506,13 @@ def test_a_block_begins_only_if_it_is_expected_to_end_in_time() -> None:
     assert scheduler.next() is None
 
 
-def test_a_short_budget_has_fewer_lanes_unless_the_matrix_says_how_many() -> None:
+def test_a_short_budget_has_fewer_lanes_than_the_matrix_allows() -> None:
     matrix = replace(MATRIX, lanes=AUTO)
     long = Scheduler(matrix, left_s=lambda: 3600.0, lanes=6, cores=8)
     short = Scheduler(matrix, left_s=lambda: 1.0, lanes=6, cores=8)
     assert (long.worth(1, 6, 2.0), short.worth(1, 6, 2.0)) == (6, 1)
     assert (long.lanes, short.lanes) == (6, 1)
-    assert Scheduler(replace(MATRIX, lanes=6), left_s=lambda: 1.0, lanes=6, cores=8).worth(1, 6, 2.0) == 6
+    matrix = replace(MATRIX, lanes=6)
+    assert Scheduler(matrix, left_s=lambda: 1.0, lanes=6, cores=8).worth(1, 6, 2.0) == 1
+    crowded = Scheduler(matrix, left_s=lambda: 3600.0, lanes=6, cores=1)
+    assert crowded.worth(1, 6, 2.0) == 6  # with time to start them, the matrix decides, not the forecast

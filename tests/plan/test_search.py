@@ -116,10 +116,10 @@ def test_the_report_says_where_it_is_how_sure_that_is_and_what_it_took(tmp_path:
     data = data_of(tmp_path, 0.043)
     text = search_text(data)
     assert "Crossover of h3 and h2 along downlink loss: between " in text
-    assert "where h2 is ahead, and" in text
+    assert "(h2 is ahead) and" in text
     assert "95 % confidence" in text
     assert f"This took {len(data.results)} trials at" in text
-    (cost,) = re.findall(r"a grid of the same precision, 11 values, would take about ([0-9,]+) trials", text)
+    (cost,) = re.findall(r"A grid of the same precision \(11 values\) would take about ([0-9,]+) trials", text)
     assert len(data.results) < int(cost.replace(",", "")) <= 2 * 11 * 100
     assert text in summary_md(data, data.judgement, "report.html")
     assert "Crossover of h3 and h2 along downlink loss" in render(data, 0.0)

@@ -11,7 +11,7 @@ import pytest
 
 from headwind.proof.expectation import Expectation, stationary_loss, wire_bytes
 from impair.netem_options import Options
-from impair.profile import Corrupt, Delay, FourState, GilbertElliott, Link, Loss, LossModel, Rate, Reorder
+from impair.profile import Corrupt, Delay, Duplicate, FourState, GilbertElliott, Link, Loss, LossModel, Rate, Reorder
 from tests.net.prediction import SeededNetem
 
 PACKETS = 40_000
@@ -96,6 +96,19 @@ def test_a_clean_link_never_swallows_a_train_and_a_dead_one_always() -> None:
 
 def test_a_datagram_vanishes_when_it_is_lost_or_corrupted() -> None:
     assert Expectation.of(Link(loss=Loss(0.3), corrupt=Corrupt(0.2))).vanishing == pytest.approx(1 - 0.7 * 0.8)
+
+
+@pytest.mark.parametrize("copied", [0.01, 0.3, 0.7, 1.0])
+def test_copies_alone_take_nothing(copied: float) -> None:
+    assert Expectation.of(Link(duplicate=Duplicate(copied))).vanishing == 0.0
+
+
+@pytest.mark.parametrize(("loss", "copied", "corrupted"), [(0.3, 0.7, 0.0), (0.3, 0.7, 0.2), (0.5, 1.0, 0.5)])
+def test_a_copy_makes_up_for_a_loss(loss: float, copied: float, corrupted: float) -> None:
+    link = Link(loss=Loss(loss), duplicate=Duplicate(copied), corrupt=Corrupt(corrupted))
+    netem = SeededNetem(Options.of(link, 11))
+    lost = [all(copy.corrupted for copy in netem.offer()) for _ in range(PACKETS)]
+    assert Expectation.of(link).vanishing == pytest.approx(statistics.mean(lost), abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,9 @@ def test_one_late_trial_is_no_finding_and_few_trials_cannot_tell() -> None:
     asked, late = down("far", delay=Delay(0.02)), down("far", delay=Delay(0.0225))
     few = a_run(asked, given={Protocol.H1: late}, blocks=2)
     assert failed(few) == []
-    assert "too few trials" in render(few, STARTED_AT)
+    page = render(few, STARTED_AT)
+    assert "too few trials" in page
+    assert "could go undetected" in page
     many, moment = a_run(asked, blocks=12), a_run(asked, given={Protocol.H1: late}, blocks=12).results[0]
     results = tuple(moment if result.trial.id == moment.trial.id else result for result in many.results)
     assert failed(replace(many, results=results)) == []
@@ -190,13 +192,13 @@ def test_verdicts_over_another_network_are_neither_decided_nor_counted_and_say_w
         assert any(caveat.kind is WarningKind.NETWORK for caveat in after.warnings) is concerned
         assert not (concerned and any(finding.survives for finding in after.findings.values()))
     assert doubts(bad)[0].kind is WarningKind.NETWORK
-    words = {line.condition.id: certainty_of(line.primary, bad.rule) for line in bad.compared}
+    words = {line.condition.id: certainty_of(line.primary) for line in bad.compared}
     assert words["loss/article"] in (Certainty.LIKELY, Certainty.UNCLEAR)
 
 
 def test_the_finding_stands_first_wherever_the_run_is_told() -> None:
     data = a_run(LOSS, OTHER, given=WRONG, blocks=20)
-    told = "loss did not have the requested network, so nothing is decided: downlink loss 2.20 % instead of 2 %"
+    told = "loss did not have the requested network, so nothing is sure: downlink loss 2.20 % instead of 2 %"
     first = notices(data)[0]
     assert first.text.startswith(told)
     assert set(first.trials) == {result.trial.id for result in data.results if "loss/article" in result.trial.id}
@@ -216,4 +218,6 @@ def test_the_truth_table_says_what_so_many_packets_can_tell() -> None:
     assert (truth.whole.count, truth.findings) == (3 * 4 * PACKETS, [])
     assert truth.tolerance
     assert truth.whole.resolution < truth.tolerance / 2
-    assert "120,000 packets: detection limit ± 0." in render(data, STARTED_AT)
+    page = render(data, STARTED_AT)
+    assert "120,000 packets: detection limit ± 0." in page
+    assert "could go undetected" not in page

@@ -30,9 +30,12 @@ from playwright.sync_api import (
 from bench.pictures import NAMES
 from headwind.arm import PLAIN
 from headwind.report import render
+from headwind.report.files import write_files
+from headwind.report.html.page import REPORT
 from tests.drawn import Axis
 from tests.fake import STARTED_AT, recorded
 from tests.golden.runs import LARGE, RUNS
+from tests.report.page_runs import page_run
 
 PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
 pytestmark = [
@@ -422,6 +425,29 @@ def test_wide_tables_show_every_column_and_their_heads_do_not_meet(reader: Reade
     page = reader.open(files["published"])
     tables = page.locator("#published .scroll")
     assert tables.evaluate_all("items => items.map((item) => item.scrollWidth <= item.clientWidth)") == [True]
+
+
+def test_waterfalls_stand_side_by_side_or_below_each_other_and_link_to_their_archives(
+    reader: Reader, tmp_path: Path
+) -> None:
+    matrix, results = page_run(tmp_path)
+    with recorded(tmp_path, matrix, results) as run:
+        write_files(run)
+    page = reader.open(run.folder / REPORT)
+    page.evaluate("document.querySelectorAll('details.condition').forEach((item) => { item.open = true; })")
+    places = "items => items.map((item) => item.getBoundingClientRect()).map((box) => [box.left, box.top])"
+    charts = page.locator(".waterfalls svg.waterfall")
+    wide = charts.evaluate_all(places)
+    assert (len({left for left, _ in wide}), len({top for _, top in wide})) == (3, 1)
+    page.set_viewport_size(NARROW)
+    narrow = charts.evaluate_all(places)
+    assert (len({left for left, _ in narrow}), len({top for _, top in narrow})) == (1, 3)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    links = page.locator(".waterfalls a[href$='.har']").evaluate_all("items => items.map((item) => item.href)")
+    assert len(links) == 6
+    assert all((run.folder / "har" / link.rpartition("/")[2]).is_file() for link in links)
+    assert reader.said == []
+    assert faults(page) == []
 
 
 def test_on_paper_everything_is_open_and_controls_are_gone(reader: Reader, files: dict[str, Path]) -> None:

@@ -12,7 +12,7 @@ from headwind.report.certainty import Certainty, certainty_of, known_of, most_ap
 from headwind.report.verdicts import sides
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.verdict import Verdict
-from tests.comparisons import OPEN, OTHERS, RULE, TOTAL, finding, line
+from tests.comparisons import OPEN, OTHERS, TOTAL, finding, line
 from tests.golden.runs import RUNS
 
 
@@ -37,7 +37,7 @@ def test_how_sure_a_comparison_is_by_one_metric(case: Finding, certainty: Certai
     if case.comparison.withheld:
         stalls = replace(case.comparison.completion, only_base=3, new_finished=9)
         case = replace(case, comparison=replace(case.comparison, completion=stalls))
-    assert certainty_of(case, RULE) is certainty
+    assert certainty_of(case) is certainty
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_where_the_primary_metric_is_not_sure_one_that_is_speaks() -> None:
     unclear, second, third = finding(0.8, 1.4), *(
         finding(1.2, 1.5, survives=True, metric=metric) for metric in OTHERS[:2]
     )  # fmt: skip
-    known = known_of(line(unclear, second, third), RULE)
+    known = known_of(line(unclear, second, third))
     assert (known.certainty, known.finding, known.is_by_primary) == (Certainty.SURE, second, False)
     assert known.differing == ()
     likely = finding(1.02, 1.3)
-    assert known_of(line(likely, second), RULE).finding is second
-    known = known_of(line(unclear, replace(second, survives=False)), RULE)
+    assert known_of(line(likely, second)).finding is second
+    known = known_of(line(unclear, replace(second, survives=False)))
     assert (known.certainty, known.finding) == (Certainty.UNCLEAR, unclear)
     assert known.most_apart == pytest.approx(1.4)
 
@@ -80,17 +80,17 @@ def test_what_another_metric_definitely_says_otherwise_is_named(
         finding(low, high, survives=survives, metric=metric)
         for (low, high, survives), metric in zip((primary, other), (TOTAL, OTHERS[0]), strict=True)
     )
-    assert known_of(line(first, second), RULE).differing == ((second,) if differs else ())
+    assert known_of(line(first, second)).differing == ((second,) if differs else ())
 
 
 def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_open() -> None:
     wide, narrow = finding(0.5, 2.1), finding(0.98, 1.10, metric=OTHERS[0])
-    assert known_of(line(wide, narrow), RULE).narrowest is narrow
-    assert known_of(line(narrow), RULE).narrowest is narrow
+    assert known_of(line(wide, narrow)).narrowest is narrow
+    assert known_of(line(narrow)).narrowest is narrow
 
 
 def test_below_the_fewest_blocks_nothing_is_claimed() -> None:
-    known = known_of(line(finding(*OPEN, blocks=1)), RULE)
+    known = known_of(line(finding(*OPEN, blocks=1)))
     assert (known.has_interval, known.needs, known.certainty) == (False, 8, Certainty.UNCLEAR)
 
 
@@ -98,7 +98,7 @@ def test_below_the_fewest_blocks_nothing_is_claimed() -> None:
 def test_only_what_survives_among_all_comparisons_is_sure(name: str) -> None:
     data = RUNS[name]().data(name)
     for each in data.judgement.compared:
-        known = known_of(each, data.judgement.rule)
+        known = known_of(each)
         assert (known.certainty is Certainty.SURE) <= known.finding.survives
         if known.certainty is Certainty.SURE and known.verdict is not Verdict.TIE:
             assert {*sides(known.finding)} <= {H1, H2, H3, *data.matrix.arms}

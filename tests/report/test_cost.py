@@ -10,7 +10,7 @@ from headwind.arm import H1, H2, H3, Arm
 from headwind.model import Result
 from headwind.report import RunData, render
 from headwind.report.drift import drift_text, usual_times
-from headwind.report.html.page import FIRST_FACTS, first_facts, over_clean
+from headwind.report.html.page import FIRST_FACTS, first_facts, ratio_to_clean
 from headwind.report.times_table import summary_table
 from tests.fake import ENVIRONMENT, PROFILES, STARTED_AT, example_matrix, timeout, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
@@ -30,7 +30,7 @@ def times(slow: dict[Arm, float], *, repeat: int = 12) -> list[Result]:
 
 
 def costs(data: RunData) -> dict[tuple[str, Arm], str]:
-    return over_clean(summary_table(data))
+    return ratio_to_clean(summary_table(data))
 
 
 def test_the_cost_is_the_median_over_the_clean_median() -> None:
@@ -54,7 +54,7 @@ def test_a_median_that_is_only_bounded_costs_at_least_so_much() -> None:
 def test_without_a_clean_median_there_is_no_cost(name: str) -> None:
     data = RUNS[name]().data(name)
     assert costs(data) == {}
-    assert "Over clean" not in words(section(parse(render(data, 0.0)), "results"))
+    assert "Ratio to clean" not in words(section(parse(render(data, 0.0)), "results"))
 
 
 def test_the_column_calls_itself_a_description() -> None:

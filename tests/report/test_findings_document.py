@@ -7,12 +7,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench.findings import main
-from headwind.arm import H3
+from bench.findings import figures, main
+from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
 from headwind.matrix.reader import load_matrix
 from headwind.model import Matrix, Trial
 from headwind.plan.block_order import plan_block
-from tests.fake import ok, recorded
+from headwind.run.data import RunData
+from impair.profile import Delay, Link, Profile
+from tests.fake import example_matrix, ok, recorded, trials_of
 from tests.matrix_files import ROOT
 
 DOCUMENT = "Before.\n\n<!-- finding_far -->\n<!-- end -->\n\nAfter.\n<!-- finding_search_far -->\n<!-- end -->\n"
@@ -63,7 +65,7 @@ def test_a_search_has_its_answer(document: Path, tmp_path: Path) -> None:
     folder = folder_of(load_matrix(ROOT / "experiments/finding_search_far.yaml"), 15, tmp_path / "reports")
     main(["--into", str(tmp_path), str(folder)])
     text = document.read_text()
-    assert "Crossover of h3 and h2 along delay in both directions: between 400 ms, where h3 is ahead" in text
+    assert "Crossover of h3 and h2 along delay in both directions: between 400 ms (h3 is ahead)" in text
 
 
 def test_a_run_without_a_place_is_refused(document: Path, tmp_path: Path) -> None:
@@ -71,3 +73,21 @@ def test_a_run_without_a_place_is_refused(document: Path, tmp_path: Path) -> Non
     with pytest.raises(SystemExit, match=r"has no place for .*Smoke test"):
         main(["--into", str(tmp_path), str(folder)])
     assert document.read_text() == DOCUMENT
+
+
+def test_an_arm_that_follows_a_deciding_server_is_compared_with_each_protocol_by_regret(tmp_path: Path) -> None:
+    auto = Arm("h3-auto", Protocol.H3, overrides=Overrides((("offer_if", "rtt >= 80ms"),)))
+    times_s = {H1: 4.0, H2: 2.0, H3: 1.0, auto: 1.1}
+    profiles = (Profile(f"{ms}ms", downlink=Link(delay=Delay(ms / 1000))) for ms in (1, 10, 50, 100))
+    matrix = example_matrix(*profiles, repeat=5, arms=(*PLAIN, auto))
+    results = [ok(trial, times_s[trial.arm]) for trial in trials_of(matrix)]
+    with recorded(tmp_path, matrix, results) as run:
+        text = figures(RunData.of(run))
+    assert "Regrets: 4 networks, 20 blocks; 95 % intervals." in text
+    assert "| always h2 | 2.00x [2.00, 2.00] | 2.00x 1ms | 0.550x [0.550, 0.550] |" in text
+    assert "| h3-auto | 1.10x [1.10, 1.10] | 1.10x 1ms |  |" in text
+    assert "| 100ms | 100 ms | 28.3 ms | 4.00x | 2.00x | 1.00x | 1.10x |" in text
+    assert "the rule" not in text
+    plain = example_matrix(repeat=5)
+    with recorded(tmp_path / "plain", plain, [ok(trial, 1.0) for trial in trials_of(plain)]) as run:
+        assert "Regrets" not in figures(RunData.of(run))

@@ -18,6 +18,7 @@ from headwind.format import (
     counted,
     duration,
     link_settings,
+    listed,
     measured,
     moment,
     quantity_name,
@@ -25,7 +26,8 @@ from headwind.format import (
     significant,
 )
 from headwind.matrix import units
-from impair.profile import Delay, GilbertElliott, ImpossibleImpairment, Link, Loss, Rate, Reorder, Slot
+from impair.bounds import ImpossibleImpairment
+from impair.profile import Delay, GilbertElliott, Link, Loss, Rate, Reorder, Slot
 from tests.strategies import LINKS
 
 
@@ -160,6 +162,11 @@ def test_a_moment_is_told_in_utc() -> None:
 
 def test_counts_agree_with_their_noun() -> None:
     assert [counted(count, "trial") for count in (0, 1, 2, 1000)] == ["0 trials", "1 trial", "2 trials", "1,000 trials"]
+
+
+def test_a_list_counts_the_rest_but_never_hides_a_single_name() -> None:
+    assert listed(list("abcdefg")) == "a, b, c, d, e, f, g"
+    assert listed(list("abcdefgh")) == "a, b, c, d, e, f and 2 more"
 
 
 def test_names_of_quantities_lose_their_unit() -> None:

@@ -22,7 +22,7 @@ from headwind.servers import SERVERS
 from headwind.workloads.objects import Objects
 from headwind.workloads.transfer import Transfer
 from headwind.workloads.ttfb import Ttfb
-from tests.comparisons import OPEN, OTHERS, RULE, finding, line
+from tests.comparisons import OPEN, OTHERS, finding, line
 from tests.fake import PROFILES, example_matrix, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
 from tests.report.racing import over_eight, raced
@@ -48,10 +48,10 @@ def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Ca
     new, found = matrix.newest, []
     for condition, each in zip(matrix.conditions, ends, strict=True):
         more = [finding(*other, survives=other in SURE, metric=DONE, new=new, base=H1)] if other else []
-        known = known_of(line(finding(*each, survives=each in SURE, new=new, base=H1), *more), RULE)
+        known = known_of(line(finding(*each, survives=each in SURE, new=new, base=H1), *more))
         network = networks_of(matrix)[condition.id]
         found.append(Standing(condition, network, (known,), {}, {}, {}, {}, {}, ""))
-    return [card_of(found[0].known[0].line.pair, found, RULE)]
+    return [card_of(found[0].known[0].line.pair, found, {})]
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Ca
     [
         (WIN, "sure faster: no impairment (1.40x)"),
         (LOSS, "sure slower: no impairment (1.44x)"),
-        (TIE, "sure tie: no impairment (at most 1.03x)"),
-        (SLIGHT, "likely faster: no impairment (1.02x to 1.20x)"),
+        (TIE, "sure tied: no impairment (at most 1.03x apart)"),
+        (SLIGHT, "likely faster: no impairment (1.02x to 1.20x, may be under 5 %)"),
         ((1.01, 1.06), "likely faster: no impairment (1.01x to 1.06x, may be under 5 %)"),
         (MAYBE, "unclear unclear: no impairment (1.25x slower to 1.40x faster)"),
         (OPEN, "unclear unclear: no impairment (no limit)"),
@@ -77,7 +77,7 @@ def test_the_surest_come_first_and_of_each_the_largest() -> None:
     assert list(texts_of([card])) == [
         "HTTP/3 against HTTP/1.1, faster: 30 % loss + 20 % corruption (1.99x), 100 ± 10 ms delay (1.40x)",
         "HTTP/3 against HTTP/1.1, slower: 30 % loss (1.44x)",
-        "HTTP/3 against HTTP/1.1, tie: loss-duplicate (at most 1.03x)",
+        "HTTP/3 against HTTP/1.1, tied: loss-duplicate (at most 1.03x apart)",
         "HTTP/3 against HTTP/1.1, unclear: no impairment (1.25x slower to 1.40x faster)",
     ]  # fmt: skip
 
@@ -86,10 +86,14 @@ def test_the_surest_come_first_and_of_each_the_largest() -> None:
     ("total", "other", "said"),
     [
         (MAYBE, WIN, ["unclear: (1.25x slower to 1.40x faster)", "faster by mean completion time: (1.40x)"]),
-        (MAYBE, TIE, ["unclear: (1.25x slower to 1.40x faster)", "tie by mean completion time: (at most 1.03x)"]),
-        (SLIGHT, WIN, ["likely faster: (1.02x to 1.20x)", "faster by mean completion time: (1.40x)"]),
+        (
+            MAYBE,
+            TIE,
+            ["unclear: (1.25x slower to 1.40x faster)", "tied by mean completion time: (at most 1.03x apart)"],
+        ),
+        (SLIGHT, WIN, ["likely faster: (1.02x to 1.20x, may be under 5 %)", "faster by mean completion time: (1.40x)"]),
         (WIN, LOSS, ["faster: (1.40x)", "slower by mean completion time: (1.44x)"]),
-        (TIE, WIN, ["tie: (at most 1.03x)", "faster by mean completion time: (1.40x)"]),
+        (TIE, WIN, ["tied: (at most 1.03x apart)", "faster by mean completion time: (1.40x)"]),
         (WIN, WIN, ["faster: (1.40x)"]),
         (WIN, MAYBE, ["faster: (1.40x)"]),
     ],
@@ -129,6 +133,20 @@ def test_of_one_network_the_headline_has_its_name() -> None:
     assert answer.headline == (
         "By total time, HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
     )
+
+
+def test_if_nothing_is_sure_by_any_metric_one_sentence_says_so() -> None:
+    """`Nothing is sure yet by total time.` read as if something were sure by another one."""
+    matrix = example_matrix(PROFILES[1], repeat=12)
+    results = [
+        replace(result, metrics={**result.metrics, **dict.fromkeys(("mean_done_s", "request_p50_s"), noise_s)})
+        for trial in trials_of(matrix)
+        for noise_s in [shaken(trial) ** 30]
+        for result in [took(trial, noise_s)]
+    ]
+    data = Golden(matrix, tuple(results)).data("x")
+    assert answer_of(data).headline == "Nothing is sure yet."
+    assert answer_of(data).by_others == ()
 
 
 def test_what_is_sure_by_another_metric_alone_has_a_sentence_of_its_own() -> None:
@@ -173,7 +191,9 @@ def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
         (1.01, 1.04, "1.01x to 1.04x faster"),
         (0.8, 0.9, "1.11x to 1.25x slower"),
         (0.8, math.inf, "1.25x slower to \N{INFINITY}x faster"),
-        (0.95, 1.004, "1.05x slower to equal"),
+        (0.95, 1.004, "up to 1.05x slower"),
+        (0.999, 1.3, "up to 1.30x faster"),
+        (1.0, 1.004, "equal"),
         (*OPEN, "no limit"),
     ],
 )
@@ -183,9 +203,7 @@ def test_an_interval_is_told_as_what_may_be(low: float, high: float, said: str) 
 
 def test_many_networks_are_named_up_to_eight_and_of_more_four() -> None:
     answer = answer_of(over_eight({H3: dict.fromkeys(range(6), 2.0)}))
-    assert (
-        "faster than HTTP/1.1 and HTTP/2 in 6 of 8 networks, slower in none, likely or unclear in 2." in answer.headline
-    )
+    assert "faster than HTTP/1.1 and HTTP/2 in 6 of 8 networks and slower in none (2 not sure)." in answer.headline
     card = over(*[WIN] * 5)[0]
     many = replace(card.points[0], networks=card.points[0].networks * 4)
     assert many.parts[4:] == ["and 16 more (1.40x)"]
@@ -195,7 +213,7 @@ def test_many_networks_are_named_up_to_eight_and_of_more_four() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("small", "Nothing is sure yet: no network has the 6 blocks that a verdict needs."),
+        ("small", "Nothing is sure yet: no network has the 6 blocks that a sure result takes."),
         ("one-trial", "There is one protocol, so nothing to compare."),
         ("killed-at-once", "No trials have run yet."),
     ],
@@ -209,12 +227,11 @@ def test_without_a_verdict_the_headline_says_why(name: str, said: str) -> None:
 def test_no_card_is_stronger_than_the_verdicts(name: str) -> None:
     """Whoever is said to be definitely faster, slower or tied is; by the primary metric nothing sure is left out."""
     data = RUNS[name]().data(name)
-    rule = data.judgement.rule
     shown = columns_of(data.matrix, data.judgement)[0]
     sure = {
-        (finding.condition.id, each.pair, metric, winner.name if (winner := leader(finding, rule)) else "")
+        (finding.condition.id, each.pair, metric, winner.name if (winner := leader(finding)) else "")
         for each in data.judgement.compared if each.pair in shown
-        for metric, finding in each.findings.items() if certainty_of(finding, rule) is Certainty.SURE
+        for metric, finding in each.findings.items() if certainty_of(finding) is Certainty.SURE
     }  # fmt: skip
     primary = {each.primary.metric for each in data.judgement.compared}
     told = {
@@ -284,7 +301,7 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_and_its_size_in_th
     answer = answer_of(measured_as(request_p50_s=slower))
     (said,) = answer.by_others
     assert said == (
-        "By median time per request (without handshakes and what waits before it is sent), "
+        "By median time per request (from sending to last byte, without handshakes), "
         "HTTP/3 is definitely slower than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
     )
     assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(texts_of(answer.cards))

@@ -192,8 +192,8 @@ def test_comparisons_are_called_as_in_the_matrix() -> None:
 def test_what_is_open_has_a_price() -> None:
     data = everything()
     assert data.judgement.open
-    assert re.search(r"(clean|delay) is undecided by total time, by .+ and by .+ \(.*\): ", summary(data))
-    assert "self-check open: " in summary(data)
+    assert re.search(r"(clean|delay): HTTP/.+ not sure by any metric; ", summary(data))
+    assert "self-check undecided: " in summary(data)
 
 
 def test_a_run_without_a_title_has_a_heading() -> None:
@@ -216,8 +216,8 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = settled_by_others(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        f"{word} by total time and sure by another metric, so no more blocks are run: {first}; to settle total time, "
-        "start a new run with `judge: [total_s]`"
+        f"only {word} by total time, but no more blocks are run, because another metric is sure: {first}; to go on "
+        "until total time is sure, start a new run with `judge: [total_s]`"
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
     assert "<code>judge: [total_s]</code>" in render(data, 0.0)

@@ -8,7 +8,19 @@ import pytest
 
 from headwind.model import Condition
 from headwind.report.networks import networks_of, placed
-from impair.profile import Corrupt, Delay, GilbertElliott, Link, Loss, Profile, Rate
+from impair.profile import (
+    Corrupt,
+    Delay,
+    GilbertElliott,
+    Link,
+    Loss,
+    Profile,
+    Rate,
+    Rebind,
+    Rebinding,
+    Spells,
+    Steps,
+)
 from tests.fake import PROFILES, example_matrix
 
 
@@ -53,6 +65,18 @@ LTE = [Link(delay=Delay(0.035), rate=Rate(12_000_000))] * 2
         (
             Profile("train", Link(Delay(0.035)), Link(Delay(0.035), GilbertElliott(0.01, 0.3), rate=Rate(15_000_000))),
             "downlink 35 ms delay + bursty loss + 15 Mbit/s, uplink 35 ms delay",
+        ),
+        (
+            Profile("outage", *LTE, downlink_changes=Steps((1.0, 1.5), (Link(loss=Loss(1.0)), LTE[1]))),
+            "35 ms delay + 12 Mbit/s both ways, changes at 1 s, 1.5 s",
+        ),
+        (
+            Profile("fades", downlink_changes=Spells(1.0, 0.1, Link(loss=Loss(0.8)))),
+            "spells of 1 s good and 100 ms bad (80 % loss)",
+        ),
+        (
+            Profile("moved", downlink=Link(Delay(0.035)), rebinding=Rebinding(2.0, Rebind.PORT)),
+            "35 ms delay, another port of the client at 2 s",
         ),
         (Profile("\u03b2 [b]", downlink=Link(loss=Loss(0.3))), "30 % loss"),
     ],

@@ -47,7 +47,9 @@ GONE = PublishedRow("gone", {Protocol.H1: 1.0, Protocol.H3: 1.0}, "there is no s
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]))
-ROWS = st.builds(PublishedRow, NAMES, st.dictionaries(NAMES, st.none() | st.floats(1e-6, 1e5)), NAMES, NAMES, NAMES)
+ROWS = st.builds(
+    PublishedRow, NAMES, st.dictionaries(NAMES, st.none() | st.floats(1e-6, 1e5)), NAMES, NAMES, NAMES, st.booleans()
+)
 
 
 def with_article(matrix: Matrix, *sources: Published) -> Matrix:
@@ -245,6 +247,15 @@ def test_a_mean_has_no_verdict_where_tails_put_it_on_the_other_side_of_the_media
     assert the_row(CLEAN, published, (1.0, 1.1)).word == "reproduced"
 
 
+def test_relative_figures_are_compared_like_times_and_shown_in_percent() -> None:
+    published = PublishedRow("clean/article", {"h1": 1.0, "h3": 0.8125}, is_relative=True)
+    row = the_row(CLEAN, published, (1.0, 0.5))
+    assert (row.published_ratio, row.published_verdict, row.word) == (1 / 0.8125, Verdict.FASTER, "reproduced")
+    assert row.figures == ["81.25 %", "100 %"]
+    empty = document([with_article(CLEAN, replace(ARTICLE, rows=(published,)))])
+    assert "| h1 100 %, h3 81.25 % |" in empty
+
+
 def test_a_rate_is_better_where_it_is_more_and_without_a_verdict_where_it_is_not_judged() -> None:
     published = PublishedRow("clean/article", {"h1": 1e6, "h3": 2e6}, metric="goodput_bps")
     workload = Transfer("article", 1, 1, 1, path="/bytes/1000000")
@@ -282,6 +293,15 @@ def test_the_document_has_every_row_and_says_which_were_not_measured() -> None:
     assert "**2 of 4 rows measured: 1 reproduced, 1 contradicted.**" in filled
     (clean,) = [line for line in filled.splitlines() if line.startswith("| `clean/article`")]
     assert clean.endswith("| reproduced | 12 |")
+
+
+def test_a_row_with_several_statistics_counts_once_and_its_comparisons_are_counted_apart() -> None:
+    means = replace(ARTICLE.rows[0], statistic="mean")
+    article = replace(ARTICLE, rows=(means, replace(means, statistic="median"), replace(means, statistic="p99"), GONE))
+    matrix = with_article(NETWORKS, article)
+    assert "**0 of 2 rows measured.**" in document([matrix])
+    filled = document([matrix], data_of(matrix, {"clean": {H1: 1.0, H2: 1.0, H3: 2.0}}))
+    assert "**1 of 2 rows measured, in 3 comparisons: 2 reproduced, 1 no verdict.**" in filled
 
 
 def test_a_run_of_another_network_or_workload_fills_no_row_and_the_last_run_counts() -> None:

@@ -236,6 +236,26 @@ def test_a_network_that_was_not_the_requested_one_is_marked() -> None:
     assert truth.lowest < 0.2, "the clipped trial shows in the range"
 
 
+def test_measured_values_are_those_of_every_network_but_the_slower_one_of_a_self_check() -> None:
+    """They were said to be of all trials; the slower twin's have another network."""
+    said = "over all trials, without those of the self-check on a slower network."
+    assert said in words(section(parse(page_of("checked")), "truth"))
+    assert "over all trials." in words(section(parse(page_of("small")), "truth"))
+
+
+def test_an_arm_is_explained_where_the_page_first_names_it() -> None:
+    page = words(section(parse(page_of("arms")), "answer"))
+    assert "one trial of every arm (a protocol with its settings), one after another" in page
+    assert "one trial of every protocol, one after" in words(section(parse(page_of("small")), "answer"))
+
+
+def test_a_budget_of_the_command_line_is_not_called_the_matrixs() -> None:
+    golden = RUNS["checked"]()
+    matrix = replace(golden.matrix, repeat=replace(golden.matrix.repeat, budget_s=300.0))
+    (said,) = [text for text in method(replace(golden, matrix=matrix).data("x")) if "budget" in text]
+    assert "within the time budget (at the first start 5 min)" in said
+
+
 def test_the_fakes_pass_the_real_proof() -> None:
     assert all(result.proof.passed for result in RUNS["small"]().results)
 
@@ -260,7 +280,7 @@ def test_the_table_of_the_page_holds_medians_computed_another_way() -> None:
 def test_the_article_table_names_every_impairment_in_its_direction() -> None:
     rows = list(table(section(parse(page_of("small")), "results")))
     assert rows[0] == [
-        "Condition", "Delay", "Loss", "Duplicate", "Corrupt", "Protocol", "Total time", "Range", "Over clean",
+        "Condition", "Delay", "Loss", "Duplicate", "Corrupt", "Protocol", "Total time", "Range", "Ratio to clean",
         "Trials", "Requests/s", "Throughput",
     ]  # fmt: skip
     cells = {row[0].split()[0]: row[1:5] for row in rows[1:]}
@@ -276,6 +296,21 @@ def test_the_article_table_names_every_impairment_in_its_direction() -> None:
 def test_a_matrix_that_impairs_one_direction_only_needs_no_arrows() -> None:
     assert network(PROFILES[1], both_ways=False)["delay"] == ["100 ms ± 10 ms"]
     assert "All impairments are on the downlink" in words(section(parse(page_of("timeouts-half")), "results"))
+
+
+def test_the_summary_gives_directions_and_missing_rates_under_its_table() -> None:
+    text = words(section(parse(page_of("small")), "answer"))
+    of_no_rate, of_key = (
+        text.index("has a rate limit"),
+        text.index("Impairments without a direction are on the downlink"),
+    )
+    assert of_no_rate < of_key
+    data = RUNS["small"]().data("small")
+    far = Link(delay=Delay(0.1))
+    both = tuple(replace(item, profile=Profile(item.profile.name, uplink=far, downlink=far))
+                 for item in data.matrix.conditions)  # fmt: skip
+    page = render(replace(data, matrix=replace(data.matrix, conditions=both)), 0.0)
+    assert "without a direction" not in words(section(parse(page), "answer"))
 
 
 def test_what_the_article_did_not_have_gets_a_column_of_its_own() -> None:
@@ -372,7 +407,7 @@ def test_when_half_timed_out_the_median_is_a_bound() -> None:
     rows = list(table(section(parse(page_of("timeouts-half")), "results")))[1:]
     # of 11 s, 13 s and two above 60 s, the median is above (13 + 60) / 2
     assert {(*row[-5:-3], *row[-2:]) for row in rows} == {("> 36.5 s", "[11.0 s – > 60 s]", "—", "—")}
-    assert {row[-3] for row in rows} == {"2 of 4 finished, 2 timeout"}
+    assert {row[-3] for row in rows} == {"2 of 4 finished, 2 timed out"}
 
 
 def test_warnings_are_one_link_from_the_first_screen_and_lead_to_their_trials() -> None:
@@ -416,7 +451,7 @@ def test_a_range_of_figures_is_of_one_network_which_is_named() -> None:
     data = replace(golden, results=results).data("x")
     (text,) = [item.text for item in notices(data) if "late" in item.text]
     first, second = map(data.matrix.name_of, (slow, fast))
-    assert text == f"in {first} (3 trials): late by 7 to 9 s; with other figures also in {second} (2 trials)"
+    assert text == f"late by 7 to 9 s in {first} (3 trials); with other figures in {second} (2 trials)"
 
 
 def test_a_warning_about_the_slower_twin_of_a_self_check_names_it() -> None:
@@ -453,7 +488,7 @@ def test_the_method_states_the_settings_of_this_run() -> None:
 
 def test_the_method_says_which_twins_ran() -> None:
     text = words(section(parse(page_of("checked")), "method"))
-    assert "blocks also run HTTP/2 once more in clean, delay and over a network 10 % slower in delay." in text
+    assert "HTTP/2 also runs a second time in blocks of clean, delay, and over a network that is 10 % slower in" in text
     assert "twins" not in words(section(parse(page_of("small")), "method"))
 
 

@@ -142,7 +142,7 @@ def test_only_what_differs_is_told_and_of_every_run() -> None:
     facts = {fact.name: fact.values for fact in differing_facts([run("a"), other, run("c")])}
     assert facts == {
         "blocks": ("20 blocks", "20 to 60 blocks", "20 blocks"),
-        "budget of the matrix": ("none", "1 min", "none"),
+        "time budget": ("none", "1 min", "none"),
         "margin": ("5%", "10%", "5%"),
         "seed": ("7", "8", "7"),
         "environment → engine": ("uml", "kernel", "uml"),
@@ -230,7 +230,7 @@ def test_a_run_that_has_no_data_yet_has_no_say() -> None:
     shown = rows(root, "verdicts")
     assert {(row["C"], row["Together"]) for row in shown} == {
         (
-            "unclear: 0 of 6 blocks n=0 mean completion unclear: 0 of 6 blocks median request unclear: 0 of 6 blocks",
+            "unclear: 0 blocks n=0 mean completion unclear: 0 blocks median request unclear: 0 blocks",
             "same",
         )
     }
@@ -247,7 +247,7 @@ F, S, T, Q = Verdict.FASTER, Verdict.SLOWER, Verdict.TIE, Verdict.INCONCLUSIVE
         ([F], Accord()),
         ([F, Q], Accord()),
         ([F, F], Accord("same")),
-        ([T, T, Q], Accord("same where decided")),
+        ([T, T, Q], Accord("same where sure")),
         ([F, T], Accord("A faster; B tie")),
         ([F, S], Accord("A faster; B slower", is_contradiction=True)),
         ([S, T, F, F], Accord("A slower; B tie; C and D faster", is_contradiction=True)),
@@ -264,7 +264,7 @@ def test_times_are_medians_with_ranges_and_failures() -> None:
     shown = rows(page(run("a", stopped=5), run("b", arms=FEW)), "times")
     first, second, third = shown[:3]
     assert [row["Protocol"] for row in shown[:3]] == ["HTTP/1.1", "HTTP/2", "HTTP/3"]
-    assert first["A"] == "1.01 s [1.00 s – > 60 s] 15 of 20 finished, 5 timeout"
+    assert first["A"] == "1.01 s [1.00 s – > 60 s] 15 of 20 finished, 5 timed out"
     assert (second["A"][:6], second["B"]) == ("1.01 s", "not in this run")
     assert third["B"] == "1.01 s [1.00 – 1.02 s] 20 of 20 finished"
 

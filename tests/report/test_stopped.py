@@ -54,9 +54,11 @@ def test_the_terminal_counts_complete_blocks(data: RunData) -> None:
     assert first.startswith("network, complete ")
     assert second.startswith("blocks ")
     assert re.search(r"^clean, 10 blocks ", said, re.MULTILINE)
-    assert re.search(r"^delay, 7 blocks .*unclear: 7 of 8 blocks .*7 of 8 blocks .*7 of 8", said, re.MULTILINE)
+    assert re.search(r"^delay, 7 blocks .*unclear: only 7 blocks .*only 7 blocks .*only 7", said, re.MULTILINE)
     assert re.search(r"^loss, not run ", said, re.MULTILINE)
     assert "blocks excluded" not in said
+    assert "\nNot run: loss.\n" in said
+    assert "\n\nNot run: loss.\n\n" in summary_md(data, data.judgement, "report.html")
 
 
 def test_the_summary_counts_complete_blocks(data: RunData) -> None:
@@ -68,7 +70,7 @@ def test_the_summary_counts_complete_blocks(data: RunData) -> None:
     assert counts == {"clean": "10", "delay": "7", "loss": "0"}
     (check,) = (line for line in lines if line.startswith("- self-check"))
     assert ", 10 blocks" in check
-    assert rows["delay"].count("7 of 8 blocks") == 3
+    assert rows["delay"].count("only 7 blocks") == 3
     assert "- loss is not run" in lines
     assert not [line for line in lines if re.search(r"after [0-9]+ .*blocks", line)]
 
@@ -86,7 +88,7 @@ def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> 
     assert Scheduler(MATRIX, data.results).counts == (66, 97), "what the resumed run shows"
     over = replace(data, status=replace(data.status, state=State.FINISHED))
     assert headline(over).startswith(
-        "The budget ended 30 trials short of the minimum in every network. 68 trials ran: 66 ok, "
+        "The budget ended before every network had 9 blocks: 30 trials are missing. 68 trials ran: 66 ok, "
     )
 
 
@@ -100,12 +102,10 @@ def test_trials_beyond_the_minimum_make_up_for_none_that_did_not_run(data: RunDa
 
 @pytest.mark.parametrize("state", [State.FINISHED, State.INTERRUPTED])
 def test_a_fixed_number_of_blocks_needs_as_many_for_a_verdict_when_it_is_stopped(data: RunData, state: State) -> None:
-    """`1 of 6 blocks` of a finished run was `0 of 8 blocks` of one that was stopped."""
+    """A finished run needed six blocks, and the same one eight if it was stopped."""
     few = replace(data, matrix=replace(MATRIX, repeat=Repetition.fixed(9)), judge=None, results=data.results[-8:])
     seen = replace(few, status=replace(data.status, state=state))
-    counts = re.findall(r"\d of \d blocks", summary_md(seen, seen.judgement, "report.html"))
-    assert counts
-    assert all(count.endswith(" of 6 blocks") for count in counts)
+    assert "no network has the 6 blocks that a sure result takes" in summary_md(seen, seen.judgement, "report.html")
     early = 6 if state is State.FINISHED else 8  # a look before the end needs the blocks of any stopping time
     assert seen.judgement.rule.blocks_needed(6) == early
 
@@ -137,5 +137,17 @@ def test_the_file_counts_the_trials_as_the_headline_does(data: RunData, state: S
     if state is State.INTERRUPTED:
         assert f"{trials['ran']} of at least {trials['planned']} trials ran" in told
     else:
-        assert f"ended {trials['planned'] - trials['ran']} trials short of the minimum" in told
+        assert f"had 9 blocks: {trials['planned'] - trials['ran']} trials are missing" in told
         assert f"{trials['ran']} trials ran" in told
+
+
+def test_networks_in_which_nothing_finished_are_named(tmp_path: Path) -> None:
+    matrix = replace(MATRIX, selfcheck=None, repeat=Repetition.fixed(1))
+    results = [
+        fake.timeout(trial) if trial.block.condition.profile.name == "loss" else fake.ok(trial, 1.0)
+        for trial in fake.trials_of(matrix)
+    ]
+    with fake.recorded(tmp_path, matrix, results) as run:
+        text = summary_md(data := RunData.of(run), data.judgement, "report.html")
+    assert "\n\nNo trial finished: loss.\n\n" in text
+    assert "Not run" not in text

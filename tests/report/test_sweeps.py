@@ -22,7 +22,7 @@ from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.pairs import Pair
 from headwind.verdicts.stats import Interval
-from headwind.verdicts.verdict import Comparison, Completion, Verdict
+from headwind.verdicts.verdict import Comparison, Completion, Rule, Verdict
 from headwind.workloads.h2load import REQUEST, TOTAL, H2load
 from impair.profile import Corrupt, Delay, Duplicate, GilbertElliott, Link, Loss, Profile, Rate
 from tests.fake import ARTICLE, ENVIRONMENT, STARTED_AT, example_matrix, ok, trials_of
@@ -230,7 +230,8 @@ def curve(*points: tuple[float, float | None, Verdict]) -> Curve:
         condition = Condition(down(f"p{value}", loss=Loss(value)), ARTICLE)
         interval = Interval(-math.inf, math.inf, None if ratio is None else math.log(ratio), 9)
         comparison = Comparison(verdict, interval, Completion(9, 9, 9, 0, 0, Verdict.UNDECIDED), 0.0)
-        found.append((Step(value, condition), Finding(condition, Pair(H1, H3), TOTAL, comparison, survives=True)))
+        finding = Finding(condition, Pair(H1, H3), TOTAL, comparison, Rule(), survives=True)
+        found.append((Step(value, condition), finding))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headwind.report.tc_commands import tc_command
+from headwind.report.tc_commands import bottleneck_commands, tc_command
 from impair.netem_options import Options
 from impair.profile import (
     Corrupt,
@@ -24,6 +24,7 @@ from impair.profile import (
     Reorder,
     Slot,
 )
+from impair.queues import Cake, Fifo, FqCodel, Red
 from tests.strategies import DELAYS, LINKS
 
 UINT32_MAX = 4294967295
@@ -206,3 +207,25 @@ def test_numbers_are_as_short_as_a_person_writes_them() -> None:
 
 def test_a_device_is_one_word_of_the_shell_whatever_its_name() -> None:
     assert shlex.split(tc_command(Link(), 1, "x; rm -r $HOME"))[4] == "x; rm -r $HOME"
+
+
+def test_a_bottleneck_is_made_before_netem_which_has_no_rate() -> None:
+    link = Link(delay=Delay(0.02), rate=Rate(20_000_000), queue=FqCodel(target_s=0.002, ecn=False))
+    assert tc_command(link, None, "TO_CLIENT") == "tc qdisc add dev TO_CLIENT root netem limit 100034 delay 20ms"
+    codel = "limit 10240 target 2000us interval 100000us quantum 1514 memory_limit 41943040b noecn"
+    assert bottleneck_commands(link, "TO_SERVER", "queue-downlink") == [
+        "ip link add queue-downlink type ifb",
+        "ip link set dev queue-downlink up",
+        "tc qdisc add dev queue-downlink root handle 1: tbf rate 20000000bit burst 6514 limit 1mb",
+        f"tc qdisc add dev queue-downlink parent 1:1 handle 2: fq_codel {codel}",
+        "tc qdisc add dev TO_SERVER ingress",
+        "tc filter add dev TO_SERVER ingress matchall action mirred egress redirect dev queue-downlink",
+    ]
+    rate = Rate(8_000_000)
+    cake = bottleneck_commands(Link(rate=rate, queue=Cake(0.04)), "a", "b")
+    assert cake[2].endswith("root handle 1: cake bandwidth 8000000bit besteffort triple-isolate rtt 40000us")
+    red = bottleneck_commands(Link(rate=rate, queue=Red(100, 10, 30, 0.05, ecn=True)), "a", "b")
+    options = "limit 151400 min 15140 max 45420 avpkt 1514 burst 16 probability 0.05 bandwidth 8000000bit ecn"
+    assert red[3].endswith(f"handle 2: red {options}")
+    assert bottleneck_commands(Link(rate=rate, queue=Fifo(7)), "a", "b")[3].endswith("handle 2: pfifo limit 7")
+    assert bottleneck_commands(Link(rate=rate), "a", "b") == []

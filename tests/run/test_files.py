@@ -25,7 +25,7 @@ from headwind.report.certainty import Certainty
 from headwind.report.files import several_path, write_files, write_page
 from headwind.run.disk import draft_of, write_whole
 from headwind.run.journal import JOURNAL, JournalError, Run
-from headwind.run.tables import write_requests
+from headwind.run.tables import OF_A_BROWSER, write_requests
 from tests.fake import PROFILES, example_matrix, lab_error, ok, ok_results, recorded, timeout, trials_of
 from tests.golden.runs import RUNS
 
@@ -113,6 +113,7 @@ def test_every_finished_request_is_a_row_with_what_the_client_noted(run: Run) ->
             "trial": result.trial.id, "profile": "clean", "workload": "article", "arm": result.trial.arm.name,
             "protocol": result.trial.protocol.value, "outcome": result.outcome.value, "block": 0,
             "attempt": result.attempt, "request_start_s": start, "request_took_s": took, "request_status": status,
+            **dict.fromkeys(OF_A_BROWSER),
         }
         for result in results_with_samples()
         for start, took, status in zip(

@@ -103,8 +103,9 @@ def test_requests_are_those_of_the_parquet_file(stored: RunFrames) -> None:
         write_files(run)
     file = pd.read_parquet(stored.folder / "requests.parquet")
     assert len(stored.requests) == 1800
-    names = dict.fromkeys(tables.NAMES, object)
-    pd.testing.assert_frame_equal(stored.requests.astype(names), file.astype(names))
+    names = dict.fromkeys((*tables.NAMES, *tables.TEXTS), object)
+    whole = file["request_bytes"].astype("Int64")
+    pd.testing.assert_frame_equal(stored.requests.astype(names), file.astype(names).assign(request_bytes=whole))
 
 
 def test_samples_that_are_none_are_an_error_for_people(tmp_path: Path) -> None:

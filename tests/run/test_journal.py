@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import signal
 import sqlite3
@@ -293,6 +294,14 @@ def test_a_damaged_journal_is_an_error_for_people(tmp_path: Path, content: bytes
         Run.open(folder)
 
 
+def test_a_journal_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> None:
+    with a_run(tmp_path) as run:
+        pass
+    (run.folder / f"{JOURNAL}-wal").mkdir()  # SQLite then cannot make its log there, as on a read-only disk
+    with pytest.raises(JournalError, match="cannot open the journal; is the disk full or read-only"):
+        Run.open(run.folder)
+
+
 @pytest.mark.parametrize("column", ["record", "samples"])
 def test_a_damaged_row_is_an_error_for_people(tmp_path: Path, column: str) -> None:
     matrix = example_matrix()
@@ -446,6 +455,15 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
             assert reader.read() == "old" * 1000, "who reads the old page keeps it"
         assert first.read_text() == "new" * 2000
         assert sorted(path.name for path in run.folder.glob(".*")) == []
+
+
+@pytest.mark.parametrize("word", ["h\u00e9", "\udc80"], ids=["plain", "half of a surrogate pair"])
+def test_samples_are_read_as_they_were(tmp_path: Path, word: str) -> None:
+    samples = {"word": word, "columns": {"took_s": [0.1, 1e-9, math.inf, -math.inf, 3], "none": [None, True]}}
+    matrix = example_matrix()
+    result = replace(ok_results(matrix)[0], samples=samples)
+    with recorded(tmp_path, matrix, [result]) as run:
+        assert run.results(samples=True)[0].samples == samples
 
 
 def test_half_of_a_surrogate_pair_is_no_reason_to_lose_a_file(tmp_path: Path) -> None:

@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from headwind.model import Repetition, Result
+from headwind.arm import H2, H3
+from headwind.model import Repetition, Result, Search
 from headwind.run.journal import STOPPED
-from headwind.run.shortfall import UNPROVEN, shortfall
+from headwind.run.shortfall import UNPROVEN, shortfall, unfinished
 from impair.profile import Profile
 from tests.fake import PROFILES, example_matrix, failed, invalid, lab_error, ok, ok_results, timeout, trials_of
 
 LOSS = PROFILES[2]
 MATRIX = example_matrix(LOSS, repeat=2)
 FIRST, SECOND, *OTHERS = trials_of(MATRIX)
+FIND = Search(H3, H2, "downlink.loss", ((0.0, "loss/article"), (0.1, "far/article")))
 GOOD = [ok(trial, 1.0) for trial in OTHERS]
 
 
@@ -49,10 +51,20 @@ def test_under_a_budget_one_complete_block_of_a_condition_is_enough(budget_s: fl
     assert shortfall(matrix, one_block[:2]).startswith("loss has 0 complete blocks of the ")
 
 
-def test_a_condition_that_a_budget_left_no_time_for_is_no_failure() -> None:
-    matrix = example_matrix(LOSS, Profile("far"), repeat=Repetition(2, 60, budget_s=60.0))
-    assert shortfall(matrix, [result for result in ok_results(matrix) if "loss/" in result.trial.id]) == ""
+def test_conditions_that_a_budget_left_no_time_for_are_named() -> None:
+    matrix = example_matrix(LOSS, Profile("far"), Profile("near"), repeat=Repetition(2, 60, budget_s=60.0))
+    some = [result for result in ok_results(matrix) if "loss/" in result.trial.id]
+    assert shortfall(matrix, some) == "the budget left no time for far and near"
     assert shortfall(matrix, []) == "nothing was measured"
+    assert shortfall(replace(matrix, find=FIND), some) == "", "a search needs only some of its conditions"
+
+
+def test_a_condition_in_which_nothing_finished_is_named_and_has_its_data() -> None:
+    results = [timeout(trial) for trial in (FIRST, SECOND)] + [failed(trial, 1.0, 990) for trial in OTHERS]
+    assert unfinished(MATRIX, results) == list(MATRIX.conditions)
+    assert shortfall(MATRIX, results) == ""
+    assert unfinished(MATRIX, [*results[:-1], GOOD[-1]]) == []
+    assert unfinished(replace(MATRIX, find=FIND), results) == []
 
 
 def test_the_first_condition_without_its_data_is_named_and_the_others_are_counted() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
+import subprocess
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import get_type_hints
@@ -12,12 +15,27 @@ from typing import get_type_hints
 import pytest
 
 from headwind.servers import FURTHER, NGINX
-from headwind.settings import PORTS
+from headwind.settings import PORTS, Settings
 from impair.endpoint import agent as endpoint
 from impair.wire import Operation
 from servers.caddy import agent as caddy
-from servers.contract import DELAY, OPERATIONS, SESSIONS, WINDOWS, WORKERS, Info, NotOfferedError, Server, tail
-from servers.haproxy.agent import congestion, congestion_windows, old_hello, streams
+from servers.contract import (
+    ALT_SVC,
+    DELAY,
+    OFFER_IF,
+    OPERATIONS,
+    PUSH,
+    SESSIONS,
+    WINDOWS,
+    WORKERS,
+    Info,
+    NotOfferedError,
+    Server,
+    tail,
+)
+from servers.haproxy.agent import congestion, congestion_windows, streams
+from servers.nghttpd import agent as nghttpd
+from servers.probes import old_hello
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SERVERS = {NGINX.name: "nginx", **{name: f"servers/{name}" for name in FURTHER}}
@@ -55,6 +73,12 @@ def test_every_server_is_an_endpoint(name: str) -> None:
     assert operations(name)["examine"] is not endpoint.OPERATIONS["examine"]
 
 
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_server_without_a_log_refuses_to_report_its_answers(name: str) -> None:
+    with pytest.raises(NotOfferedError, match=f"{name} keeps no log of its answers"):
+        operations(name)["answers"]()
+
+
 @pytest.mark.parametrize("name", SERVERS)
 def test_images_share_their_first_layers_and_copy_the_code_last(name: str) -> None:
     def steps(server: str) -> list[str]:
@@ -86,8 +110,8 @@ def test_the_watched_programs_of_a_server_are_its_own_and_its_configuration_is_a
 def test_caddy_serves_all_protocols_on_the_port_of_each_setting() -> None:
     configuration = json.loads(text("caddy", "caddy.json"))["apps"]
     servers = configuration["http"]["servers"]
-    assert servers.keys() == set(PORTS)
-    assert caddy.ports() == tuple(PORTS.values())
+    assert servers.keys() == {*PORTS, "offering"}
+    assert caddy.ports() == (*PORTS.values(), Settings().port(discovers=True))
     assert configuration["tls"]["session_tickets"] == {"disabled": True}
     for server in servers.values():
         assert server["protocols"] == ["h1", "h2", "h3"]
@@ -99,12 +123,38 @@ def test_caddy_serves_all_protocols_on_the_port_of_each_setting() -> None:
 
 
 def test_haproxy_serves_all_protocols_on_the_port_of_each_setting() -> None:
-    assert congestion_windows(HAPROXY) == {443: 16 << 20, 8443: 480 << 10}
-    for port in PORTS.values():
+    assert congestion_windows(HAPROXY) == {443: 16 << 20, 8443: 480 << 10, 445: 16 << 20, 8445: 480 << 10}
+    for port in congestion_windows(HAPROXY):
         assert re.search(rf"^    bind 0\.0\.0\.0:{port} ssl .* alpn h2,http/1\.1$", HAPROXY, re.MULTILINE)
+    offers = {
+        front.split()[0]: re.findall(r"alt-svc 'h3=\":(\d+)\"", front) for front in HAPROXY.split("\nfrontend ")[1:]
+    }
+    assert offers == {
+        "unlimited": [], "as-shipped": [], "unlimited-offering": ["445"], "as-shipped-offering": ["8445"],
+    }  # fmt: skip
     assert "tune.quic.disable-udp-gso\n" in HAPROXY
     assert "ssl-min-ver TLSv1.3 no-tls-tickets" in HAPROXY
     assert not re.search(r"^\s*(log |option httplog|cache )", HAPROXY, re.MULTILINE)
+
+
+def test_nghttpd_pushes_the_picture_of_each_page_of_one_that_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nghttpd, "SERVER", replace(nghttpd.SERVER, workers_file=tmp_path / "workers"))
+    (tmp_path / "workers").write_text("2\n")
+    (tmp_path / "bytes").mkdir()
+    for name in ("1-of-290000.html", "1-of-100.html", "2-of-100.html", "100.png"):
+        (tmp_path / "bytes" / name).touch()
+    started = (
+        text("nghttpd", "start.sh").replace("/srv/headwind", str(tmp_path)).replace("exec nghttpd", "echo nghttpd")
+    )
+    said = subprocess.run(
+        ["bash", "-c", started], env={"HEADWIND_WORKERS": "2", "PATH": os.environ["PATH"]}, capture_output=True,
+        text=True, check=True,
+    ).stdout  # fmt: skip
+    assert said.strip() == nghttpd.command(tmp_path)
+    assert "-p/bytes/1-of-100.html=/bytes/100.png?1 -p/bytes/1-of-290000.html=/bytes/290000.png?1" in said
+    assert said.count("-p/") == 2
 
 
 def test_what_haproxy_is_configured_for_is_read_from_its_configuration() -> None:
@@ -138,10 +188,12 @@ def test_windows_of_a_port_that_is_not_served_are_refused(name: str) -> None:
 
 
 def test_offers_are_words_of_the_contract() -> None:
-    known = {DELAY, SESSIONS, WINDOWS, WORKERS}
+    known = {ALT_SVC, DELAY, OFFER_IF, PUSH, SESSIONS, WINDOWS, WORKERS}
     for name in SERVERS:
-        (written,) = re.findall(r"offers=\(([A-Z, ]+)\)", text(name, "agent.py"))
-        assert {word.strip() for word in written.split(",") if word.strip()} <= {each.upper() for each in known}
+        (written,) = re.findall(r"offers=\(([A-Z_, ]+)\)", text(name, "agent.py"))
+        assert {word.strip() for word in written.split(",") if word.strip()} <= {
+            each.upper().replace("-", "_") for each in known
+        }
     assert get_type_hints(Info)["offers"] == tuple[str, ...]
 
 

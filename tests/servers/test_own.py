@@ -85,7 +85,7 @@ def test_its_image_shares_the_layers_of_the_others_and_has_the_objects() -> None
 
     own, nginx = steps("servers/own/Dockerfile"), steps("nginx/Dockerfile")
     assert own[:4] == nginx[:4]
-    assert own[4] == "RUN python3 /tmp/objects.py /www && mkdir /certs"
+    assert own[4] == "RUN PYTHONPATH=/tmp python3 -Bm servers.objects /www && mkdir /certs /www/site"
     assert own[-1] == nginx[-1]
 
 

@@ -24,7 +24,7 @@ FOLLOWS = {
     "needed(('toyd',))": ("client", "impair", "toyd"),
     "needed(('nginx',))": ("nginx", "client", "impair"),
     "[arm.server.name for arm in load_matrix(Path('matrix.yaml')).arms]": ["nginx", "toyd"],
-    "compose_environment('p', {}, pick_addresses(Random(1), []))['HEADWIND_TOYD_ADDRESS'].rpartition('.')[2]": "13",
+    "compose_environment('p', {}, pick_addresses(Random(1), []))['HEADWIND_TOYD_ADDRESS'].rpartition('.')[2]": "14",
 }
 IMPORTS = """
 from pathlib import Path
@@ -50,7 +50,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / f"{PATTERN}.json").rename(folder / "toyd.json")
     for file in folder.iterdir():
         text = file.read_text().replace(PATTERN, "toyd").replace(PATTERN.upper(), "TOYD")
-        file.write_text(text.replace("10.77.2.11", "10.77.2.13"))
+        file.write_text(text.replace("10.77.2.11", "10.77.2.14"))
     known = tree / "headwind/servers.py"
     line = r'\1    Server("toyd", frozenset({Offer.WORKERS}), ("newreno",), ""),\n'
     text, added = re.subn(r"(?m)^(SERVERS = .*\n(?:    .*\n)+)", line, known.read_text())

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from servers.probes import Probes, ServerIsGone
-from servers.processes import children
+from servers.processes import children, peak_memory_bytes
 from servers.supervised import ERROR_LOG, Supervised
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STAND_IN = "import os, sys, time; print(os.environ['HEADWIND_WORKERS'], file=sys.stderr, flush=True); time.sleep(60)"
+
+FILL = "filled = b'x' * 100_000_000; del filled; print('given back', flush=True); import sys; sys.stdin.read()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,22 @@ def test_a_fresh_server_can_use_as_many_cpus_as_are_wanted(server: Supervised) -
     assert len(set(restarted["workers"])) == 1
     wait_for(lambda: server.log.read_text() == "3\n")  # of the new process alone: the log is emptied
     assert len(server.fresh()["workers"]) == 3
+
+
+def test_the_peak_memory_is_that_of_the_process_not_of_its_cpus(server: Supervised) -> None:
+    server.fresh(3)
+    wait_for(lambda: server.log.read_text() == "3\n")  # until then it is another program
+    memory = server.health().memory_bytes
+    assert memory
+    assert 10**6 < memory < 10**8
+    larger = subprocess.Popen([sys.executable, "-c", FILL], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with larger:  # its end of file ends it
+        assert larger.stdout
+        assert larger.stdout.readline() == b"given back\n"
+        peak = peak_memory_bytes([larger.pid, larger.pid])
+    assert peak
+    assert 100e6 < peak < 150e6, "the peak stays, and a process counts once"
+    assert peak_memory_bytes([os.getpid(), 999999999]) is None
 
 
 def test_a_server_that_is_not_yet_ready_is_asked_again(server: Supervised, sent: Sent) -> None:

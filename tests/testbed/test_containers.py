@@ -37,7 +37,7 @@ from headwind.testbed.owner import is_alive, this_lab
 
 HOST = os.uname().nodename
 TAGS = {"client": "tag-1", "impair": "tag-2", "nginx": "tag-3", "caddy": "tag-4", "haproxy": "tag-5",
-        "chromium": "tag-6"}  # fmt: skip
+        "nghttpd": "tag-8", "chromium": "tag-6", "firefox": "tag-7"}  # fmt: skip
 NETWORKS = st.builds(
     lambda address, length: f"{ipaddress.IPv4Address(address)}/{length}", st.integers(10 << 24, (11 << 24) - 1),
     st.integers(8, 32),
@@ -109,6 +109,7 @@ def test_compose_is_told_every_variable_that_the_file_uses_and_no_other() -> Non
     files = [(ROOT / file).read_text() for file in containers.compose_files(services) if file != "-f"]
     assert len(files) == len(services)
     used = {word.partition("}")[0].partition(":")[0] for file in files for word in file.split("${")[1:]}
+    used.discard("HEADWIND_READ_ONLY")  # which only tests set
     assert used == environment.keys(), "a misspelt one would be empty, or its default"
     assert environment["HEADWIND_ROUTER_SERVER_ADDRESS"] == "10.70.2.253"
     assert environment["HEADWIND_CLIENT_BRIDGE_ADDRESS"] == "10.70.1.1"
@@ -228,7 +229,7 @@ def test_sweeping_removes_dead_labs_and_leaves_living_ones(daemon: FakeDocker) -
     assert sweep(said.append, docker=daemon) == 2
     assert daemon.projects == {"living", "alive"}
     assert sorted(said) == [
-        "2 testbeds of labs that are running stay up: alive, living",
+        "2 testbeds of other Headwind runs stay up: alive, living",
         "removing dead, left by an earlier run",
         "removing half, left by an earlier run",
     ]

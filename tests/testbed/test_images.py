@@ -35,7 +35,8 @@ def tree(tmp_path: Path) -> Path:
     for name in (
         "client/agent.py", "client/distfiles/README.md", "client/distfiles/nghttp2-1.70.0.tar.gz", "impair/wire.py",
         "nginx/nginx.conf", "nginx/entrypoint.sh", "nginx/__pycache__/agent.pyc", "servers/objects.py",
-        "servers/caddy/agent.py", "browsers/page.py", "browsers/chromium/agent.py", "lab.py",
+        "servers/caddy/agent.py", "browsers/page.py", "browsers/chromium/agent.py", "browsers/firefox/agent.py",
+        "lab.py",
     ):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"this is {name}\n")
@@ -62,9 +63,10 @@ def test_a_tag_is_twelve_hex_digits_and_stable(tree: Path) -> None:
         (lambda tree: (tree / "nginx/nginx.conf").chmod(0o755), {"nginx"}),
         (
             lambda tree: (tree / "servers/objects.py").write_text("changed"),
-            {*images.IMAGES} - {"client", "impair", "chromium"},
+            {*images.IMAGES} - {"client", "impair", *BROWSERS},
         ),
-        (lambda tree: (tree / "browsers/page.py").write_text("changed"), {"chromium"}),
+        (lambda tree: (tree / "browsers/page.py").write_text("changed"), {*BROWSERS}),
+        (lambda tree: (tree / "browsers/firefox/agent.py").write_text("changed"), {"firefox"}),
         (lambda tree: (tree / "servers/caddy/agent.py").write_text("changed"), {"caddy"}),
         (lambda tree: (tree / "impair/wire.py").unlink(), {*images.IMAGES}),
         (lambda tree: (tree / "impair/wire.py").rename(tree / "impair/wires.py"), {*images.IMAGES}),
@@ -111,7 +113,9 @@ def test_the_builder_gets_the_files_of_the_image_and_no_others(tree: Path) -> No
         "headwind-caddy": {"impair/wire.py", "servers/caddy/agent.py", "servers/objects.py"},
         "headwind-haproxy": {"impair/wire.py", "servers/objects.py"},
         "headwind-own": {"impair/wire.py", "servers/objects.py"},
+        "headwind-nghttpd": {"impair/wire.py", "servers/objects.py"},
         "headwind-chromium": {"impair/wire.py", "browsers/page.py", "browsers/chromium/agent.py"},
+        "headwind-firefox": {"impair/wire.py", "browsers/page.py", "browsers/firefox/agent.py"},
     }  # fmt: skip
 
 
@@ -408,9 +412,10 @@ def test_compose_builds_from_the_folders_of_the_images() -> None:
     assert set(allowed) == {part.partition("/")[0] for image in images.IMAGES.values() for part in image.context}
 
 
-def test_images_need_no_package_of_the_lab() -> None:
+@pytest.mark.parametrize("module", ["headwind.testbed.images", "tests.net.builds"])
+def test_images_need_no_package_of_the_lab(module: str) -> None:
     """They are built while pip still installs those: `python3 -m headwind.testbed.images` with any Python."""
-    ask = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import headwind.testbed.images"
+    ask = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {module}"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", ask], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -438,12 +443,7 @@ def test_images_made_beside_the_installation_end_with_a_status_and_no_traceback(
 
 @pytest.mark.parametrize(("target", "beside"), [("lab-smoke", True), ("lab-run", True), ("lab-plan", False)])
 def test_a_fresh_clone_builds_the_images_while_pip_installs(target: str, beside: bool) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
-    told = subprocess.run(
-        ["make", "-n", "-B", target], cwd=ROOT, env=environment,
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    lines = told.splitlines()
+    lines = recipe_of(target)
     begun = [number for number, line in enumerate(lines) if "-m headwind.testbed.images &" in line]
     installed = [number for number, line in enumerate(lines) if "-m pip install" in line]
     awaited = [number for number, line in enumerate(lines) if line == "wait $images"]
@@ -452,6 +452,25 @@ def test_a_fresh_clone_builds_the_images_while_pip_installs(target: str, beside:
         assert [len(found) for found in (begun, installed, awaited)] == [1, 1, 1]
     else:
         assert [len(found) for found in (begun, installed, awaited)] == [0, 1, 0]
+
+
+def test_tests_begin_with_the_images_unless_few_tests_are_asked_for() -> None:
+    lines = recipe_of("test")
+    begun, installed = (
+        min(number for number, line in enumerate(lines) if words in line)
+        for words in ("-m tests.net.builds", "-m pip install")
+    )
+    assert begun < installed
+    assert lines[begun].endswith("&")
+    assert not [line for line in recipe_of("test", "ARGS=-k journal") if "tests.net.builds" in line]
+
+
+def recipe_of(*goals: str) -> list[str]:
+    """The lines that make would run on a fresh clone."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES")}
+    command = ["make", "-n", "-B", *goals]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
 
 
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -468,8 +487,12 @@ for browser in BROWSERS:
 ])  # fmt: skip
 def test_a_container_may_change_its_own_network_and_nothing_else(service: str, name: str) -> None:
     container = COMPOSE["services"][service]
-    assert container["cap_add"] == ["NET_ADMIN"]
-    assert not {"privileged", "volumes", "network_mode", "pid", "devices", "security_opt", "ports"} & container.keys()
+    assert set(container["cap_add"]) >= {"NET_ADMIN", "NET_RAW"}
+    assert container["cap_drop"] == ["ALL"]
+    assert container["security_opt"] == ["no-new-privileges:true"]
+    assert container["read_only"] == "${HEADWIND_READ_ONLY:-true}"
+    assert not {"privileged", "network_mode", "pid", "devices", "ports"} & container.keys()
+    assert not [volume for volume in container.get("volumes", ()) if ":" in volume], "no folder of the host"
     assert container["command"], "the image names none"
     assert container["image"] == f"headwind-{name}:${{HEADWIND_{name.upper()}_TAG:-latest}}"
     assert container["build"] == {"context": ".", "dockerfile": images.IMAGES[name].dockerfile}
@@ -501,5 +524,6 @@ def test_a_network_passes_routed_frames_unchanged(network: str) -> None:
     assert "internal" not in settings, "Docker drops routed frames there"
     assert settings["driver_opts"] == {
         "com.docker.network.bridge.enable_ip_masquerade": "false", "com.docker.network.driver.mtu": "1500",
+        "com.docker.network.bridge.inhibit_ipv4": "true",
     }  # fmt: skip
     assert set(settings["labels"]) == {"headwind.project", "headwind.owner"}

@@ -1,4 +1,4 @@
-"""A server of the user's own next to its host: the commands that are run, and what is said when it fails."""
+"""The user's server next to its host: the commands that are run, and what is said when it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joining a testbed: every server is connected through the router, and has a path of its own."""
+"""Joining a testbed: every server is connected through the router, and has its own path."""
 
 from __future__ import annotations
 

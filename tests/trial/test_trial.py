@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
 from headwind.clock import Clock
-from headwind.metric import SERVER_TIME
+from headwind.metric import MEMORY, SERVER_TIME
 from headwind.model import Block, Condition, Outcome, Result, Trial
 from headwind.proof.evidence import Moment, Train
 from headwind.settings import Windows
@@ -66,6 +66,14 @@ def test_the_steps_come_in_order_and_the_seeds_reach_the_router() -> None:
     positions = [world.order.index(step) for step in steps[:-1]] + [last]
     assert positions == sorted(positions)
     assert world.applied == [(BAD, {"uplink": 11, "downlink": 22})]
+
+
+def test_a_result_has_the_memory_of_the_server_after_the_client_ran() -> None:
+    world = World()
+    with fake_path(world) as path:
+        result = run_trial(path, a_trial(), RULES)
+    assert result.outcome is Outcome.OK, "growth is no death"
+    assert result.metrics[MEMORY.key] == world.memory_bytes > 20_000_000
 
 
 @pytest.mark.parametrize(
@@ -306,9 +314,7 @@ def test_probes_that_miss_are_sent_again_before_the_client_starts_and_that_is_ke
     (missed,) = result.proof.counters["missed"]
     assert "uplink delay: measured 20.2 ms, requested 0 s" in missed["why"][0]
     assert len(missed["trains"]["downlink"]["probe"]["delays_s"]) > 0
-    told = (
-        "probes were sent 2 times before the client started, because earlier ones did not match the requested network: "
-    )
+    told = "the network was probed 2 times until it was as requested; before: uplink delay: measured 20.2 ms"
     assert result.proof.warnings[0].startswith(told)
     assert len(world.applied) == 2
     assert world.order.count("client run") == 1
@@ -348,7 +354,7 @@ def test_a_frame_that_never_comes_is_waited_for_only_as_long_as_others_move(movi
 
 
 def an_arm(name: str, **overrides: Any) -> Trial:
-    """A trial of an arm with settings of its own, over a clean network."""
+    """A trial of an arm with its own settings, over a clean network."""
     arm = Arm(name, Protocol(name[:2]), overrides=Overrides(**overrides))
     return replace(a_trial(Profile("clean"), arm), block=replace(a_trial(Profile("clean")).block, order=(H1, H2, arm)))
 

@@ -37,7 +37,7 @@ BBR = "{h2-bbr: {protocol: h2, congestion: bbr}}"
     ("protocols", "arms", "compare", "sentences"),
     [
         ("[h3]", BBR, "[[h3, h2-bbr]]", [f"{DIFFER}; add h2 to separate the protocol from it"]),
-        ("[h2, h3]", BBR, "[[h3, h2-bbr]]", [f"{DIFFER}; h2 separates the protocol from it"]),
+        ("[h2, h3]", BBR, "[[h3, h2-bbr]]", [f"{DIFFER}; HTTP/2 separates the protocol from it"]),
         ("[h2, h3]", BBR, "[[h3, h2], [h2-bbr, h2]]", []),  # one protocol, or one congestion control
         (
             "[h2]", "{h3-caddy: {protocol: h3, server: caddy}}", "[[h3-caddy, h2]]",

@@ -108,7 +108,7 @@ def blocks_with(short: int, calm: int, cost_ratio: float) -> list[Result]:
 
 def test_a_ratio_that_contention_changes_is_given_with_those_blocks_and_without_them() -> None:
     (said,) = warnings(blocks_with(short=12, calm=8, cost_ratio=1.5))
-    assert said.startswith("CPU contention in 12 of 20 blocks, which count: the ratio is 1.3")
+    assert said.startswith("CPU contention in 12 of 20 blocks; they are counted: the ratio is 1.3")
     assert " with them and 2.0" in said or " with them and 1.9" in said
 
 
@@ -122,14 +122,14 @@ def test_nothing_is_said_where_the_ratio_is_the_same_without_those_blocks(
 def test_where_too_few_calm_blocks_are_left_it_is_said_that_nobody_knows() -> None:
     (said,) = warnings(blocks_with(short=18, calm=2, cost_ratio=1.0))
     assert said == (
-        "CPU contention in 18 of 20 blocks, which count; too few are left to see whether that changes the ratio"
+        "CPU contention in 18 of 20 blocks; they are counted; too few blocks without contention to see its effect"
     )
 
 
 def test_the_report_counts_trials_that_lacked_processors_by_arm() -> None:
     results: Any = tuple(blocks_with(short=12, calm=8, cost_ratio=1.0))
-    (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "CPU contention" in each.text)
-    assert "these trials count (" in told.text
+    (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "(contention)" in each.text)
+    assert "(contention); they are counted (" in told.text
     assert "HTTP/1.1 0 of 20" in told.text
     assert "HTTP/3 12 of 20" in told.text
     assert len(told.trials) == 12
@@ -138,6 +138,6 @@ def test_the_report_counts_trials_that_lacked_processors_by_arm() -> None:
 def test_trials_that_are_in_no_figure_are_not_among_those_that_count() -> None:
     first, *others = blocks_with(short=12, calm=8, cost_ratio=1.0)
     results: Any = (replace(first, outcome=Outcome.INVALID), *others)
-    (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "CPU contention" in each.text)
+    (told,) = (each for each in notices(Golden(MATRIX, results).data("x")) if "(contention)" in each.text)
     assert f"{arm_name(first.trial.arm)} " in told.text
     assert re.search(rf"{re.escape(arm_name(first.trial.arm))} [0-9]+ of 19\b", told.text)

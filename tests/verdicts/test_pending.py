@@ -45,7 +45,7 @@ def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() ->
     assert 1 <= item.fewest <= item.n
     assert item.rate == pytest.approx(3 / item.fewest)
     pairs = "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, HTTP/2 against HTTP/1.1"
-    assert open_text(item, item.condition.id).startswith(f"delay1/article is likely, not sure ({pairs}): about")
+    assert open_text(item, item.condition.id).startswith(f"delay1/article: {pairs} are not sure by any metric; about")
 
 
 def test_the_blocks_that_were_forecast_settle_it() -> None:
@@ -113,29 +113,31 @@ def test_max_is_not_to_be_raised_while_blocks_below_it_are_left() -> None:
     assert item is not None
     far = Outlook(60, 10, None)
     said = open_text(replace(item, soonest=far, outlook=far), item.condition.id)
-    assert said.endswith(": about 60 more blocks (10 to hundreds), 1 min; the matrix allows 60 in all")
+    assert said.endswith("; about 60 more blocks (10 to hundreds), 1 min; the matrix allows 60 in all")
 
 
 @pytest.mark.parametrize(
-    ("low", "said"), [(24, "uncertain, 24 to hundreds more blocks"), (None, "probably hundreds more blocks")]
+    ("low", "said"), [(24, "probably 24 to hundreds more blocks"), (None, "probably hundreds more blocks")]
 )
 def test_a_forecast_beyond_its_horizon_has_a_range_and_no_never(low: int | None, said: str) -> None:
     item = opened(with_noise(9))
     assert item is not None
     far = Outlook(None, low, None)
-    assert open_text(replace(item, soonest=far, outlook=far), "far").endswith(f": {said}")
+    assert open_text(replace(item, soonest=far, outlook=far), "far").endswith(f"; {said}")
 
 
-def test_what_is_unclear_names_the_metrics_by_which_it_is() -> None:
-    """`is undecided (h2-bbr against h1)` read as if a comparison that one metric settles were clear by all."""
+def test_what_is_open_is_not_sure_and_by_no_metric_more_than_that() -> None:
+    """A comparison that the page calls likely by total time was listed as undecided by total time."""
     item = opened(with_noise(9), OTHERS[0])
     assert item is not None
     first, second, *_ = item.judged
-    both = replace(item, judged=(first, second))
-    assert open_text(both, "far").startswith(
-        f"far is undecided by {first.label} and by {second.label} (HTTP/3 against HTTP/1.1, "
+    both, names = replace(item, judged=(first, second)), "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2"
+    assert open_text(both, "far").startswith(f"far: {names}, HTTP/2 against HTTP/1.1 are not sure by any metric; ")
+    assert open_text(replace(item, judged=(first,)), "far").startswith(
+        f"far: {names}, HTTP/2 against HTTP/1.1 are not "
     )
-    assert open_text(replace(item, judged=(first,)), "far").startswith("far is undecided (HTTP/3 against HTTP/1.1, ")
+    one = replace(both, undecided=both.pairs[:1], unconfirmed=())
+    assert open_text(one, "far").startswith("far: HTTP/3 against HTTP/1.1 is not sure by any metric; ")
 
 
 def test_a_forecast_names_the_metric_of_the_verdict() -> None:
@@ -146,7 +148,7 @@ def test_a_forecast_names_the_metric_of_the_verdict() -> None:
     total, other, *_ = item.judged
     soon = Outlook(5, 3, 9, metric=other)
     said = open_text(replace(item, soonest=soon, outlook=soon), "far")
-    assert said.endswith(f": about 5 more blocks (3 to 9), 5 s, until a verdict by {other.label}")
+    assert said.endswith(f"; about 5 more blocks (3 to 9), 5 s, until sure by {other.label}")
     assert "until" not in open_text(replace(item, soonest=soon, outlook=soon, judged=(total,)), "far"), "the only one"
 
 
@@ -156,14 +158,15 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        ": about 5 more blocks (3 to 9), 5 s, for the first; for all uncertain, 200 to hundreds more blocks"
+        "; about 5 more blocks (3 to 9), 5 s, for a first sure result; probably 200 to hundreds more blocks for all"
     )
-    assert "the first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
-    assert "the first" not in open_text(replace(item, soonest=never, outlook=never), "far")
+    assert "a first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
+    assert "a first" not in open_text(replace(item, soonest=never, outlook=never), "far")
 
 
 @pytest.mark.parametrize(
-    ("n", "said"), [(0, "is not run"), (1, "HTTP/2 against HTTP/1.1): too few blocks for a forecast")]
+    ("n", "said"),
+    [(0, "is not run"), (1, "HTTP/2 against HTTP/1.1 are not sure by any metric; too few blocks for a forecast")],
 )
 def test_a_single_block_is_no_ground_for_a_forecast(n: int, said: str) -> None:
     item = opened(with_noise(9))

@@ -20,6 +20,10 @@ class Fetch:
     def command(self) -> list[str]:
         return ["leaf", f"--{self.protocol}", f"--pages={self.pages}", f"https://{self.host}:{self.port}/"]
 
+    def logs(self, folder: Path) -> tuple[list[str], dict[str, str]]:
+        del folder
+        return [], {}
+
     def windows(self) -> dict[str, int]:
         return {}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Overrides, Protocol
-from headwind.metric import Use
+from headwind.metric import Competing, Use
 from headwind.model import Block, Condition, Outcome, Repetition, Trial
 from headwind.plan.block_order import plan_blocks
 from headwind.plan.forecast import guess_s
@@ -19,6 +19,7 @@ from headwind.run.frames import open_run
 from headwind.trial.trial import run_trial
 from headwind.workloads.h2load import DONE, TOTAL
 from headwind.workloads.objects import Objects
+from headwind.workloads.streams import Streams
 from headwind.workloads.transfer import FIRST_BYTE, GOODPUT, HANDSHAKE, Transfer
 from impair.profile import Delay, Direction, Link, Profile
 from servers import objects
@@ -43,6 +44,11 @@ def test_keys_become_workloads_and_stay_themselves_in_a_run_folder(tmp_path: Pat
         ("{kind: objects, requests: 60, size: 10000B, connections: 3}", replace(PICTURES, connections=3)),
         ("{kind: transfer, size: 1MB}", LARGE),
         ("{kind: transfer, size: 1MB, server_delay: 0.03s}", replace(LARGE, server_delay_s=0.03)),
+        ("{kind: transfer, size: 1MB, competing: {over: h2}}", replace(LARGE, competing=Competing("h2"))),
+        (
+            "{kind: objects, requests: 60, size: 10kB, competing: {over: h1, flows: 3}}",
+            replace(PICTURES, competing=Competing("h1", 3)),
+        ),
         ("{kind: objects, requests: 60, size: 10kB, server_delay: 5s}", replace(PICTURES, server_delay_s=5.0)),
         ("{kind: transfer, size: 1MB, workers: 2}", replace(LARGE, workers=2)),
         ("{kind: transfer, size: 1MB, congestion: {tcp: reno}}", replace(LARGE, tcp_congestion="reno")),
@@ -50,6 +56,8 @@ def test_keys_become_workloads_and_stay_themselves_in_a_run_folder(tmp_path: Pat
             "{kind: transfer, size: 1MB, congestion: cubic}",
             replace(LARGE, tcp_congestion="cubic", quic_congestion="cubic"),
         ),
+        ("{kind: streams, streams: 20, size: 10kB}", Streams("streams", 20, 0, 0, path="/bytes/10000")),
+        ("{kind: streams, size: 1MB}", Streams("streams", 1, 0, 0, path="/bytes/1000000")),
         ("{kind: transfer, size: 1MiB}", replace(LARGE, path=f"/bytes/{1 << 20}")),
     ):
         matrix = load(MINIMAL.replace(WORKLOAD, written), tmp_path)
@@ -85,6 +93,11 @@ def test_keys_become_workloads_and_stay_themselves_in_a_run_folder(tmp_path: Pat
         ("{kind: transfer, size: 1kB, congestion: {tcp: brb}}", "`brb` is not a congestion control"),
         ("{kind: transfer, size: 1kB, congestion: {udp: bbr}}", "unknown key `udp`"),
         ("{kind: transfer, size: 1kB, congestion: [bbr]}", "there is a list where one value is expected"),
+        ("{kind: transfer, size: 1kB, competing: {over: h3}}", "`h3` is not a protocol over TCP"),
+        ("{kind: transfer, size: 1kB, competing: {flows: 2}}", "`over` is missing"),
+        ("{kind: transfer, size: 1kB, competing: {over: h2, flows: 17}}", "17 is out of range"),
+        ("{kind: transfer, size: 1kB, competing: {over: h2}, server_delay: 9ms}", "downloads with a server_delay"),
+        ("{kind: ttfb, competing: {over: h2}}", "unknown key `competing`"),
         ("{kind: transfer, size: 1kB, server_delay: 30}", "`30` has no unit"),
         ("{kind: transfer, size: 1kB, server_delay: 0ms}", "`0ms` is out of range"),
         ("{kind: transfer, size: 1kB, server_delay: 5001ms}", "`5001ms` is out of range"),
@@ -281,3 +294,21 @@ def test_nothing_else_is_made(tmp_path: Path, path: str) -> None:
     with pytest.raises(ValueError, match="not created on demand"):
         objects.make(tmp_path, path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_competing_downloads_over_tcp_are_the_same_for_every_arm(tmp_path: Path) -> None:
+    arms = "\narms: {h2-reno: {protocol: h2, congestion: reno}}\nprotocols"
+    text = MINIMAL.replace(WORKLOAD, "{kind: transfer, size: 1kB, competing: {over: h2}}")
+    assert load(text, tmp_path).conditions
+    uneven = text.replace("\nprotocols", arms)
+    (complaint,) = refusal(uneven, tmp_path).complaints
+    assert "competing downloads over TCP would have cubic or reno" in complaint.message
+
+
+def test_competing_downloads_over_tcp_do_not_outlive_a_rebinding(tmp_path: Path) -> None:
+    text = MINIMAL.replace(WORKLOAD, "{kind: transfer, size: 1MB, competing: {over: h2}}")
+    text = text.replace("profiles: {", "profiles: {moved: {at: {1s: {rebind: port}}}, ")
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert complaint.message == "competing downloads over TCP end when `moved` rebinds the client"
+    assert complaint.hint == "list the pairs that you want under `conditions`, without this one"
+    assert load(f"{text}conditions: [{{profiles: [clean]}}]\n", tmp_path).conditions

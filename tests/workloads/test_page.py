@@ -12,7 +12,6 @@ from urllib.parse import urljoin
 import pytest
 
 from browsers.page import COLUMNS
-from headwind import workloads
 from headwind.arm import H1, H2, H3, PLAIN, Arm
 from headwind.browsers import BROWSERS
 from headwind.metric import Use
@@ -25,8 +24,9 @@ from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.run.frames import open_run
 from headwind.testbed import images
 from headwind.trial.trial import run_trial
+from headwind.workloads.discovery import SHARE
 from headwind.workloads.h2load import PROGRESS
-from headwind.workloads.page import FIRST, LAST, LOAD, PAINT, Page
+from headwind.workloads.page import FIRST, LARGEST, LAST, LOAD, PAINT, Page
 from headwind.workloads.transfer import HANDSHAKE
 from impair.profile import Delay, Direction, Link, Profile
 from servers import objects
@@ -63,7 +63,8 @@ def test_a_trial_gives_the_times_of_a_page_that_was_opened_before_it(arm: Arm) -
     world = World()
     result = outcome(world, arm)
     assert (result.outcome, result.reason) == (Outcome.OK, "")
-    assert result.metrics[FIRST.key] < result.metrics[PAINT.key] < result.metrics[LOAD.key]
+    times = [result.metrics[metric.key] for metric in (FIRST, PAINT, LARGEST, LOAD)]
+    assert times == sorted(set(times))
     assert result.metrics[LAST.key] <= result.metrics[LOAD.key]
     assert (result.metrics["requests_succeeded"], result.metrics["bytes_body"]) == (51, 500_000)
     (asked,) = world.asked
@@ -113,6 +114,94 @@ def test_a_page_that_came_otherwise_is_called_by_its_name(
     assert reason in result.reason
 
 
+@pytest.mark.parametrize("arm", PLAIN, ids=str)
+def test_a_repeat_visit_follows_a_first_one_over_the_network_of_the_trial(arm: Arm) -> None:
+    """In the same page, before the server forgets its connections, on a port where sessions are resumed."""
+    world = World()
+    result = outcome(world, arm, replace(PAGE, visit="repeat"))
+    assert (result.outcome, result.reason) == (Outcome.OK, "")
+    assert [network for _, network in world.visited] == ["far"]
+    assert world.asked[-1]["port"] == 444
+    steps = [
+        step for step in world.order if step in {"chromium prepare", "chromium visit", "server fresh", "client forget"}
+    ]
+    assert steps[:4] == ["chromium prepare", "chromium visit", "server fresh", "client forget"]
+    refused = outcome(World(sabotage=Sabotage(session="new")), arm, replace(PAGE, visit="repeat"))
+    assert (refused.outcome, refused.reason) == (
+        Outcome.WRONG_SESSION, "the server resumed no session on a repeat visit"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("others", "protocol", "expected"),
+    [(11, "h2", Outcome.OK), (51, "h2", Outcome.OK), (0, "", Outcome.OK), (1, "http/1.1", Outcome.WRONG_PROTOCOL)],
+)
+def test_a_browser_that_discovers_http3_may_use_http2_and_the_share_is_kept(
+    others: int, protocol: str, expected: Outcome
+) -> None:
+    world = World(page=column("nextHopProtocol", 0, others, protocol))
+    result = outcome(world, H3, replace(PAGE, discovery="alt-svc"))
+    assert result.outcome is expected
+    assert result.metrics[SHARE.key] == pytest.approx((51 - others) / 51)
+    assert world.asked[-1]["port"] == 445
+    assert world.asked[-1]["discovers"]
+    if expected is Outcome.WRONG_PROTOCOL:
+        assert "http/1.1 (1 of 51 requests)" in result.reason
+    assert SHARE.key not in outcome(World()).metrics
+
+
+def test_only_http3_is_discovered() -> None:
+    both = replace(PAGE, discovery="alt-svc")
+    assert [arm.workload(both).discovers for arm in PLAIN] == [False, False, True]
+
+
+def test_the_server_is_given_the_condition_before_the_first_visit_and_only_for_clients_that_discover() -> None:
+    world = World()
+    outcome(world, H3, replace(PAGE, discovery="alt-svc", offer_if="rtt >= 80ms", visit="repeat"))
+    steps = [step for step in world.order if step in {"server offer", "chromium visit", "server fresh"}]
+    assert steps[:3] == ["server offer", "chromium visit", "server fresh"]
+    outcome(world, H3, replace(PAGE, discovery="alt-svc"))
+    assert world.offers == ["rtt >= 80ms", ""]
+    outcome(world, H3)
+    outcome(world, H2, replace(PAGE, discovery="alt-svc", offer_if="rtt >= 80ms"))
+    assert world.offers == ["rtt >= 80ms", ""]
+
+
+def test_a_browser_may_be_started_for_each_trial() -> None:
+    world = World()
+    outcome(world, H2, replace(PAGE, isolation="browser"))
+    assert world.asked[-1]["isolation"] == "browser"
+    assert "a new process for each trial" in replace(PAGE, isolation="browser").brief()
+
+
+@pytest.mark.parametrize(
+    ("arm", "expected"),
+    [
+        ("h2-found: {protocol: h2, discovery: alt-svc}", "`discovery: alt-svc` has no effect on h2"),
+        ("h2-caddy: {protocol: h2, server: caddy, visit: repeat}", "caddy cannot serve the workload `page`"),
+        ("h2-again2: {protocol: h2, visit: second}", "a kind of visit"),
+        ("h3-auto: {protocol: h3, offer_if: rtt >= 80ms}", "`offer_if` without `discovery: alt-svc`"),
+        ("h3-auto: {protocol: h3, discovery: alt-svc, offer_if: rtt > 80ms}", "not of the form `rtt >= 80ms`"),
+        ("h3-auto: {protocol: h3, discovery: alt-svc, offer_if: cwnd < 5ms}", "not of the form `rtt >= 80ms`"),
+        (
+            "h3-auto: {protocol: h3, discovery: alt-svc, offer_if: rtt < 9ms, server: caddy}",
+            "it has no condition for its Alt-Svc (`offer_if`)",
+        ),
+    ],
+)
+def test_a_visit_that_cannot_be_is_refused(arm: str, expected: str, tmp_path: Path) -> None:
+    text = f"""
+protocols: [h3]
+arms:
+  {arm}
+profiles: {{clean: {{}}}}
+workloads: {{page: {{kind: page, requests: 5, size: 1kB}}}}
+"""
+    (complaint,) = refusal(text, tmp_path).complaints
+    assert expected in str(complaint)
+    assert complaint.line == 4
+
+
 def test_a_request_that_has_no_row_failed() -> None:
     result = outcome(World(page=lambda page: page["rows"].pop()))
     assert (result.outcome, result.reason) == (Outcome.FAILED, "1 of 51 requests failed")
@@ -135,11 +224,13 @@ def test_an_agent_of_a_browser_that_dies_is_an_error_of_the_lab() -> None:
 def test_a_page_that_never_loads_bounds_its_times_by_the_timeout() -> None:
     result = outcome(World(sabotage=Sabotage(hangs=True)))
     assert result.outcome is Outcome.TIMEOUT
-    assert {observed(result, metric) for metric in (LOAD, FIRST, PAINT, LAST)} == {Observed.unfinished(RULES.timeout_s)}
+    times = {observed(result, metric) for metric in (LOAD, FIRST, PAINT, LARGEST, LAST)}
+    assert times == {Observed.unfinished(RULES.timeout_s)}
     samples = {"request_start_s": [0.0] * 30, "request_took_s": [0.25] * 30, "request_status": [200] * 30}
-    begun = PAGE.bounds({"metrics": {FIRST.key: 0.2, PAINT.key: 0.3}, "samples": samples}, 10.0)
+    metrics = {FIRST.key: 0.2, PAINT.key: 0.3, LARGEST.key: 0.4}
+    begun = PAGE.bounds({"metrics": metrics, "samples": samples}, 10.0)
     assert begun == {"ttfb_low_s": 0.2, "ttfb_high_s": 0.2, "first_paint_low_s": 0.3, "first_paint_high_s": 0.3,
-                     "last_resource_low_s": 10.0, "done_p50_low_s": 0.25, "done_p50_high_s": 0.25,
+                     "lcp_low_s": 0.4, "last_resource_low_s": 10.0, "done_p50_low_s": 0.25, "done_p50_high_s": 0.25,
                      "done_p90_low_s": 10.0, "done_p99_low_s": 10.0, "done_all_low_s": 10.0}  # fmt: skip
 
 
@@ -206,9 +297,32 @@ def test_keys_become_workloads(tmp_path: Path) -> None:
         assert matrix_from_json(matrix_to_json(matrix)).conditions == matrix.conditions
 
 
+def test_an_arm_may_have_a_browser_of_its_own(tmp_path: Path) -> None:
+    """Both browsers are needed then, and each trial asks its own."""
+    arms = "arms: {h3-firefox: {protocol: h3, browser: firefox}}\n"
+    matrix = load(MINIMAL.replace(WORKLOAD, "{kind: page, requests: 50, size: 10kB}") + arms, tmp_path)
+    assert matrix.browsers == ("chromium", "firefox")
+    own = next(arm for arm in matrix.arms if arm.name == "h3-firefox")
+    assert [own.workload(each.workload).browser for each in matrix.conditions] == ["firefox"] * len(matrix.conditions)
+    assert matrix_from_json(matrix_to_json(matrix)).arms == matrix.arms
+    world = World()
+    assert outcome(world, own).outcome is Outcome.OK
+    assert world.asked[0]["program"] == "firefox"
+    assert "firefox prepare" in world.order
+    assert "chromium prepare" not in world.order
+
+
+def test_a_page_may_be_for_another_browser_only(tmp_path: Path) -> None:
+    text = MINIMAL.replace(WORKLOAD, "{kind: page, requests: 5, size: 1kB, browser: firefox}")
+    matrix = load(text, tmp_path)
+    assert matrix.browsers == ("firefox",)
+    assert matrix.conditions[0].workload.brief() == "a page with 5 pictures of 1,000 bytes in Firefox"
+
+
 @pytest.mark.parametrize(
     ("written", "message"),
     [
+        ("{kind: page, requests: 5, size: 1kB, browser: firefax}", "did you mean `firefox`?"),
         ("{kind: page, requests: 5, size: 66B}", "66 bytes are too few for a picture"),
         ("{kind: page, requests: 0, size: 1kB}", "0 is out of range"),
         ("{kind: page, requests: 2000, size: 1kB}", "2000 is out of range"),
@@ -231,7 +345,7 @@ def test_a_run_without_pages_needs_no_browser(tmp_path: Path) -> None:
 
 
 def test_every_browser_of_a_kind_has_an_image() -> None:
-    assert {model.browser for model in workloads.KINDS.values()} - {""} <= set(BROWSERS) <= images.IMAGES.keys()
+    assert set(BROWSERS) <= images.IMAGES.keys()
 
 
 def test_a_whole_run_is_judged_by_the_load_event_and_drawn(tmp_path: Path) -> None:
@@ -250,4 +364,7 @@ def test_a_whole_run_is_judged_by_the_load_event_and_drawn(tmp_path: Path) -> No
                  "Pages are loaded by Chromium"):  # fmt: skip
         assert told in page
     assert len(frames.requests) == len(results) * 51
+    one = frames.requests[frames.requests["trial"] == results[0].trial.id]
+    for name, values in results[0].samples["samples"].items():
+        assert list(one[name]) == values, "each column of the browser's is a column of the file"
     assert set(frames.verdicts[frames.verdicts["judged"]]["metric"]) == {LOAD.key}

@@ -73,7 +73,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(HERE / "album.py", tree / "headwind/workloads/album.py")
     shutil.copy(HERE / "album_client.py", tree / "client/album.py")
     kinds = tree / "headwind/workloads/__init__.py"
-    text, named = re.subn(r"(?m)^(KEYS: .* = \(.*?),?\)", r"\1, AlbumKeys)", kinds.read_text(), count=1)
+    text, named = re.subn(r"(?ms)^(KEYS: .*? = \(.*?),?\s*\)", r"\1, AlbumKeys)", kinds.read_text(), count=1)
     assert named == 1, "the list of kinds has another form: bring this test up to date"
     first = "from headwind.workloads.h2load"
     kinds.write_text(text.replace(first, f"from headwind.workloads.{'album'} import AlbumKeys\n{first}", 1))

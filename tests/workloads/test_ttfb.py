@@ -18,6 +18,7 @@ from headwind.report.files import write_files
 from headwind.report.html.page import REPORT
 from headwind.run.codec import matrix_from_json, matrix_to_json
 from headwind.trial.trial import run_trial
+from headwind.workloads.discovery import SHARE
 from headwind.workloads.h2load import TOTAL
 from headwind.workloads.transfer import FIRST_BYTE
 from headwind.workloads.ttfb import EARLY, Ttfb
@@ -38,7 +39,7 @@ def libcurl(early_bytes: int | None = None, **measured: Any) -> World:
     """A world whose libcurl tells this of the measured connection; early data is accepted where it is sent."""
 
     def program(command: list[str], took_s: float, directory: Path) -> None:
-        *_, protocol, session, _, path = command
+        _, _, _, protocol, session, _, path, *_ = command
         sent = OFFERED if session == "early" else 0
         told = {"status": 200, "alpn": {"h1": "http/1.1"}.get(protocol, protocol), "bytes": size_of(path),
                 "early_bytes": sent if early_bytes is None else early_bytes, "error": "",
@@ -114,6 +115,21 @@ def test_what_else_goes_wrong_is_called_by_its_name(measured: dict[str, Any], ex
     assert (result.outcome, result.reason) == (expected, reason)
 
 
+@pytest.mark.parametrize(
+    ("alpn", "expected", "share"),
+    [("h3", Outcome.OK, 1.0), ("h2", Outcome.OK, 0.0), ("http/1.1", Outcome.WRONG_PROTOCOL, 0.0)],
+)
+def test_a_client_that_discovers_http3_may_use_http2_and_no_other(alpn: str, expected: Outcome, share: float) -> None:
+    world = libcurl(alpn=alpn)
+    result = outcome(replace(NEW, discovery="alt-svc", offer_if="rtt >= 80ms"), world)
+    assert (result.outcome, result.metrics[SHARE.key]) == (expected, share)
+    assert (world.asked[-1]["port"], world.offers) == (446, ["rtt >= 80ms"])
+    assert result.command.endswith(" discovers")
+    forced = outcome(NEW, libcurl(alpn=alpn))
+    assert (forced.outcome is Outcome.OK) is (alpn == "h3"), "without discovery h2 is the wrong protocol"
+    assert SHARE.key not in forced.metrics
+
+
 def test_the_server_is_asked_to_wait_as_in_other_kinds() -> None:
     world = libcurl()
     result = outcome(replace(EARLIER, server_delay_s=0.03), world)
@@ -139,7 +155,7 @@ def test_a_connection_that_left_no_session_is_a_failure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("asked", [{"protocol": "h4"}, {"session": "old"}])
 def test_what_libcurl_cannot_do_is_refused(asked: dict[str, str]) -> None:
-    usual = {"protocol": "h2", "session": "new"}
+    usual: dict[str, Any] = {"protocol": "h2", "session": "new"}
     with pytest.raises(ValueError, match="none of libcurl's"):
         Fetch(host="a", port=444, path="/", **{**usual, **asked})
 

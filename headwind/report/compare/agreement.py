@@ -40,7 +40,7 @@ def accord(verdicts: Sequence[tuple[str, Verdict]]) -> Accord:
         return Accord()
     kinds = dict.fromkeys(verdict for _, verdict in decided)
     if len(kinds) == 1:
-        return Accord("same" if len(decided) == len(verdicts) else "same where decided")
+        return Accord("same" if len(decided) == len(verdicts) else "same where sure")
     groups = [f"{_joined([item[0] for item in decided if item[1] is kind])} {kind.value}" for kind in kinds]
     is_contradiction = {kind.favours for kind in kinds} >= {1, -1}
     return Accord("; ".join(groups), is_contradiction)
@@ -190,8 +190,11 @@ def rest(changes: Sequence[Change], fewest: int) -> list[str]:
 
 
 def _name(change: Change, ambiguous: Collection[Condition]) -> str:
-    """The condition of a change, with its metric for one that is listed with different results by several metrics."""
-    return change.condition.id + (f" by {change.metric.label}" if change.condition in ambiguous else "")
+    """The condition of a change, with arms and metric if it is listed with different results."""
+    if change.condition not in ambiguous:
+        return change.condition.id
+    arms = f" {change.pair.new.name} against {change.pair.base.name}" if isinstance(change, RatioChange) else ""
+    return f"{change.condition.id}{arms} by {change.metric.label}"
 
 
 def _largest(bounded: Sequence[Change], ambiguous: Collection[Condition] = ()) -> list[tuple[str, float]]:

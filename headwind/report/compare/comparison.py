@@ -12,8 +12,9 @@ from headwind.format import short_digests
 from headwind.model import Matrix, Result
 from headwind.report.html.page import facts_of
 from headwind.report.trust import OTHER_LABS
-from headwind.run.data import RunData
+from headwind.run.data import LAST_BUDGET, RunData
 from headwind.run.differences import different_settings
+from headwind.settings import INSTALLED
 from headwind.verdicts.changes import Change, Changes, changes, with_unmeasured
 from headwind.verdicts.ended import complete
 
@@ -25,7 +26,7 @@ NOT_NOTED = "not noted"
 OWN_TO_A_RUN = (
     "ip", "mac", "network", "dst", "gateway", "prefsrc", "lladdr", "subnet", "neighbour", "neighbours", "route",
     "routes", "ceiling", "start", "testbeds", "master", "master_started_s", "workers", "boot_s", "started_s",
-    OTHER_LABS,
+    OTHER_LABS, LAST_BUDGET, INSTALLED,  # the images' ids stand for their packages
 )  # fmt: skip
 
 

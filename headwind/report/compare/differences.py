@@ -11,8 +11,8 @@ from headwind.format import (
     blocks_text,
     counted,
     duration,
-    link_settings,
     listed,
+    network_settings,
     override_texts,
     served_text,
 )
@@ -61,7 +61,7 @@ def _settings(matrix: Matrix) -> Iterator[tuple[str, str]]:
     yield "protocols", ", ".join(map(arm_name, matrix.arms))
     yield "overrides", "; ".join(override_texts(matrix.arms)) or "none"
     yield "blocks", blocks_text(repeat)
-    yield "budget of the matrix", "none" if repeat.budget_s is None else duration(repeat.budget_s)
+    yield "time budget", "none" if repeat.budget_s is None else duration(repeat.budget_s)
     yield "margin", as_written("margin_ratio", repeat.margin_ratio)
     yield "confidence", as_written("confidence_ratio", repeat.confidence)
     yield "timeout", as_written("timeout_s", matrix.timeout_s)
@@ -99,7 +99,7 @@ def describe(condition: Condition) -> str:
     network = [
         f"{arrow} {key} {value}"
         for direction, arrow in ARROWS.items()
-        for key, value in link_settings(condition.profile.link(direction), as_written).items()
+        for key, value in network_settings(condition.profile, direction, as_written).items()
     ]
     load = condition.workload
     text = f"{', '.join(network) or 'unimpaired'}; {load.brief()}.{served_text(load)}"

@@ -54,6 +54,7 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
             for label, certainty, line in lines_of(answer.cards)
         ),
         text(" ".join([answer.measured, answer.trust, row_text.headline(data)])),
+        *map(text, answer.gaps),
         _list(f"⚠ {text(notice.line)}" for notice in notices(data)),
         "\n".join(_table(data, answer.standings)),
         _legend(verdicts.rule) if verdicts.compared else "",
@@ -132,12 +133,12 @@ def _others(verdicts: Judgement) -> list[Metric]:
 
 def _by_metric(data: RunData, found: Sequence[Standing], metric: Metric) -> Iterator[str]:
     """A row for each condition and a column for each comparison, by another judged metric."""
-    pairs, rule = ordered_pairs(data.matrix, data.judgement), data.judgement.rule
+    pairs = ordered_pairs(data.matrix, data.judgement)
     yield row(f"by {metric.label}", *(pair_label(pair) for pair in pairs))
     yield row(*["---"] * (len(pairs) + 1))
     for standing in found:
         findings = {known.line.pair: known.line.findings.get(metric) for known in standing.known}
-        cells = (str(cell_by(each, rule)) if (each := findings.get(pair)) else NOTHING for pair in pairs)
+        cells = (str(cell_by(each)) if (each := findings.get(pair)) else NOTHING for pair in pairs)
         yield row(_name(data, standing), *map(text, cells))
 
 

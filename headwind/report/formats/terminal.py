@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headwind.verdicts.findings import Finding
     from headwind.verdicts.verdict import Rule
 
-WIDTH = 120  # columns, where the terminal has so many
+WIDTH = 120  # columns, if the terminal is that wide
 WIDTH_OF_NAME, WIDTH_OF_CELL, WIDTH_OF_MEDIAN = 22, 23, 9  # of columns, as a rule
 MOST_WARNINGS = 4
 STYLES = {Certainty.SURE: "bold", Certainty.LIKELY: "", Certainty.UNCLEAR: "dim"}
@@ -59,6 +59,8 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
     for text in (*_warnings(data, full=full), *(_open(data) if full else ())):
         say(text, "yellow")
     say(row_text.headline(data))
+    for text in found.gaps:
+        say(text, "yellow")
 
 
 def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
@@ -78,7 +80,7 @@ def _warnings(data: RunData, *, full: bool) -> list[str]:
     warned = (notice for notice in notices(data) if full or not notice.is_finding)
     lines = [f"! {notice.line}" for notice in warned]
     left = len(lines) - MOST_WARNINGS
-    if full or left <= 0:
+    if full or left <= 1:  # a line that counts one warning is as long as the warning
         return lines
     return [*lines[:MOST_WARNINGS], f"! {counted(left, 'more warning')}: see the report"]
 
@@ -171,12 +173,12 @@ def _result(line: Line, metric: Metric, rule: Rule) -> Text:
     from rich.text import Text
 
     if finding := line.findings.get(metric):
-        return Text(describe.finding_text(finding, rule), style=_style(finding, rule))
+        return Text(describe.finding_text(finding), style=_style(finding))
     return Text(describe.pair_text(line.pair, line.intervals[metric], rule) if metric in line.intervals else NOTHING)
 
 
-def _style(finding: Finding, rule: Rule) -> str:
-    return STYLES[certainty_of(finding, rule)]
+def _style(finding: Finding) -> str:
+    return STYLES[certainty_of(finding)]
 
 
 def _figures(row: Row) -> Text:

@@ -25,7 +25,6 @@ from headwind.verdicts.outlook import Outlook
 from headwind.verdicts.pending import Open
 from headwind.verdicts.search import brackets
 from headwind.verdicts.stats import Interval
-from headwind.verdicts.verdict import Rule
 
 VERSION = 3  # raised when a program that reads this would have to change
 
@@ -57,7 +56,7 @@ def verdicts_json(data: RunData, verdicts: Judgement) -> dict[str, Any]:
             name: {"protocols": list(top.protocols), "standing": top.lead.value}
             for name, top in tops(verdicts, [arm.name for arm in data.matrix.arms]).items()
         },
-        "comparisons": [_comparison(line, rule) for line in verdicts.lines],
+        "comparisons": [_comparison(line) for line in verdicts.lines],
         "self_checks": [_self_check(check) for check in verdicts.checks],
         "undecided": [_open(item) for item in verdicts.open],
         "search": _search(data),
@@ -75,7 +74,7 @@ def _network(question: Pooled) -> dict[str, Any]:
         "measured": question.measured,
         "count": question.count,
         "of": question.of,
-        "can_tell": _finite(question.resolution),
+        "detection_limit": _finite(question.resolution),
         "p_value": question.p_value,
         "passed": question.passed,
         "message": question.text,
@@ -110,9 +109,9 @@ def _trials(data: RunData) -> dict[str, Any]:
     }
 
 
-def _comparison(line: Line, rule: Rule) -> dict[str, Any]:
+def _comparison(line: Line) -> dict[str, Any]:
     new, base = line.unfinished
-    known = known_of(line, rule)
+    known = known_of(line)
     return {
         "condition": line.condition.id,
         "profile": line.condition.profile.name,
@@ -127,17 +126,17 @@ def _comparison(line: Line, rule: Rule) -> dict[str, Any]:
         "network_held": line.network_held,
         "blocks": line.blocks,
         "unfinished": {"candidate": new, "baseline": base},
-        "metrics": {metric.key: _finding(finding, rule) for metric, finding in line.findings.items()}
+        "metrics": {metric.key: _finding(finding) for metric, finding in line.findings.items()}
         | {metric.key: {"ratio": _ratio(interval)} for metric, interval in line.intervals.items()},
         "warnings": _warnings(line.warnings),
     }
 
 
-def _finding(finding: Finding, rule: Rule) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, Any]:
     comparison = finding.comparison
     return {
         "verdict": finding.verdict.value,
-        "certainty": certainty_of(finding, rule).value,
+        "certainty": certainty_of(finding).value,
         "decided": finding.is_decided,
         "ratio": _ratio(comparison.interval),
         "most_apart_ratio": _finite(most_apart(comparison.interval)),

@@ -14,7 +14,6 @@ from headwind.report.verdicts import cell_class, short_text, toward
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.pairs import Pair
-from headwind.verdicts.verdict import Rule
 
 DEEPER = (1.25, 2.0)  # ratios from which a lead has a deeper colour
 
@@ -58,24 +57,24 @@ def grid_pictures(matrix: Matrix, verdicts: Judgement, sweeps: Sequence[Sweep]) 
         GridPicture(
             grid,
             tuple(setting(grid.along_quantity, value) for value in grid.along_values),
-            tuple(GridTable(pair, tuple(_rows(grid, own, verdicts.rule))) for pair, own in found.items()),
+            tuple(GridTable(pair, tuple(_rows(grid, own))) for pair, own in found.items()),
             tuple(text for sweep in sweeps if grid.holds(sweep) for text in _even(grid, sweep, verdicts)),
         )
         for grid in (grids_of(matrix) if found else ())
     ]
 
 
-def _rows(grid: Grid, found: Mapping[str, Finding], rule: Rule) -> Iterator[tuple[str, tuple[GridCell, ...]]]:
+def _rows(grid: Grid, found: Mapping[str, Finding]) -> Iterator[tuple[str, tuple[GridCell, ...]]]:
     for row in grid.down_values:
         conditions = [grid.cells[row, column] for column in grid.along_values]
-        cells = (GridCell(each, short_text(found[each.id], rule), _look(found[each.id], rule)) for each in conditions)
+        cells = (GridCell(each, short_text(found[each.id]), _look(found[each.id])) for each in conditions)
         yield setting(grid.down_quantity, row), tuple(cells)
 
 
-def _look(finding: Finding, rule: Rule) -> str:
+def _look(finding: Finding) -> str:
     """CSS classes: the leader and, if sure, the size of the lead (its estimate or bound); none for completion."""
-    look = cell_class(finding, rule)
-    if certainty_of(finding, rule) is not Certainty.SURE or not finding.verdict.favours:
+    look = cell_class(finding)
+    if certainty_of(finding) is not Certainty.SURE or not finding.verdict.favours:
         return look
     lead = toward(finding.comparison.interval, finding.verdict.favours)
     known = lead.estimate if lead.estimate is not None and math.isfinite(lead.estimate) else lead.low

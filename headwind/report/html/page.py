@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,9 @@ from headwind.report.condition import FEWEST_FOR_TAIL, TOTALS, ConditionView, co
 from headwind.report.drift import drift_text, usual_times
 from headwind.report.html import templating
 from headwind.report.html.charts.marks import arm_style
+from headwind.report.html.charts.waterfall import waterfall_key
 from headwind.report.html.embedded import embedded
+from headwind.report.html.films import films
 from headwind.report.html.grids import DEEPER, grid_pictures
 from headwind.report.html.panels import panels, published_pictures
 from headwind.report.html.pictures import (
@@ -36,18 +39,21 @@ from headwind.report.html.pictures import (
     timeline_picture,
     why_pictures,
 )
+from headwind.report.html.waterfalls import waterfalls
 from headwind.report.impairment_checks import Truth, truth_table
 from headwind.report.method import method
 from headwind.report.published import measured_text, published_rows
 from headwind.report.ranking import MOST_COLUMNS, Standing, columns_of, is_reference, pair_label
 from headwind.report.sweeps import sweeps_of
-from headwind.report.tc_commands import tc_command
+from headwind.report.tc_commands import bottleneck_commands, tc_change, tc_command, trace_commands
 from headwind.report.times_table import Row, notices, summary_table
 from headwind.report.trust import doubts
 from headwind.report.verdicts import first_judged, sure_text, two
+from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, matrix_to_json
 from headwind.run.data import RunData
 from headwind.servers import NGINX, SERVERS
+from headwind.settings import INSTALLED
 from headwind.verdicts.findings import FALSE_SHARE, metrics_of
 from headwind.verdicts.judgement import Line
 from impair.profile import Direction
@@ -58,9 +64,10 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 GROUPS = {  # headings of groups of networks: meaning of the word, with the margin
     Certainty.SURE: "at least one comparison by {1} is sure: {2}",
-    Certainty.LIKELY: "a difference or a tie by {1} that may be chance, or a difference of less than {0}",
-    Certainty.UNCLEAR: "the largest possible lead of either side by {1}, or the number of blocks",
+    Certainty.LIKELY: "a difference or a tie by {1} that may be chance, or a lead that may be below {0}",
+    Certainty.UNCLEAR: "no comparison by {1} is sure or likely; cells show how far each side may lead",
 }
+MOST_COMMANDS = 6  # changes of a direction whose tc command is printed
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; names differ by testbed
 MANY_CONDITIONS = 12  # from this number, the comparisons can be filtered
 NAMED_TRIALS = 12  # trials listed in a notice; the others are counted
@@ -104,14 +111,19 @@ def render(data: RunData, generated_at_s: float) -> str:
         running=data.status.state is State.RUNNING,
         notices=notices(data),
         network_checks=[check.passed for result in data.latest for check in result.proof.checks],
-        named_trials=NAMED_TRIALS,
-        facts=list(facts_of(data.environment)),
+        shown_of=shown_of,
+        facts=list(facts_of(without_packages(data.environment))),
         first_facts=list(first_facts(data.environment)),
         drift=drift_text(data, usual),
         timeline=timeline_picture(data, usual),
         resolved=json.dumps(matrix_to_json(data.matrix), indent=2, ensure_ascii=False),
         method=list(method(data)),
     )  # fmt: skip
+
+
+def shown_of(names: Sequence[str]) -> int:
+    """How many of these names a notice lists; of the others, never just one, it gives the number."""
+    return len(names) if len(names) <= NAMED_TRIALS + 1 else NAMED_TRIALS
 
 
 def _answer(data: RunData) -> dict[str, Any]:
@@ -133,7 +145,14 @@ def _answer(data: RunData) -> dict[str, Any]:
         "meanings": _meanings(data),
         "how_far": "" if data.status.state is State.FINISHED else row_text.how_far(data),
         "details": {each.condition.id: _detail(each) for each in answer.standings},
-        "is_synthetic": not any(item.profile.link(side).rate for item in data.matrix.conditions for side in Direction),
+        "has_downlink_only": any(
+            row_text.impairs(Direction.DOWNLINK, [item.profile])
+            and not row_text.impairs(Direction.UPLINK, [item.profile])
+            for item in data.matrix.conditions
+        ),
+        "is_synthetic": not any(
+            link.rate for item in data.matrix.conditions for side in Direction for link in item.profile.links(side)
+        ),
         "whys": why_pictures(whys(data, answer.standings), data.matrix.timeout_s),
         "arm_key": arm_key(data.matrix.arms),
         "place": data.matrix.place,
@@ -150,7 +169,7 @@ def _meanings(data: RunData) -> str:
 def _detail(standing: Standing) -> str:
     """The text below a network's name: its key, or the meaning of the key; its blocks, and the forecast."""
     profile, network = standing.condition.profile, standing.network
-    settings = row_text.network_text(row_text.network(profile, both_ways=row_text.uses_uplink([profile])))
+    settings = row_text.network_text(row_text.network(profile, both_ways=row_text.impairs(Direction.UPLINK, [profile])))
     blocks = units.counted(standing.blocks, "block") if standing.rows else "not run"
     more = "" if standing.certainty is Certainty.SURE else standing.more
     parts = (row_text.unbroken(settings) if network.is_key else profile.name, blocks, more)
@@ -160,7 +179,7 @@ def _detail(standing: Standing) -> str:
 def _verdicts(data: RunData) -> dict[str, Any]:
     """The templates' variables on verdicts and conditions."""
     matrix, verdicts = data.matrix, data.judgement
-    both_ways = row_text.uses_uplink(condition.profile for condition in matrix.conditions)
+    both_ways = row_text.impairs(Direction.UPLINK, (condition.profile for condition in matrix.conditions))
     by_condition: dict[str, list[Line]] = {}
     for line in verdicts.lines:
         by_condition.setdefault(line.condition.id, []).append(line)
@@ -180,7 +199,10 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "views": views,
         "anchors": {view.condition.id: view.anchor for view in views},
         "places": _places(views),
-        "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule, data.requests) for view in views],
+        "pictures": [condition_pictures(view, matrix.timeout_s, verdicts.rule) for view in views],
+        "waterfalls": [waterfalls(data, view) for view in views],
+        "captured": (captured := [list(_captured(data, view)) for view in views]),
+        "films": [films((arm, trial) for arm, trial, _ in each) for each in captured],
         "grids": grids,
         "sweeps": sweep_pictures([each for each in sweeps if not any(it.grid.holds(each) for it in grids)], verdicts),
         "published": (published := published_rows(data, verdicts)),
@@ -195,10 +217,19 @@ def _verdicts(data: RunData) -> dict[str, Any]:
         "overrides": units.override_texts(matrix.arms),
         "arm_style": arm_style(matrix.arms),
         "metrics": metrics_of(matrix, Use.JUDGED, Use.COMPARED),
-        "over_clean": over_clean([row for cell in cells for row in cell.rows]),
+        "ratio_to_clean": ratio_to_clean([row for cell in cells for row in cell.rows]),
         "rates": list(dict.fromkeys(rate for item in matrix.conditions for rate in item.workload.rates)),
         "embedded": embedded(data, views),
     }
+
+
+def _captured(data: RunData, view: ConditionView) -> Iterator[tuple[Arm, CapturedTrial, str]]:
+    """The captured trials of a condition, each with its arm and its time or outcome as a text."""
+    for arm in view.arms:
+        if trial := data.captured.get((view.condition.id, arm.name)):
+            metric = arm.workload(view.condition.workload).primary()
+            known = metric.key in trial.metrics
+            yield arm, trial, units.measured(metric.key, trial.metrics[metric.key]) if known else trial.outcome.value
 
 
 def _places(views: Iterable[ConditionView]) -> dict[str, tuple[str, str]]:
@@ -219,7 +250,7 @@ def _cells(data: RunData, *, both_ways: bool) -> Iterator[Cell]:
         yield Cell(condition, network, rows, truth_table(data, condition))
 
 
-def over_clean(rows: Sequence[Row]) -> dict[tuple[str, Arm], str]:
+def ratio_to_clean(rows: Sequence[Row]) -> dict[tuple[str, Arm], str]:
     """By condition id and arm: its median over its median on the unimpaired network, `> 9.10x` for a bound."""
     medians = {(row.condition, row.arm): row.time.median for row in rows if row.time}
     clean = {(item.workload, arm): value for (item, arm), value in medians.items() if is_reference(item)}
@@ -239,10 +270,37 @@ def over_clean(rows: Sequence[Row]) -> dict[tuple[str, Arm], str]:
 
 
 def tc_commands(view: ConditionView) -> list[str]:
-    """The iproute2 commands for the first block, each direction at the router's port to its receiver."""
+    """The iproute2 commands for the first block, each direction at the router's port to its receiver.
+
+    After them those of the changes, the first MOST_COMMANDS of each direction, with their moments.
+    """
     block, seeded = view.rows[0].block, view.rows[0].seeded
-    seeds = block.seeds if seeded else dict.fromkeys(Direction)
-    return [tc_command(block.condition.profile.link(side), seeds[side], PORTS[side]) for side in Direction]
+    profile = block.condition.profile
+    netems = [
+        tc_command(link, block.seeds[side] if seeded and units.link_settings(link) else None, PORTS[side])
+        for side, link in ((each, profile.link(each)) for each in Direction)
+    ] + [
+        f"{tc_change(profile.after(side, number), profile.links(side), PORTS[side])}  # {side} at {at_s:g} s"
+        for side in Direction
+        if not profile.trace(side)
+        for number, at_s in enumerate(islice(profile.moments(side, block.seeds[side]), MOST_COMMANDS), 1)
+    ]
+    queues = (bottleneck_commands(profile.link(side), PORTS[side.other], f"queue-{side}") for side in Direction)
+    steps = (
+        islice(trace_commands(trace, queue, f"queue-{side}"), MOST_COMMANDS)
+        for side in Direction
+        if (trace := profile.trace(side)) and (queue := profile.link(side).queue)
+    )
+    return [*netems, *chain.from_iterable((*queues, *steps))]
+
+
+def without_packages(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """The environment without its lists of hundreds of packages, which environment.json has."""
+    return {
+        key: without_packages(value) if isinstance(value, Mapping) else value
+        for key, value in environment.items()
+        if key != INSTALLED
+    }
 
 
 def facts_of(environment: Mapping[str, Any], *above: str) -> Iterator[tuple[str, str]]:
@@ -290,6 +348,7 @@ GLOBALS = {
     "commands_of": tc_commands,
     "measured_text": measured_text,
     "heading": heading,
+    "waterfall_key": waterfall_key(),
     "false_share": FALSE_SHARE,
     "grid_steps": " and ".join(f"{factor:g}x" for factor in DEEPER),
 }

@@ -13,6 +13,7 @@ from headwind.format import NOTHING, arm_name, counted
 from headwind.metric import Metric
 from headwind.model import Condition
 from headwind.report import verdicts as describe
+from headwind.report.cells import reasons_of
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.html import charts
 from headwind.report.html.charts.forest import ForestAxis
@@ -73,7 +74,7 @@ def _panel(name: str, metric: Metric, lines: Sequence[Line], rule: Rule) -> Pane
     axis = charts.forest_axis(f"{name}-axis", filter(None, shown.values()), rule.margin_ratio)
     groups = []
     for condition, own in groupby(lines, key=lambda line: line.condition):
-        described = (_row(line, metric, axis, shown[condition.id, line.pair], rule) for line in own)
+        described = (_row(line, metric, axis, shown[condition.id, line.pair]) for line in own)
         groups.append(PanelGroup(condition, tuple(described)))
     is_judged = any(metric in line.findings for line in lines)
     labels = charts.forest_labels(axis) if any(shown.values()) else Markup()
@@ -94,27 +95,28 @@ def _shown(line: Line, metric: Metric, rule: Rule) -> Interval | None:
     return describe.toward(interval, 1 if describe.sides(finding)[0] == line.pair.new else -1)
 
 
-def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None, rule: Rule) -> PanelRow:
+def _row(line: Line, metric: Metric, axis: ForestAxis, shown: Interval | None) -> PanelRow:
     finding = line.findings.get(metric)
     if finding is None:
         interval = line.intervals[metric]
         picture = charts.forest_row(axis, shown) if shown else Markup()
-        ratio, blocks = describe.pair_text(line.pair, interval, rule, arm_name), counted(interval.n, "block")
-        claim = f"{arm_name(line.pair.new)} against {arm_name(line.pair.base)}"
-        return PanelRow(line.pair, claim, "", "", picture, ratio, blocks)
-    certainty, arm = certainty_of(finding, rule), describe.leader(finding, rule)
-    fewest = rule.blocks_needed(finding.comparison.interval.n)
+        is_behind = shown is not None and (interval.estimate or 0.0) < 0
+        first, second = (line.pair.base, line.pair.new) if is_behind else (line.pair.new, line.pair.base)
+        claim, ratio = f"{arm_name(first)} against {arm_name(second)}", describe.ratio_text(shown) if shown else NOTHING
+        return PanelRow(line.pair, claim, "", "", picture, ratio, counted(interval.n, "block"))
+    certainty, arm = certainty_of(finding), describe.leader(finding)
+    fewest = finding.rule.blocks_needed(finding.comparison.interval.n)
     too_few = certainty is Certainty.UNCLEAR and finding.comparison.interval.n < fewest
     unfinished = describe.unfinished_text(line)
     name = arm.name if arm else ""
     return PanelRow(
         line.pair,
-        describe.claim_text(finding, rule),
+        describe.claim_text(finding),
         f"{certainty} arm {name}" if name else certainty.value,
-        f"unfinished: {unfinished}" if unfinished else "",
+        "; ".join((*reasons_of(finding), *([f"unfinished: {unfinished}"] if unfinished else []))),
         charts.forest_row(axis, shown, name, pale=certainty is Certainty.LIKELY) if shown else Markup(),
         NOTHING if too_few else describe.lead_text(finding),
-        f"{line.blocks} of {counted(fewest, 'block')}" if too_few else counted(line.blocks, "block"),
+        counted(line.blocks, "block"),
     )
 
 

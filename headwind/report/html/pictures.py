@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
@@ -45,17 +44,10 @@ class ConditionPictures:
     ecdf: Markup
     violin: Markup
     running: tuple[tuple[Running, Markup], ...]
-    waterfalls: tuple[tuple[Arm, Markup], ...]  # empty unless the requests of the workload are drawn
 
 
-def condition_pictures(
-    view: ConditionView, timeout_s: float, rule: Rule,
-    requests: Mapping[tuple[str, str], Mapping[str, Any]] | None = None,
-) -> ConditionPictures:  # fmt: skip
-    """The charts of every trial, of their distribution (two kinds), of the running intervals, and of `requests`.
-
-    `requests` are those of RunData.
-    """
+def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> ConditionPictures:
+    """The charts of every trial, of their distribution (two kinds), and of the running intervals."""
     metric = view.condition.workload.primary()
     series = [_series(view, arm) for arm in view.arms]
     blocks = [row.block.index for row in view.rows]
@@ -80,31 +72,7 @@ def condition_pictures(
             "is worse than any.",
         ),
         running=tuple((running, _running(view, running, rule)) for running in view.running if running.is_closed),
-        waterfalls=tuple(_waterfalls(view, requests or {})),
     )  # fmt: skip
-
-
-_MOMENTS = ("request_start_s", "request_sent_s", "request_first_byte_s", "request_took_s")
-
-
-def _waterfalls(
-    view: ConditionView, requests: Mapping[tuple[str, str], Mapping[str, Any]]
-) -> Iterator[tuple[Arm, Markup]]:
-    """A waterfall of each arm's median trial, all with one axis."""
-    found: dict[Arm, list[charts.Request]] = {}
-    for arm in view.arms:
-        columns = requests.get((view.condition.id, arm.name), {})
-        rows = zip(*(columns.get(name, ()) for name in _MOMENTS), strict=True)
-        found[arm] = [charts.Request(start, sent, first, start + took) for start, sent, first, took in rows]
-    end_s = max((request.done_s for each in found.values() for request in each), default=0.0)
-    for number, (arm, own) in enumerate(found.items(), 1):
-        if own:
-            name = arm_name(arm)
-            yield arm, charts.waterfall(
-                f"{view.anchor}-waterfall-{number}", arm.name, own, end_s=end_s,
-                title=f"Requests of the median trial of {name} in {view.name}",
-                description=f"{counted(len(own), 'request')}, one row each, in the order in which they were wanted.",
-            )  # fmt: skip
 
 
 def heading(metric: Metric) -> str:
@@ -281,7 +249,7 @@ def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) 
     found = curves(sweep, verdicts, metric)
     drawn = [
         (f"{pair.new.name}:{pair.base.name}", str(pair),
-         [_sweep_point(step, finding, verdicts.rule) for step, finding in found[pair]])
+         [_sweep_point(step, finding) for step, finding in found[pair]])
         for pair in pairs
     ]  # fmt: skip
     crossings = [(f"{pair.new} and {pair.base}", value) for pair in pairs for value in crossovers(found[pair])]
@@ -292,11 +260,11 @@ def _sweep(name: str, sweep: Sweep, verdicts: Judgement, pairs: Sequence[Pair]) 
         description="Above 1 the first is faster. The ribbon is the interval; filled marks are clear differences.",
     )  # fmt: skip
     by_step = zip(*(found[pair] for pair in pairs), strict=True)
-    rows = tuple((row[0][0], tuple(finding_text(finding, verdicts.rule) for _, finding in row)) for row in by_step)
+    rows = tuple((row[0][0], tuple(finding_text(finding) for _, finding in row)) for row in by_step)
     medians = tuple(f"{names} are even at about {measured(sweep.quantity, value)}" for names, value in crossings)
     return SweepPicture(sweep, chart, rows, medians)
 
 
-def _sweep_point(step: Step, finding: Finding, rule: Rule) -> SweepPoint:
+def _sweep_point(step: Step, finding: Finding) -> SweepPoint:
     estimate, low, high = finding.comparison.interval.ratios
-    return SweepPoint(step.value, estimate, low, high, certainty_of(finding, rule), finding.counted.is_clear)
+    return SweepPoint(step.value, estimate, low, high, certainty_of(finding), finding.counted.is_clear)

@@ -16,12 +16,11 @@ from headwind.report.html.charts.sweep import SweepPoint, sweep
 from headwind.report.html.charts.timeline import Bar, timeline
 from headwind.report.html.charts.track import track, track_labels
 from headwind.report.html.charts.violin import span, violin
-from headwind.report.html.charts.waterfall import Request, waterfall
+from headwind.report.html.charts.waterfall import waterfall, waterfall_key
 
 __all__ = [
     "Bar",
     "DotSeries",
-    "Request",
     "RunningPoint",
     "SweepPoint",
     "dots",
@@ -42,4 +41,5 @@ __all__ = [
     "track_labels",
     "violin",
     "waterfall",
+    "waterfall_key",
 ]

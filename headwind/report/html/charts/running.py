@@ -65,7 +65,7 @@ def running(
         _BOTTOM + BELOW,
         ribbon("c1", plot, [(point.blocks, point.low, point.high) for point in points]),
         tie_band(plot, margin_ratio),
-        y_axis(plot, marked, tick_text, "ratio of times"),
+        y_axis(plot, marked, tick_text, "speed ratio"),
         x_axis(plot, count_ticks(plot.x, 4), lambda value: units.setting("", value), "blocks"),
         curve("c1", plot, [(point.blocks, point.estimate) for point in points]),
         _end(plot, last, texts),

@@ -86,7 +86,7 @@ def sweep(
             for name, (_, _, members) in zip(names, curves, strict=True)
         ),
         tie_band(plot, margin_ratio),
-        y_axis(plot, marked, tick_text, "ratio of times"),
+        y_axis(plot, marked, tick_text, "speed ratio"),
         x_axis(plot, values, lambda value: units.setting(quantity, value), units.quantity_name(quantity)),
         _crossovers(plot, crossovers, quantity),
         *(_curve(name, plot, item, quantity) for name, item in zip(names, curves, strict=True)),

@@ -88,7 +88,7 @@
   const facts = document.getElementById("facts");
   const seconds = (value) => value === null ? "–" : value < 1 ? `${(value * 1000).toPrecision(3)} ms` : `${value.toPrecision(3)} s`;
   const UNITS = { per_s: "/s", bps: "bit/s" };
-  const told = (metric, value) => metric.unit === "s" ? seconds(value) : value === null ? "–" : `${value.toPrecision(3)} ${UNITS[metric.unit] ?? metric.unit}`.trim();
+  const text = (metric, value) => metric.unit === "s" ? seconds(value) : value === null ? "–" : `${value.toPrecision(3)} ${UNITS[metric.unit] ?? metric.unit}`.trim();
 
   function axis(text) { // "log LOW HIGH PIXEL_LOW PIXEL_HIGH"
     const [kind, ...numbers] = text.split(" ");
@@ -123,7 +123,7 @@
   function took(trial, metrics) { // what a trial measured that did not finish is of the requests that succeeded: not its time
     if (trial.outcome === "timeout") return [`stopped after ${seconds(trial.timeout_s)}`];
     if (trial.outcome !== "ok") return ["no completion time"];
-    const [first, ...others] = metrics.map((metric) => `${metric.heading} ${told(metric, trial[metric.key])}`);
+    const [first, ...others] = metrics.map((metric) => `${metric.heading} ${text(metric, trial[metric.key])}`);
     return [first, others.join(", ")];
   }
 

@@ -1,0 +1,1 @@
+"""Firefox: its image, its preferences for each protocol, and its agent."""
