@@ -51,6 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         rings[ring_of(item)].append(item)
     for item in (item for ring in RINGS if ring != "pure" for item in rings[ring]):
         item.add_marker("net")
+        item.add_marker(pytest.mark.flaky(reruns=1))  # a pause of the whole machine fails a test in real time
     # What shares a testbed comes last: it comes up when everything that brings up its own is through.
     rings["net"].sort(key=lambda item: needs(item, "bed"))
     for ring in ("beside", "labs", "killed"):  # while another ring builds the images, what needs none

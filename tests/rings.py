@@ -29,7 +29,7 @@ PURE = ("-n", "logical", "--maxprocesses", "8", "--dist", "worksteal")
 RINGS = {"pure": PURE, "images": (), "beside": (), "labs": (), "killed": (), "net": (), "pages": (), "alone": ()}
 STAGES = (("pure", "images", "beside", "labs", "killed"), ("net", "pages"), ("alone",))  # what runs at the same time
 NICED = {"pure": ("nice", "-n", "5")}
-KINDS = ("failed", "passed", "skipped", "xfailed", "xpassed", "error")  # in the order of pytest's summary
+KINDS = ("failed", "passed", "skipped", "xfailed", "xpassed", "error", "rerun")  # in the order of pytest's summary
 WIDTH = 80
 
 Run = Callable[[Sequence[Sequence[str]]], list[int]]
