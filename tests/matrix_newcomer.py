@@ -83,7 +83,7 @@ TC = [  # what other tools have in one value, or call by another name
     Change("wifi: {both: {", "wifi: {server: caddy, both: {", "server",
            "arms name their server: arms: {h3-caddy: {protocol: h3, server: caddy}}"),
     Change("one: {kind: transfer, size: 1MB}", "one: {kind: page, url: 'https://a.example/'}", "url",
-           "no page of the internet is loaded"),
+           "the lab measures only servers inside its testbed"),
     Change("title: My networks", "title: My networks\ncapture: true", "capture", "lab.py run --capture CONDITION"),
     Change(WIFI, WIFI[:-1] + ", at: {1s: {both: {loss: 100%}, for: 1s}}}", "for", "end it at a later moment of `at`"),
 ]  # fmt: skip
@@ -512,7 +512,7 @@ KEYS = [
     Change(ONE, "one: {kind: transfer, size: 1MB, requests: 1}", "requests",
            "`requests` is a key of `kind: objects` and `kind: page`; `kind: transfer` has none: remove it"),
     Change(ONE, "one: {kind: transfer, size: 1MB, url: https://a.example/b}", "url",
-           "`path` is a key of `kind: page` and `kind: h2load`; `kind: transfer` has none: remove it"),
+           "the lab measures only servers inside its testbed"),
     Change(PAGE, "page: {kind: objects, requests: 40, size: 15kB, url: /}", "url",
            "`kind: objects` has none: remove it"),
     Change(PAGE, "page: {requests: 40, connections: 6, path: https://a.example/b}", "https",
@@ -726,7 +726,53 @@ BURSTS = [
     Change("size: 15kB", "size: [15kB, 30kB]", "[15kB", "with a workload for each; or fetch files of your site"),
 ]  # fmt: skip
 
+LIVE = "the lab measures only servers inside its testbed: copy the site to a folder (`content: FOLDER`"
+SITE = "https://site.example"
+GET = "every request is a GET"
+TITLE = "title: My networks\n"
+ELSEWHERE = [  # what other tools have, and a matrix has nowhere
+    *(Change(TITLE, f"{TITLE}{key}: {SITE}\n", key, LIVE) for key in ("url", "site", "target", "website", "server")),
+    Change(TITLE, f"{TITLE}urls: [{SITE}, {SITE}/b]\n", "urls", LIVE),
+    Change(TITLE, f"{TITLE}host: site.example\n", "host", LIVE),
+    Change(TITLE, f"{TITLE}content: {SITE}\n", "https", LIVE),
+    Change(ONE, f"one: {{kind: page, page: {SITE}}}", "page", LIVE),
+    Change(ONE, f"one: {{kind: page, path: {SITE}}}", "https", "a folder, which `content: FOLDER` names"),
+    Change(ONE, f"one: {{kind: page, site: {SITE}}}", "site", LIVE),
+    Change(ONE, f"one: {{url: {SITE}}}", "url", LIVE),
+    Change(ONE, f"one: {SITE}", "https", LIVE),
+    Change(ARM, f"h2-bbr: {{protocol: h2, server: {SITE}}}", "https", LIVE),
+    Change(TITLE, f"{TITLE}servers: [{SITE}]\n", "[https", LIVE),
+    Change(TITLE, f"{TITLE}servers: {{mine: {{url: {SITE}, protocols: [h2]}}}}\n", "url", LIVE),
+    Change(ONE, f"{ONE[:-1]}, duration: 30s}}", "duration", "`requests` or `size` decides its length"),
+    Change(WIFI, "wifi: {both: {delay: 10ms}, duration: 30s}", "duration", "a network lasts for the whole trial"),
+    Change(TITLE, f"{TITLE}tls: 1.2\n", "tls", "every protocol runs over TLS 1.3"),
+    Change(ARM, "h2-bbr: {protocol: h2, min_tls_version: 1.2}", "min_tls", "every protocol runs over TLS 1.3"),
+    *(Change(ONE, f"{ONE[:-1]}, {each}}}", each, GET)
+      for each in ("method: POST", "upload: 1MB", "body: 1kB", "headers: {a: b}", "cookies: true", "userAgent: x")),
+    Change(ONE, "one: {kind: upload, size: 1MB}", "upload", GET),
+    *(Change(ONE, f"one: {{kind: {each}, size: 1MB}}", each, "{kind: transfer, size: 2MB} is the nearest", ONE)
+      for each in ("video", "streaming", "websocket")),
+    Change(ONE, f"{ONE[:-1]}, rps: 100}}", "rps", "`connections` and `streams` are how many requests"),
+    Change(ONE, f"{ONE[:-1]}, keepalive: false}}", "keepalive", "each trial opens new connections"),
+    Change(ONE, f"{ONE[:-1]}, cache: true}}", "cache", "{kind: page, visit: repeat} loads a page again"),
+    Change(TITLE, f"{TITLE}warmup: 5\n", "warmup", "there is no warm-up"),
+    Change(TITLE, f"{TITLE}version: 3\n", "version", "a matrix has no version: remove it"),
+    *(Change(TITLE, f"{TITLE}{each}: x\n", each, f"lab.py run --{each}")
+      for each in ("engine", "reports", "resume", "junit")),
+    Change(TITLE, f"{TITLE}output: x.html\n", "output", "`lab.py report RUN --output FILE`"),
+    *(Change(REPEAT, f"{REPEAT}\njudge: [total_s, {each}]", each, f"did you mean `{meant}`?")
+      for each, meant in {"speed": "goodput_bps", "bandwidth": "goodput_bps", "latency": "ttfb_s",
+                          "first byte": "ttfb_s", "connect": "handshake_s"}.items()),
+    *(Change(REPEAT, f"{REPEAT}\njudge: [{each}]", each, f"did you mean `{meant}`?",
+             f"{REPEAT}\njudge: [total_s]" if meant == "total_s" else "")
+      for each, meant in {"rps": "total_s", "requests_per_second": "total_s", "duration": "total_s",
+                          "median": "request_p50_s"}.items()),
+    Change(ARM, "h2-bbr: {protocol: h2, browser: firefox}", "firefox",
+           "the workloads `page` and `one`, of kind objects and transfer, have no `browser`"),
+]  # fmt: skip
+
 EVERY = [
+    *ELSEWHERE,
     *BURSTS,
     *NAMED,
     *COMMANDS,

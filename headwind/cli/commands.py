@@ -353,6 +353,17 @@ EXIT_CODES = """exit status:
 With 1, the output names the cause. docs/files.md explains how much data is enough."""
 
 
+COMMANDS_MEANT = {  # words of other tools for a command, by the command line that does it
+    "run": "start begin go execute bench benchmark measure up", "run --smoke": "smoke test try",
+    "run --resume RUN": "resume continue restart", "run --capture CONDITION": "capture record pcap tcpdump",
+    "report RUN": "status show results result summary open html view export stats logs log",
+    "plan": "list ls estimate forecast dry-run dryrun preview trials", "validate": "check lint verify",
+    "down": "clean cleanup stop kill rm remove prune delete destroy teardown", "profiles": "networks presets",
+    "images": "build pull install", "images push": "push", "doctor": "info diagnose setup",
+    "try-server NAME": "server servers", "compare RUN_A RUN_B": "diff", "--help": "commands usage",
+}  # fmt: skip
+
+
 class Suggesting(argparse.ArgumentParser):
     """A parser that takes no abbreviations, and whose errors propose the command or option that was meant."""
 
@@ -363,7 +374,8 @@ class Suggesting(argparse.ArgumentParser):
         """Print the error with a proposal for a wrong choice, and exit with 2."""
         if wrong := re.match(r"argument .*: invalid choice: '([^']*)'", message):
             known = [str(each) for action in self._actions for each in action.choices or ()]
-            meant, _ = _resembling(wrong[1], [*known, *self._option_string_actions])
+            meant = _command_meant(wrong[1]) if self._subparsers else ""
+            meant = meant or _resembling(wrong[1], [*known, *self._option_string_actions])[0]
             message += f"; did you mean `{meant}`?" if meant else ""
         super().error(message)
 
@@ -407,6 +419,13 @@ class Suggesting(argparse.ArgumentParser):
         if name == "matrix" and any(action.dest == name for action in self._actions):
             return "; the matrix is named without an option: lab.py COMMAND FILE"
         return f"; did you mean `{option}`?" if option else ""
+
+
+def _command_meant(word: str) -> str:
+    """The command line for another tool's word, or for a matrix in the place of the command; empty for others."""
+    if word.endswith((".yaml", ".yml")):
+        return f"run {word}"
+    return next((line for line, words in COMMANDS_MEANT.items() if word.casefold() in words.split()), "")
 
 
 def _bare(word: str) -> str:

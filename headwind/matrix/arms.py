@@ -256,21 +256,28 @@ def _own_slips(name: str, arm: ArmKeys, server: Server, program: Program) -> Ite
         )
 
 
+def _lacking_keys(name: str, own: Mapping[str, Any], workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
+    """Mistakes of an arm's keys that some workloads do not have, each once."""
+    for field, value in own.items():
+        having = [load for load, keys in workloads.items() if field in type(keys).model_fields]
+        lacking = {load: keys.model.kind for load, keys in workloads.items() if load not in having}
+        if not lacking:
+            continue
+        names, kinds = enumerated(map(quoted, lacking)), enumerated(dict.fromkeys(lacking.values()))
+        one, of_kind = len(lacking) == 1, f"of kind {kinds}"
+        message = f"the workload{'' if one else 's'} {names}, {of_kind}, {'has' if one else 'have'} no {quoted(field)}"
+        shared = f"`{field}: {value}` in the workload {quoted(having[0])} is for all arms; or " if having else ""
+        possible = dict.fromkeys(f"`kind: {each.model.kind}`" for each in KEYS if field in each.model_fields)
+        rest = f"leave {names} to a separate matrix file" if having else f"use {' or '.join(possible)}, or remove it"
+        yield Slip(("arms", name, field), Mistake(message, f"an arm sets keys that every workload has: {shared}{rest}"))
+
+
 def _workload_slips(name: str, arm: ArmKeys, workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
     """Mistakes of workloads with the overrides of an arm; each mistake once."""
     own = dict(arm.overrides.workload)
     reported: set[str] = set()
+    yield from _lacking_keys(name, own, workloads)
     for load, written in workloads.items():
-        for field in own.keys() - type(written).model_fields.keys():
-            message = f"the workload {quoted(load)}, which is of kind {written.model.kind}, has no {quoted(field)}"
-            having = next((each for each, keys in workloads.items() if field in type(keys).model_fields), "")
-            elsewhere = (
-                f"`{field}: {own[field]}` in the workload {quoted(having)} is for all arms; or " if having else ""
-            )
-            hint = (
-                f"an arm sets keys that every workload has: {elsewhere}leave {quoted(load)} to a separate matrix file"
-            )
-            yield Slip(("arms", name, field), Mistake(message, hint))
         workload = _with_overrides(arm, written.workload(load))
         over = workload.over(arm.protocol.value)
         for field in own.keys() & {each.name for each in fields(workload)}:

@@ -41,8 +41,6 @@ class ContentFolder:
 
 def _site(value: Any, home: Path) -> Site:
     text = scalar(value, "`site`")
-    if "://" in text:
-        raise Mistake(f"{quoted(text)} is not a folder", "the lab serves files of this machine: save the site first")
     if not text or "\0" in text or not _is_folder(home / text):
         raise Mistake(f"{quoted(text)} is not a folder", _which_folder(home, text))
     try:

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from headwind.format import enumerated
+from headwind.matrix import nowhere
 from headwind.matrix.arm_hints import of_arm
 from headwind.matrix.arms import PAIRS_ARMS
 from headwind.matrix.concepts import (
@@ -95,6 +96,8 @@ def _pair(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
 
 def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
     match slip.mistake:
+        case _ if nowhere.is_site(slip.path, value_at(tree, slip.path)):
+            hint = nowhere.LIVE
         case UnknownKey():
             above = levels(root, tree, slip.path[:-1])
             hint = of_arm(slip, tree) or _of_unknown(slip.path, above)
@@ -200,6 +203,8 @@ def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
         yield from ((*slip.path[:-1], key) for key in both)
     elif not isinstance(slip.mistake, UnknownKey):
         return
+    elif nowhere.of_unknown(slip.path, level) == nowhere.LIVE:
+        yield from ((*slip.path[:-1], key) for key in level.keys)
     elif model := level.kind_as_key(str(slip.path[-1]), value_at(tree, slip.path)):
         yield from ((*slip.path[:-1], key) for key in (*level.keys, *model.model_fields))
     elif _kinds(str(slip.path[-1]), level) or _of_another_form(str(slip.path[-1]), level):
@@ -211,12 +216,15 @@ def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
 def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     """Hint for an unknown key; `above` are the levels from the file to the mapping that has the key."""
     key, level = str(path[-1]), above[-1]
-    if respelt(key, level.keys):
+    gone = nowhere.of_unknown(path, level)
+    if respelt(key, level.keys) and not gone:
         return ""
     beside = level.written if isinstance(level.written, dict) else {}
     value = beside.get(key)
     if found := of_tc(path, value) or of_other_tools(path, value, beside) or _of_place(path, beside):
         return found
+    if gone:
+        return gone
     if found := _of_session(path, value, level) or _as_kind(key, value, level):
         return found
     if near := _of_another_form(key, level):
@@ -240,17 +248,11 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
 
 
 def _of_place(path: Path, beside: Mapping[str, Any]) -> str:
-    """Hint for what is written elsewhere: a server in an arm, a captured trial on the command line, an end in `at`."""
+    """Hint for what is written elsewhere: a server in an arm, an end in `at`."""
     key, group, value = str(path[-1]), path[0], beside.get(str(path[-1]))
     if key == "server" and len(path) > 1 and group in ("profiles", "workloads"):
         name = value if isinstance(value, str) else "NAME"
         return f"arms name their server: arms: {{h3-{name}: {{protocol: h3, server: {name}}}}}"
-    if key == "url" and beside.get("kind") == "page" and group == "workloads":
-        return (
-            "no page of the internet is loaded: copy it to a folder, `content: FOLDER` at the top, and here its `path`"
-        )
-    if key in ("capture", "pcap"):
-        return "captures are an option of the command line: lab.py run --capture CONDITION"
     if key in ("for", "duration", "until") and "at" in path:
         return "end it at a later moment of `at`, such as `1.5s: {}`"
     return ""

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from headwind.matrix import nowhere
 from headwind.matrix.levels import Level, Path, kind_of, levels
 from headwind.matrix.mistakes import Slip, UnknownKey
 from headwind.matrix.shapes import as_objects, count_and_size, is_objects
@@ -36,6 +37,8 @@ class Repair:
         *above, key = path
         level = levels(root, self.tree, above)[-1]
         if not isinstance(level.written, dict) or key not in level.written:
+            return False
+        if nowhere.of_unknown(path, level):
             return False
         if model := level.kind_as_key(str(key), level.written[str(key)]):
             return self._repair_kind_as_key(path, level, model)

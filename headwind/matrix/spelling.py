@@ -12,14 +12,15 @@ LONGEST_WORD = 64  # longer words are not compared: a comparison costs the produ
 MOST_COMPARED = 100  # words, letter by letter; single typing errors are found among any number
 SHORTEST_START = 3  # letters that may stand for a word that begins with them
 SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a delay and therefore missing
-    "latency": "delay ttfb", "bandwidth": "rate", "throughput": "rate transfer goodput_bps", "speed": "rate",
+    "latency": "delay ttfb ttfb_s", "bandwidth": "rate goodput_bps", "throughput": "rate transfer goodput_bps",
+    "speed": "rate goodput_bps",
     "drop": "loss", "plr": "loss", "corruption": "corrupt", "duplication": "duplicate", "reordering": "reorder",
     "cc": "congestion", "think": "server_delay", "think time": "server_delay", "thinktime": "server_delay",
     "conn": "connections",
-    "down": "downlink", "up": "uplink", "network": "profiles", "repetition": "repeat", "duration": "bad budget",
+    "down": "downlink", "up": "uplink", "network": "profiles", "repetition": "repeat", "duration": "bad budget total_s",
     "gilbert": "gemodel", "elliott gilbert": "gemodel", "elliot gilbert": "gemodel", "gilbertelliott": "gemodel",
-    "object": "requests", "page": "objects", "webpage": "page objects", "website": "page objects",
-    "web": "page objects", "browser": "page objects", "download": "downlink transfer", "bulk": "transfer",
+    "object": "requests", "page": "objects", "webpage": "page objects", "website": "page objects content",
+    "web": "page objects", "browser": "page objects", "download": "downlink transfer total_s", "bulk": "transfer",
     "file": "transfer", "xfer": "transfer", "downstream": "downlink", "upload": "uplink", "upstream": "uplink",
     "buffer": "queue", "buffer size": "queue", "byte": "size", "limit": "packets", "size": "packets",
     "length": "bad packets", "depth": "packets", "every": "good", "period": "good", "for": "bad", "ratio": "random",
@@ -32,12 +33,17 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "image size": "size", "environment": "env", "healthcheck": "ready",
     "health": "ready", "cmd": "command", "entrypoint": "command", "gaussian": "normal", "gauss": "normal",
     "parallel": "connections", "concurrency": "connections", "client": "connections", "block": "min repeat",
-    "run": "repeat", "iteration": "repeat max", "round": "repeat", "time": "budget", "limit time": "timeout budget",
+    "run": "repeat", "iteration": "repeat max", "round": "repeat", "time": "budget total_s",
+    "limit time": "timeout budget",
     "max time": "budget", "bad los": "loss bad", "good los": "good", "1 h": "bad", "1 k": "good",
     "overhead": "packet_overhead", "include": "conditions", "combination": "conditions", "heading": "title",
     "description": "title", "name": "title", "bw": "rate", "bit rate": "rate", "bitrate": "rate",
     "aqm": "queue", "qdisc": "queue",
     "codel": "fq_codel", "droptail": "fifo", "drop tail": "fifo", "pfifo": "fifo", "bfifo": "fifo",
+    "site": "content", "folder": "content", "root": "content", "rp": "total_s", "per request second": "total_s",
+    "connect": "handshake_s", "byte first": "ttfb_s", "load page": "load_s", "plt": "load_s",
+    "load page time": "load_s",
+    "median": "request_p50_s", "response time": "request_p50_s", "p99": "request_p95_s", "vu": "connections",
     "0 rtt": "early", "0rtt": "early", "zero rtt": "early", "data early": "early", "full": "new", "cold": "new",
     "first": "new", "warm": "resumed", "psk": "resumed", "ticket": "resumed", "resumption": "resumed",
 } | {written.format(version): f"h{version}" for version in "123" for written in ("http{}", "{} http")}  # fmt: skip
@@ -48,6 +54,11 @@ def form(text: str) -> str:
     """Text without case, separators, plural and order of its words."""
     words = re.findall(r"[^\W_]+", text.casefold())
     return " ".join(sorted(word.removesuffix("s") if len(word) > 2 else word for word in words))
+
+
+def in_words(text: str) -> str:
+    """Text with a space between the words of `camelCase`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
 
 
 def nearest(text: str, allowed: Sequence[str]) -> str:

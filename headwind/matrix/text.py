@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headwind.matrix.complaint import MatrixError
+from headwind.matrix.nowhere import LIVE, is_live
 from headwind.matrix.spelling import nearest
 from headwind.matrix.units import harmless
 
@@ -72,7 +73,8 @@ def read_text(path: Path, file: str) -> str:
             raise MatrixError(f"{file} has {status.st_size} bytes; a matrix has at most {LARGEST_BYTES}")
         data = path.read_bytes()
     except FileNotFoundError:
-        raise MatrixError(f"{file}: there is no such file{_neighbour(path)}") from None
+        hint = f"; {LIVE}" if is_live(str(path)) else _neighbour(path)
+        raise MatrixError(f"{file}: there is no such file{hint}") from None
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise MatrixError(f"{file} cannot be read: {reason}") from None

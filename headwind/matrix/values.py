@@ -36,7 +36,10 @@ LONGEST_NOTE = 2_000
 MOST_LANES = 64
 NO_FILES = "none"  # value of a part that a page does not have
 SERVER_DELAY_S = (0.001, 5.0)
-OWN_SERVER = "the lab fetches from its own server: a path such as `/`, `/100k` or `/bytes/15000`"
+OWN_SERVER = (
+    "the lab fetches from its own server: a path such as `/`, `/100k` or `/bytes/15000`, or of a site that you copied "
+    "to a folder, which `content: FOLDER` names"
+)
 _SEVERAL = re.compile(r"([1-9][0-9]*) *x *([0-9].*)")
 _TWO_SIZES = re.compile(r"[0-9.]+ *[kKmM]?i?B? *(?:-|to|\.\.+|\u2013) *[0-9.]+ *[kKmM]?i?B")
 _METRIC = re.compile(r"[a-z0-9_]+_(s|bps)")

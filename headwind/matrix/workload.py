@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ValidationError, WrapValidator, model_validator
 
-from headwind.matrix import values
+from headwind.matrix import nowhere, values
 from headwind.matrix.keys import Keys, key
 from headwind.matrix.levels import form_of, kind_of
 from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic
@@ -127,7 +127,8 @@ def _wrong_kind(name: Any, near: str, kinds: list[str]) -> Mistake:
         text = scalar(name, f"`{kinds[0]}`")
     except Mistake as mistake:
         return mistake
-    hint = f"did you mean {quoted(near)}? {listed(kinds)}" if near else listed(kinds)
+    gone = "" if near else nowhere.answer(text, "workloads")
+    hint = f"did you mean {quoted(near)}? {listed(kinds)}" if near else gone or listed(kinds)
     return Mistake(f"{quoted(text)} is not a kind of workload", hint)
 
 
@@ -136,6 +137,8 @@ def _kind_meant(name: str, written: Mapping[str, Any], by_name: Mapping[str, typ
     keys = written.keys() - {"kind"}
     fitting = [kind for kind, model in by_name.items() if keys <= model.model_fields.keys() and _needed(model) <= keys]
     near = nearest(name, list(by_name))
+    if nowhere.answer(name, "workloads"):
+        return ""
     if respelt(name, list(by_name)) or near in fitting:
         return near
     return fitting[0] if len(fitting) == 1 else near

@@ -16,8 +16,11 @@ import pytest
 
 import lab
 from headwind import engines
+from headwind.cli import commands
 from headwind.cli.dependencies import Dependencies
 from headwind.errors import HeadwindError, UsageError
+from headwind.matrix import nowhere
+from headwind.matrix.document import MatrixKeys
 from headwind.testbed.kept_images import KeptImage
 from impair.profile import Profile
 from tests import fake
@@ -87,6 +90,15 @@ def test_a_wrong_command_line_is_2_and_is_told(
         (["run", "--LANES", "2"], "--lanes"),
         (["run", "-budget", "5min"], "--budget"),
         (["down", "all"], "--all"),
+        (["resume"], "run --resume RUN"),
+        (["status"], "report RUN"),
+        (["list"], "plan"),
+        (["clean"], "down"),
+        (["stop"], "down"),
+        (["start"], "run"),
+        (["test"], "run --smoke"),
+        (["check"], "validate"),
+        (["my.yaml"], "run my.yaml"),
     ],
 )
 def test_a_misspelt_command_option_or_choice_comes_with_the_one_that_it_resembles(
@@ -130,6 +142,28 @@ def test_an_argument_of_another_kind_is_told_where_it_belongs(
     said = capsys.readouterr().err
     assert said.endswith(f"{end}\n")
     assert "did you mean" not in said
+
+
+def test_words_for_a_command_are_no_commands_and_name_one() -> None:
+    for line, words in commands.COMMANDS_MEANT.items():
+        assert not {*words.split()} & {*lab.COMMANDS}
+        assert line.startswith("--") or line.split()[0] in lab.COMMANDS
+
+
+def test_a_site_in_the_place_of_a_matrix_is_answered_by_what_the_lab_measures(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for command in ("run", "validate", "plan", "experiments"):
+        assert exit_code(command, "https://site.example/") == 2
+        assert "the lab measures only servers inside its testbed" in capsys.readouterr().err
+
+
+def test_an_option_of_run_in_a_matrix_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("run", "--help") == 0
+    options = {*re.findall(r"--([a-z]+)", capsys.readouterr().out)} - {"help", *MatrixKeys.model_fields, "budget"}
+    assert {"engine", "reports", "cluster", "resume", "capture"} <= options
+    for option in options:
+        assert f"lab.py run --{option}" in nowhere.answer(option, "")
 
 
 def test_help_names_every_command_with_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:

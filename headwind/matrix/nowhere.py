@@ -1,0 +1,98 @@
+"""Answers for what other tools have and a matrix has nowhere: live sites, settings of TLS, uploads, a load to keep up.
+
+A row is about a key if each word of the key is one of its words: `tls`, `tls_version` and `minTlsVersion` alike.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headwind.matrix.spelling import form, in_words, respelt, synonym
+
+if TYPE_CHECKING:
+    from headwind.matrix.levels import Level, Path
+
+LIVE = (
+    "the lab measures only servers inside its testbed: copy the site to a folder (`content: FOLDER` at the top of a "
+    "matrix, and `{kind: page, path: /}` for a page of it), or run its server from an image (docs/servers.md)"
+)
+_URL = re.compile(r"(?:https?|wss?|ftp):/+\S+|www\.\S+", re.IGNORECASE)
+_BESIDE = "min max no enable disable version request response custom number per of"  # further words of such a key
+_ENTRIES = ("workloads", "arms")
+_ADDRESSED = ("path", "image")  # keys that have better hints for an address
+_ON_COMMAND_LINE = ("engine", "reports", "cluster", "resume", "verbose", "junit", "full")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Words that people look for, the answer, and the keys at the top of the file below which it holds ("": there)."""
+
+    words: str
+    answer: str
+    groups: tuple[str, ...] = ("", "workloads", "arms", "servers")
+
+
+ROWS = (
+    Row("url uri target host hostname domain endpoint origin website", LIVE),
+    Row("tls ssl https cipher suite certificate cert verify insecure sni alpn",
+        "every protocol runs over TLS 1.3, and no key sets its version, ciphers or certificate; "
+        "{kind: ttfb, session: resumed} measures the handshake of a resumed session"),
+    Row("method verb post put body payload data upload header user agent cookie auth authorization query",
+        "every request is a GET with the client's own headers and without a body; `path` or `size` is what it fetches"),
+    Row("video streaming player dash hls bitrate websocket ws sse grpc webrtc socket",
+        "the lab fetches objects and pages; {kind: transfer, size: 2MB} is the nearest to a segment of a video"),
+    Row("rps qps vus users stage ramp up rampup arrival executor sleep pause pacing interval",
+        "each connection sends its next request as soon as one is answered; `connections` and `streams` are how many "
+        "requests are sent at once", _ENTRIES),
+    Row("warmup warm cooldown", "there is no warm-up: each trial opens new connections, and every block counts",
+        ("", *_ENTRIES)),
+    Row("duration time length seconds",
+        "a trial ends when everything is fetched, so `requests` or `size` decides its length; "
+        "`repeat: {budget: 15min}` is the time of the whole run", _ENTRIES),
+    Row("duration", "a network lasts for the whole trial; its changes are under `at`, bursts of loss are `spells`",
+        ("profiles",)),
+    Row("keepalive keep alive reuse pool", "each trial opens new connections and keeps them to its end", _ENTRIES),
+    Row("cache caching", "{kind: page, visit: repeat} loads a page again, with its cache", _ENTRIES),
+    Row("output", "`lab.py report RUN --output FILE` copies the page of a run"),
+    Row("log logging debug quiet", "`lab.py run --verbose` prints a line for each trial, and `lab.py run --capture "
+        "CONDITION` keeps logs", ("",)),
+    Row("version", "a matrix has no version: remove it", ("",)),
+    Row("capture pcap", "captures are an option of the command line: lab.py run --capture CONDITION",
+        ("", "profiles", *_ENTRIES)),
+    *(Row(option, f"it is an option of the command line: lab.py run --{option}") for option in _ON_COMMAND_LINE),
+)  # fmt: skip
+
+
+def is_live(value: Any) -> bool:
+    """True for an address on the internet such as `https://example.org`, and for a list of them."""
+    if isinstance(value, list):
+        return bool(value) and all(map(is_live, value))
+    return isinstance(value, str) and _URL.fullmatch(value) is not None
+
+
+def is_site(path: Path, value: Any) -> bool:
+    """True if an address on the internet is written where something to measure is expected."""
+    return is_live(value) and path[0] != "published" and path[-1] not in _ADDRESSED
+
+
+def answer(key: str, group: str) -> str:
+    """The answer for a word below a `group` (empty: at the top of the file); empty if no row has it."""
+    words = {*form(in_words(key)).split()}
+    for row in ROWS:
+        own = {*form(row.words).split()}
+        if group in row.groups and words & own and words <= own | {*form(_BESIDE).split()}:
+            return row.answer
+    return ""
+
+
+def of_unknown(path: Path, level: Level) -> str:
+    """The answer for an unknown key, unless it stands for a key of its level; `level` is that of the mapping."""
+    key, written = str(path[-1]), level.written if isinstance(level.written, dict) else {}
+    if is_site(path, written.get(key)):
+        return LIVE
+    is_path = str(written.get(key)).startswith("/")
+    if is_path or respelt(key, level.keys) or synonym(key, level.keys) or level.has(key):
+        return ""
+    return answer(key, str(path[0]) if path[1:] else "")
