@@ -196,7 +196,7 @@ def command_published(options: argparse.Namespace) -> int:
 
 
 def command_advise(options: argparse.Namespace) -> int:
-    """Derive from runs on which networks nginx should offer HTTP/3, and write the rule as lines for nginx."""
+    """Derive, from runs, the networks where nginx should offer HTTP/3, and write the rule as lines for nginx."""
     from headwind.cli.advise import print_advice
     from headwind.cli.console import console
     from headwind.cli.runs import run_folder
@@ -218,7 +218,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Report which protocols got faster or slower, relative to the others, from one run to a later one."""
+    """Report which protocols got faster or slower than the others from one run to a later one."""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folder
     from headwind.report.compare.changes_json import changes_text
@@ -320,7 +320,7 @@ def command_images(options: argparse.Namespace) -> int:
 
 
 def command_sbom(options: argparse.Namespace) -> int:
-    """Write the bill of materials (CycloneDX): the packages of all images and of Python, with versions and licences."""
+    """Write the bill of materials (CycloneDX): all image packages and Python packages, with versions and licences."""
     from headwind.cli.sbom import write_sbom
     from headwind.testbed.images import IMAGES, ensure_images
 
@@ -347,7 +347,7 @@ EXIT_CODES = """exit status:
   1    after a run: too little data, or the network deviated in too many trials; or Headwind itself failed
   2    a mistake in the matrix or on the command line
   3    compare: a protocol definitely got worse
-  4    compare --strict: no protocol definitely got worse, but some comparison cannot be determined
+  4    compare --strict: no protocol definitely got worse, but some comparison is inconclusive
   130  stopped by Ctrl-C
 
 With 1, the output names the cause. docs/files.md explains how much data is enough."""
@@ -482,7 +482,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         if name in ("run", "experiments"):
             how_to_measure(command)
         if name == "plan":
-            how_long(command)
+            how_long(command, "plan for a run of at most this long")
     commands.choices["run"].add_argument(
         "--resume",
         metavar="RUN",
@@ -506,7 +506,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
     commands.choices["down"].add_argument(
-        "--all", action="store_true", help="also remove the testbeds of runs in progress; list the images that stay"
+        "--all", action="store_true", help="also remove testbeds of runs in progress, and list remaining images"
     )
     commands.choices["down"].add_argument(
         "--images", action="store_true", help="also remove the lab's images that no container uses"

@@ -11,13 +11,13 @@ from headwind.engines import AUTO, CHOICES
 _Value = TypeVar("_Value")
 
 
-def how_long(command: argparse.ArgumentParser) -> None:
-    """Add the options that override the time and the lanes of a matrix: for measuring commands and `plan`."""
+def how_long(command: argparse.ArgumentParser, limit: str) -> None:
+    """Add the options that override the time and the lanes of a matrix; the help of `--budget` begins with `limit`."""
     command.add_argument(
         "--budget",
         metavar="TIME",
         type=budget,
-        help="measure for at most this long from now on, such as 15min or 2h (default: the budget in the matrix)",
+        help=f"{limit}, such as 15min or 2h (default: the budget in the matrix)",
     )
     command.add_argument(
         "--lanes",
@@ -33,12 +33,12 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
         "--reports",
         metavar="DIR",
         default=reports,
-        help="folder for runs (default: reports); earlier runs in it serve forecasts",
+        help="folder for runs (default: reports); forecasts use earlier runs in it",
     )
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check: one block of each condition under the matrix's key `smoke`; without that key, of every one",
+        help="quick check: one block of each condition that `smoke` in the matrix lists (default: all)",
     )
 
 
@@ -51,7 +51,7 @@ def how_to_measure(command: argparse.ArgumentParser) -> None:
         help="netem of the host's kernel, or of a user-mode kernel (uml); auto (default): kernel if its netem can do "
         "all that the matrix needs, else uml",
     )
-    how_long(command)
+    how_long(command, "measure for at most this long from now on")
     command.add_argument(
         "--cluster",
         metavar="ADDRESS",
@@ -88,7 +88,7 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
 def how_to_report(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `report` that `run` does not have."""
     command.add_argument(
-        "run", nargs="+", metavar="RUN", help="run folder, or its id for reports/<id>; several are shown on one page"
+        "run", nargs="+", metavar="RUN", help="run folder, or the id in reports/<id>; several are shown on one page"
     )
     command.add_argument(
         "--output", metavar="FILE", help="also write a copy of the page here; for several runs: write their page here"
@@ -98,7 +98,7 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
 def how_to_advise(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `advise`."""
     command.add_argument(
-        "run", nargs="+", metavar="RUN", help="run folder with h3 and a protocol over TCP; networks of all runs count"
+        "run", nargs="+", metavar="RUN", help="run folder with h3 and a protocol over TCP; all runs' networks are used"
     )
     command.add_argument("--write", metavar="FILE", help="also write the lines for nginx to this file")
 
@@ -113,7 +113,7 @@ def how_to_publish(command: argparse.ArgumentParser) -> None:
 
 def how_to_compare(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `compare`."""
-    command.add_argument("earlier", metavar="RUN_A", help="run folder, or its id for reports/<id>")
+    command.add_argument("earlier", metavar="RUN_A", help="run folder, or the id in reports/<id>")
     command.add_argument("later", metavar="RUN_B", help="folder of a later run of the same matrix")
     command.add_argument(
         "--absolute",
@@ -123,7 +123,7 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict",
         action="store_true",
-        help="exit with 4 if no protocol definitely got worse, but some comparison cannot be determined",
+        help="exit with 4 if no protocol definitely got worse, but some comparison is inconclusive",
     )
     command.add_argument("--json", metavar="FILE", help="also write the result as JSON")
 
