@@ -185,7 +185,7 @@ class Rate:
         if self.rate_bps < 8 or self.rate_bps % 8 or self.rate_bps >= 2**66:
             raise ImpossibleImpairment(
                 "rate", f"{self.rate_bps} bit/s is not a whole number of bytes/s above zero",
-                "" if self.rate_bps else "for a link without a limit remove the key",
+                "" if self.rate_bps else "for a link without a limit remove the key, for an outage write `loss: 100%`",
             )  # fmt: skip
         if not -SMALLEST_FRAME_BYTES <= self.packet_overhead <= LARGEST_OVERHEAD_BYTES:  # below: a length wraps round
             between = f"between {-SMALLEST_FRAME_BYTES} and {LARGEST_OVERHEAD_BYTES}"

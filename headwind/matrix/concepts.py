@@ -15,13 +15,18 @@ from headwind.matrix.mistakes import NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
 from headwind.matrix.shapes import shown
-from headwind.matrix.spelling import form, nearest, respelt, synonym
+from headwind.matrix.spelling import form, in_words, nearest, respelt, synonym
 from headwind.matrix.sweep import SWEPT
 from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, quoted
 from headwind.matrix.wording import NUMBER
 from impair.profile import FRAME_BYTES
 from impair.queues import KINDS
 
+UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKbps`, by form
+    "ms": "ms", "millisecond": "ms", "us": "us", "sec": "s", "second": "s", "kbp": "kbit", "kbit": "kbit",
+    "mbp": "mbit", "mbit": "mbit", "bp": "bit", "percent": "%", "pct": "%",
+}  # fmt: skip
+USUAL_UNITS = {"delay": "ms", "jitter": "ms", "rate": "kbit", "loss": "%"}  # of their numbers without a unit
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
 BURSTS = {"burst", "bursty", "burstiness", "burst loss", "burst length", "burst size", "burst mean"}
 DIRECTIONS = ("uplink", "downlink", "both")
@@ -61,8 +66,8 @@ def varied_by(key: str, directions: Mapping[str, Any]) -> str:
     return having[0] if len(having) == 1 else ""
 
 
-def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, Any]) -> str:
-    """Hint for a key in a profile, in a direction or in a loss; `path` leads to it."""
+def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, Any], outer: Any) -> str:
+    """Hint for a key in a profile, in a direction or in a loss; `path` leads to it, `outer` is the level above."""
     if path[0] != "profiles" or len(path) < IN_PROFILE:
         return ""
     key, inside = str(path[-1]), path[IN_PROFILE - 1 : -1]
@@ -74,7 +79,7 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     if key == "latency" and "rate" in beside and {"burst", "limit"} & {*beside}:
         queue = _of_share_or_time(Slip((*path[:-1], "queue"), Mistake("", "")), value, beside)
         return f"the latency of tc's token bucket is `queue`{f'; {queue}' if queue else ''}"
-    if inside[-1:] == ("queue",) and (found := _of_discipline(key, value)):
+    if found := _of_queue(key, value, outer) if inside[-1:] == ("queue",) else _of_spelt_out(key, value, inside):
         return found
     if inside[-1:] == ("gemodel",) and key in COMPLEMENTS:
         return f"tc's {key} is the share that arrives: write `{COMPLEMENTS[key]}: {_complement(value)}`, the share lost"
@@ -167,9 +172,10 @@ def _of_both_ways(key: str, value: str) -> str:
 def _in_tc(path: Sequence[str | int], value: str) -> str:
     """Hint for several numbers in tc's syntax: a delay and its jitter, a loss model, a gap of reordering."""
     if path[-1] == "delay" and (found := _TWO.match(value)):
-        rest = re.fullmatch(r"(?: distribution ([a-z]+))?", value[found.end() :])
-        more = f", distribution: {rest[1]}" if rest and rest[1] else ""
-        return f"did you mean `delay: {found[1]}, jitter: {found[2]}{more}`?" if rest else ""
+        rest = re.fullmatch(rf"( {NUMBER}%)?(?: distribution ([a-z]+))?", value[found.end() :])
+        more = f", distribution: {rest[2]}" if rest and rest[2] else ""
+        note = " netem's correlation has no key" if rest and rest[1] else ""
+        return f"did you mean `delay: {found[1]}, jitter: {found[2]}{more}`?{note}" if rest else ""
     if "reorder" in path[-2:] and (found := re.fullmatch(rf"({NUMBER}%) gap ([0-9]+)", value)):
         return f"did you mean `reorder: {{ratio: {found[1]}, gap: {found[2]}}}`?"
     if "loss" in path[-2:] and re.fullmatch(rf"state(?: {NUMBER}%){{2,5}}", value):
@@ -287,6 +293,40 @@ def _of_discipline(key: str, value: Any) -> str:
     if not (kind := respelt(key, list(KINDS)) or synonym(key, list(KINDS))):
         return ""
     return f"did you mean {shown({'kind': kind, **(value if isinstance(value, dict) else {'packets': value})})}?"
+
+
+def _of_queue(key: str, value: Any, direction: Any) -> str:
+    """Hint for a discipline, the bytes or the time of a queue in place of its packets; empty for other keys."""
+    if not {*form(key).split()} & {"byte", "latency", "time", "delay"}:
+        return _of_discipline(key, value)
+    written = f"{value}B" if str(value).isdecimal() else value
+    beside = direction if isinstance(direction, dict) else {}
+    found = _of_share_or_time(Slip(("queue",), Mistake("", "")), written, beside)
+    return found.replace("mean `", "mean `packets: ").replace("` packets, which", "`, which")
+
+
+def _of_spelt_out(key: str, value: Any, inside: Sequence[str | int]) -> str:
+    """Hint for `bwDown: 1600`, `downlink_rate: 5mbit` and `delay_ms: 50`: the direction or the unit is in the name."""
+    words = form(in_words(key)).split()
+    sides = {word: side for word in words if (side := respelt(word, DIRECTIONS) or synonym(word, DIRECTIONS))}
+    units = [word for word in words if word in UNITS]
+    name, allowed = " ".join(word for word in words if word not in {*sides, *units}), list(DirectionKeys.model_fields)
+    own = "delay" if name in ROUND_TRIPS else respelt(name, allowed) or synonym(name, allowed)
+    is_number = isinstance(value, str) and re.fullmatch(NUMBER, value) is not None
+    is_bare = is_number and name != own and own in USUAL_UNITS
+    if not own or "." in key or (sides and inside) or len(sides) > 1 or not (sides or units or is_bare):
+        return ""
+    note, written = "", value
+    if is_number and own in USUAL_UNITS:
+        is_chrome = sides and not units and name == "throughput"
+        number = f"{Decimal(value) * 8 / 1000:f}" if is_chrome else value
+        written = f"{number}{UNITS[units[0]] if units else USUAL_UNITS[own]}"
+        note = " a throughput of Chrome's is in bytes per second" if is_chrome else (
+            "" if units else f" a number without a unit is taken for {USUAL_UNITS[own]}")  # fmt: skip
+    keys: dict[str, Any] = {own: _half(written) if name in ROUND_TRIPS else written}
+    for side in sides.values() if sides else [] if inside else ["both"]:
+        keys = {side: keys}
+    return f"did you mean {shown(keys)[1:-1]}?{note}"
 
 
 def _complement(share: Any) -> str:

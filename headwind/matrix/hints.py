@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
@@ -32,6 +32,8 @@ from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import NO_CORRELATION, MissingKey, NoContainer, Slip, Unindented, UnknownKey, value_at
 from headwind.matrix.presets import NETWORKS
 from headwind.matrix.shapes import (
+    PROTOCOLS,
+    YES_OR_NO,
     as_objects,
     count_and_size,
     is_objects,
@@ -46,7 +48,7 @@ from headwind.matrix.shapes import (
 )
 from headwind.matrix.spelling import form, nearest, respelt, synonym
 from headwind.matrix.tc_lines import of_tc
-from headwind.matrix.units import Mistake, NotOneValue, harmless, quoted
+from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted
 from headwind.servers import SERVERS
 
 DIRECTIONS = ("uplink", "downlink", "both")
@@ -80,7 +82,16 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
             slip.path[: len(place)] == place for place in swallowed.values()
         ):
             found[_advised(_pair(slip, root, tree), root, tree)] = None
-    return list(found)
+    return _each_once(found)
+
+
+def _each_once(slips: Iterable[Slip]) -> list[Slip]:
+    """The slips without misplaced keys that the hint of one next to them names as well."""
+    found = dict[Any, Slip]()
+    for slip in slips:
+        names_all = " belong in " in slip.mistake.hint
+        found.setdefault((slip.path[:-1], slip.mistake.hint) if names_all else slip, slip)
+    return list(found.values())
 
 
 def _pair(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
@@ -221,13 +232,17 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
         return ""
     beside = level.written if isinstance(level.written, dict) else {}
     value = beside.get(key)
-    if found := of_tc(path, value) or of_other_tools(path, value, beside) or _of_place(path, beside):
+    if (
+        found := of_tc(path, value)
+        or of_other_tools(path, value, beside, above[-2:][0].written)
+        or _of_place(path, beside)
+    ):
         return found
     if gone:
         return gone
     if found := _of_session(path, value, level) or _as_kind(key, value, level):
         return found
-    if near := _of_another_form(key, level):
+    if (near := _of_another_form(key, level)) or ("kind" in beside and synonym(key, level.keys)):
         return near
     outer, dot, inner = key.partition(".")
     if dot and outer in level.keys and inner in level.below(outer).keys:
@@ -235,13 +250,22 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     others = [name for each in level.others for name in each.model_fields]
     found = _kinds(key, level) or _kinds(synonym(key, others), level)
     found = found or _swallowed(path, above) or _entry(path, above, value)
-    found = found or ("" if nearest(key, level.keys) else _by_value(value, level))
+    found = found or ("" if nearest(key, [*level.keys, *DirectionKeys.model_fields]) else _by_value(value, level))
     found = found or ("" if synonym(key, level.keys) else _elsewhere(path, above))
     if found or respelt(key, level.keys) or synonym(key, level.keys):
         return found
-    for each in dict.fromkeys([level, above[0]]):
+    is_profile = path[0] == "profiles" and len(path) == PROFILE_KEY and not nearest(key, level.keys)
+    listing = f"{listed(level.keys)}; a direction has {', '.join(DirectionKeys.model_fields)}" if is_profile else ""
+    return _by_synonym(key, value, level, above[0]) or listing
+
+
+def _by_synonym(key: str, value: Any, level: Level, top: Level) -> str:
+    """Hint for another word for a key below this level or below the top of the file."""
+    for each in dict.fromkeys([level, top]):
         homes = list(dict.fromkeys(name for _, inner in each.further() for name in inner.keys))
         meant = ("" if nearest(key, level.keys) else respelt(key, homes)) or synonym(key, homes)
+        if meant and each is level and len(_together(key, level, ways := level.homes(meant), level)) > 1:
+            return _belongs(key, level, ways, level)
         if meant and _takes(reduce(Level.below, way := _likeliest(each.homes(meant)), each), meant, value):
             return f"did you mean `{meant}`? {_written(way, {meant: value}, each)}"
     return ""
@@ -253,6 +277,8 @@ def _of_place(path: Path, beside: Mapping[str, Any]) -> str:
     if key == "server" and len(path) > 1 and group in ("profiles", "workloads"):
         name = value if isinstance(value, str) else "NAME"
         return f"arms name their server: arms: {{h3-{name}: {{protocol: h3, server: {name}}}}}"
+    if (spoken := respelt(key, PROTOCOLS) or synonym(key, PROTOCOLS)) and group != "arms" and str(value) in YES_OR_NO:
+        return f"protocols have a key at the top of the file, such as protocols: [h1, {spoken}]"
     if key in ("for", "duration", "until") and "at" in path:
         return "end it at a later moment of `at`, such as `1.5s: {}`"
     return ""
@@ -261,9 +287,11 @@ def _of_place(path: Path, beside: Mapping[str, Any]) -> str:
 def _of_session(path: Path, value: Any, level: Level) -> str:
     """Hint for a key that is the name of a session, such as `0-rtt: true`."""
     session = synonym(str(path[-1]), SESSIONS)
-    if form(str(path[-1])) == "session" and path[0] not in ("workloads", "arms"):
-        session = value if value in SESSIONS else synonym(str(value), SESSIONS) or "resumed"
-        return f"sessions are measured by kind ttfb: workloads: {{NAME: {{kind: ttfb, session: {session}}}}}"
+    if form(str(path[-1])) == "session" and path[0] != "arms" and "session" not in level.keys:
+        word = value if value in SESSIONS else synonym(str(value), SESSIONS) or "resumed"
+        meant = f"{{kind: ttfb, session: {word}}}"
+        home = "" if path[0] == "workloads" else "workloads: {NAME: "
+        return f"sessions are measured by kind ttfb: {home}{meant}{'}' if home else ''}"
     if path[0] not in ("workloads", "arms") or not session or value in ("false", "no", "off"):
         return ""
     if path[0] == "arms" or (level.model and "session" in level.model.model_fields):
@@ -406,11 +434,23 @@ def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Lev
         if having and (not free or "both" in having or len(having) > 1):
             return f"{' and '.join(map(quoted, having))} {'has' if len(having) == 1 else 'have'} one: remove it"
         way = (free[1] if having else varied_by(key, {name: beside[name] for name in written}) or "both",)
-    together = {
-        name: _fitting(beside[name], reduce(Level.below, way, start), name) for name in beside
-        if name == key or (name not in level.keys and level.homes(name) == list(ways))
-    }  # fmt: skip
-    return f"{quoted(key)} belongs in {places or 'an entry'}: {_written(way, together, start, beside)}"
+    together, home = _together(key, level, ways, start), reduce(Level.below, way, start)
+    entries = {meant: _fitting(beside[name], home, meant) for name, meant in together.items()}
+    names = enumerated(map(quoted, together)) if len(together) > 1 else quoted(key)
+    belongs = "belong" if len(together) > 1 else "belongs"
+    return f"{names} {belongs} in {places or 'an entry'}: {_written(way, entries, start, beside)}"
+
+
+def _together(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Level) -> dict[str, str]:
+    """The misplaced keys of a level that have the same homes as `key`, each with the key there that it stands for."""
+    home, beside = reduce(Level.below, _likeliest(ways), start), level.written
+    found = dict[str, str]()
+    for name, value in beside.items() if isinstance(beside, dict) else ():
+        if name == key or (name not in level.keys and level.homes(name) == list(ways)):
+            found[name] = name if home.has(name) else synonym(name, home.keys) or name
+        elif name not in level.keys and not str(value).isdecimal() and (meant := synonym(name, home.keys)):
+            found[name] = meant
+    return found
 
 
 def _fitting(value: Any, home: Level, key: str) -> Any:

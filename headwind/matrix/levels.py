@@ -33,6 +33,11 @@ class Level:
         return not self.models and any(not _is_quantity(each) for each in keys)
 
     @property
+    def is_of_entries(self) -> bool:
+        """True if its keys are names or moments."""
+        return not self.models and any(get_origin(each) is dict for each in _parts(self.kind))
+
+    @property
     def words(self) -> list[str]:
         """Words that are allowed in a list; empty if it is not a list of words."""
         entries = [get_args(each)[0] for each in _parts(self.kind) if get_origin(each) is list]

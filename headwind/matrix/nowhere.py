@@ -36,13 +36,14 @@ class Row:
 
 ROWS = (
     Row("url uri target host hostname domain endpoint origin website", LIVE),
-    Row("tls ssl https cipher suite certificate cert verify insecure sni alpn",
+    Row("tls ssl cipher suite certificate cert verify insecure sni alpn",
         "every protocol runs over TLS 1.3, and no key sets its version, ciphers or certificate; "
         "{kind: ttfb, session: resumed} measures the handshake of a resumed session"),
     Row("method verb post put body payload data upload header user agent cookie auth authorization query",
         "every request is a GET with the client's own headers and without a body; `path` or `size` is what it fetches"),
     Row("video streaming player dash hls bitrate websocket ws sse grpc webrtc socket",
-        "the lab fetches objects and pages; {kind: transfer, size: 2MB} is the nearest to a segment of a video"),
+        "the lab fetches objects and pages; {kind: transfer, size: 2MB} is the nearest to a segment of a video",
+        _ENTRIES),
     Row("rps qps vus users stage ramp up rampup arrival executor sleep pause pacing interval",
         "each connection sends its next request as soon as one is answered; `connections` and `streams` are how many "
         "requests are sent at once", _ENTRIES),
@@ -53,6 +54,14 @@ ROWS = (
         "`repeat: {budget: 15min}` is the time of the whole run", _ENTRIES),
     Row("duration", "a network lasts for the whole trial; its changes are under `at`, bursts of loss are `spells`",
         ("profiles",)),
+    Row("threshold sla assert assertion criteria", "verdicts compare protocols with each other, not with a limit; "
+        "`repeat: {margin: 5%}` is the difference that counts as a tie", ("", *_ENTRIES)),
+    Row("volume mount", "put the files into the image; servers of the lab serve those of `content: FOLDER`",
+        ("servers",)),
+    Row("build dockerfile context", "build the image first, such as `docker build -t my-app .`, and name it: "
+        "`image: my-app`", ("servers",)),
+    Row("depends on link network container name", "each server is one container, which the lab starts and names",
+        ("servers",)),
     Row("keepalive keep alive reuse pool", "each trial opens new connections and keeps them to its end", _ENTRIES),
     Row("cache caching", "{kind: page, visit: repeat} loads a page again, with its cache", _ENTRIES),
     Row("output", "`lab.py report RUN --output FILE` copies the page of a run"),

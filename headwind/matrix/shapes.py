@@ -13,8 +13,8 @@ from headwind.matrix.indentation import joined_key
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.mistakes import NoContainer, Slip
 from headwind.matrix.presets import NETWORKS
-from headwind.matrix.spelling import form, nearest, respelt
-from headwind.matrix.units import NOTHING, Mistake, harmless, listed, quoted
+from headwind.matrix.spelling import containing, form, nearest, respelt
+from headwind.matrix.units import NOTHING, TIME, Mistake, harmless, listed, quoted
 
 LONGEST_VALUE, LONGEST_MAPPING = 40, 160  # characters of a value that a hint repeats
 MOST_ENTRIES = 8  # such as all arms of a block
@@ -176,7 +176,7 @@ def _of_text(path: Path, level: Level) -> str:
     if not isinstance(text, str) or len(text) > (LONGEST_MAPPING if text[:1] == "{" else LONGEST_VALUE):
         return ""
     if level.model is None:
-        return "" if level.is_of_names else _of_list(path, text, level.words)
+        return _of_entry(path, text) if level.is_of_entries else _of_list(path, text, level.words)
     if bounds := _RANGE.fullmatch(text) if path == ("repeat",) else None:
         return f"did you mean {{min: {bounds[1]}, max: {bounds[2]}}}?"
     if level.others and _COUNT_AND_SIZE.fullmatch(text):
@@ -188,6 +188,13 @@ def _of_text(path: Path, level: Level) -> str:
     return in_a_row or one_key(level) or _of_word(path, level) or (listed(level.keys) if path != ("repeat",) else "")
 
 
+def _of_entry(path: Path, text: str) -> str:
+    """Hint for a moment in place of changes."""
+    if path[-1] != "at" or not re.fullmatch(TIME.pattern, text):
+        return ""
+    return f"a moment comes with what changes then: at: {{{text}: {{both: {{loss: 100%}}}}}}"
+
+
 def _of_word(path: Path, level: Level) -> str:
     """Hint for a mapping in quotes, a word for nothing, or a kind of workload, in place of a mapping."""
     text = level.written
@@ -195,6 +202,8 @@ def _of_word(path: Path, level: Level) -> str:
         return f"remove the quotes: {harmless(text)}"
     if path[0] == "profiles" and text.casefold() in {*NOTHING, "", "clean"}:
         return "did you mean {}? it is a clean network"
+    if path[0] == "profiles" and (networks := containing(text, list(NETWORKS))):
+        return f"did you mean {{preset: {min(networks, key=len)}}}? `lab.py profiles` lists all networks"
     for model in level.others:
         if text == kind_of(model) and not getattr(model, "mark", ""):
             needed = (name for name, field in model.model_fields.items() if field.is_required() and name != "kind")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 
 from headwind.arm import Arm
 from headwind.format import as_written, budget_text, duration, enumerated
@@ -19,7 +20,7 @@ from headwind.matrix.values import TIMEOUT_S
 from headwind.model import Condition
 from headwind.settings import LEAST_BULK_PACKETS, PROBE_BYTES, PROBE_COUNT
 from impair.distribution import DISTRIBUTION_REACH
-from impair.profile import FRAME_BYTES, HEADER_BYTES, Delay, Direction, Link, Loss, Profile
+from impair.profile import FRAME_BYTES, HEADER_BYTES, Clock, Delay, Direction, Link, Loss, Profile, Steps
 from servers.objects import size_of
 
 # Round trips before a request can leave: TCP's handshake (RFC 9293, 3.5) and TLS 1.3's (RFC 8446, 2), QUIC's with TLS
@@ -32,12 +33,13 @@ OPENING_BYTES = {"tcp": 2 * (14 + 20 + 20), "quic": 1200 + HEADER_BYTES}
 # 7.1; RFC 9204, 4.5; RFC 9000, 19.8). HTTP/2's frame header alone has 9, HTTP/1.1's first line 16.
 REQUEST_BYTES = 2 + 2 + 4 + 2
 KILO = 1000  # factor between units of size
+MOST_BLACKOUTS = 10_000  # that are counted; those of an hour at the shortest period
 PROBING_S = 10.0  # before a trial: longer is refused if it is also longer than the timeout
 
 
 @dataclass(frozen=True, slots=True)
 class Shortest:
-    """Lower bound in seconds of a trial's duration, and its largest part: `delay`, `rate` or `loss` of a direction."""
+    """Lower bound in seconds of a trial's duration, and its main cause: a key of a direction, or `at`."""
 
     seconds: float
     direction: Direction
@@ -60,13 +62,48 @@ def shortest(condition: Condition, arm: Arm) -> Shortest:
     slowest = max(delays, key=lambda direction: delays[direction])
     sent_s, bodies_s = _link_s(links[Direction.UPLINK], sent_bytes), _link_s(links[Direction.DOWNLINK], body_bytes)
     answered_s = (handshakes + 1) * round_trip_s + delay_s
-    return max(
+    least = max(
         Shortest(handshakes * round_trip_s + rounds * (round_trip_s + delay_s), slowest, "delay"),
         Shortest(answered_s + bodies_s, Direction.DOWNLINK, "rate") if bodies_s > answered_s
         else Shortest(answered_s + bodies_s, slowest, "delay"),
         Shortest(sent_s, Direction.UPLINK, "rate"),
         key=lambda each: each.seconds,
     )  # fmt: skip
+    return _with_blackouts(least, condition.profile, round_trip_s + delay_s, links)
+
+
+def _with_blackouts(least: Shortest, profile: Profile, answered_s: float, links: Mapping[Direction, Link]) -> Shortest:
+    """The bound with the blackouts under `at` that a trial must outlast.
+
+    While a direction drops every packet, only packets that already passed make progress: those in the air with one
+    answer (`answered_s`), and those that wait for the rate. The trial's clock is not the client's: left out.
+    """
+    found = least
+    for direction in Direction:
+        changes, seconds = profile.changes(direction), least.seconds
+        if not isinstance(changes, Steps) or profile.clock is not Clock.PACKET:
+            continue
+        room = max(link.room for link in profile.links(direction))
+        passed_s = answered_s + _link_s(links[direction], room * FRAME_BYTES)
+        for start_s, end_s in islice(_blackouts(profile.link(direction), changes), MOST_BLACKOUTS):
+            if seconds <= start_s + passed_s:
+                break
+            seconds += max(0.0, min(end_s - start_s, TIMEOUT_S[1]) - passed_s)
+        if seconds > found.seconds:
+            found = Shortest(seconds, direction, "at")
+    return found
+
+
+def _blackouts(first: Link, changes: Steps) -> Iterator[tuple[float, float]]:
+    """Begin and end in seconds of every time in which a direction drops all packets."""
+    links = (first, *changes.links)
+    if not any(map(_loses_all, links)):
+        return
+    for cycle in count() if changes.period_s else range(1):
+        begun_s = cycle * (changes.period_s or 0.0)
+        starts_s = (begun_s, *(begun_s + moment_s for moment_s in changes.moments_s))
+        ends_s = (*starts_s[1:], begun_s + (changes.period_s or math.inf))
+        yield from ((start, end) for start, end, link in zip(starts_s, ends_s, links, strict=True) if _loses_all(link))
 
 
 def _best(links: Sequence[Link]) -> Link:
@@ -169,8 +206,8 @@ def endless_slips(
         within = f"`timeout: {as_written('timeout_s', timeout_s)}`"
         takes = f"{quoted(condition.workload.name)} takes at least {_floored(least.seconds)}"
         message = f"no trial over {quoted(name)} can finish within {within}: {takes}"
-        place = ("profiles", name, profiles[name].home(least.direction, least.key), least.key)
-        yield Slip(place, Mistake(message, _way_out(condition, least)), at_key=True)
+        home = () if least.key == "at" else (profiles[name].home(least.direction, least.key),)
+        yield Slip(("profiles", name, *home, least.key), Mistake(message, _way_out(condition, least)), at_key=True)
 
 
 def _floored(seconds: float) -> str:
@@ -181,7 +218,9 @@ def _floored(seconds: float) -> str:
 def _way_out(condition: Condition, least: Shortest) -> str:
     link = condition.profile.link(least.direction)
     value = link.delay.delay_s if least.key == "delay" and link.delay else link.rate.rate_bps if link.rate else math.inf
-    lower = "lower the delay" if least.key == "delay" else "raise the rate, fetch less"
+    lower = {"delay": "lower the delay", "at": "shorten the blackout, fetch less"}.get(
+        least.key, "raise the rate, fetch less"
+    )
     enough_s = math.ceil(least.seconds * 2)
     wait = f" or wait longer, such as `timeout: {budget_text(enough_s)}`" if enough_s <= TIMEOUT_S[1] else ""
     found = another_unit(least.key, value)

@@ -72,6 +72,8 @@ def _place(slip: Slip, tree: Any) -> Path:
         return ()
     match group:
         case "profiles":
+            if path[2:3] == ("at",):
+                return path[:3]
             is_key = len(path) >= IN_DIRECTION and isinstance(value_at(tree, path[: IN_DIRECTION - 1]), dict)
             return path[:IN_DIRECTION] if is_key else path[:2]
         case "arms":
@@ -96,6 +98,8 @@ def _replace(tree: dict[str, Any], place: Path, slip: Slip, *, is_filled: bool) 
             del home[last]
         return
     home.pop(last, None)
+    if last == "at":
+        home[last] = {}
     if place[0] == "arms" and last in ("protocol", "congestion"):  # either may be the one that was not meant
         home["protocol"] = str(place[1]).partition("-")[0]
     elif place[0] == "workloads":

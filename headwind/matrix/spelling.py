@@ -33,17 +33,20 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "image size": "size", "environment": "env", "healthcheck": "ready",
     "health": "ready", "cmd": "command", "entrypoint": "command", "gaussian": "normal", "gauss": "normal",
     "parallel": "connections", "concurrency": "connections", "client": "connections", "block": "min repeat",
-    "run": "repeat", "iteration": "repeat max", "round": "repeat", "time": "budget total_s",
+    "run": "repeat", "iteration": "requests repeat max", "round": "repeat", "time": "budget total_s",
     "limit time": "timeout budget",
     "max time": "budget", "bad los": "loss bad", "good los": "good", "1 h": "bad", "1 k": "good",
     "overhead": "packet_overhead", "include": "conditions", "combination": "conditions", "heading": "title",
-    "description": "title", "name": "title", "bw": "rate", "bit rate": "rate", "bitrate": "rate",
+    "description": "title", "name": "title", "bw": "rate", "bw target": "rate", "bit rate": "rate", "bitrate": "rate",
     "aqm": "queue", "qdisc": "queue",
     "codel": "fq_codel", "droptail": "fifo", "drop tail": "fifo", "pfifo": "fifo", "bfifo": "fifo",
     "site": "content", "folder": "content", "root": "content", "rp": "total_s", "per request second": "total_s",
     "connect": "handshake_s", "byte first": "ttfb_s", "load page": "load_s", "plt": "load_s",
     "load page time": "load_s",
     "median": "request_p50_s", "response time": "request_p50_s", "p99": "request_p95_s", "vu": "connections",
+    "ceil": "rate", "curl": "transfer", "wget": "transfer", "connectivity": "preset", "throttling": "preset",
+    "repeat view": "visit", "metric": "judge", "measure": "judge", "scenario": "workloads", "restart": "fresh",
+    "request": "streams", "tbf": "fifo", "htb": "fifo",
     "0 rtt": "early", "0rtt": "early", "zero rtt": "early", "data early": "early", "full": "new", "cold": "new",
     "first": "new", "warm": "resumed", "psk": "resumed", "ticket": "resumed", "resumption": "resumed",
 } | {written.format(version): f"h{version}" for version in "123" for written in ("http{}", "{} http")}  # fmt: skip
@@ -78,7 +81,8 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
 
 def synonym(text: str, allowed: Sequence[str]) -> str:
     """Allowed word for a synonym; empty without one."""
-    return next((word for word in SYNONYMS.get(form(text), "").split() if word in allowed), "")
+    named = SYNONYMS.get(form(text)) or SYNONYMS.get(form(in_words(text)), "")
+    return next((word for word in named.split() if word in allowed), "")
 
 
 def containing(text: str, allowed: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from headwind.matrix.concepts import DIRECTIONS, correlated
 from headwind.matrix.link_keys import DirectionKeys, StateKeys
-from headwind.matrix.mistakes import Slips
+from headwind.matrix.mistakes import Slips, from_pydantic
 from headwind.matrix.shapes import shown
 from headwind.matrix.units import RATE, TIME, Mistake
 from impair.profile import FRAME_BYTES
@@ -44,13 +44,16 @@ def of_tc(path: Sequence[str | int], written: Any) -> str:
         keys, correlation = text, ""
     else:
         return ""
-    is_whole = bool(keys) and _is_possible(keys)
+    reason = _refusal(keys) if keys else ""
+    is_whole = bool(keys) and not reason
     own, note = shown(keys if is_whole else _EXAMPLE), correlation if is_whole else ""
     if not {*path[IN_PROFILE:]} & {*DIRECTIONS}:
         own, note = f"{{both: {own}}}", "; ".join(filter(None, (_ONE_WAY, note)))
     elif is_key:
         own = f"{path[IN_PROFILE]}: {own}"
-    return f"did you mean {own}? {note}".strip() if is_whole else f"options of tc are keys here, such as {own}"
+    if is_whole:
+        return f"did you mean {own}? {note}".strip()
+    return f"options of tc are keys here, such as {own}{f'; {reason}' if reason else ''}"
 
 
 def _translated(command: str) -> tuple[dict[str, Any], str]:
@@ -105,9 +108,15 @@ def _of_bucket(found: dict[str, Any]) -> dict[str, Any]:
     return {"rate": found["rate"], "queue": str(math.ceil(packets))}
 
 
-def _is_possible(keys: dict[str, Any]) -> bool:
+def _refusal(keys: dict[str, Any]) -> str:
+    """The first option that a direction refuses, with the reason; empty without any."""
     try:
         DirectionKeys.model_validate(keys).link()
-    except (ValidationError, Slips):
-        return False
-    return True
+    except ValidationError as error:
+        first = from_pydantic(error, DirectionKeys)[0]
+    except Slips as error:
+        first = error.slips[0]
+    else:
+        return ""
+    option, hint = first.path[0], f", {first.mistake.hint}" if first.mistake.hint else ""
+    return f"`{option} {shown(keys.get(str(option), ''))}` is refused: {first.mistake}{hint}"

@@ -297,7 +297,7 @@ def whole(value: Any, low: int, high: int) -> int:
     bounds = f"a whole number from {low} to {high}"
     if len(text) > LONGEST_NUMBER or not _WHOLE.fullmatch(text):
         plain = re.sub(r"[_ ]|,(?=[0-9]{3}(?:,|$))", "", text)
-        counted = re.fullmatch(r"([1-9][0-9]{0,19})\s*(?:x|times|[a-z]{3,}s)", text)
+        counted = re.fullmatch(r"([1-9][0-9]{0,19})\s*(?:x|p|pkts?|times|[a-z]{3,}s)", text)
         counted = counted or re.fullmatch(r"([1-9][0-9]{0,19})\.0+", text)
         near = counted[1] if counted else plain.lstrip("0") if re.fullmatch(r"[0-9]{1,20}", plain) else ""
         near = near or (str(int(text)) if text.isdecimal() and len(text) < LONGEST_NUMBER else "")

@@ -16,7 +16,7 @@ from headwind.trial.probes import _bulk_packets
 from headwind.workloads.h2load import H2load
 from headwind.workloads.objects import Objects
 from headwind.workloads.ttfb import Ttfb
-from impair.profile import FRAME_BYTES, Delay, Duplicate, Link, Loss, Profile, Rate, Reorder
+from impair.profile import FRAME_BYTES, Delay, Duplicate, Link, Loss, Profile, Rate, Reorder, Steps
 from tests.matrix_files import MINIMAL, load, refusal
 
 ONE = H2load("one", 1, 1, 1)
@@ -39,6 +39,22 @@ def test_requests_that_wait_for_each_other_take_a_round_trip_each() -> None:
     assert least_s(page, FAR, FAR, H1) == (2 + 2) * 2.0  # at least two on each of six connections
     assert least_s(page, FAR, FAR, H2) == (2 + 1) * 2.0
     assert least_s(replace(page, server_delay_s=1.0), FAR, FAR, H1) == (2 + 2) * 2.0 + 2 * 1.0
+
+
+def test_a_trial_outlasts_a_blackout_that_it_cannot_avoid_and_no_other() -> None:
+    dark, queued = replace(SLOW, loss=Loss(1.0), limit_packets=1), replace(SLOW, limit_packets=1)
+    page = Objects("page", 10, 0, 0, path="/bytes/1000")
+
+    def with_dark(*moments_s: float, period_s: float | None = None) -> float:
+        steps = Steps(moments_s, tuple([dark, queued][: len(moments_s)]), period_s)
+        profile = Profile("p", Link(), queued, downlink_changes=steps)
+        return shortest(Condition(profile, page), H2).seconds
+
+    one_frame_s = FRAME_BYTES * 8 / 8000
+    assert with_dark(1.0, 31.0) == pytest.approx(10.0 + 30.0 - one_frame_s)
+    assert with_dark(9.0, 31.0) == with_dark(1.0, 2.0) == 10.0  # what waits for the rate may pass
+    assert with_dark(1.0, 4.0, period_s=6.0) == pytest.approx(10.0 + 2 * (3.0 - one_frame_s))
+    assert with_dark(1.0) > 86_400
 
 
 def test_bodies_take_their_time_at_the_rate_of_the_downlink() -> None:
