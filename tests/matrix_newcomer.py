@@ -795,6 +795,7 @@ OF_OTHERS = [  # what is in the name of a key elsewhere, or next to it
     Change(WIFI, "wifi: {latency: 562}", "latency", "both: {delay: 562ms}? a number without a unit is taken for ms",
            "wifi: {both: {delay: 562ms}}"),
     Change(WIFI, "wifi: {bwDown: 1600}", "bwDown", "downlink: {rate: 1600kbit}?", "wifi: {downlink: {rate: 1600kbit}}"),
+    Change("delay: 10ms", "delay_s: 0.1", "delay_s", "did you mean delay: 0.1s?", "delay: 0.1s"),
     Change(WIFI, "wifi: {rttMs: 150}", "rttMs", "did you mean both: {delay: 75ms}?", "wifi: {both: {delay: 75ms}}"),
     Change(WIFI, "wifi: {uplink_rate: 5mbit}", "uplink_rate", "did you mean uplink: {rate: 5mbit}?",
            "wifi: {uplink: {rate: 5mbit}}"),

@@ -23,7 +23,7 @@ from impair.profile import FRAME_BYTES
 from impair.queues import KINDS
 
 UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKbps`, by form
-    "ms": "ms", "millisecond": "ms", "us": "us", "sec": "s", "second": "s", "kbp": "kbit", "kbit": "kbit",
+    "ms": "ms", "millisecond": "ms", "us": "us", "s": "s", "sec": "s", "second": "s", "kbp": "kbit", "kbit": "kbit",
     "mbp": "mbit", "mbit": "mbit", "bp": "bit", "percent": "%", "pct": "%",
 }  # fmt: skip
 USUAL_UNITS = {"delay": "ms", "jitter": "ms", "rate": "kbit", "loss": "%"}  # of their numbers without a unit

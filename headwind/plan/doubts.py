@@ -92,7 +92,8 @@ def _of_arms(matrix: Matrix) -> Iterator[Located]:
                 f"`timeout: {as_written('timeout_s', matrix.timeout_s)}`: it takes at least "
                 f"{duration(math.floor(least.seconds))}"
             )
-            yield ("profiles", condition.profile.name, least.direction.value, least.key), (message, "")
+            home = () if least.key == "at" else (least.direction.value,)
+            yield ("profiles", condition.profile.name, *home, least.key), (message, "")
 
 
 def _of_names(matrix: Matrix) -> Iterator[Located]:
