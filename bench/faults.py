@@ -95,8 +95,8 @@ def summary(sessions: Sequence[Session], took_s: float) -> str:
     return (
         f"{faults} faults in {took_s / 60:.0f} minutes. Attempts on record before a fault were compared with those "
         f"after it {checked['attempts']:,} times. {checked['results']:,} results count; {checked['hit']:,} of them are "
-        f"of trials during a fault. Torn pages held the records of {checked['destroyed']} finished trials, which the "
-        "fault itself destroyed: they ran again."
+        f"of trials during a fault. {checked['destroyed']} finished trials, whose records were in torn pages, ran "
+        "again; they do not count as lost."
     )
 
 

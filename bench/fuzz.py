@@ -120,7 +120,7 @@ def _functions(code: CodeType) -> Iterator[CodeType]:
 
 def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The outcomes in Markdown."""
-    yield "| parser | inputs | accepted | faults | lines run | slowest | a second |"
+    yield "| parser | inputs | accepted | faults | lines run | slowest | per s |"
     yield "|---|---|---|---|---|---|---|"
     for each in outcomes:
         rate = each.inputs / each.took_s if each.took_s else 0

@@ -60,7 +60,7 @@ OWN_CHANGES = {  # keys of a direction that change it by themselves: why they ar
 
 
 class StepKeys(Keys):
-    """Differences of a network from its beginning, from a moment on; {} is the beginning again."""
+    """Differences of a network from its beginning, from a moment on; {} restores the beginning."""
 
     uplink: DirectionKeys = key("from client to server", DirectionKeys())
     downlink: DirectionKeys = key("from server to client: the responses", DirectionKeys())
@@ -103,7 +103,7 @@ class ProfileKeys(StepKeys):
     preset: PresetName | None = key("name of a published network; `lab.py profiles` lists them", None)
     at: dict[Moment, MomentKeys] = key(
         "changes during a trial, by the moment at which each begins, such as `1s: {downlink: {loss: 100%}}`: the keys "
-        "that are other ones than at the beginning",
+        "that differ from the beginning",
         {}, additionalProperties=False,
     )  # fmt: skip
     every: values.Seconds | None = key("time after which the changes start over; default: they happen once", None)

@@ -111,7 +111,7 @@ class PartsKeys(Keys):
         "images: the first at the top, the others after the text", IMAGES, shown=f"19 x {IMAGES.bytes}B"
     )
     chain: Annotated[int, whole(2, MOST_FILES)] | None = key(
-        "stylesheets that import each other, and scripts that write each other, one after the other; default: none",
+        "length of a chain: each stylesheet imports the next, each script writes the next; default: none",
         None,
     )
 

@@ -23,7 +23,7 @@ from servers.objects import path_of
 MOST_STREAMS = 100
 PAYLOAD_GAP = Metric(
     "payload_gap_max_s", "longest time without payload", "longest payload gap", "s", use=Use.JUDGED,
-    meaning="longest time between two pieces of payload that the client could read, of whatever stream",
+    meaning="longest time between two pieces of payload that the client could read, on any stream",
     note="between two pieces of payload",
 )  # fmt: skip
 
@@ -93,8 +93,8 @@ class Streams(Objects):
         return (
             "Streams are equal objects that libcurl requests at once: over HTTP/2 and HTTP/3 on one connection, over "
             "HTTP/1.1 on six, of which each that becomes free takes the next. The client notes to the millisecond when "
-            "it could read payload of each. The longest payload gap is the longest time in which it could read none, "
-            "of whatever stream, between the first and the last piece."
+            "it could read payload of each. The longest payload gap is the longest time in which it could read none "
+            "on any stream, between the first and the last piece."
         )
 
     def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:

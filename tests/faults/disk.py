@@ -48,7 +48,7 @@ class Disk:
         self._filler.unlink(missing_ok=True)
 
     def break_down(self) -> None:
-        """Make it read-only under open files, as ext4 does after an error of the medium."""
+        """Make it read-only under open files, as ext4 does after a media error."""
         _run("mount", "-o", "remount,abort", str(self.path))
 
     def repair(self) -> None:

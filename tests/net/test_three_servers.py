@@ -50,7 +50,7 @@ KILL_AFTER_S = 0.4
 KINDS = (
     "a shaper on the server", "a firewall on the server", "a shaper on the host's side", "offloads",
     "a hook for filters and policers", "a routing rule", "a CPU quota", "TCP without SACK",
-    "another congestion control", "a larger initial window",
+    "changed congestion control", "a larger initial window",
 )  # fmt: skip
 IN_A_SERVER = [each for each in SABOTAGES if each.name in KINDS]
 SHARED = [
