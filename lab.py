@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +44,7 @@ def run_matrix(
     from headwind.plan.doubts import notes_of, warnings_of
     from headwind.run.data import LAST_BUDGET
     from headwind.run.journal import Run
-    from headwind.run.shortfall import shortfall
+    from headwind.run.shortfall import FAULTS, shortfalls
 
     out = console()
     for warning in (*warnings_of(matrix), *notes_of(matrix)):
@@ -61,20 +62,22 @@ def run_matrix(
         on_engine = "" if engine == AUTO else f", engine {backend.lanes.first.engine}"  # auto gave its reason above
         out.print(f"run folder: {run.folder}{on_engine}", markup=False)
         redrawing = deps.redrawing(run, partial(out.print, markup=False))
+        faults = list[str]()
         with run.claimed():  # until the report is written
             try:
                 with run.recording(), redrawing:
                     if matrix.repeat.budget_s:
                         run.note_environment(**{LAST_BUDGET: matrix.repeat.budget_s})
                     run_trials(backend, run, matrix, deps, redrawing, out, verbose=verbose)
-                    failures = capture_trials(backend, run, capture, out)
+                    faults += capture_trials(backend, run, capture, out)
                     backend.lanes.retire()
             finally:  # also Ctrl-C and a broken lab leave a whole report
-                run.note_environment(testbeds=[*run.environment.get("testbeds", []), *backend.lanes.lives])
+                faults += [f"{doubt}; do not trust the trials that ran on it" for doubt in backend.lanes.doubts]
+                lives = [*run.environment.get("testbeds", []), *backend.lanes.lives]
+                run.note_environment(testbeds=lives, **{FAULTS: faults})
                 data = commands.finish_report(run, **wanted)
                 ending += how_to_resume(run, data, cluster)
-        doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in backend.lanes.doubts]
-        reasons = [each for each in (shortfall(matrix, data.results), *doubts, *failures) if each]
+        reasons = shortfalls(data)
         for trouble in filter(None, (*reasons, redrawing.trouble)):
             say(f"lab.py: {trouble}", file=sys.stderr)
         return run.folder, 1 if reasons else 0
@@ -84,13 +87,15 @@ def run_matrix(
 def resuming(earlier: Run | None, matrix: Matrix, cluster: str | None, ending: list[str]) -> Iterator[None]:
     """Add the text on how to resume a run again, if it is stopped before it has gone on."""
     from headwind.cli.resume_advice import how_to_resume
-    from headwind.run.data import RunData
+    from headwind.run.data import LAST_BUDGET, RunData
 
     try:
         yield
     except KeyboardInterrupt:
         if earlier and not ending:
-            ending += how_to_resume(earlier, RunData.of(earlier), cluster, matrix.repeat.budget_s)
+            data, budget_s = RunData.of(earlier), matrix.repeat.budget_s
+            given = {LAST_BUDGET: budget_s} if budget_s else {}  # the run has not recorded it yet
+            ending += how_to_resume(earlier, replace(data, environment={**data.environment, **given}), cluster)
         raise
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headwind.cli.doctor import lanes_here
+from headwind.cli.runs import from_here
 from headwind.format import about, budget_text, counted, listed
 from headwind.model import Matrix
 from headwind.plan.forecast import START_S
@@ -19,7 +20,7 @@ from headwind.plan.scheduler import Scheduler
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.verdicts import has_forecast, more_text
 from headwind.run.codec import State
-from headwind.run.data import LAST_BUDGET, RunData
+from headwind.run.data import RunData
 from headwind.run.journal import Run
 from headwind.verdicts.ended import complete
 from headwind.verdicts.pending import Open
@@ -28,17 +29,13 @@ from headwind.verdicts.stats import fewest_blocks
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def how_to_resume(run: Run, data: RunData, cluster: str | None = None, budget_s: float | None = None) -> list[str]:
+def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[str]:
     """A sentence, its details and a command, a line each; empty if the run is in progress.
 
     If nothing is left to run, only a sentence on that, or nothing for a fixed number of blocks and for a search.
-
-    `budget_s` is the last budget given; by default the one that the run recorded, or else that of the matrix.
     """
-    matrix, state = run.matrix, data.status.state
-    budget_s = budget_s or data.environment.get(LAST_BUDGET)
-    if budget_s is not None:
-        matrix = replace(matrix, repeat=replace(matrix.repeat, budget_s=budget_s))
+    state = data.status.state
+    matrix = replace(run.matrix, repeat=replace(run.matrix.repeat, budget_s=data.budget_s))
     if state is State.RUNNING:
         return []
     lanes = lanes_here(matrix.lanes)
@@ -102,14 +99,9 @@ class More:
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
-    words = [_from_here(Path(sys.executable)), _from_here(ROOT / "lab.py"), "run", "--resume", str(run.folder)]
+    words = [from_here(Path(sys.executable)), from_here(ROOT / "lab.py"), "run", "--resume", str(run.folder)]
     words += ["--budget", budget_text(budget_s)] if budget_s else []
     return shlex.join([*words, *(["--cluster", cluster] if cluster else [])])
-
-
-def _from_here(path: Path) -> str:
-    """The path as typed in the working directory: relative if it is inside."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _why_done(data: RunData) -> list[str]:

@@ -31,7 +31,7 @@ def run_folder(name: str, reports: Path | None = None) -> Path:
     beside = reports if is_id else folder.parent
     runs = sorted((each.parent.name for each in beside.glob(f"*/{MATRIX_RESOLVED}")), reverse=True)
     near = _near(folder.name, runs)
-    shown = " or ".join(f"`{_from_here(beside / each)}`" for each in near or runs[:1])
+    shown = " or ".join(f"`{harmless(from_here(beside / each))}`" for each in near or runs[:1])
     hint = f"did you mean {shown}?" if near else f"the newest is {shown}" if runs else USUAL
     raise NoRunFolder(f"{name}: there is no such run; {hint}")
 
@@ -42,5 +42,6 @@ def _near(name: str, runs: Sequence[str]) -> list[str]:
     return (begun or get_close_matches(name, runs, MOST_NAMED, ALIKE))[:MOST_NAMED]
 
 
-def _from_here(path: Path) -> str:
-    return harmless(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+def from_here(path: Path) -> str:
+    """The path as typed in the working directory: relative if it is inside."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

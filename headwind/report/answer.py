@@ -52,8 +52,8 @@ def answer_of(data: RunData) -> Answer:
 def _gaps(data: RunData) -> Iterator[str]:
     """A sentence for the networks without a trial, once the run is over, and one for those in which none finished."""
     named = {
-        "Not run": not_run(data.matrix, data.results) if data.status.state is not State.RUNNING else [],
-        "No trial finished": unfinished(data.matrix, data.results),
+        "Not run": not_run(data) if data.status.state is not State.RUNNING else [],
+        "No trial finished": unfinished(data),
     }
     for label, conditions in named.items():
         if conditions:

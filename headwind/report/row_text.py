@@ -24,9 +24,11 @@ COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's
 
 def headline(data: RunData) -> str:
     """The state of the run in one or two sentences: "All 72 trials ran: 70 ok, 2 timed out."."""
-    counts = Counter(STOPPED if was_stopped(result) else result.outcome.value for result in data.latest)
-    tally = ", ".join(f"{counts[word]} {spoken(word)}" for word in (*Outcome, STOPPED) if counts[word])
-    return how_far(data).removesuffix(".") + (f": {tally}." if tally else ".")
+    counts = Counter(result.outcome.value for result in data.latest if not was_stopped(result))
+    tally = ", ".join(f"{counts[word]} {spoken(word)}" for word in Outcome if counts[word])
+    stopped = _stopped(data)
+    cut = f"; {stopped} more {'was' if stopped == 1 else 'were'} {STOPPED}" if stopped else ""
+    return how_far(data).removesuffix(".") + (f": {tally}" if tally else "") + f"{cut}."
 
 
 def spoken(outcome: str) -> str:
@@ -41,7 +43,8 @@ def how_far(data: RunData) -> str:
     if status.state is State.RUNNING:
         return f"In progress, {of}."
     is_short, is_over = missing > 0 and not data.searched, status.state is State.FINISHED
-    ran = f"{of} ran." if is_short else f"{'' if is_adaptive and not is_over else 'All '}{counted(done, 'trial')} ran."
+    is_whole = not (is_adaptive and not is_over) and not _stopped(data)
+    ran = f"{of} ran." if is_short else f"{'All ' if is_whole else ''}{counted(done, 'trial')} ran."
     if is_over and is_adaptive and is_short:
         short = f"{counted(missing, 'trial')} {'is' if missing == 1 else 'are'} missing"
         blocks = counted(data.matrix.repeat.least, "block")
@@ -58,8 +61,13 @@ def ran_and_missing(data: RunData) -> tuple[int, int]:
 
 
 def _ran(data: RunData) -> list[Result]:
-    """The trials that have ended, without those that a run in progress will repeat, as its progress counts."""
-    return [each for each in data.latest if data.status.state is State.FINISHED or not runs_again(each)]
+    """The trials that have ended, without those that were stopped or that a run in progress will repeat."""
+    is_over = data.status.state is State.FINISHED
+    return [each for each in data.latest if not (was_stopped(each) if is_over else runs_again(each))]
+
+
+def _stopped(data: RunData) -> int:
+    return sum(map(was_stopped, data.latest))
 
 
 def _missing(data: RunData) -> int:

@@ -99,6 +99,12 @@ class RunData:
         return rows_of(self.latest)
 
     @property
+    def budget_s(self) -> float | None:
+        """The budget with which the run was last started or resumed; None without one."""
+        budget_s: float | None = self.environment.get(LAST_BUDGET, self.matrix.repeat.budget_s)
+        return budget_s
+
+    @property
     def planned(self) -> int:
         """The minimum number of trials of the matrix."""
         return planned_trials(self.matrix)

@@ -117,7 +117,8 @@ def test_a_trial_that_is_never_proven_ends_the_run_with_1_and_a_sentence(
     fake_lab.world.sabotage = Sabotage(bypass=True)
     assert fake_lab.run() == 1
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lab.py: ")]
-    assert len(said) == 1
+    assert len(said) == 2, "each reason has a line"
+    assert said[1].startswith("lab.py: the network was not verified in ")
     assert "has 0 complete blocks of the 2 that it needs, and 1 further condition too few" in said[0]
     assert f"gave no data in {MOST_ATTEMPTS} attempts, last: impairment not verified: " in said[0]
 
@@ -126,10 +127,12 @@ def test_many_unproven_attempts_end_the_run_with_1_although_all_of_its_trials_ar
     fake_lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_lab.world.sabotage = Sabotage(late=True, at=[1, 3, 6, 8])
-    assert fake_lab.run() == 1
+    assert fake_lab.run("--junit") == 1
     with Run.open(fake_lab.folders[-1]) as run:
         assert [result.outcome for result in RunData.of(run).latest] == [Outcome.OK] * TRIALS
     (said,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("lab.py: "))
+    junit = (fake_lab.folders[-1] / "junit.xml").read_text()
+    assert f'<failure message="{said.removeprefix("lab.py: ")}">' in junit
     assert f"the network was not verified in 4 of {TRIALS + 4} attempts, above 3, by these checks: " in said
 
 
@@ -286,16 +289,16 @@ def test_a_trial_that_ctrl_c_cut_is_stopped_and_no_reason_to_doubt(
     fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
     assert fake_lab.run("--junit") == 130
     told = " ".join(capsys.readouterr().out.split())
-    assert "Stopped by Ctrl-C. 4 of 12 trials ran: 4 ok, 1 stopped" in told
+    assert "Stopped by Ctrl-C. 4 of 12 trials ran: 4 ok; 1 more was stopped with the run, in no figure." in told
     assert "lab-error" not in told
     assert "lab error" not in told
     assert "! " not in told  # no warning
     page = (fake_lab.folders[-1] / "report.html").read_text()
-    assert "1 stopped with the run, in no figure" in page
+    assert "1 more was stopped with the run, in no figure" in page
     junit = (fake_lab.folders[-1] / "junit.xml").read_text()
     assert "the lab broke" not in junit
     with Run.open(fake_lab.folders[-1]) as run:
-        assert "4 ok, 1 stopped" in headline(RunData.of(run))
+        assert "4 ok; 1 more was stopped" in headline(RunData.of(run))
 
 
 def last_command(out: str) -> list[str]:

@@ -13,7 +13,7 @@ from headwind.cli.resume_advice import how_to_resume
 from headwind.format import budget_text
 from headwind.model import Repetition
 from headwind.report.verdicts import more_text
-from headwind.run.data import RunData
+from headwind.run.data import LAST_BUDGET, RunData
 from headwind.verdicts.judgement import Judge
 from headwind.verdicts.outlook import Outlook
 from tests import fake
@@ -70,8 +70,9 @@ def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
 
 
 def test_the_budget_that_was_given_last_is_the_one_that_is_proposed(tmp_path: Path) -> None:
-    with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(3)))) as run:
-        why, *_, command = how_to_resume(run, RunData.of(run), budget_s=1200.0)
+    facts = {**fake.ENVIRONMENT, LAST_BUDGET: 1200.0}
+    with fake.recorded(tmp_path, MATRIX, fake.ok_results(replace(MATRIX, repeat=Repetition.fixed(3))), facts) as run:
+        why, *_, command = how_to_resume(run, RunData.of(run))
     assert "; 20 min more may bring a sure result in 2 of 2 networks" in why
     assert command.endswith(" --budget 20min")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headwind.model import Outcome, Result
+from headwind.run.data import RunData
 from headwind.run.journal import Run
-from headwind.run.shortfall import shortfall
+from headwind.run.shortfall import shortfalls
 
 
 def attempts(results: Iterable[Result]) -> list[tuple[Result, Outcome]]:
@@ -30,4 +31,4 @@ def outcomes(results: Iterable[Result]) -> list[Outcome]:
 
 def exit_status(run: Run) -> int:
     """With which a lab ends whose trials all were measured: 1 if the network of too many was not proven."""
-    return int(bool(shortfall(run.matrix, run.results())))
+    return int(bool(shortfalls(RunData.of(run))))

@@ -14,6 +14,7 @@ from headwind.proof.pooled import Pooled
 from headwind.report.formats.junit import junit_xml
 from headwind.run.codec import State, Status
 from headwind.run.data import RunData
+from headwind.run.shortfall import FAULTS, shortfalls
 from impair.profile import Direction
 from tests.fake import STARTED_AT, checked_matrix, ok, trials_of
 from tests.golden.runs import HOSTILE, RUNS, Golden, everything
@@ -59,6 +60,7 @@ def test_every_run_has_a_suite_for_each_condition_and_sums_that_are_right(name: 
 
 def test_a_network_that_was_not_proven_is_a_failure_and_what_protocols_do_is_not() -> None:
     found = cases(root_of(RUNS["mixed"]().data("mixed")))
+    assert state(found.pop(("run", "the run finished"))) == "failure", "a condition lacks a block"
     faults = {place: case for place, case in found.items() if state(case) != "passed"}
     ((place, case),) = faults.items()
     assert place == ("loss/article", f"h1: {NETWORK}")
@@ -88,7 +90,7 @@ def test_a_network_that_only_all_trials_together_show_to_be_another_one_is_a_fai
 
 def test_what_the_lab_broke_for_good_is_an_error() -> None:
     states = [state(case) for case in cases(root_of(RUNS["every-impairment"]().data("x"))).values()]
-    assert states == ["passed", "error", "error", "error"]
+    assert states == ["failure", "error", "error", "error"]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,15 @@ def test_a_run_that_did_not_go_to_its_end_is_an_error(ended: State, expected: st
     data = RUNS["small"]().data("small")
     told = root_of(replace(data, status=Status(ended, "because", STARTED_AT, None)))
     assert state(cases(told)["run", "the run finished"]) == expected
+
+
+def test_a_run_that_ended_with_status_1_fails_with_the_reasons_that_the_lab_printed() -> None:
+    """Every case was green although the lab had printed why the run was not good enough."""
+    data = replace(RUNS["small"]().data("small"), environment={FAULTS: ["testbed 1 was slow", "a capture failed"]})
+    failure = cases(root_of(data))["run", "the run finished"].find("failure")
+    assert failure is not None
+    assert (failure.text or "").splitlines() == shortfalls(data) == ["testbed 1 was slow", "a capture failed"]
+    assert failure.get("message") == "testbed 1 was slow; a capture failed"
 
 
 @pytest.mark.parametrize("reason", HOSTILE)

@@ -84,12 +84,23 @@ def test_the_page_counts_complete_blocks(data: RunData) -> None:
 
 def test_what_a_budget_cut_short_is_compared_with_the_minimum(data: RunData) -> None:
     """`102 of 126 trials ran: 102 ok` read as if 24 trials had been lost."""
-    assert headline(data).startswith("Stopped by Ctrl-C. 66 of at least 97 trials ran: 66 ok, 2 stopped with the run")
+    assert headline(data).startswith("Stopped by Ctrl-C. 66 of at least 97 trials ran: 66 ok; 2 more were stopped with")
     assert Scheduler(MATRIX, data.results).counts == (66, 97), "what the resumed run shows"
     over = replace(data, status=replace(data.status, state=State.FINISHED))
-    assert headline(over).startswith(
-        "The budget ended before every network had 9 blocks: 30 trials are missing. 68 trials ran: 66 ok, "
+    assert headline(over) == (
+        "The budget ended before every network had 9 blocks: 31 trials are missing. 66 trials ran: 66 ok; "
+        "2 more were stopped with the run, in no figure."
     )
+
+
+def test_trials_that_were_stopped_and_not_repeated_did_not_run(data: RunData) -> None:
+    """`All 121 trials ran: 116 ok, 5 stopped` after a resume that repeated none of them."""
+    few = replace(data.matrix, conditions=data.matrix.conditions[:1])
+    own = [each for each in data.results if each.trial.block.condition == few.conditions[0]]
+    over = replace(data, matrix=few, results=tuple(own), status=replace(data.status, state=State.FINISHED), judge=None)
+    assert headline(over) == "43 trials ran: 43 ok; 1 more was stopped with the run, in no figure."
+    whole = replace(over, results=tuple(each for each in own if not was_stopped(each)))
+    assert headline(whole).startswith("All ")
 
 
 def test_trials_beyond_the_minimum_make_up_for_none_that_did_not_run(data: RunData) -> None:

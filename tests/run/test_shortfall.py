@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from headwind.arm import H2, H3
-from headwind.model import Repetition, Result, Search
+from headwind.model import Matrix, Repetition, Result, Search
+from headwind.run.codec import State, Status
+from headwind.run.data import LAST_BUDGET, RunData, measured_of
 from headwind.run.journal import STOPPED
-from headwind.run.shortfall import UNPROVEN, shortfall, unfinished
+from headwind.run.shortfall import FAULTS, UNPROVEN, shortfalls, unfinished
 from impair.profile import Profile
 from tests.fake import PROFILES, example_matrix, failed, invalid, lab_error, ok, ok_results, timeout, trials_of
 
@@ -18,6 +21,20 @@ MATRIX = example_matrix(LOSS, repeat=2)
 FIRST, SECOND, *OTHERS = trials_of(MATRIX)
 FIND = Search(H3, H2, "downlink.loss", ((0.0, "loss/article"), (0.1, "far/article")))
 GOOD = [ok(trial, 1.0) for trial in OTHERS]
+
+
+def ended(matrix: Matrix, results: Sequence[Result], **environment: object) -> RunData:
+    """A run that ended by itself."""
+    measured, searched = measured_of(matrix, results)
+    status = Status(State.FINISHED, "", 0.0, 60.0)
+    return RunData("a", measured, tuple(results), environment, status, searched=searched)
+
+
+def shortfall(matrix: Matrix, results: Sequence[Result]) -> str:
+    """The only reason for status 1; empty if there is none."""
+    reasons = shortfalls(ended(matrix, results))
+    assert len(reasons) <= 1
+    return "".join(reasons)
 
 
 def test_failures_and_timeouts_are_data() -> None:
@@ -59,12 +76,32 @@ def test_conditions_that_a_budget_left_no_time_for_are_named() -> None:
     assert shortfall(replace(matrix, find=FIND), some) == "", "a search needs only some of its conditions"
 
 
+def test_each_reason_has_a_sentence_of_its_own() -> None:
+    """A run that ended with too little data and too many unproven attempts named only the first."""
+    matrix = example_matrix(LOSS, Profile("far"), Profile("near"), repeat=Repetition(2, 60, budget_s=60.0))
+    begun = [trial for trial in trials_of(matrix) if "near/" not in trial.id]
+    lost = [invalid(trial, 1.0, attempt=number) for trial in begun if "loss/" in trial.id for number in range(3)]
+    results = [*(ok(trial, 1.0) for trial in begun if "far/" in trial.id), *lost]
+    data, slow = ended(matrix, results, **{FAULTS: ["testbed 1 was slow"]}), ended(MATRIX, [], **{FAULTS: ["slow"]})
+    starts = ("loss has 0 complete blocks of the 1", "the budget left no time for near", "the network was not verified")
+    *reasons, fault = shortfalls(data)
+    assert all(reason.startswith(start) for reason, start in zip(reasons, starts, strict=True))
+    assert fault == "testbed 1 was slow"
+    assert shortfalls(slow) == ["nothing was measured", "slow"]
+
+
+def test_the_budget_of_a_resumed_run_counts() -> None:
+    one_block = [ok(trial, 1.0) for trial in list(trials_of(MATRIX))[:3]]
+    assert shortfalls(ended(MATRIX, one_block, **{LAST_BUDGET: 60.0})) == []
+    assert shortfalls(ended(MATRIX, one_block)) != []
+
+
 def test_a_condition_in_which_nothing_finished_is_named_and_has_its_data() -> None:
     results = [timeout(trial) for trial in (FIRST, SECOND)] + [failed(trial, 1.0, 990) for trial in OTHERS]
-    assert unfinished(MATRIX, results) == list(MATRIX.conditions)
+    assert unfinished(ended(MATRIX, results)) == list(MATRIX.conditions)
     assert shortfall(MATRIX, results) == ""
-    assert unfinished(MATRIX, [*results[:-1], GOOD[-1]]) == []
-    assert unfinished(replace(MATRIX, find=FIND), results) == []
+    assert unfinished(ended(MATRIX, [*results[:-1], GOOD[-1]])) == []
+    assert unfinished(ended(replace(MATRIX, find=FIND), results)) == []
 
 
 def test_the_first_condition_without_its_data_is_named_and_the_others_are_counted() -> None:

@@ -6,7 +6,8 @@ A test suite is a condition, a test case an arm of it or a self-check:
   trial remains a lab error, and is skipped if no trial ran;
 - a self-check fails if the lab detected a difference that does not exist, or missed one that does, and is skipped while
   it is open;
-- the first suite has the run itself: an error if it was interrupted or failed, skipped while it is in progress.
+- the first suite has the run itself: an error if it was interrupted or failed, a failure with the reasons if its exit
+  status is 1 although it ended by itself, skipped while it is in progress.
 
 The behaviour of a protocol is data and not a fault: trials that failed, timed out or used another protocol are counted
 in the case's output and fail no case. `lab.py compare` reports whether a protocol got worse between runs. `clean`
@@ -28,6 +29,7 @@ from headwind.report.verdicts import check_text
 from headwind.run.codec import State
 from headwind.run.data import RunData, latest_of, outcome_text, was_stopped
 from headwind.run.journal import STOPPED_WITH_RUN
+from headwind.run.shortfall import shortfalls
 from headwind.verdicts.findings import SelfCheckFinding
 from headwind.verdicts.judgement import Judgement
 
@@ -75,6 +77,8 @@ def _run(root: ET.Element, data: RunData) -> None:
         _mark(case, SKIPPED, headline(data))
     elif state is not State.FINISHED:
         _mark(case, ERROR, headline(data))
+    elif reasons := shortfalls(data):
+        _mark(case, FAILURE, "; ".join(reasons), reasons)
     ET.SubElement(case, "system-out").text = clean(headline(data))
 
 
