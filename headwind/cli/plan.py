@@ -21,7 +21,7 @@ from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.doubts import kept_in_order, notes_of, warnings_of
 from headwind.plan.forecast import START_S, Forecast
-from headwind.plan.minimum import at_most, guessed, minimum_s, too_few_blocks, what_a_budget_settles
+from headwind.plan.minimum import at_most, guessed, minimum_s, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
 from headwind.proof import bursts
 from headwind.run.earlier import earlier_results
@@ -120,8 +120,6 @@ def _print_time(
     if not matrix.repeat.is_adaptive:
         longest_s = START_S + matrix.timeout_s * sum(len(block.order) for block in blocks)
         out.print(f"{trials}, about {about(whole_s)} {place}; never more than {about(longest_s)} plus repairs")
-        if warning := too_few_blocks(matrix):
-            out.print(escape(warning), highlight=False)
         return
     least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}"
     more = f"; further blocks follow {_until(matrix)}" if matrix.repeat.least < matrix.repeat.most else ""

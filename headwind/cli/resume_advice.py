@@ -15,7 +15,7 @@ from headwind.cli.runs import from_here
 from headwind.format import about, budget_text, counted, listed
 from headwind.model import Matrix
 from headwind.plan.forecast import START_S
-from headwind.plan.minimum import affordable, at_most, enough_s, guessed
+from headwind.plan.minimum import affordable, at_most, blocks_needed, enough_s, guessed
 from headwind.plan.scheduler import Scheduler
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.verdicts import has_forecast, more_text
@@ -55,14 +55,16 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
 class More:
     """Comparisons that can still be settled, and the budget to resume with: the last one, or one that is long enough.
 
-    `costs` are in seconds by condition id. `short` has the ids of those for which the last budget is too short.
-    `beyond` has those that had all blocks of the matrix or cannot settle anything within them. `later` has the other
-    open ones for which the budget is probably too short as well. `soonest` has the least forecast.
+    `costs` are in seconds by condition id. `short` has the ids of those for which the last budget is too short to
+    complete the blocks that a result takes, `slow` those that have them and need longer for a result. `beyond` has
+    those that had all blocks of the matrix or cannot settle anything within them. `later` has the other open ones for
+    which the budget is probably too short as well. `soonest` has the least forecast.
     """
 
     budget_s: float | None
     costs: Mapping[str, float]
     short: Sequence[str] = ()
+    slow: Sequence[str] = ()
     beyond: Sequence[str] = ()
     later: Sequence[str] = ()
     soonest: Open | None = None
@@ -84,18 +86,19 @@ class More:
         least = {name: cost_s for name, cost_s in minimum.items() if cost_s}
         first = dict(sorted(costs.items(), key=lambda item: item[1])[:1])
         fitting = {*affordable(least, repeat.budget_s), *affordable(first, repeat.budget_s)}
-        short = [name for name in {**least, **first} if name not in fitting]
+        short = [name for name in least if name not in fitting]
+        slow = [name for name in first if name not in fitting and name not in least]
         wanted_s = max(sum(least.values()), *first.values(), 0.0)
-        budget_s = enough_s(wanted_s) if short else repeat.budget_s
+        budget_s = enough_s(wanted_s) if short or slow else repeat.budget_s
         beyond = [each.condition.id for each in still_open if _is_beyond(each, repeat.confidence)]
         missing = {
             each.condition.id: each.missing
             for each in _wanted(still_open)
             if each.missing and each.condition.id not in beyond
         }
-        named = {*affordable(costs, budget_s), *short, *beyond, *missing}
+        named = {*affordable(costs, budget_s), *short, *slow, *beyond, *missing}
         later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
-        return cls(budget_s, costs, short, beyond, later, soonest, missing)
+        return cls(budget_s, costs, short, slow, beyond, later, soonest, missing)
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
@@ -170,13 +173,17 @@ def _details(matrix: Matrix, more: More) -> list[str]:
     if more.soonest:
         found.append(f"Soonest in {names([more.soonest.condition.id])}: {more_text(more.soonest)}.")
     if more.missing:
-        blocks = [
+        missing = [
             f"{matrix.name_of(each)} {more.missing[each.id]}" for each in matrix.conditions if each.id in more.missing
         ]
-        least, enough = matrix.repeat.least, about(more.budget_s or 0)
-        found.append(f"Blocks still missing (minimum {least}): {listed(blocks)}; {enough} will probably complete them.")
-    if more.short and matrix.repeat.budget_s is not None:
-        found.append(f"Another {about(matrix.repeat.budget_s)} would be too short for {names(more.short)}.")
+        still = f"Blocks still missing (minimum {matrix.repeat.least}): {listed(missing)}"
+        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them.")
+    needed, another = blocks_needed(matrix), about(matrix.repeat.budget_s or 0)
+    is_minimum = needed == matrix.repeat.least
+    blocks = f"the minimum of {needed} blocks" if is_minimum else f"the {needed} blocks that a sure result takes"
+    for ids, what in ((more.short, blocks), (more.slow, "a sure result")):
+        if ids:
+            found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
     if more.later:
         found.append(f"Probably open for longer: {names(more.later)}.")
     if more.beyond:

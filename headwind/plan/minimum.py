@@ -67,28 +67,26 @@ def at_most(costs: Mapping[str, float], guesses: Collection[str]) -> dict[str, f
 
 
 def too_few_blocks(matrix: Matrix) -> str:
-    """A warning that the matrix has fewer blocks than any verdict needs, with a sufficient setting; else empty."""
+    """A sentence if the matrix has fewer blocks than any verdict needs, with a sufficient setting; else empty."""
     repeat = matrix.repeat
     fewest = fewest_blocks(repeat.confidence, anytime=repeat.is_adaptive)
-    if repeat.most >= fewest or len(matrix.arms) < 2:
+    if repeat.most >= fewest or len(matrix.arms) < 2 or matrix.find:
         return ""
     return (
-        f"Nothing can be sure: that takes {fewest} blocks, and the matrix allows {repeat.most}; "
-        f"`repeat: {{min: {Repetition().least}, max: {Repetition().most}}}` runs until everything is sure."
+        f"a sure result takes {fewest} blocks, and this matrix has {repeat.most}: nothing can be sure; "
+        f"`repeat: {{min: {Repetition().least}, max: {Repetition().most}}}` runs until everything is sure"
     )
 
 
 def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float], guesses: Collection[str] = ()) -> str:
     """A warning that names the conditions whose minimum may not fit into the budget, and a sufficient budget.
 
-    It also warns if the number of blocks allows no verdict; else it is empty. `costs` are those of minimum_s,
+    Empty if all fit, or if the number of blocks allows no verdict (too_few_blocks). `costs` are those of minimum_s,
     `guesses` the ids of those that are guessed and may be too short.
     """
     repeat, budget_s = matrix.repeat, matrix.repeat.budget_s
-    if budget_s is None or matrix.find or not repeat.is_adaptive:
+    if budget_s is None or matrix.find or not repeat.is_adaptive or too_few_blocks(matrix):
         return ""
-    if warning := too_few_blocks(matrix):
-        return warning
     longest = at_most(costs, guesses)
     fitting, names = affordable(longest, budget_s), {each.id: matrix.name_of(each) for each in matrix.conditions}
     short = [name for name in costs if name not in fitting]

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from headwind.format import enumerated, listed, measured, setting
+from headwind.format import counted, enumerated, listed, measured, setting
 from headwind.matrix.sweep import DIRECTIONS, SWEPT
 from headwind.matrix.units import RATE, RATIO, TIME
 from headwind.model import Matrix
 from impair.profile import Delay, Direction, Link, Loss, Profile, Spells, Steps
-from impair.queues import kind_of
+from impair.queues import Fifo, Queue, kind_of
 
 MOST_PARTS = 2  # impairments in a name; a network with more is named by its key
 UNIMPAIRED = "no impairment"
@@ -125,12 +125,17 @@ def _parts(link: Link) -> Iterator[str]:
         if part and part.ratio:
             yield f"{setting('part_ratio', part.ratio)} {word}"
     if link.rate:
-        queue = f" with {kind_of(link.queue)}" if link.queue else ""
-        yield f"{setting('rate_bps', link.rate.rate_bps)}{queue}"
+        yield f"{setting('rate_bps', link.rate.rate_bps)}{_queue(link.queue)}"
     if link.slot:
         yield SLOTS
     if link.ecn:
         yield ECN
+
+
+def _queue(queue: Queue | None) -> str:
+    """The bottleneck's queue; of a fifo its length, which is all that it has: ` with fifo of 800 packets`."""
+    length = f" of {counted(queue.packets, 'packet')}" if isinstance(queue, Fifo) else ""
+    return f" with {kind_of(queue)}{length}" if queue else ""
 
 
 def _delay(delay: Delay) -> str:

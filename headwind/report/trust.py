@@ -141,7 +141,7 @@ def _how_to_check(matrix: Matrix) -> str:
         return ""
     name, arm = matrix.conditions[0].profile.name, H2 if H2 in matrix.arms else matrix.arms[0]
     profile = name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
-    return f": add `selfcheck: {{protocol: {arm.name}, again: [{profile}]}}` to the matrix"
+    return f": add `selfcheck: {{protocol: {arm.name}, again: [{profile}]}}` to the matrix of a new run"
 
 
 def _unequal(data: RunData) -> Iterator[str]:

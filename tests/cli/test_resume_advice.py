@@ -47,7 +47,7 @@ def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Pa
     why, *details, command = resumed(tmp_path, 240.0)
     assert why == "6 of 6 comparisons are not sure."
     assert "  Blocks still missing (minimum 9): clean 6, delay 6; 7 min will probably complete them." in details
-    assert "  Another 4 min would be too short for delay." in details
+    assert "  Another 4 min would be too short for the minimum of 9 blocks in delay." in details
     assert command.endswith(" --budget 7min")
 
 

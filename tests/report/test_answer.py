@@ -351,7 +351,8 @@ def test_a_lead_without_an_estimate_has_an_interval_and_no_ratio(*, survives: bo
 def test_what_to_trust_is_told_by_what_it_means() -> None:
     verified = "The network of every counted trial was verified."
     unknown = (
-        "No self-check ran, so the noise is unknown: add `selfcheck: {protocol: h2, again: [clean]}` to the matrix."
+        "No self-check ran, so the noise is unknown: "
+        "add `selfcheck: {protocol: h2, again: [clean]}` to the matrix of a new run."
     )
     assert trust_line(data_of("small")) == f"{verified} {unknown}"
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."

@@ -427,6 +427,17 @@ def test_wide_tables_show_every_column_and_their_heads_do_not_meet(reader: Reade
     assert tables.evaluate_all("items => items.map((item) => item.scrollWidth <= item.clientWidth)") == [True]
 
 
+@pytest.mark.parametrize("name", ["mixed", "sweep"])
+def test_a_head_of_the_answer_does_not_run_into_the_next(name: str, reader: Reader, files: dict[str, Path]) -> None:
+    """`Total time; one mark per trial, hollow mark: their median` lay over the head of the next column."""
+    heads = reader.open(files[name]).locator("#answer th")
+    wide = heads.evaluate_all(
+        "items => items.filter((item) => item.scrollWidth > item.clientWidth).map((item) => item.textContent)"
+    )
+    assert heads.count() > 0
+    assert wide == []
+
+
 def test_waterfalls_stand_side_by_side_or_below_each_other_and_link_to_their_archives(
     reader: Reader, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from impair.profile import (
     Spells,
     Steps,
 )
+from impair.queues import Fifo, FqCodel
 from tests.fake import PROFILES, example_matrix
 
 
@@ -56,6 +57,11 @@ LTE = [Link(delay=Delay(0.035), rate=Rate(12_000_000))] * 2
     [
         (Profile("LTE", *LTE), "35 ms delay + 12 Mbit/s both ways"),
         (Profile("far 400ms", *LTE), "35 ms delay + 12 Mbit/s both ways"),
+        (
+            Profile("dsl", downlink=Link(Delay(0.01), rate=Rate(16_000_000), queue=Fifo(800))),
+            "10 ms delay + 16 Mbit/s with fifo of 800 packets",
+        ),
+        (Profile("home", downlink=Link(rate=Rate(16_000_000), queue=FqCodel())), "16 Mbit/s with fq_codel"),
         (Profile("baseline"), "no impairment"),
         (Profile("lossy", downlink=Link(loss=GilbertElliott(0.01, 0.3))), "bursty loss"),
         (

@@ -12,14 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwind.arm import PLAIN
-from headwind.model import Outcome
+from headwind.model import Condition, Outcome, Repetition
 from headwind.report.html import charts
-from headwind.report.html.page import REPORT, write_report
+from headwind.report.html.page import REPORT, render, write_report
 from headwind.run.data import RunData
-from headwind.run.page_requests import PageRequest, requests_of
+from headwind.run.page_requests import PageRequest, PageTrial, PageTrials, requests_of
 from headwind.workloads.page import LOAD
-from tests.fake import recorded
-from tests.report.page_runs import ANSWERED, PAGE, page_run
+from headwind.workloads.streams import Streams
+from tests.fake import example_matrix, ok, recorded, trials_of
+from tests.golden.runs import Golden
+from tests.report.page_runs import ANSWERED, FAR, PAGE, page_run
 
 
 def drawn(*requests: PageRequest, end_s: float = 1.0) -> str:
@@ -92,6 +94,24 @@ def test_the_report_has_the_median_trial_of_each_arm_of_a_page_and_of_no_other_w
     assert len(shown) == 3
     assert len(set(shown)) == 1, "one axis for all"
     assert page.count("Requests of the median trial of") == 3
+    assert key_of(page)[-1] == "load event"
+
+
+def key_of(page: str) -> list[str]:
+    """The meanings in the key of the waterfalls."""
+    (key,) = re.findall(r'<p class="key">One row for each request.*?</p>', page, re.DOTALL)
+    return [text.strip() for text in re.findall(r"</svg>&nbsp;([^<]*)</span>", key)]
+
+
+def test_the_key_of_streams_speaks_of_no_browser() -> None:
+    """It had `waits in the browser until it is sent` and `load event`."""
+    condition = Condition(FAR, Streams("streams", 4, 0, 0, path="/bytes/10000"))
+    matrix = replace(example_matrix(FAR), arms=PLAIN, conditions=(condition,), repeat=Repetition.fixed(3))
+    golden = Golden(matrix, tuple(ok(trial, 1.0) for trial in trials_of(matrix)))
+    trials = {arm.name: PageTrial(golden.results[0], (ANSWERED,)) for arm in PLAIN}
+    drawn = {(condition.id, name): PageTrials(trial, trial) for name, trial in trials.items()}
+    (first, *_, last) = key_of(render(replace(golden.data("streams"), page_trials=drawn), 0.0))
+    assert (first, last) == ("waits until it is sent", "total time")
 
 
 def test_a_page_that_was_not_loaded_is_the_worst_and_may_be_the_median(tmp_path: Path) -> None:

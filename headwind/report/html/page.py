@@ -51,7 +51,7 @@ from headwind.report.trust import doubts
 from headwind.report.verdicts import first_judged, sure_text, two
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, matrix_to_json
-from headwind.run.data import RunData
+from headwind.run.data import RunData, is_data
 from headwind.servers import NGINX, SERVERS
 from headwind.settings import INSTALLED
 from headwind.verdicts.findings import FALSE_SHARE, metrics_of
@@ -111,6 +111,7 @@ def render(data: RunData, generated_at_s: float) -> str:
         running=data.status.state is State.RUNNING,
         notices=notices(data),
         network_checks=[check.passed for result in data.latest for check in result.proof.checks],
+        counted_checks=sum(len(result.proof.checks) for result in data.latest if is_data(result)),
         shown_of=shown_of,
         facts=list(facts_of(without_packages(data.environment))),
         first_facts=list(first_facts(data.environment)),
@@ -348,7 +349,7 @@ GLOBALS = {
     "commands_of": tc_commands,
     "measured_text": measured_text,
     "heading": heading,
-    "waterfall_key": waterfall_key(),
+    "waterfall_key": waterfall_key,
     "false_share": FALSE_SHARE,
     "grid_steps": " and ".join(f"{factor:g}x" for factor in DEEPER),
 }

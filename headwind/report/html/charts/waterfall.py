@@ -1,4 +1,4 @@
-"""The requests of one page load, one row each in the order in which they were wanted, and what each waited for."""
+"""The requests of one trial, one row each in the order in which they were wanted, and what each waited for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _QUEUED, _CONNECTING, _WAITING, _RECEIVING = (
 )
 _PARTS = (_QUEUED, _CONNECTING, _QUEUED, _WAITING, _RECEIVING)
 _MEANINGS = {
-    _QUEUED: "waits in the browser until it is sent",
+    _QUEUED: "waits until it is sent",
     _CONNECTING: "opens a connection",
     _WAITING: "waits for the first byte of its answer",
     _RECEIVING: "receives its answer",
@@ -42,7 +42,10 @@ def waterfall(
     title: str,
     description: str,
 ) -> Markup:
-    """Chart of requests, at least one, in the order given; a line is the load event. The axis ends at `end_s`."""
+    """Chart of requests, at least one, in the order given; a line is at `load_s`, if it is known.
+
+    The axis ends at `end_s`.
+    """
     high = min(_ROW, _HEIGHT / len(requests))
     x = Scale("lin", 0.0, end_s or 1.0, _LEFT, _RIGHT)
     bottom = _TOP + high * len(requests)
@@ -73,11 +76,11 @@ def _pieces(
                 yield x(start), _TOP + high * (index + 0.5), max(x(end) - x(start), least)
 
 
-def waterfall_key() -> list[tuple[str, Markup]]:
-    """The parts of a request with their lines, and the line of the load event, for a line of text."""
+def waterfall_key(end: str) -> list[tuple[str, Markup]]:
+    """The parts of a request with their lines, and the line of `end`, such as the load event, for a line of text."""
     found = [(meaning, _swatch(path(f"any {name}", "M1 7h20", stroke_width=10 * share)))
              for (name, share), meaning in _MEANINGS.items()]  # fmt: skip
-    return [*found, ("load event", _swatch(path("load", "M11 0v14")))]
+    return [*found, (end, _swatch(path("load", "M11 0v14")))]
 
 
 def _swatch(line: Markup) -> Markup:
