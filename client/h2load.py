@@ -150,17 +150,19 @@ def metrics(result: Mapping[str, Any]) -> dict[str, float]:
     """The metrics of a client that finished, named as in headwind/model.py; absent if there were no samples.
 
     total_s is h2load's "finished in"; the percentiles are h2load's own (the element at index n x p of the n sorted).
+    If no request was done, "finished in" is when h2load gave up, such as 569 us without a connection: then total_s and
+    the rates are absent.
     """
     performance, duration_s = result["performance"], result["duration"]
-    found = {
-        "total_s": duration_s,
-        "requests_per_s": result["request_per_second"],
+    is_done = result["requests"]["done"] > 0
+    found = {"total_s": duration_s, "requests_per_s": result["request_per_second"]} if is_done else {}
+    found |= {
         "requests_succeeded": result["requests"]["succeeded"],
         "requests_failed": result["requests"]["failed"],
         "bytes_total": result["traffic"]["total"],
         "bytes_body": result["traffic"]["data"],
     }
-    if duration_s > 0:
+    if is_done and duration_s > 0:
         found["goodput_bps"] = result["traffic"]["data"] * 8 / duration_s
     for name, (part, statistic) in _STATISTICS.items():
         if performance[part]["samples"]:
@@ -171,9 +173,9 @@ def metrics(result: Mapping[str, Any]) -> dict[str, float]:
 def mean_done(rows: list[_Row], requests: int, started_at: float) -> dict[str, float]:
     """{"mean_done_s"}: the mean over all requests of when each was done, from the start of the client.
 
-    Absent if a request is missing: then there is no mean of all.
+    Absent if a request is missing or did not succeed: then there is no mean of all.
     """
-    if len(rows) != requests:
+    if sum(200 <= row.status < 400 for row in rows) != requests:
         return {}
     done_us = sum(row.start_us + row.took_us for row in rows) / requests
     return {"mean_done_s": round(done_us / 1e6 - started_at, 6)}

@@ -29,7 +29,7 @@ class Answer:
     cards: tuple[Card, ...]  # one for each comparison over all networks
     measured: str  # what was fetched, in plain words
     trust: str
-    gaps: tuple[str, ...]  # the networks without a trial, and those in which none finished
+    gaps: tuple[str, ...]  # the networks that a run that was stopped has no trial of, and those in which none finished
     standings: Sequence[Standing]
 
 
@@ -50,9 +50,13 @@ def answer_of(data: RunData) -> Answer:
 
 
 def _gaps(data: RunData) -> Iterator[str]:
-    """A sentence for the networks without a trial, once the run is over, and one for those in which none finished."""
+    """A sentence for the networks without a trial, if the run was stopped, and one for those in which none finished.
+
+    If it ended by itself, they are in the reasons for its exit status (shortfalls).
+    """
+    is_stopped = data.status.state in (State.INTERRUPTED, State.FAILED)
     named = {
-        "Not run": not_run(data) if data.status.state is not State.RUNNING else [],
+        "Not run": not_run(data) if is_stopped else [],
         "No trial finished": unfinished(data),
     }
     for label, conditions in named.items():

@@ -92,6 +92,21 @@ def test_what_was_not_measured_is_absent() -> None:
     assert not {"request_p50_s", "ttfb_p50_s", "connect_p50_s"} & metrics(result_of("refused")).keys()
 
 
+def test_a_client_without_a_connection_has_no_times_and_no_rates() -> None:
+    """A transfer without a connection had a total time of 0.001 s and a rate of 0."""
+    assert metrics(result_of("refused")).keys() == {
+        "requests_succeeded", "requests_failed", "bytes_total", "bytes_body"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("status", [404, -1])
+def test_requests_that_did_not_succeed_have_no_mean_completion(status: int) -> None:
+    output, requests, started_at = golden("h2")
+    failed = replace(output, log=output.log.replace("\t200\t", f"\t{status}\t", 1))
+    assert "mean_done_s" in interpret(output, requests, started_at)["metrics"]
+    assert "mean_done_s" not in interpret(failed, requests, started_at)["metrics"]
+
+
 @pytest.mark.parametrize(
     ("case", "expected"),
     [

@@ -22,7 +22,7 @@ from headwind.report.html.page import render
 from headwind.report.row_text import headline, trials_text
 from headwind.report.times_table import summary_table
 from headwind.run.codec import State
-from headwind.run.data import RunData, was_stopped
+from headwind.run.data import LAST_BUDGET, RunData, was_stopped
 from headwind.run.journal import STOPPED, Run
 from tests import fake
 
@@ -150,6 +150,19 @@ def test_the_file_counts_the_trials_as_the_headline_does(data: RunData, state: S
     else:
         assert f"had 9 blocks: {trials['planned'] - trials['ran']} trials are missing" in told
         assert f"{trials['ran']} trials ran" in told
+
+
+def test_a_network_that_the_budget_left_no_time_for_is_in_the_reason_for_status_1_only(data: RunData) -> None:
+    """`Not run: loss.` stood above `lab.py: the budget left no time for loss`."""
+    environment = {**data.environment, LAST_BUDGET: 60.0}
+    over = replace(data, environment=environment, status=replace(data.status, state=State.FINISHED))
+    console = Console(width=140, color_system=None, record=True)
+    with console.capture() as shown:
+        print_summary(over, console)
+    assert "Not run" not in shown.get()
+    text = summary_md(over, over.judgement, "report.html")
+    assert "\n\n- Exit status 1: the budget left no time for loss\n\n" in text
+    assert "Not run" not in text
 
 
 def test_networks_in_which_nothing_finished_are_named(tmp_path: Path) -> None:
