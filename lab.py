@@ -7,7 +7,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -44,7 +44,7 @@ def run_matrix(
     from headwind.plan.doubts import notes_of, warnings_of
     from headwind.run.data import LAST_BUDGET
     from headwind.run.journal import Run
-    from headwind.run.shortfall import FAULTS, shortfalls
+    from headwind.run.shortfall import shortfalls
 
     out = console()
     for warning in (*warnings_of(matrix), *notes_of(matrix)):
@@ -62,25 +62,32 @@ def run_matrix(
         on_engine = "" if engine == AUTO else f", engine {backend.lanes.first.engine}"  # auto gave its reason above
         out.print(f"run folder: {run.folder}{on_engine}", markup=False)
         redrawing = deps.redrawing(run, partial(out.print, markup=False))
-        faults = list[str]()
+        failures = list[str]()
         with run.claimed():  # until the report is written
             try:
                 with run.recording(), redrawing:
                     if matrix.repeat.budget_s:
                         run.note_environment(**{LAST_BUDGET: matrix.repeat.budget_s})
                     run_trials(backend, run, matrix, deps, redrawing, out, verbose=verbose)
-                    faults += capture_trials(backend, run, capture, out)
+                    failures += capture_trials(backend, run, capture, out)
                     backend.lanes.retire()
             finally:  # also Ctrl-C and a broken lab leave a whole report
-                faults += [f"{doubt}; do not trust the trials that ran on it" for doubt in backend.lanes.doubts]
-                lives = [*run.environment.get("testbeds", []), *backend.lanes.lives]
-                run.note_environment(testbeds=lives, **{FAULTS: faults})
+                note_session(backend, run, failures)
                 data = commands.finish_report(run, **wanted)
                 ending += how_to_resume(run, data, cluster)
         reasons = shortfalls(data)
         for trouble in filter(None, (*reasons, redrawing.trouble)):
             say(f"lab.py: {trouble}", file=sys.stderr)
         return run.folder, 1 if reasons else 0
+
+
+def note_session(backend: Backend, run: Run, failures: Sequence[str]) -> None:
+    """Record the testbeds of this session, their faults, and `failures` of captured trials."""
+    from headwind.run.shortfall import FAULTS
+
+    doubts = [f"{doubt}; do not trust the trials that ran on it" for doubt in backend.lanes.doubts]
+    lives = [*run.environment.get("testbeds", []), *backend.lanes.lives]
+    run.note_environment(testbeds=lives, **{FAULTS: [*doubts, *failures]})
 
 
 @contextmanager
