@@ -42,12 +42,13 @@ def run_matrix(
     from headwind.cli.console import console
     from headwind.cli.resume_advice import how_to_resume
     from headwind.plan.doubts import notes_of, warnings_of
+    from headwind.plan.minimum import too_few_blocks
     from headwind.run.data import LAST_BUDGET
     from headwind.run.journal import Run
     from headwind.run.shortfall import shortfalls
 
     out = console()
-    for warning in (*warnings_of(matrix), *notes_of(matrix)):
+    for warning in filter(None, (*warnings_of(matrix), *notes_of(matrix), too_few_blocks(matrix))):
         out.print(warning, markup=False)
     with ExitStack() as opened:
         earlier = opened.enter_context(Run.open(resume)) if resume else None

@@ -21,7 +21,7 @@ from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.doubts import kept_in_order, notes_of, warnings_of
 from headwind.plan.forecast import START_S, Forecast
-from headwind.plan.minimum import at_most, guessed, minimum_s, what_a_budget_settles
+from headwind.plan.minimum import at_most, guessed, minimum_s, too_few_blocks, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
 from headwind.proof import bursts
 from headwind.run.earlier import earlier_results
@@ -103,7 +103,7 @@ def _print_notes(matrix: Matrix, out: Console) -> None:
         f"note: this host's kernel has no congestion control {name} (`lab.py doctor`), so a run would refuse the matrix"
         for name in lacking(asked_of_tcp(matrix))
     ]
-    for warning in (*warnings_of(matrix), *notes_of(matrix), *without):
+    for warning in (*warnings_of(matrix), *notes_of(matrix), *filter(None, [too_few_blocks(matrix)]), *without):
         out.print(escape(warning), soft_wrap=True, highlight=False)
 
 

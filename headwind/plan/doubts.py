@@ -17,7 +17,6 @@ from headwind.matrix.shortest import unfinished
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
 from headwind.model import Matrix
-from headwind.plan.minimum import too_few_blocks
 from headwind.proof.expectation import Expectation
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
@@ -44,9 +43,8 @@ def warnings_of(matrix: Matrix) -> list[str]:
 
 
 def notes_of(matrix: Matrix) -> list[str]:
-    """Notes as they are printed: too few blocks, networks that reorder packets, what a comparison mixes in."""
-    few = too_few_blocks(matrix)
-    return [f"note: {sentence}" for sentence in (*([few] if few else []), *_reordering(matrix), *confounded(matrix))]
+    """Notes as they are printed: networks that reorder packets, and what a comparison of two protocols mixes in."""
+    return [f"note: {sentence}" for sentence in (*_reordering(matrix), *confounded(matrix))]
 
 
 def _of_profile(profile: Profile) -> Iterator[Located]:

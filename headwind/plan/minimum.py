@@ -67,13 +67,13 @@ def at_most(costs: Mapping[str, float], guesses: Collection[str]) -> dict[str, f
 
 
 def too_few_blocks(matrix: Matrix) -> str:
-    """A sentence if the matrix has fewer blocks than any verdict needs, with a sufficient setting; else empty."""
+    """A note that the matrix has fewer blocks than any verdict needs, with a sufficient setting; else empty."""
     repeat = matrix.repeat
     fewest = fewest_blocks(repeat.confidence, anytime=repeat.is_adaptive)
     if repeat.most >= fewest or len(matrix.arms) < 2 or matrix.find:
         return ""
     return (
-        f"a sure result takes {fewest} blocks, and this matrix has {repeat.most}: nothing can be sure; "
+        f"note: a sure result takes {fewest} blocks, and this matrix has {repeat.most}: nothing can be sure; "
         f"`repeat: {{min: {Repetition().least}, max: {Repetition().most}}}` runs until everything is sure"
     )
 

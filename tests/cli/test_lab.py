@@ -504,3 +504,11 @@ def test_light_commands_do_not_load_the_heavy_libraries(arguments: list[str]) ->
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_run_says_at_its_start_that_its_matrix_has_too_few_blocks(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fake_lab.run() == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.startswith("note: a sure result takes 6 blocks, and this matrix has 2: nothing can be sure; ")

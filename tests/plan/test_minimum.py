@@ -9,9 +9,8 @@ import pytest
 from headwind.metric import BUSY
 from headwind.model import Matrix, Repetition
 from headwind.plan.cpu_demand import HEADROOM, CpuDemand
-from headwind.plan.doubts import notes_of
 from headwind.plan.forecast import Forecast
-from headwind.plan.minimum import affordable, enough_s, guessed, minimum_s, what_a_budget_settles
+from headwind.plan.minimum import affordable, enough_s, guessed, minimum_s, too_few_blocks, what_a_budget_settles
 from tests import fake
 
 NAMES = ("clean", "delay", "loss")
@@ -88,9 +87,8 @@ def test_fewer_blocks_than_a_verdict_needs_settle_nothing_however_long_they_take
     few = replace(matrix(900.0), repeat=replace(matrix(900.0).repeat, least=2, most=7))
     costs = {condition.id: 1.0 for condition in few.conditions}
     assert what_a_budget_settles(few, costs) == "", "no budget is enough"
-    (note, *_) = notes_of(few)
     said = "note: a sure result takes 8 blocks, and this matrix has 7: nothing can be sure; `repeat: {min: 9, max: 60}`"
-    assert note == f"{said} runs until everything is sure"
+    assert too_few_blocks(few) == f"{said} runs until everything is sure"
 
 
 @pytest.mark.parametrize(("least", "blocks"), [(2, 8), (8, 8), (9, 9), (12, 12)])
