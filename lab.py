@@ -41,15 +41,12 @@ def run_matrix(
     from headwind.cli.cluster import remote_backend
     from headwind.cli.console import console
     from headwind.cli.resume_advice import how_to_resume
-    from headwind.plan.doubts import notes_of, warnings_of
-    from headwind.plan.minimum import too_few_blocks
     from headwind.run.data import LAST_BUDGET
     from headwind.run.journal import Run
     from headwind.run.shortfall import shortfalls
 
     out = console()
-    for warning in filter(None, (*warnings_of(matrix), *notes_of(matrix), too_few_blocks(matrix))):
-        out.print(warning, markup=False)
+    print_warnings(matrix, out)
     with ExitStack() as opened:
         earlier = opened.enter_context(Run.open(resume)) if resume else None
         if earlier and engine == AUTO:
@@ -80,6 +77,15 @@ def run_matrix(
         for trouble in filter(None, (*reasons, redrawing.trouble)):
             say(f"lab.py: {trouble}", file=sys.stderr)
         return run.folder, 1 if reasons else 0
+
+
+def print_warnings(matrix: Matrix, out: Console) -> None:
+    """Print warnings and notes about the matrix, before anything is started."""
+    from headwind.plan.doubts import notes_of, warnings_of
+    from headwind.plan.minimum import too_few_blocks
+
+    for warning in filter(None, (*warnings_of(matrix), *notes_of(matrix), too_few_blocks(matrix))):
+        out.print(warning, markup=False)
 
 
 def note_session(backend: Backend, run: Run, failures: Sequence[str]) -> None:
