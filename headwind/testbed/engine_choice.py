@@ -122,15 +122,15 @@ class KernelRow:
         if plain is counted is KERNEL:
             return "`kernel`"
         if plain is counted:
-            return f"`{plain.name}`; where that does not run, `kernel`"
-        unless = f"for a matrix with a reorder that probes cannot show `{counted.name}`"
-        return f"`{plain.name}`; {unless}, and where that does not run `kernel`"
+            return f"`{plain.name}`, or `kernel` if that does not run"
+        unless = f"for a matrix with a reorder that probes cannot show, `{counted.name}`"
+        return f"`{plain.name}`; {unless}, or `kernel` if that does not run"
 
 
 PLAIN = Profile("plain", downlink=Link(loss=Loss(0.01)))
 COUNTED = Profile("counted", downlink=Link(delay=Delay(0.1), reorder=Reorder(0.01)))
-ONE_PIECE = "`corrupt` hits only what lies in one piece: the endpoints send frames in one piece (scatter-gather off)"
-NOT_TWICE = "refuse two netems in one tree where either duplicates: the lab has one on each interface"
+ONE_PIECE = "`corrupt` only hits contiguous data, so the endpoints send contiguous frames (scatter-gather off)"
+NOT_TWICE = "refuse two netems in one tree if either duplicates, so the lab puts one on each interface"
 KERNELS = (
     KernelRow("before 6.6", (0, 0), "6.1.176", seed=False, counters=False,
               bugs=f"{ONE_PIECE}; 6.1.148 and later {NOT_TWICE}"),
@@ -151,6 +151,6 @@ def kernel_table() -> str:
     """The table of docs/kernels.md."""
     head = ("kernel", "tried with", "its netem", "known bugs that matter, and what the lab does", "`auto` chooses")
     rows = [(row.name, row.tried, row.can, row.bugs, row.auto) for row in KERNELS]
-    rows.append(("any, without netem", "6.18.44", "nothing", "none", "`uml`; where that does not run, nothing is run"))
+    rows.append(("any, without netem", "6.18.44", "nothing", "none", "`uml`; if that does not run, no run starts"))
     lines = [head, ("---",) * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
