@@ -11,7 +11,8 @@ from headwind.model import Condition, Result
 from headwind.proof.processors import lacked_cpus
 
 HEADROOM = 0.5  # of the CPUs may be busy with trials, on average; preparing and verifying them is not included
-UNKNOWN_NEED = 0.3  # CPUs, for a condition without measurements
+UNKNOWN_NEED = 0.3  # CPUs, for a condition without measurements that runs in parallel: rather too many than too few
+USUAL_NEED = 0.15  # CPUs, for forecasts: the mean of the default matrix's conditions that do not run alone is 0.11
 LANES_PER_CORE = 3  # trials that wait for timers need a tenth of a CPU or less
 LANE_BYTES = 600 << 20  # a user-mode kernel of 384 MB, nginx, a client and the agents of three containers
 BOUND_SHARE = 0.5  # of the trials of a condition: if this share was CPU-bound, its blocks run alone
@@ -62,7 +63,7 @@ class CpuDemand:
     def share(self, condition: Condition, lanes: int) -> float:
         """Share of this host's time that a block of the condition takes, if others run on all lanes."""
         busy = self.processors(condition)
-        overlapped = max(1 / lanes, (UNKNOWN_NEED if busy is None else busy) / (HEADROOM * self._cores))
+        overlapped = max(1 / lanes, (USUAL_NEED if busy is None else busy) / (HEADROOM * self._cores))
         return 1.0 if self.runs_alone(condition) else min(1.0, overlapped)
 
     def host_s(self, work: Mapping[Condition, float], lanes: int) -> float:

@@ -128,22 +128,34 @@ class Scheduler:
         self._given_at[block.id] = self._clock.monotonic()
         return self._left_of(block)
 
-    def worth(self, up: int, most: int, up_s: float, left_s: float | None = None) -> int:
+    def worth(
+        self, up: int, most: int, up_s: float, left_s: float | None = None, running: Collection[Task] = ()
+    ) -> int:
         """Number of lanes, of `most`, if `up` are up and each further one takes `up_s` to start.
 
         It is the number that gets most done within `left_s`, or else the time left, by the forecast after the last
         whole block. A number that the matrix sets is used without forecast, unless starting that many would take a
-        large part of the time.
+        large part of the time. Lanes come up while nothing runs: as long as the `running` blocks take longer than the
+        start of the further lanes, no lane should wait for them, and `up` is returned.
         """
         within_s = left_s or self.left_s()
         if self.matrix.lanes != AUTO and up_s * (self._most_lanes - up) <= START_SHARE * within_s:
-            self.lanes = self._most_lanes
-            return self.lanes
-        if self._lanes_worth is None:
-            work_s = partial(self.needs.host_s, self._work())
-            self._lanes_worth = lanes_that_pay(work_s, up, max(up, most), up_s, within_s)
-        self.lanes = max(up, self._lanes_worth)
+            wanted = self._most_lanes
+        else:
+            if self._lanes_worth is None:
+                work_s = partial(self.needs.host_s, self._work())
+                self._lanes_worth = lanes_that_pay(work_s, up, max(up, most), up_s, within_s)
+            wanted = max(up, self._lanes_worth)
+        self.lanes = wanted if self._drained_s(running) <= up_s * (wanted - up) else up
         return self.lanes
+
+    def _drained_s(self, running: Collection[Task]) -> float:
+        """Seconds until these blocks have ended, by the forecast; infinite if it has no measurement of one."""
+        if not all(self.needs.is_known(task.block.condition) for task in running):
+            return math.inf
+        now_s = self._clock.monotonic()
+        ends_s = [self._given_at[task.block.id] + self.forecast.trials_s(task.trials) for task in running]
+        return max(0.0, *(end_s - now_s for end_s in ends_s)) if ends_s else 0.0
 
     def _work(self) -> Mapping[Condition, float]:
         """Seconds that each condition takes on one lane: the planned blocks, and those that may follow."""

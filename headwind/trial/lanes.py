@@ -35,8 +35,11 @@ class Plan(Protocol):
     def repeat(self, blocks: Collection[Block]) -> None:
         """Run these blocks again."""
 
-    def worth(self, up: int, most: int, up_s: float) -> int:
-        """The number of lanes that a host should have; `up` are up, and each other one takes `up_s` to start."""
+    def worth(self, up: int, most: int, up_s: float, *, running: Collection[Task] = ()) -> int:
+        """The number of lanes that a host should have; `up` are up, and each other one takes `up_s` to start.
+
+        More than `up` come up once the `running` blocks have ended.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,8 @@ class Lanes:
     def consult(self, plan: Plan) -> None:
         """Ask the plan for the number of lanes; if there are several hosts, use all lanes."""
         for site in self._sites if len(self._sites) == 1 else ():
-            site.wanted = min(site.most, plan.worth(len(site.lanes), site.most, site.lanes[0].up_s))
+            running = site.running.values()
+            site.wanted = min(site.most, plan.worth(len(site.lanes), site.most, site.lanes[0].up_s, running=running))
 
     def _ask(self, site: _Site, plan: Plan) -> bool:
         """Whether there is another block for this host; it then waits for a lane."""

@@ -52,7 +52,8 @@ class Row:
     def repeat(self, blocks: Collection[Block]) -> None:
         assert not blocks
 
-    def worth(self, up: int, most: int, up_s: float) -> int:
+    def worth(self, up: int, most: int, up_s: float, *, running: Collection[Task] = ()) -> int:
+        assert len(running) <= up
         assert up <= most
         assert up_s > 0
         return most

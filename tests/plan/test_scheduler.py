@@ -516,3 +516,25 @@ def test_a_short_budget_has_fewer_lanes_than_the_matrix_allows() -> None:
     assert Scheduler(matrix, left_s=lambda: 1.0, lanes=6, cores=8).worth(1, 6, 2.0) == 1
     crowded = Scheduler(matrix, left_s=lambda: 3600.0, lanes=6, cores=1)
     assert crowded.worth(1, 6, 2.0) == 6  # with time to start them, the matrix decides, not the forecast
+
+
+def test_lanes_do_not_wait_for_a_long_block_so_that_more_can_come_up() -> None:
+    now_s = [0.0]
+    matrix, trials = replace(MATRIX, lanes=AUTO), len(MATRIX.arms)
+    scheduler = Scheduler(
+        matrix, known(MATRIX, dict.fromkeys(NAMES, 0.1), 20.0), lanes=6, cores=8, clock=Clock(lambda: now_s[0])
+    )
+    assert scheduler.worth(1, 6, 2.0) == 6
+    task = scheduler.next()
+    assert task
+    assert len(task.trials) == trials - 1, "one of its trials is known"
+    assert scheduler.worth(1, 6, 2.0, running=[task]) == scheduler.lanes == 1
+    now_s[0] = 20.0 * (trials - 1) - 9.0
+    assert scheduler.worth(1, 6, 2.0, running=[task]) == scheduler.lanes == 6, "five more take 10 s, the block 9"
+
+
+def test_lanes_do_not_wait_for_a_condition_whose_time_is_unknown() -> None:
+    scheduler = Scheduler(replace(MATRIX, lanes=AUTO), lanes=6, cores=8)
+    task = scheduler.next()
+    assert task
+    assert (scheduler.worth(1, 6, 2.0), scheduler.worth(1, 6, 1e6, running=[task])) == (6, 1)

@@ -55,7 +55,8 @@ class Row:
     def repeat(self, blocks: Collection[Block]) -> None:
         self.waiting += blocks
 
-    def worth(self, up: int, most: int, up_s: float) -> int:
+    def worth(self, up: int, most: int, up_s: float, *, running: Collection[Task] = ()) -> int:
+        assert len(running) <= up
         assert up_s >= 0
         return most if self.worthy is None else max(up, self.worthy)
 
