@@ -138,7 +138,7 @@ def test_what_an_arm_sets_must_fit_every_workload(tmp_path: Path) -> None:
     two = next(arm for arm in matrix.arms if arm.name == "h1-two")
     assert two.workload(matrix.conditions[0].workload).at_once() == (2, 1)
     for workload, message in (
-        ("{kind: transfer, size: 1kB}", "which is of kind transfer, has no `connections`"),
+        ("{kind: transfer, size: 1kB}", "of kind transfer, has no `connections`"),
         ("{kind: objects, requests: 1, size: 1kB}", "2 connections are more than the 1 object"),
     ):
         (complaint,) = refusal(MINIMAL.replace(WORKLOAD, workload).replace("\nprotocols", arms), tmp_path).complaints
