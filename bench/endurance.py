@@ -22,6 +22,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from headwind.format import counted
 from headwind.model import Outcome
 from headwind.report.html.page import REPORT
 from headwind.run.journal import JOURNAL, MATRIX_RESOLVED, Run
@@ -220,7 +221,8 @@ def main() -> int:
         runs.append(endure("real containers", lab, work / "real", options.minutes * 60, work))
         fake = labs.Process([__file__, "--simulate", matrix, work / "fake"], work / "fake.log")
         runs.append(endure("fake testbeds", fake, work / "fake", options.minutes * 60, work))
-    lines = [*table(runs), "", *sentences(runs)]
+    where = f"Both on {counted(options.lanes, 'lane')}, for at most {options.minutes:g} minutes."
+    lines = [*table(runs), "", *sentences(runs), "", where]
     print(*lines, sep="\n")
     if options.write:
         write(options.write, "endurance", lines)
