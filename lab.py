@@ -173,7 +173,7 @@ def run_trials(
 
     left_s = time_left(matrix.repeat.budget_s, deps.clock)
     scheduler = Scheduler(matrix, results_of(run), left_s, backend.lanes.most, backend.cores, deps.clock)
-    scheduler.repeat(scheduler.begun_elsewhere(backend.host))
+    scheduler.repeat(scheduler.incomplete)
     backend.lanes.consult(scheduler)
     other_labs = deps.other_labs if backend.host else dict  # the controller of a cluster measures nothing
     beside = Beside(run, other_labs, partial(out.print, markup=False), deps.clock)

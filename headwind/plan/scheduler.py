@@ -58,7 +58,6 @@ class Scheduler:
         # The minimum and the blocks chosen beyond it that are not done; a search has no minimum.
         self._planned = [] if matrix.find else plan_blocks(matrix)
         self._again: dict[str, Block] = {}  # by id: blocks that must run again once they have ended
-        self._hosts: dict[str, set[str]] = {}  # block id -> hosts that measured its trials
         self._due: set[str] = set()  # ids of blocks that are planned again
         self._alone, self._turn_ends = (
             True,
@@ -84,21 +83,21 @@ class Scheduler:
             self.needs.learn(result)
             trial = result.trial
             self._attempts[trial.id] = result.attempt + 1
-            self._hosts.setdefault(trial.block.id, set()).add(result.place.host)
             (self._done.discard if runs_again(result) else self._done.add)(trial.id)
 
     def repeat(self, blocks: Collection[Block]) -> None:
         """Run these blocks again, whole and before others: their results are not about a protocol."""
         self._again |= {block.id: block for block in blocks}
 
-    def begun_elsewhere(self, host: str) -> list[Block]:
-        """Incomplete blocks with a trial that was measured on another host; with an empty `host`, on any.
+    @property
+    def incomplete(self) -> list[Block]:
+        """Planned blocks of which only some trials are done.
 
-        A block never spans hosts, so they need `repeat`.
+        If the run was interrupted, they need `repeat`: trials of a block are compared because they run back to back.
         """
         return [
             block for block in self._planned
-            if self._left_of(block).attempts and self._hosts.get(block.id, set()) - {"", host}
+            if self._left_of(block).attempts and any(trial.id in self._attempts for trial in block.trials())
         ]  # fmt: skip
 
     def next(self, in_flight: Collection[Task] = (), elsewhere: Collection[Task] = ()) -> Task | None:

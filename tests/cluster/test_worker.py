@@ -18,8 +18,7 @@ from headwind.cluster.messages import Answer, Asked, Call, Host, Kind, LaneSpec,
 from headwind.cluster.remote_lane import RemoteLane
 from headwind.cluster.worker import RunWorker
 from headwind.errors import HeadwindError
-from headwind.model import Block, Condition, Matrix, Outcome, Place, Repetition, Result, Trial
-from headwind.plan.block_order import plan_blocks
+from headwind.model import Block, Condition, Matrix, Outcome, Repetition, Result, Trial
 from headwind.plan.scheduler import Scheduler
 from headwind.settings import Settings, TrialRules, Windows
 from headwind.testbed import testbed as testbeds
@@ -28,7 +27,6 @@ from headwind.trial.lane import HostLost
 from headwind.trial.lanes import Lanes
 from headwind.workloads.h2load import H2load
 from impair.profile import Direction, Link, Loss, Profile
-from tests.fake import ok
 from tests.fake_testbed import AT_ONCE, RULES, Sabotage, World, fake_testbed
 
 CONDITION = Condition(Profile("loss", downlink=Link(loss=Loss(0.1))), H2load("small", 1000, 10, 10))
@@ -280,25 +278,6 @@ def test_an_error_that_is_none_of_the_labs_ends_the_run_with_the_hosts_name() ->
 def broken(spec: BedSpec) -> Iterator[testbeds.Testbed]:
     raise HeadwindError("no disk")
     yield
-
-
-def test_a_block_that_was_begun_elsewhere_is_to_run_again_whole() -> None:
-    matrix = Matrix((H1, H2), (CONDITION,), Repetition.fixed(3), 60.0, 1)
-    first, second, third = plan_blocks(matrix)
-    results = [
-        *(replace(ok(trial, 1.0), place=Place("alpha")) for trial in first.trials()),
-        replace(ok(second.trials()[0], 1.0), place=Place("beta")),
-    ]
-    assert Scheduler(matrix, results).begun_elsewhere("beta") == []
-    assert Scheduler(matrix, results).begun_elsewhere("alpha") == [second]
-    assert Scheduler(matrix, results).begun_elsewhere("") == [second]
-    scheduler = Scheduler(matrix, results)
-    scheduler.repeat(scheduler.begun_elsewhere(""))
-    task = scheduler.next()
-    assert task
-    assert task.block == second
-    assert len(task.attempts) == 2
-    assert third in [each.block for each in [scheduler.next([], [task])] if each]
 
 
 def test_what_runs_on_another_host_takes_no_room_here_and_is_not_given_twice() -> None:

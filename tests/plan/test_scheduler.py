@@ -538,3 +538,19 @@ def test_lanes_do_not_wait_for_a_condition_whose_time_is_unknown() -> None:
     task = scheduler.next()
     assert task
     assert (scheduler.worth(1, 6, 2.0), scheduler.worth(1, 6, 1e6, running=[task])) == (6, 1)
+
+
+def test_a_block_that_was_interrupted_runs_again_whole() -> None:
+    """A resumed run continued it: trials of one block were minutes and a testbed apart, and were compared."""
+    first, second, *_ = plan_blocks(MATRIX)
+    trials = [*first.trials(), second.trials()[0]]
+    scheduler = Scheduler(MATRIX, [fake.ok(trial, 1.0) for trial in trials])
+    assert scheduler.incomplete == [second]
+    scheduler.repeat(scheduler.incomplete)
+    task = scheduler.next()
+    assert task
+    assert task.block == second
+    assert [task.attempts[trial.arm] for trial in second.trials()] == [1, *[0] * (len(second.order) - 1)]
+    assert scheduler.incomplete == [second], "until it has run"
+    scheduler.tell([fake.ok(trial, 1.0, attempt=task.attempts[trial.arm]) for trial in task.trials])
+    assert scheduler.incomplete == []
