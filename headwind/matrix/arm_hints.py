@@ -26,8 +26,8 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
     written = value_at(tree, path)
     if path[0] == "protocols" and len(path) == 2 and isinstance(written, str):
         return _of_protocol(written, tree)
-    if path[0] in NAMING and len(path) > 1 and not slip.at_key and written in PROTOCOLS:
-        return f"{quoted(written)} is not compared in this file: add it to `protocols`, or name another"
+    if path[0] in NAMING and len(path) > 1 and isinstance(written, str) and (found := _of_name(slip, written, tree)):
+        return found
     if path[0] == "workloads" and len(path) == 3 and isinstance(written, dict) and written.keys() <= set(PROTOCOLS):
         arms = {f"{name}-{value}": {"protocol": name, path[2]: value} for name, value in written.items()}
         return f"settings that differ between protocols belong to arms: arms: {shown(arms)}"
@@ -41,6 +41,18 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
         return ""
     name, arm = str(path[1]), value_at(tree, path[:2])
     return _of_entry(slip, name, arm, tree) if len(path) == 2 else _of_key(slip, name, arm, tree)
+
+
+def _of_name(slip: Slip, written: str, tree: Mapping[str, Any]) -> str:
+    """Hint for a protocol or an arm that the file does not have; empty if the name is close to one that it has."""
+    if written in PROTOCOLS and not slip.at_key:
+        return f"{quoted(written)} is not compared in this file: add it to `protocols`, or name another"
+    parts, arms = _split(written), tree.get("arms")
+    if not parts or slip.path[1] in ("again", "slower") or (isinstance(arms, dict) and written in arms):
+        return ""
+    if "did you mean" in slip.mistake.hint and not _override(*parts, tree):
+        return ""
+    return f"define it under `arms`: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
 
 
 def _of_servers(path: tuple[str | int, ...], written: Any) -> str:

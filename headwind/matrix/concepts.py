@@ -6,30 +6,24 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from headwind.format import as_written
-from headwind.matrix.link_keys import QUEUE_EXAMPLES, DirectionKeys, SpellsKeys, StateKeys
+from headwind.matrix.link_keys import QUEUE_EXAMPLES, DirectionKeys, GemodelKeys, SpellsKeys, StateKeys
 from headwind.matrix.mistakes import NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
 from headwind.matrix.shapes import shown
-from headwind.matrix.spelling import form, in_words, nearest, respelt, synonym
+from headwind.matrix.spelling import form, nearest, respelt, synonym
+from headwind.matrix.spelt_out import DIRECTIONS, ROUND_TRIPS, as_rate, half, of_spelt_out, with_unit
 from headwind.matrix.sweep import SWEPT
 from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, quoted
 from headwind.matrix.wording import NUMBER
 from impair.profile import FRAME_BYTES
 from impair.queues import KINDS
 
-UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKbps`, by form
-    "ms": "ms", "millisecond": "ms", "us": "us", "s": "s", "sec": "s", "second": "s", "kbp": "kbit", "kbit": "kbit",
-    "mbp": "mbit", "mbit": "mbit", "bp": "bit", "percent": "%", "pct": "%",
-}  # fmt: skip
-USUAL_UNITS = {"delay": "ms", "jitter": "ms", "rate": "kbit", "loss": "%"}  # of their numbers without a unit
-ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
 BURSTS = {"burst", "bursty", "burstiness", "burst loss", "burst length", "burst size", "burst mean"}
-DIRECTIONS = ("uplink", "downlink", "both")
 PARTNERS = {  # of a key: another one that it needs, and an example of a value
     "distribution": ("jitter", "5ms"), "jitter": ("delay", "20ms"), "reorder": ("delay", "20ms"), "ecn": ("loss", "1%"),
 }  # fmt: skip
@@ -37,12 +31,14 @@ IN_PROFILE = 3  # steps: `profiles`, the name, the key
 _TWO = re.compile(rf"({NUMBER}[a-z%]+)\s*(?:\s|\u00b1|\+/?-)\s*({NUMBER}[a-z%]+)")
 _RANGE = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?(ns|us|ms|s)")
 _SPAN = re.compile(rf"({NUMBER}) ?([a-z%]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?([a-z%]+)")
-_BURSTY = re.compile(rf"(?:ge|ge?model|gilbert\S*|bursty?|bursts)(?: +({NUMBER}%)[ ,]+({NUMBER}%).*)?")
+_BURSTY = re.compile(rf"(?:ge|ge?model|gilbert\S*|bursty?|bursts)((?:[ ,]+{NUMBER}%){{0,4}})")
+_IN_BURSTS = re.compile(
+    rf"({NUMBER}%)[ ,]+(?:in |with )?bursts?(?: of| length| size)?[ =]*([0-9.]+[a-z]*)?(?: packets?)?"
+)
 _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
 _TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
 COMPLEMENTS = {"h": "bad", "k": "good"}  # keys by tc's parameters: each is 1 minus the other
-LEAST_KBIT = 1000  # a rate without a unit is in kbit from here on, in mbit below
 USUAL_P, USUAL_R = Decimal("0.01"), Decimal("0.25")  # of a hint's example: bursts of four packets
 
 
@@ -74,12 +70,12 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     if not inside and "preset" in beside and (found := beside_a_preset(beside)):
         return found
     if form(key) in ROUND_TRIPS:
-        delay = f"delay: {_half(value)}"
+        delay = f"delay: {half(with_unit('delay', value))}"
         return f"{quoted(key)} is two delays: {delay if inside == ('both',) else f'both: {{{delay}}}'}"
     if key == "latency" and "rate" in beside and {"burst", "limit"} & {*beside}:
         queue = _of_share_or_time(Slip((*path[:-1], "queue"), Mistake("", "")), value, beside)
         return f"the latency of tc's token bucket is `queue`{f'; {queue}' if queue else ''}"
-    if found := _of_queue(key, value, outer) if inside[-1:] == ("queue",) else _of_spelt_out(key, value, inside):
+    if found := _of_queue(key, value, outer) if inside[-1:] == ("queue",) else of_spelt_out(key, value, inside, beside):
         return found
     if inside[-1:] == ("gemodel",) and key in COMPLEMENTS:
         return f"tc's {key} is the share that arrives: write `{COMPLEMENTS[key]}: {_complement(value)}`, the share lost"
@@ -139,9 +135,8 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
         return _beside_a_delay(value)
     if not isinstance(value, str):
         return ""
-    if "loss" in path[-2:] and (model := _BURSTY.fullmatch(value)):
-        p, r = (model[1], model[2]) if model[1] else (_percent(USUAL_P), _percent(USUAL_R))
-        return f"did you mean {{gemodel: {{p: {p}, r: {r}}}}}?"
+    if "loss" in path[-2:] and (found := _in_bursts(value)):
+        return found
     if path[-1] == "delay" and (ends := _RANGE.fullmatch(value)) and ends[2] in ("", ends[4]):
         low, high = sorted((Decimal(ends[1]), Decimal(ends[3])))
         middle, half = ((each / 2).normalize() for each in (low + high, high - low))
@@ -158,10 +153,33 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
     return correlated(found[1]) if key == "loss" else f"did you mean `{key}: {found[1]}`? {NO_CORRELATION}"
 
 
+def _in_bursts(value: str) -> str:
+    """Hint for a loss with bursts: `gemodel 1% 10% 70% 0.1%` as in tc, `bursty 1%` and `1% burst 5`."""
+    if found := _IN_BURSTS.fullmatch(value):
+        return _outages(found[2], found[1]) or f"did you mean {{{_gemodel(found[2], found[1])}}}?"
+    if not (found := _BURSTY.fullmatch(value)):
+        return ""
+    shares = re.findall(rf"{NUMBER}%", found[1])
+    if len(shares) > 1:
+        return f"did you mean {shown({'gemodel': dict(zip(GemodelKeys.model_fields, shares, strict=False))})}?"
+    return f"did you mean {{{_gemodel('', shares[0] if shares else '')}}}?"
+
+
+def _outages(bad: Any, loss: str) -> str:
+    """Hint for a mean share of losses in bursts that last for a time: spells with that share; empty without a time."""
+    try:
+        bad_s, share = TIME.parse(bad), RATIO.parse(loss)
+        good = as_written("delay_s", float(bad_s * (1 - share) / share)) if share < 1 else ""
+    except (Mistake, ZeroDivisionError, InvalidOperation):
+        return ""
+    spells = f"spells: {{good: {good}, bad: {bad}}}"
+    return f"for a mean loss of {loss} in bursts of {bad} in place of `loss` write {spells}" if good else ""
+
+
 def _of_both_ways(key: str, value: str) -> str:
     """Hint for `delay: 30ms rtt`, `rate: 16mbit/1mbit` and `rate: lte.trace`."""
     if key == "delay" and (trip := _TRIP.fullmatch(value)):
-        return f"a round trip is two delays: both: {{delay: {_half(trip[1])}}}"
+        return f"a round trip is two delays: both: {{delay: {half(trip[1])}}}"
     if key == "rate" and value.endswith(".trace"):
         return f"did you mean `trace: {value}`?"
     if key == "rate" and (rates := _TWO_RATES.fullmatch(value)):
@@ -246,15 +264,6 @@ def of_unit(slip: Slip, value: Any, beside: Any) -> str:
     return f"{found}{slip.mistake.hint}".strip() if found and found not in slip.mistake.hint else ""
 
 
-def _half(value: Any) -> str:
-    try:
-        TIME.parse(value)
-    except Mistake:
-        return "..."
-    number = re.match(NUMBER, value)
-    return f"{(Decimal(number[0]) / 2).normalize():f}{value[number.end() :]}" if number else "..."
-
-
 def _of_a_burst(value: Any, loss: Any, inside: Sequence[str | int]) -> str:
     """Hint for bursts that are times, or a size as tc's token bucket has it; empty if it is neither."""
     with suppress(Mistake):
@@ -279,10 +288,11 @@ def _spells(value: Any, loss: Any = None) -> dict[str, Any]:
 
 
 def of_no_mapping(path: Sequence[str | int], value: Any) -> str:
-    """Hint for a number in place of a direction, which is a rate, and for a time in place of spells."""
-    if path[0] == "profiles" and path[-1] in DIRECTIONS and isinstance(value, str) and re.fullmatch(NUMBER, value):
-        unit = "kbit" if Decimal(value) >= LEAST_KBIT else "mbit"
-        return f"{quoted(value)} has no unit: for a rate write {{rate: {value}{unit}}}"
+    """Hint for a number or `5Mbps` in place of a direction, which is a rate, and for a time in place of spells."""
+    if path[0] == "profiles" and path[-1] in DIRECTIONS and (rate := as_rate(value)):
+        is_number = rate.startswith(value)
+        return f"{quoted(value)} has no unit: for a rate write {{rate: {rate}}}" if is_number else (
+            f"did you mean {{rate: {rate}}}?")  # fmt: skip
     if path[0] == "profiles" and path[-1] == "spells" and (spells := _spells(value)):
         return f"bursts have a mean length, a mean time between them and a loss: {shown(spells)[1:-1]}"
     return ""
@@ -303,30 +313,6 @@ def _of_queue(key: str, value: Any, direction: Any) -> str:
     beside = direction if isinstance(direction, dict) else {}
     found = _of_share_or_time(Slip(("queue",), Mistake("", "")), written, beside)
     return found.replace("mean `", "mean `packets: ").replace("` packets, which", "`, which")
-
-
-def _of_spelt_out(key: str, value: Any, inside: Sequence[str | int]) -> str:
-    """Hint for `bwDown: 1600`, `downlink_rate: 5mbit` and `delay_ms: 50`: the direction or the unit is in the name."""
-    words = form(in_words(key)).split()
-    sides = {word: side for word in words if (side := respelt(word, DIRECTIONS) or synonym(word, DIRECTIONS))}
-    units = [word for word in words if word in UNITS]
-    name, allowed = " ".join(word for word in words if word not in {*sides, *units}), list(DirectionKeys.model_fields)
-    own = "delay" if name in ROUND_TRIPS else respelt(name, allowed) or synonym(name, allowed)
-    is_number = isinstance(value, str) and re.fullmatch(NUMBER, value) is not None
-    is_bare = is_number and name != own and own in USUAL_UNITS
-    if not own or "." in key or (sides and inside) or len(sides) > 1 or not (sides or units or is_bare):
-        return ""
-    note, written = "", value
-    if is_number and own in USUAL_UNITS:
-        is_chrome = sides and not units and name == "throughput"
-        number = f"{Decimal(value) * 8 / 1000:f}" if is_chrome else value
-        written = f"{number}{UNITS[units[0]] if units else USUAL_UNITS[own]}"
-        note = " a throughput of Chrome's is in bytes per second" if is_chrome else (
-            "" if units else f" a number without a unit is taken for {USUAL_UNITS[own]}")  # fmt: skip
-    keys: dict[str, Any] = {own: _half(written) if name in ROUND_TRIPS else written}
-    for side in sides.values() if sides else [] if inside else ["both"]:
-        keys = {side: keys}
-    return f"did you mean {shown(keys)[1:-1]}?{note}"
 
 
 def _complement(share: Any) -> str:

@@ -27,16 +27,14 @@ from headwind.matrix.concepts import (
     varied_by,
     without_searched,
 )
+from headwind.matrix.kind_hints import as_kind, of_other_kinds
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import NO_CORRELATION, MissingKey, NoContainer, Slip, Unindented, UnknownKey, value_at
+from headwind.matrix.places import already, as_value, of_place, of_session
 from headwind.matrix.presets import NETWORKS
 from headwind.matrix.shapes import (
-    PROTOCOLS,
-    YES_OR_NO,
-    as_objects,
     count_and_size,
-    is_objects,
     of_entries,
     of_pair,
     of_pairs,
@@ -46,17 +44,16 @@ from headwind.matrix.shapes import (
     takes,
     without_names,
 )
-from headwind.matrix.spelling import form, nearest, respelt, synonym
+from headwind.matrix.spelling import form, nearest, respelt, synonym, synonyms
+from headwind.matrix.spelt_out import DIRECTIONS, ONE_WAY, with_unit
 from headwind.matrix.tc_lines import of_tc
 from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted
 from headwind.servers import SERVERS
 
-DIRECTIONS = ("uplink", "downlink", "both")
 LIKELIEST = ("downlink", "workloads")  # preferred among several homes of a key
 IN_PROFILE = 2  # steps to a profile: `profiles`, the name
 PROFILE_KEY = 3  # steps to a key of a profile: `profiles`, the name, the key
 ONE_ROUND_TRIP = ("1 rtt", "1rtt", "one rtt")  # of a handshake, by form
-SESSIONS = ("new", "resumed", "early")  # of workloads of kind ttfb
 TOO_FAR = "is this indented too far?"
 
 
@@ -112,7 +109,7 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
         case UnknownKey():
             above = levels(root, tree, slip.path[:-1])
             hint = of_arm(slip, tree) or _of_unknown(slip.path, above)
-            if (group := _group(slip.path, above[-1])) and hint == _below(group):
+            if group := _group_named(slip.path, above[-1], hint):
                 return replace(slip, mistake=Unindented(str(slip.mistake), hint, group))
         case NoContainer() if not slip.mistake.hint:
             above = levels(root, tree, slip.path)
@@ -127,6 +124,15 @@ def _advised(slip: Slip, root: type[BaseModel], tree: Any) -> Slip:
         case _:
             hint = of_arm(slip, tree) or _of_wrong_value(slip, levels(root, tree, slip.path))
     return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint)) if hint else slip
+
+
+def _group_named(path: Path, level: Level, hint: str) -> str:
+    """Key of this level that has no value, and under which a hint puts an unknown key; empty without any."""
+    if (group := _group(path, level)) and hint == _below(group):
+        return group
+    ways = level.homes(str(path[-1]))
+    is_direct = len(ways) == 1 and len(ways[0]) == 1 and ways[0][0] not in level.written
+    return ways[0][0] if is_direct and f" in {quoted(ways[0][0])}: " in hint else ""
 
 
 def _of_networks(written: Any, tree: Any) -> str:
@@ -218,7 +224,7 @@ def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
         yield from ((*slip.path[:-1], key) for key in level.keys)
     elif model := level.kind_as_key(str(slip.path[-1]), value_at(tree, slip.path)):
         yield from ((*slip.path[:-1], key) for key in (*level.keys, *model.model_fields))
-    elif _kinds(str(slip.path[-1]), level) or _of_another_form(str(slip.path[-1]), level):
+    elif of_other_kinds(str(slip.path[-1]), level) or _of_another_form(str(slip.path[-1]), level):
         yield from ((*slip.path[:-1], key) for key in level.keys)
     elif near := nearest(str(slip.path[-1]), level.keys):
         yield (*slip.path[:-1], near)
@@ -229,34 +235,43 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     key, level = str(path[-1]), above[-1]
     gone = nowhere.of_unknown(path, level)
     if respelt(key, level.keys) and not gone:
-        return ""
+        return already(key, level)
     beside = level.written if isinstance(level.written, dict) else {}
     value = beside.get(key)
     if (
         found := of_tc(path, value)
         or of_other_tools(path, value, beside, above[-2:][0].written)
-        or _of_place(path, beside)
+        or of_place(path, beside)
     ):
         return found
-    if gone:
-        return gone
-    if found := _of_session(path, value, level) or _as_kind(key, value, level):
+    if found := gone or already(key, level):
+        return found
+    if found := of_session(path, value, level) or as_kind(key, value, level) or as_value(key, value, level):
         return found
     if (near := _of_another_form(key, level)) or ("kind" in beside and synonym(key, level.keys)):
         return near
     outer, dot, inner = key.partition(".")
     if dot and outer in level.keys and inner in level.below(outer).keys:
         return f"a dot joins no keys: write {_written((outer,), {inner: value}, level, beside)}"
-    others = [name for each in level.others for name in each.model_fields]
-    found = _kinds(key, level) or _kinds(synonym(key, others), level)
+    found = of_other_kinds(key, level)
     found = found or _swallowed(path, above) or _entry(path, above, value)
-    found = found or ("" if nearest(key, [*level.keys, *DirectionKeys.model_fields]) else _by_value(value, level))
+    found = found or _by_value(key, value, level)
     found = found or ("" if synonym(key, level.keys) else _elsewhere(path, above))
     if found or respelt(key, level.keys) or synonym(key, level.keys):
-        return found
+        return found or _of_both_meanings(key, value, level)
     is_profile = path[0] == "profiles" and len(path) == PROFILE_KEY and not nearest(key, level.keys)
     listing = f"{listed(level.keys)}; a direction has {', '.join(DirectionKeys.model_fields)}" if is_profile else ""
     return _by_synonym(key, value, level, above[0]) or listing
+
+
+def _of_both_meanings(key: str, value: Any, level: Level) -> str:
+    """Hint for a word for a key of this level, and for one directly below: `timeout` or `repeat: {budget}`."""
+    first = synonym(key, level.keys)
+    for other in synonyms(key) if level.model else ():
+        if first and other not in level.keys and len(way := (level.homes(other) or [()])[0]) == 1 and way[0] != NAME:
+            purpose = str(level.model.model_fields[first].description).partition(";")[0]
+            return f"did you mean `{first}`? {purpose}; or {_written(way, {other: value}, level)}"
+    return ""
 
 
 def _by_synonym(key: str, value: Any, level: Level, top: Level) -> str:
@@ -267,47 +282,8 @@ def _by_synonym(key: str, value: Any, level: Level, top: Level) -> str:
         if meant and each is level and len(_together(key, level, ways := level.homes(meant), level)) > 1:
             return _belongs(key, level, ways, level)
         if meant and _takes(reduce(Level.below, way := _likeliest(each.homes(meant)), each), meant, value):
-            return f"did you mean `{meant}`? {_written(way, {meant: value}, each)}"
+            return f"did you mean `{meant}`? {_written(way, {meant: value}, each)}{_one_way({key: meant})}"
     return ""
-
-
-def _of_place(path: Path, beside: Mapping[str, Any]) -> str:
-    """Hint for what is written elsewhere: a server in an arm, an end in `at`."""
-    key, group, value = str(path[-1]), path[0], beside.get(str(path[-1]))
-    if key == "server" and len(path) > 1 and group in ("profiles", "workloads"):
-        name = value if isinstance(value, str) else "NAME"
-        return f"arms name their server: arms: {{h3-{name}: {{protocol: h3, server: {name}}}}}"
-    if (spoken := respelt(key, PROTOCOLS) or synonym(key, PROTOCOLS)) and group != "arms" and str(value) in YES_OR_NO:
-        return f"protocols have a key at the top of the file, such as protocols: [h1, {spoken}]"
-    if key in ("for", "duration", "until") and "at" in path:
-        return "end it at a later moment of `at`, such as `1.5s: {}`"
-    return ""
-
-
-def _of_session(path: Path, value: Any, level: Level) -> str:
-    """Hint for a key that is the name of a session, such as `0-rtt: true`."""
-    session = synonym(str(path[-1]), SESSIONS)
-    if form(str(path[-1])) == "session" and path[0] != "arms" and "session" not in level.keys:
-        word = value if value in SESSIONS else synonym(str(value), SESSIONS) or "resumed"
-        meant = f"{{kind: ttfb, session: {word}}}"
-        home = "" if path[0] == "workloads" else "workloads: {NAME: "
-        return f"sessions are measured by kind ttfb: {home}{meant}{'}' if home else ''}"
-    if path[0] not in ("workloads", "arms") or not session or value in ("false", "no", "off"):
-        return ""
-    if path[0] == "arms" or (level.model and "session" in level.model.model_fields):
-        return f"did you mean `session: {session}`?"
-    return f"sessions are measured by kind ttfb: {{kind: ttfb, session: {session}}}"
-
-
-def _as_kind(key: str, value: Any, level: Level) -> str:
-    """Hint for a kind of workload in place of a key, with its keys below it: `transfer: {size: 1MB}`."""
-    if not (model := level.kind_as_key(key, value)):
-        return ""
-    own = {name: each for name, each in {**level.written, **value}.items() if name in model.model_fields}
-    needed = {name: "..." for name, field in model.model_fields.items() if field.is_required()}
-    gone = [quoted(name) for name in value if name not in model.model_fields]
-    note = f" it has no {enumerated(gone)}" if gone else ""
-    return f"the kind is a key: did you mean {shown(needed | own | {'kind': key})}?{note}"
 
 
 def _of_another_form(key: str, level: Level) -> str:
@@ -329,42 +305,24 @@ def _of_another_form(key: str, level: Level) -> str:
     return ""
 
 
-def _by_value(value: Any, level: Level) -> str:
-    """Keys that accept the mapping written under an unknown key, such as a direction of a network."""
+def _by_value(key: str, value: Any, level: Level) -> str:
+    """Keys that accept the mapping written under an unknown key, such as the direction `from server` for `server`."""
     beside = level.written if isinstance(level.written, dict) else {}
     fitting = [
         name for name in level.keys
-        if isinstance(value, dict) and value and name not in beside and value.keys() <= set(level.below(name).keys)
+        if isinstance(value, dict) and value and name not in beside and all(map(level.below(name).knows, value))
     ]  # fmt: skip
     if "both" in fitting and set(DIRECTIONS) & beside.keys():
         fitting.remove("both")
     if not level.model or not 1 <= len(fitting) <= len(DIRECTIONS):
         return ""
-    named = [f"{quoted(name)} ({level.model.model_fields[name].description})" for name in fitting]
-    return f"did you mean {' or '.join(named)}?"
-
-
-def _kinds(key: str, level: Level) -> str:
-    """Hint for a key of another kind of workload."""
-    written = level.written if isinstance(level.written, dict) else {}
-    if is_objects(key) and level.others and "kind" not in written:
-        return f"for objects of one size write {shown(as_objects(written.get(key), written))}"
-    having = [model for model in level.others if key in model.model_fields]
-    if not having or (level.model and key in level.model.model_fields):
+    purposes = {name: str(level.model.model_fields[name].description) for name in fitting}
+    sent = [name for name in fitting if f"from {key}" in purposes[name]]
+    if not sent and nearest(key, [*level.keys, *DirectionKeys.model_fields]):
         return ""
-    strange = [len(written.keys() - model.model_fields.keys()) for model in having]
-    best = [f"`kind: {kind_of(model)}`" for model, count in zip(having, strange, strict=True) if count == strange[0]]
-    is_only_one = level.model and written.keys() - {key} <= level.model.model_fields.keys()
-    if level.model and "kind" in written and (strange[0] or is_only_one):
-        own = f"`kind: {kind_of(level.model)}`"
-        return f"{quoted(key)} is a key of {enumerated(best)}; {own} has none: remove it"
-    gone = [name for name in written if level.has(name) and name not in having[0].model_fields and name != key]
-    if "kind" not in written and gone:
-        named = " and ".join(map(quoted, gone))
-        either = f"add {best[0]} and remove {named}, or remove {quoted(key)}"
-        return f"{quoted(key)} is a key of {best[0]}, which has no {named}: {either}"
-    verb = "change it to" if "kind" in written else "add"
-    return f"{quoted(key)} is a key of workloads of another kind: {verb} {' or '.join(best)}"
+    fitting = sent or fitting
+    named = [f"{quoted(name)} ({purposes[name]})" for name in fitting]
+    return f"did you mean {' or '.join(named)}?"
 
 
 def _swallowed(path: Path, above: Sequence[Level]) -> str:
@@ -438,23 +396,37 @@ def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Lev
     entries = {meant: _fitting(beside[name], home, meant) for name, meant in together.items()}
     names = enumerated(map(quoted, together)) if len(together) > 1 else quoted(key)
     belongs = "belong" if len(together) > 1 else "belongs"
-    return f"{names} {belongs} in {places or 'an entry'}: {_written(way, entries, start, beside)}"
+    written = _written(way, entries, start, beside) + _one_way(together)
+    return f"{names} {belongs} in {places or 'an entry'}: {written}"
+
+
+def _one_way(meant: Mapping[str, str]) -> str:
+    """Note for a latency, which may be a round trip; `meant` has the keys that those of a file stand for."""
+    return f"; {ONE_WAY}" if any(form(key) == "latency" and meant[key] == "delay" for key in meant) else ""
 
 
 def _together(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Level) -> dict[str, str]:
-    """The misplaced keys of a level that have the same homes as `key`, each with the key there that it stands for."""
-    home, beside = reduce(Level.below, _likeliest(ways), start), level.written
+    """The misplaced keys of a level that have the same homes as `key`, each with the key there that it stands for.
+
+    A key that is right here, but follows a misplaced one, belongs with it in a home that is not written yet: such as
+    the `loss` in lines below an empty `spells:`.
+    """
+    home, beside = reduce(Level.below, way := _likeliest(ways), start), level.written
+    is_new = start is level and len(way) == 1 and isinstance(beside, dict) and not beside.get(way[0])
     found = dict[str, str]()
     for name, value in beside.items() if isinstance(beside, dict) else ():
         if name == key or (name not in level.keys and level.homes(name) == list(ways)):
             found[name] = name if home.has(name) else synonym(name, home.keys) or name
         elif name not in level.keys and not str(value).isdecimal() and (meant := synonym(name, home.keys)):
             found[name] = meant
+        elif is_new and found and name in home.keys and name != way[0]:
+            found[name] = name
     return found
 
 
 def _fitting(value: Any, home: Level, key: str) -> Any:
     """Value if a key at home accepts it, at most with another unit; else the key's default if it is a word."""
+    value = with_unit(key, value) if home.model is DirectionKeys else value
     if home.model is None or _takes(home, key, value):
         return value
     field = home.model.model_fields.get(key)

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from headwind.matrix.find import KEYS as FIND_KEYS
 from headwind.matrix.find import Wanted
-from headwind.matrix.spelling import nearest
+from headwind.matrix.spelling import nearest, synonym
 from headwind.matrix.units import TIME
 
 NAME = "NAME"  # in a path: any name of an entry
@@ -90,6 +90,16 @@ class Level:
             return list(FIND_KEYS)
         return list(self.model.model_fields) if self.model else []
 
+    def knows(self, key: str) -> bool:
+        """True for a key that is allowed here, and for another word for one."""
+        return key in self.keys or bool(synonym(key, self.keys))
+
+    def keys_of(self, word: str) -> list[str]:
+        """Keys that have the word among their values."""
+        fields = self.model.model_fields if self.model else {}
+        parts = {name: (*_parts(field.annotation), *field.metadata) for name, field in fields.items()}
+        return [name for name, own in parts.items() if any(word in _enum(part) for part in own)]
+
     def below(self, name: str | int) -> Level:
         """Level under a key, a name or an index."""
         value = self.written
@@ -165,7 +175,13 @@ def _is_quantity(kind: Any) -> bool:
 
 def _words(kind: Any) -> list[str]:
     """Words that a type allows, from its JSON schema."""
-    return next((each.schema["enum"] for each in get_args(kind) if "enum" in getattr(each, "schema", {})), [])
+    return next((words for each in get_args(kind) if (words := _enum(each))), [])
+
+
+def _enum(part: Any) -> list[str]:
+    """Words that an annotation of a type allows."""
+    schema = getattr(part, "schema", None)  # of a model it is a method
+    return schema.get("enum", []) if isinstance(schema, dict) else []
 
 
 def _models(kind: Any) -> Iterator[type[BaseModel]]:

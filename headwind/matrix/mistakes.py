@@ -26,7 +26,7 @@ class UnknownKey(Mistake):
 
 
 class Unindented(UnknownKey):
-    """A key that is the name of an entry and belongs below `group`, which therefore has no value."""
+    """A key that belongs below `group`, the key of its level which therefore has no value."""
 
     def __init__(self, message: str, hint: str, group: str) -> None:
         super().__init__(message, hint)

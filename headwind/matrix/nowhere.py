@@ -51,7 +51,7 @@ ROWS = (
         ("", *_ENTRIES)),
     Row("duration time length seconds",
         "a trial ends when everything is fetched, so `requests` or `size` decides its length; "
-        "`repeat: {budget: 15min}` is the time of the whole run", _ENTRIES),
+        "`timeout` at the top of the file limits it, and `repeat: {budget: 15min}` the whole run", _ENTRIES),
     Row("duration", "a network lasts for the whole trial; its changes are under `at`, bursts of loss are `spells`",
         ("profiles",)),
     Row("threshold sla assert assertion criteria", "verdicts compare protocols with each other, not with a limit; "

@@ -49,7 +49,10 @@ def _without_refused(slip: Slip, tree: Any, check: Check, known: set[tuple[Path,
 
 def _without(hint: str, refused: Mapping[str, Mistake]) -> str:
     """Hint without the refused proposals; the reason of the first one if no proposal is left."""
-    reason = next(iter(refused.values())).hint
+    proposal, mistake = next(iter(refused.items()))
+    if proposal.startswith("["):
+        return _QUESTION.sub(f"{mistake}, {mistake.hint}", hint, count=1)
+    reason = mistake.hint
     if _OFFERS.fullmatch(hint):
         left = [each for each in hint[:-1].split(" or ") if each not in refused]
         return f"{' or '.join(left)}?" if left else reason

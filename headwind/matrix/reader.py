@@ -107,8 +107,8 @@ class _Document:
 
     def _complain_of(self, slips: Sequence[Slip]) -> None:
         """Report slips, except those caused by a key without a value; and not that key if a slip explains it."""
-        groups = {self._keys[slip.mistake.group,] for slip in slips if isinstance(slip.mistake, Unindented)
-                  and (slip.mistake.group,) in self._empty}  # fmt: skip
+        homes = {(*slip.path[:-1], slip.mistake.group) for slip in slips if isinstance(slip.mistake, Unindented)}
+        groups = {self._keys[path] for path in homes & self._empty}
         self._complaints = [each for each in self._complaints if (each.line - 1, each.column - 1) not in groups]
         slips = [self._as_meant(slip) for slip in slips]
         empty = {path[-1:] for path in self._empty if len(path) <= 2} | self._empty

@@ -11,9 +11,11 @@ from pydantic import BaseModel
 
 from headwind.matrix import nowhere
 from headwind.matrix.levels import Level, Path, kind_of, levels
+from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import Slip, UnknownKey
 from headwind.matrix.shapes import as_objects, count_and_size, is_objects
 from headwind.matrix.spelling import respelt, synonym
+from headwind.matrix.spelt_out import DIRECTIONS, as_rate, with_unit
 
 
 @dataclass(slots=True)
@@ -50,7 +52,11 @@ class Repair:
             return False
         if isinstance(level.written[str(key)], str) and level.below(right).is_of_names:
             return False  # `server: caddy` is no misspelt `servers`, which has entries
-        level.written[right] = level.written.pop(str(key))
+        is_other_word = not respelt(str(key), level.keys)  # its hint has the value as well
+        if is_other_word and right in DIRECTIONS and as_rate(level.written[str(key)]):
+            return False
+        value = level.written.pop(str(key))
+        level.written[right] = with_unit(right, value) if is_other_word and level.model is DirectionKeys else value
         self.places[*above, right] = path
         return True
 

@@ -32,12 +32,14 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "style": "css", "picture": "images requests", "img": "images requests", "image": "requests",
     "image size": "size", "environment": "env", "healthcheck": "ready",
     "health": "ready", "cmd": "command", "entrypoint": "command", "gaussian": "normal", "gauss": "normal",
-    "parallel": "connections", "concurrency": "connections", "client": "connections", "block": "min repeat",
-    "run": "repeat", "iteration": "requests repeat max", "round": "repeat", "time": "budget total_s",
+    "parallel": "connections", "batch": "connections", "concurrency": "connections",
+    "client": "connections", "block": "min repeat", "run": "repeat min",
+    "iteration": "requests repeat max", "round": "repeat", "time": "budget total_s",
     "limit time": "timeout budget",
-    "max time": "budget", "bad los": "loss bad", "good los": "good", "1 h": "bad", "1 k": "good",
+    "max time": "timeout budget", "bad los": "loss bad", "good los": "good", "1 h": "bad", "1 k": "good",
     "overhead": "packet_overhead", "include": "conditions", "combination": "conditions", "heading": "title",
-    "description": "title", "name": "title", "bw": "rate", "bw target": "rate", "bit rate": "rate", "bitrate": "rate",
+    "description": "title", "name": "title", "bw": "rate", "bw target": "rate", "bit rate": "rate",
+    "limit rate": "rate", "bitrate": "rate",
     "aqm": "queue", "qdisc": "queue",
     "codel": "fq_codel", "droptail": "fifo", "drop tail": "fifo", "pfifo": "fifo", "bfifo": "fifo",
     "site": "content", "folder": "content", "root": "content", "rp": "total_s", "per request second": "total_s",
@@ -81,8 +83,12 @@ def nearest(text: str, allowed: Sequence[str]) -> str:
 
 def synonym(text: str, allowed: Sequence[str]) -> str:
     """Allowed word for a synonym; empty without one."""
-    named = SYNONYMS.get(form(text)) or SYNONYMS.get(form(in_words(text)), "")
-    return next((word for word in named.split() if word in allowed), "")
+    return next((word for word in synonyms(text) if word in allowed), "")
+
+
+def synonyms(text: str) -> list[str]:
+    """Words that a text is a synonym for, the likeliest first."""
+    return (SYNONYMS.get(form(text)) or SYNONYMS.get(form(in_words(text)), "")).split()
 
 
 def containing(text: str, allowed: Sequence[str]) -> list[str]:

@@ -9,10 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from headwind.matrix.concepts import DIRECTIONS, correlated
-from headwind.matrix.link_keys import DirectionKeys, StateKeys
+from headwind.matrix.concepts import correlated
+from headwind.matrix.link_keys import DirectionKeys, GemodelKeys, StateKeys
 from headwind.matrix.mistakes import Slips, from_pydantic
 from headwind.matrix.shapes import shown
+from headwind.matrix.spelt_out import DIRECTIONS
 from headwind.matrix.units import RATE, TIME, Mistake
 from impair.profile import FRAME_BYTES
 
@@ -21,7 +22,7 @@ IN_PROFILE = 2  # steps: `profiles`, the name
 _COMMAND = re.compile(r"(?:sudo +)?(?:tc|qdisc|netem)\b.*")
 _UP_TO_OPTIONS = re.compile(r".*\b(netem|tbf|htb)\b *")
 _VALUE = re.compile(r"[0-9][0-9.]*[A-Za-z%]*")
-_MODELS = {"gemodel": ("p", "r", "bad", "good"), "state": tuple(StateKeys.model_fields)}
+_MODELS = {"gemodel": tuple(GemodelKeys.model_fields), "state": tuple(StateKeys.model_fields)}
 _EXAMPLE = {"delay": "100ms", "loss": "1%"}
 _ONE_WAY = "a command of tc impairs one direction: for only one write `downlink` or `uplink`"
 _OPTIONS: dict[str, tuple[str, ...]] = {  # names of the values of an option, in their order

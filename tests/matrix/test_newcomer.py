@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.matrix_files import load, refusal
-from tests.matrix_newcomer import EVERY, OWN, Change
+from tests.matrix_newcomer import EVERY, OWN, WIFI, Change
 
 
 def test_the_file_without_mistakes_is_taken(tmp_path: Path) -> None:
@@ -26,3 +26,20 @@ def test_a_newcomers_mistake_names_its_place_and_its_repair(change: Change, tmp_
 @pytest.mark.parametrize("change", [each for each in EVERY if each.mended], ids=lambda change: change.new)
 def test_what_a_hint_proposes_is_accepted(change: Change, tmp_path: Path) -> None:
     assert load(change.whole, tmp_path).conditions
+
+
+CHROMES = "did you mean both: {delay: 50ms}? Chrome's latency is a round trip, half of it each way"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "latency: 100, downloadThroughput: 180000, uploadThroughput: 84000",
+        "latencyMs: 100, download_throughput: 180000",
+        "download: 1.6Mbps, upload: 750kbps, latency: 100ms",
+    ],
+)
+def test_the_latency_of_chromes_networks_is_halved(keys: str, tmp_path: Path) -> None:
+    complaints = refusal(OWN.replace(WIFI, f"wifi: {{{keys}}}"), tmp_path).complaints
+    assert len(complaints) == keys.count(":")
+    assert [each.hint for each in complaints if each.source[each.column - 1 :].startswith("latency")] == [CHROMES]

@@ -1,0 +1,117 @@
+"""Hints for keys that have a direction or a unit in their name, such as `downloadThroughput` and `latencyMs`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from headwind.matrix.link_keys import DirectionKeys
+from headwind.matrix.shapes import shown
+from headwind.matrix.spelling import form, in_words, respelt, synonym
+from headwind.matrix.units import TIME, Mistake
+from headwind.matrix.wording import NUMBER
+
+DIRECTIONS = ("uplink", "downlink", "both")
+UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKbps`, by form
+    "ms": "ms", "millisecond": "ms", "us": "us", "s": "s", "sec": "s", "second": "s", "kbp": "kbit", "kbit": "kbit",
+    "mbp": "mbit", "mbit": "mbit", "bp": "bit", "percent": "%", "pct": "%",
+}  # fmt: skip
+USUAL_UNITS = {"delay": "ms", "jitter": "ms", "rate": "kbit", "loss": "%"}  # of their numbers without a unit
+LEAST_KBIT = 1000  # a rate without a unit is in kbit from here on, in mbit below
+ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
+ONE_WAY = "a delay is one way, half of a round trip"
+CHROMES = {"download", "upload"}  # in Chrome's names, alone or with `throughput`
+_BITS = re.compile(rf"({NUMBER}) ?([kmg])(?:bps|b/s|bits?/s|bit)", re.IGNORECASE)
+
+
+def is_number(value: Any) -> bool:
+    """True for a number without a unit."""
+    return isinstance(value, str) and re.fullmatch(NUMBER, value) is not None
+
+
+def with_unit(key: str, value: Any) -> Any:
+    """Value of a direction's key, a number with its usual unit; a share up to 1 stays, as its unit is unclear."""
+    if key not in USUAL_UNITS or not is_number(value) or (key == "loss" and Decimal(value) <= 1):
+        return value
+    unit = "mbit" if key == "rate" and Decimal(value) < LEAST_KBIT else USUAL_UNITS[key]
+    return f"{value}{unit}"
+
+
+def as_rate(value: Any) -> str:
+    """Rate for a number or a text such as `1.6Mbps`, in place of a direction's keys; empty for others."""
+    bits = _BITS.fullmatch(value) if isinstance(value, str) else None
+    return f"{bits[1]}{bits[2].lower()}bit" if bits else with_unit("rate", value) if is_number(value) else ""
+
+
+def half(value: Any) -> str:
+    """One way of a round trip; dots if the value is no time."""
+    try:
+        TIME.parse(value)
+    except Mistake:
+        return "..."
+    number = re.match(NUMBER, value)
+    return f"{(Decimal(number[0]) / 2).normalize():f}{value[number.end() :]}" if number else "..."
+
+
+def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], beside: Iterable[str]) -> str:
+    """Hint for `bwDown: 1600`, `downlink_rate: 5mbit`, `download: 1.6Mbps` and `delay_ms: 50`; empty for other keys.
+
+    `inside` is the way from the profile to the key, `beside` are the keys of its level.
+    """
+    sides, units, name = _parts(key)
+    if "." in key or (sides and inside) or len(sides) > 1:
+        return ""
+    if sides and not units and not name and (rate := as_rate(value)):
+        return f"did you mean {shown({sides[0]: {'rate': rate}})[1:-1]}?{_taken(value, rate)}"
+    allowed = list(DirectionKeys.model_fields)
+    own = "delay" if form(name) in ROUND_TRIPS else respelt(name, allowed) or synonym(name, allowed)
+    is_bare = is_number(value) and name != own and own in USUAL_UNITS
+    is_latency = form(name) == "latency" and not inside
+    is_chromes = is_latency and any(map(_is_chromes, beside))
+    if not own or not (sides or units or is_bare or is_chromes):
+        return ""
+    written, note = _written(own, value, units, is_bytes=bool(sides) and name == "throughput")
+    if is_chromes:
+        note = " Chrome's latency is a round trip, half of it each way"
+    elif is_latency and not sides:
+        note = f"{note}; {ONE_WAY}" if note else f" {ONE_WAY}"
+    keys: dict[str, Any] = {own: half(written) if is_chromes or form(name) in ROUND_TRIPS else written}
+    for side in sides or ([] if inside else ["downlink" if own == "loss" else "both"]):
+        keys = {side: keys}
+    return f"did you mean {shown(keys)[1:-1]}?{note}"
+
+
+def _parts(key: str) -> tuple[list[str], list[str], str]:
+    """Directions, units, and the other words of a key's name."""
+    words = re.findall(r"[^\W_]+", in_words(key).casefold())
+    sides = {word: side for word in words if (side := respelt(word, DIRECTIONS) or synonym(word, DIRECTIONS))}
+    units = [form(word) for word in words if form(word) in UNITS]
+    name = " ".join(word for word in words if word not in sides and form(word) not in UNITS)
+    return list(dict.fromkeys(sides.values())), units, name
+
+
+def _is_chromes(key: str) -> bool:
+    """True for a key of Chrome's networks, such as `downloadThroughput`."""
+    words = {*form(in_words(key)).split()}
+    return bool(words & CHROMES) and words <= CHROMES | {"throughput"}
+
+
+def _written(own: str, value: Any, units: Sequence[str], *, is_bytes: bool) -> tuple[Any, str]:
+    """The value with the unit of its key's name or its usual one, and a note; `is_bytes` if Chrome counts bytes."""
+    if not is_number(value) or own not in USUAL_UNITS:
+        return value, ""
+    if units:
+        return f"{value}{UNITS[units[0]]}", ""
+    if is_bytes:
+        return f"{Decimal(value) * 8 / 1000:f}kbit", " a throughput of Chrome's is in bytes per second"
+    return (written := with_unit(own, value)), _taken(value, written)
+
+
+def _taken(value: Any, written: str) -> str:
+    """Note with the unit that a number without one is taken to have."""
+    is_added = is_number(value) and written != value
+    if is_number(value) and written == value:
+        return f" its unit is missing: {value}% or {(Decimal(value) * 100).normalize():f}%"
+    return f" a number without a unit is taken for {written.removeprefix(value)}" if is_added else ""
