@@ -383,7 +383,7 @@ def test_no_other_file_of_the_host_names_a_metric() -> None:
     found = [
         f"{file.relative_to(ROOT)}: {hit.group()}"
         for file in files
-        if file.parent.name != "workloads" and file.name != "metric.py"
+        if file.parent.name != "workloads" and file.name not in ("metric.py", "spelling.py")  # words for hints
         for hit in names.finditer(file.read_text(encoding="utf-8"))
     ]
     assert found == []

@@ -58,7 +58,7 @@ MISTAKES = {
     ("pages: 10", "requests: 10"): ("8:27", "unknown key `requests`"),
     (", pages: 10", ""): ("8:3", "`pages` is missing"),
     ("requests: 20", "kind: h2load, requests: 0"): ("9:35", "0 is out of range"),
-    ("", ""): ("2:39", "the workload `plain`, which is of kind h2load, has no `pages`"),
+    ("", ""): ("2:39", "the workload `plain`, of kind h2load, has no `pages`"),
 }
 
 

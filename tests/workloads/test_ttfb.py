@@ -196,7 +196,7 @@ def test_bad_input_is_refused_where_it_stands(tmp_path: Path, written: str, mess
 def test_a_session_of_an_arm_needs_workloads_that_have_one(tmp_path: Path) -> None:
     arms = "\narms: {h3-early: {protocol: h3, session: early}}\nprotocols"
     (complaint,) = refusal(MINIMAL.replace("\nprotocols", arms), tmp_path).complaints
-    assert "which is of kind h2load, has no `session`" in complaint.message
+    assert "of kind h2load, has no `session`" in complaint.message
 
 
 def test_a_whole_run_meets_sessions_in_one_block_and_is_drawn(tmp_path: Path) -> None:
