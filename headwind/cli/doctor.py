@@ -21,7 +21,7 @@ from headwind.format import counted
 from headwind.plan.cpu_demand import most_lanes
 from headwind.testbed.containers import projects
 from headwind.testbed.docker import ROOT, DockerError, compose_command, docker
-from headwind.testbed.engine_choice import EngineError, chosen, row_of
+from headwind.testbed.engine_choice import EngineError, chosen, expected
 from impair.capabilities import EVERY_KIND, NetemCapabilities
 
 SOCKET_BUFFER_BYTES = 4 << 20  # buffer that nginx's QUIC listener requests; see docs/windows.md
@@ -129,16 +129,18 @@ def _kernel_netem() -> Iterator[Finding]:
     from headwind.testbed.images import router_image
 
     release = docker("info", "--format", "{{.KernelVersion}}").strip()
-    row = row_of(release)
-    yield Finding("kernel", "ok", f"{release}; netem of kernels {row.name}: {row.can}")
     image = router_image()
     if image is None:
+        yield _kernel(release, None)
         build = "a run or `.venv/bin/python lab.py images` builds it"
         yield Finding("netem", "ok", f"not tested, because the router image is not built yet: {build}")
         return
     inside = ("run", "--rm", "--network", "none", "--cap-add", "NET_ADMIN", "--tmpfs", UML_PLACE, image, "python3")
     refusal = _uml_refusal(docker(*inside, "-c", TRY_UML, check=False))
-    netem = _netem(docker(*inside, "-m", "impair.router.try_netem", check=False), refusal)
+    output = docker(*inside, "-m", "impair.router.try_netem", check=False)
+    ability = _ability(output)
+    yield _kernel(release, ability)
+    netem = _netem(ability, output, refusal)
     yield netem
     if refusal is None:
         yield Finding("engine uml", "ok", "the user-mode kernel can run here")
@@ -155,13 +157,25 @@ def _uml_refusal(output: str) -> str | None:
     return None if last == "yes" else last
 
 
-def _netem(output: str, uml_refusal: str | None) -> Finding:
-    """Finding about netem on this kernel: what it supports, and the `auto` choice for a matrix of every impairment."""
+def _ability(output: str) -> NetemCapabilities | None:
+    """Parse the output of the netem test; None if the test failed."""
     try:
-        ability = NetemCapabilities(**json.loads(output))
-        choice = chosen(AUTO, ability, EVERY_KIND, uml_refusal)
+        return NetemCapabilities(**json.loads(output))
     except ValueError:
+        return None
+
+
+def _kernel(release: str, ability: NetemCapabilities | None) -> Finding:
+    """The row of docs/kernels.md for this kernel; `ability` is None if netem was not tested."""
+    return Finding("kernel", "ok", f"{release}; {expected(release, ability.netem if ability else None)}")
+
+
+def _netem(ability: NetemCapabilities | None, output: str, uml_refusal: str | None) -> Finding:
+    """Finding about netem on this kernel: what it supports, and the `auto` choice for a matrix of every impairment."""
+    if ability is None:
         return Finding("netem", "warning", f"not tested: {output.strip() or 'no answer'}", f"see {KERNELS_PAGE}")
+    try:
+        choice = chosen(AUTO, ability, EVERY_KIND, uml_refusal)
     except EngineError as error:
         return Finding("netem", "failed", str(error), f"see {KERNELS_PAGE}")
     if not choice.lacks:

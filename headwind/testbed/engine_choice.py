@@ -138,6 +138,7 @@ KERNELS = (
               bugs=f"{ONE_PIECE}; 6.12.42 to 6.12.92 {NOT_TWICE}"),
     KernelRow("7.2 and later", (7, 2), "7.2.7", seed=True, counters=True, bugs="none"),
 )  # fmt: skip
+WITHOUT_NETEM = ("any, without netem", "6.18.44", "nothing", "none", "`uml`; if that does not run, no run starts")
 
 
 def row_of(release: str) -> KernelRow:
@@ -147,10 +148,17 @@ def row_of(release: str) -> KernelRow:
     return [row for row in KERNELS if row.since <= version][-1]
 
 
+def expected(release: str, has_netem: bool | None) -> str:
+    """The expected capabilities of a kernel release, as text; `has_netem` is None if that is unknown."""
+    if has_netem is False:
+        return f"without netem: {WITHOUT_NETEM[2]}"
+    row = row_of(release)
+    return f"{'' if has_netem else 'if it has netem, '}netem of kernels {row.name}: {row.can}"
+
+
 def kernel_table() -> str:
     """The table of docs/kernels.md."""
     head = ("kernel", "tried with", "its netem", "known bugs that matter, and what the lab does", "`auto` chooses")
     rows = [(row.name, row.tried, row.can, row.bugs, row.auto) for row in KERNELS]
-    rows.append(("any, without netem", "6.18.44", "nothing", "none", "`uml`; if that does not run, no run starts"))
-    lines = [head, ("---",) * len(head), *rows]
+    lines = [head, ("---",) * len(head), *rows, WITHOUT_NETEM]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

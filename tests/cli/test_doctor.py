@@ -168,12 +168,23 @@ def test_netem_is_tried_and_not_read_about(host: Path, found: str | None, uml: s
     assert "auto chooses" not in finding("kernel").detail, "what was tried says what is chosen"
 
 
-def test_the_row_of_the_hosts_kernel_is_told(host: Path) -> None:
-    program(host, DOCKER.replace("7.2.7 ;;", "6.1.0-13-amd64 ;;"))
-    detail = finding("kernel").detail
-    assert detail == (
-        "6.1.0-13-amd64; netem of kernels before 6.6: every impairment; no seeds; no counter per impairment"
-    )
+ROW = "netem of kernels before 6.6: every impairment; no seeds; no counter per impairment"
+
+
+@pytest.mark.parametrize(
+    ("broken", "instead", "words"),
+    [
+        ("", "", ROW),
+        ("image)", "image) exit 1 ;;\nother)", f"if it has netem, {ROW}"),  # not built yet
+        ("*try_netem*)", "*try_netem*) exit 125 ;; *again*)", f"if it has netem, {ROW}"),
+        ("*try_netem*)", f"*try_netem*) {NO_NETEM} ;; *again*)", "without netem: nothing"),
+    ],
+)
+def test_the_row_of_the_hosts_kernel_is_shown(host: Path, broken: str, instead: str, words: str) -> None:
+    """A kernel without netem had the row of its version, as if it could do all of that."""
+    script = DOCKER.replace("7.2.7 ;;", "6.1.0-13-amd64 ;;")
+    program(host, script.replace(broken, instead) if broken else script)
+    assert finding("kernel").detail == f"6.1.0-13-amd64; {words}"
 
 
 def test_netem_is_not_tried_without_its_image(host: Path) -> None:
