@@ -243,7 +243,8 @@ class Scheduler:
         """The blocks of conditions whose whole minimum fits into the time, and blocks that must run again.
 
         If those are not all, they come one condition after the other, the shortest first: forecasts err, and complete
-        conditions stay complete.
+        conditions stay complete. Of blocks that start alone and others, only the kind of the first one is returned:
+        their turns would change that order.
         """
         idle = [block for block in self._planned if block.id not in self._due]
         costs: dict[str, float] = {}
@@ -254,7 +255,9 @@ class Scheduler:
         if len(whole) == len(costs):
             return waiting
         kept = [block for block in waiting if block.id in self._due or block.condition.id in whole]
-        return sorted(kept, key=lambda block: -1 if block.id in self._due else whole.index(block.condition.id))
+        kept.sort(key=lambda block: -1 if block.id in self._due else whole.index(block.condition.id))
+        is_alone = bool(kept) and self._starts_alone(kept[0])
+        return [block for block in kept if block.id in self._due or self._starts_alone(block) == is_alone]
 
     def _chosen(self, running: Sequence[Block], waiting: Sequence[Block]) -> list[Block]:
         """Blocks beyond the minimum: once that is given out, or while none of it may run."""

@@ -472,6 +472,17 @@ def test_with_too_little_time_for_all_one_network_is_completed_after_the_other()
     assert sorted(names(together(roomy))) == ["clean", "delay", "loss"]
 
 
+def test_with_too_little_time_for_all_a_new_network_does_not_come_before_one_that_has_begun() -> None:
+    """A block of a new and, by the guess, short network took a third of 45 s; then neither had all its blocks."""
+    matrix = fake.example_matrix(*fake.PROFILES[:2], WITH_LOSS[2], repeat=Repetition(9, 60))
+    first = {block.condition.profile.name: block for block in plan_blocks(matrix) if block.index == 0}
+    results = [busy(trial, 0.1, 0.3) for trial in first["clean"].trials()]
+    scheduler = Scheduler(matrix, results, lambda: 30.0, lanes=2, cores=2)
+    assert scheduler.forecast.block_s(first["delay"]) < SHORT_S, "it would start alone"
+    assert scheduler.forecast.block_s(first["loss"]) * 9 > 2 * 30.0, "not all fit on two lanes"
+    assert names(together(scheduler)) == ["clean", "clean"]
+
+
 def test_a_network_whose_minimum_fits_comes_before_a_less_filled_one_whose_minimum_does_not() -> None:
     """On a busy machine, 25 of the last 95 s went to a network that could not be completed."""
     matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(9, 60))
