@@ -18,7 +18,9 @@ WHAT_FOLLOWS = (
     "then tries a single packet meets the rest of the same burst, and doubles its wait after each loss: TCP may end at "
     "one packet in two minutes"
 )
-ALTERNATIVES = "Losses that do not outlast an idle time: a plain share (`loss: 2%`), or a `rate` with a short `queue`"
+ALTERNATIVES = (
+    "Losses that do not outlast an idle time: `spells`, a plain share (`loss: 2%`), or a `rate` with a short `queue`"
+)
 
 
 def burst_packets(link: Link) -> float | None:

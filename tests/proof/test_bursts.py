@@ -53,14 +53,15 @@ def test_a_burst_has_as_many_packets_as_its_model_says() -> None:
 def test_the_sentence_names_each_profile_and_direction_once() -> None:
     (sentence,) = describe([BURSTY, PLAIN, BURSTY, Profile("both", BURSTY.downlink, BURSTY.downlink)])
     assert WHAT_FOLLOWS in sentence
-    assert "`loss: 2%`), or a `rate` with a short `queue`" in sentence
+    assert "`spells`, a plain share (`loss: 2%`), or a `rate` with a short `queue`" in sentence
     assert sentence.count("train") == 1
     assert "both (uplink: about 3.3 packets, 6.25 % lost on average), both (downlink: about 3.3 packets, " in sentence
     assert list(describe([PLAIN])) == []
 
 
 def test_the_alternatives_to_bursts_have_none(tmp_path: Path) -> None:
-    options = "{a: {both: {loss: 2%}}, b: {downlink: {rate: 10mbit, queue: 20}}}"
+    spells = "c: {downlink: {spells: {good: 2s, bad: 300ms, loss: 80%}}}"
+    options = f"{{a: {{both: {{loss: 2%}}}}, b: {{downlink: {{rate: 10mbit, queue: 20}}}}, {spells}}}"
     matrix = load(MINIMAL.replace("{clean: {}}", options), tmp_path)
     assert list(describe(condition.profile for condition in matrix.conditions)) == []
 
