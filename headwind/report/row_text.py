@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from headwind.format import NOTHING, clean, counted, enumerated, network_settings, observed_text
+from headwind.format import NOTHING, clean, counted, duration, enumerated, network_settings, observed_text
 from headwind.model import Condition, Outcome, Result
 from headwind.proof.attempts import runs_again
 from headwind.report.times_table import Row
@@ -29,6 +29,16 @@ def headline(data: RunData) -> str:
     stopped = _stopped(data)
     cut = f"; {stopped} more {'was' if stopped == 1 else 'were'} {STOPPED}" if stopped else ""
     return how_far(data).removesuffix(".") + (f": {tally}" if tally else "") + f"{cut}."
+
+
+def resumed_text(data: RunData) -> str:
+    """Sentence on the pauses of a resumed run; empty if it had none: "Resumed once: 2 min 5 s without the pause."."""
+    status, pauses = data.status, data.pauses_s
+    if not pauses:
+        return ""
+    times, each = ("once", "the pause") if len(pauses) == 1 else (f"{len(pauses)} times", "the pauses")
+    took_s = (status.ended_at or 0.0) - status.started_at - sum(pauses)
+    return f"Resumed {times}{f': {duration(round(took_s))} without {each}' if status.ended_at else ''}."
 
 
 def spoken(outcome: str) -> str:

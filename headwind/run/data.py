@@ -16,7 +16,7 @@ from headwind.proof.pooled import Pooled, pooled
 from headwind.proof.tally import Seen
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, Status, planned_trials
-from headwind.run.journal import CUT_SHORT, STOPPED_WITH_RUN
+from headwind.run.journal import CUT_SHORT, PAUSES, STOPPED_WITH_RUN
 from headwind.run.page_requests import PageTrial, PageTrials, requests_of
 from headwind.run.tables import CELL, trials_table
 from headwind.verdicts.findings import Rows, rows_of
@@ -103,6 +103,11 @@ class RunData:
         """The budget with which the run was last started or resumed; None without one."""
         budget_s: float | None = self.environment.get(LAST_BUDGET, self.matrix.repeat.budget_s)
         return budget_s
+
+    @property
+    def pauses_s(self) -> list[float]:
+        """Duration of each pause after which the run was resumed."""
+        return [pause["to"] - pause["from"] for pause in self.environment.get(PAUSES, ())]
 
     @property
     def planned(self) -> int:

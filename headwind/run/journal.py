@@ -43,6 +43,7 @@ from headwind.run.differences import differences, setup_differences, what_change
 
 JOURNAL, LOCK = "journal.sqlite", "journal.lock"
 MATRIX_AS_GIVEN, MATRIX_RESOLVED, ENVIRONMENT = "matrix.yaml", "matrix.json", "environment.json"
+PAUSES = "pauses"  # key in a run's environment: from when to when no lab ran it, before each time it was resumed
 SCHEMA_VERSION = 3  # PRAGMA user_version; raised if a run of an earlier version would be misread
 DAMAGED = "the run folder is damaged"
 CONTRADICTORY = "the run folder has values that no lab writes, or files that do not belong together"
@@ -171,9 +172,13 @@ class Run:
     def recording(self) -> Iterator[Run]:
         """Allow this Run to write for the code inside; on exit it records how the run ended.
 
-        Raises ResumeRefused if another lab is running it. For a resumed run, call `check_resumable` first.
+        Raises ResumeRefused if another lab is running it. For a resumed run, call `check_resumable` first; the pause
+        before it is noted.
         """
         with self.claimed():
+            if not self._records:
+                pause = {"from": self._last_seen_s(), "to": time.time()}
+                self.note_environment(**{PAUSES: [*self.environment.get(PAUSES, ()), pause]})
             self._begin()
             try:
                 yield self
@@ -185,6 +190,14 @@ class Run:
                 raise
             else:
                 self._finish(State.FINISHED)
+
+    def _last_seen_s(self) -> float:
+        """The end of the run; if its lab was killed, the start of its last attempt. In seconds since the epoch."""
+        with _explained(self.folder, DAMAGED):
+            started_s, ended_s = self._connection.execute("SELECT started, ended FROM run").fetchone()
+            last = self._connection.execute("SELECT record FROM attempts ORDER BY sequence DESC LIMIT 1").fetchone()
+            begun_s = codec.result_from_json(last[0], {}).started_at if last else 0.0
+            return float(max(started_s, begun_s) if ended_s is None else ended_s)
 
     def _begin(self) -> None:
         with _explained(self.folder, UNWRITABLE):

@@ -218,6 +218,11 @@ def test_ctrl_c_keeps_everything_and_resume_goes_on_to_the_same_end(
         latest = {result.trial.id: result.outcome for result in run.results()}
         assert list(latest.values()) == [Outcome.OK] * TRIALS
         assert run.status.state is State.FINISHED
+        (pause,) = run.environment["pauses"]
+        assert run.status.ended_at
+        assert run.status.started_at < pause["from"] < pause["to"] < run.status.ended_at
+    for name in ("report.html", "summary.md"):
+        assert "Resumed once: " in (fake_lab.folders[-1] / name).read_text()
 
 
 @dataclass

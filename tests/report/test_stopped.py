@@ -19,11 +19,11 @@ from headwind.report.formats.markdown import summary_md
 from headwind.report.formats.terminal import print_summary
 from headwind.report.formats.verdicts_json import verdicts_json
 from headwind.report.html.page import render
-from headwind.report.row_text import headline, trials_text
+from headwind.report.row_text import headline, resumed_text, trials_text
 from headwind.report.times_table import summary_table
 from headwind.run.codec import State
 from headwind.run.data import LAST_BUDGET, RunData, was_stopped
-from headwind.run.journal import STOPPED, Run
+from headwind.run.journal import PAUSES, STOPPED, Run
 from tests import fake
 
 CHECK = SelfCheck(H2, again=("clean",), slower=())
@@ -43,6 +43,29 @@ def data(tmp_path: Path) -> RunData:
         raise KeyboardInterrupt
     with Run.open(run.folder) as stopped:
         return RunData.of(stopped)
+
+
+@pytest.mark.parametrize(
+    ("pauses_s", "ended_after_s", "sentence"),
+    [
+        ([], 158.0, ""),
+        ([105.2], 158.0, "Resumed once: 53 s without the pause."),
+        ([100.0, 3600.0], 3953.0, "Resumed 2 times: 4 min 13 s without the pauses."),
+        ([100.0], None, "Resumed once."),
+    ],
+)
+def test_a_resumed_run_says_so_and_how_long_it_was_without_its_pauses(
+    data: RunData, pauses_s: list[float], ended_after_s: float | None, sentence: str
+) -> None:
+    """A run of 53 s seemed to have taken 2 min 38 s."""
+    start_s = data.status.started_at
+    status = replace(data.status, ended_at=ended_after_s and start_s + ended_after_s)
+    pauses = [{"from": start_s + 10, "to": start_s + 10 + pause_s} for pause_s in pauses_s]
+    resumed = replace(data, status=status, environment={**data.environment, PAUSES: pauses})
+    assert resumed_text(resumed) == sentence
+    for text in (render(resumed, fake.STARTED_AT), summary_md(resumed, resumed.judgement, "report.html")):
+        assert sentence in text
+        assert bool(sentence) == ("Resumed " in text)
 
 
 def test_the_terminal_counts_complete_blocks(data: RunData) -> None:

@@ -24,6 +24,7 @@ from headwind import stops
 from headwind.arm import H1, H2, H3, Congestion
 from headwind.model import Condition, Matrix, Outcome, Place, Repetition, Result, SelfCheck, Trial
 from headwind.run.codec import State, Status, matrix_to_json
+from headwind.run.data import RunData
 from headwind.run.differences import differences
 from headwind.run.disk import new_folder
 from headwind.run.journal import ENVIRONMENT as ENVIRONMENT_FILE
@@ -189,6 +190,23 @@ def test_a_killed_lab_loses_no_finished_trial_and_leaves_a_row_for_the_broken_on
             run.begin(broken.trial, 1)
             run.append(ok(broken.trial, 9.0, attempt=1))
         assert [result.outcome for result in run.results()] == [Outcome.OK] * 5 + [Outcome.LAB_ERROR, Outcome.OK]
+        (pause,) = run.environment["pauses"]
+        assert broken.started_at == pause["from"] < pause["to"], "when the killed lab ended is unknown"
+
+
+def test_each_time_a_run_is_resumed_its_pause_is_noted(tmp_path: Path) -> None:
+    with a_run(tmp_path) as run:
+        with run.recording():
+            pass
+        assert "pauses" not in run.environment
+        ends = []
+        for _ in range(2):
+            ends.append(run.status.ended_at)
+            with run.recording():
+                pass
+        assert [pause["from"] for pause in run.environment["pauses"]] == ends
+        assert run.status.ended_at
+        assert 0 < sum(RunData.of(run).pauses_s) < run.status.ended_at - run.status.started_at
 
 
 def test_a_commit_waits_for_the_disk(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from headwind.report.html.page import facts_of
 from headwind.report.trust import OTHER_LABS
 from headwind.run.data import LAST_BUDGET, RunData
 from headwind.run.differences import different_settings
+from headwind.run.journal import PAUSES
 from headwind.run.shortfall import FAULTS
 from headwind.settings import INSTALLED
 from headwind.verdicts.changes import Change, Changes, changes, with_unmeasured
@@ -27,7 +28,7 @@ NOT_NOTED = "not noted"
 OWN_TO_A_RUN = (
     "ip", "mac", "network", "dst", "gateway", "prefsrc", "lladdr", "subnet", "neighbour", "neighbours", "route",
     "routes", "ceiling", "start", "testbeds", "master", "master_started_s", "workers", "boot_s", "started_s",
-    OTHER_LABS, LAST_BUDGET, FAULTS, INSTALLED,  # the images' ids stand for their packages
+    OTHER_LABS, LAST_BUDGET, PAUSES, FAULTS, INSTALLED,  # the images' ids stand for their packages
 )  # fmt: skip
 
 

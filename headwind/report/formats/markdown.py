@@ -44,7 +44,8 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
     """The whole file; `report` is the address of the page, relative to this file."""
     failed, others = ([check for check in verdicts.checks if (check.passed is False) is so] for so in (True, False))
     reasons = shortfalls(data) if data.status.state is State.FINISHED else []
-    run, answer = f"Run {code(data.id)}, {moment(data.status.started_at)}.", answer_of(data)
+    started, answer = f"Run {code(data.id)}, {moment(data.status.started_at)}.", answer_of(data)
+    run = " ".join(filter(None, (started, row_text.resumed_text(data))))
     parts = (
         f"## {text(data.matrix.title) or 'Headwind'}",
         "\n>\n".join(
