@@ -28,6 +28,7 @@ PAUSE_S = 0.02  # between two looks at the words of a starting browser
 NAVIGATE, EVALUATE = "browsingContext.navigate", "script.evaluate"
 # What a page may want to open, by the event that reports it.
 DOWNLOADS = "downloads"
+DOWNLOAD_S = 0.5  # longest time without an event between the answer to `navigate` and the report of a download
 REFUSED = {"browsingContext.userPromptOpened": "dialogs", "browsingContext.downloadWillBegin": DOWNLOADS}
 EMPTY = "about:blank"
 NETWORK_ERROR = re.compile(r"NS_ERROR_\S.*")  # in what Firefox reports of a document that did not come
@@ -221,7 +222,7 @@ class Firefox(Browser):
             seen.error = found[0]
             return
         if answer and answer["url"] == EMPTY:
-            while event := self.devtools.event(0.0):
+            while DOWNLOADS not in seen.refused and (event := self.devtools.event(DOWNLOAD_S)):
                 self.note(seen, page, event)
             if DOWNLOADS in seen.refused:
                 seen.error = DOWNLOAD

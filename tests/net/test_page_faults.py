@@ -90,7 +90,7 @@ def test_what_a_page_opens_is_refused_at_once_and_named(
 @BROWSER
 def test_a_download_is_no_page(page_bed: testbeds.Testbed, browser: str) -> None:
     result = odd(page_bed, "file.bin", browser)
-    assert result.outcome is Outcome.FAILED
+    assert result.outcome is Outcome.FAILED, result.reason
     assert "it is a download" in result.reason
 
 
