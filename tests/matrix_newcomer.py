@@ -894,6 +894,7 @@ WALK = [  # of a person who copied from tc, Chrome, curl and k6
     Change(ONE, f"{ONE[:-1]}, limit-rate: 1mbit}}", "limit-rate", "profiles: {NAME: {downlink: {rate: 1mbit}}}"),
     Change(REPEAT, f"{REPEAT}\nhttp3-only: true", "http3-only", "such as protocols: [h3]", REPEAT),
     Change(REPEAT, f"{REPEAT}\nselfcheck: {{again: tran}}", "tran", "`tran` is not one of the profiles of this file"),
+    Change(REPEAT, f"{REPEAT}\nselfcheck: {{again: \\x}}", "\\x", "`\\x` is not one of the profiles of this file"),
     Change(REPEAT, f"{REPEAT}\nselfcheck: {{again: cleen}}", "cleen", "did you mean `clean`?",
            f"{REPEAT}\nselfcheck: {{again: [clean]}}"),
     Change(REPEAT, f"{REPEAT}\ncompare: [[h3, h2-reno]]", "h2-reno",

@@ -135,8 +135,8 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
         return _beside_a_delay(value)
     if not isinstance(value, str):
         return ""
-    if "loss" in path[-2:] and (found := _in_bursts(value)):
-        return found
+    if "loss" in path[-2:] and (hint := _in_bursts(value)):
+        return hint
     if path[-1] == "delay" and (ends := _RANGE.fullmatch(value)) and ends[2] in ("", ends[4]):
         low, high = sorted((Decimal(ends[1]), Decimal(ends[3])))
         middle, half = ((each / 2).normalize() for each in (low + high, high - low))
@@ -155,8 +155,8 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
 
 def _in_bursts(value: str) -> str:
     """Hint for a loss with bursts: `gemodel 1% 10% 70% 0.1%` as in tc, `bursty 1%` and `1% burst 5`."""
-    if found := _IN_BURSTS.fullmatch(value):
-        return _outages(found[2], found[1]) or f"did you mean {{{_gemodel(found[2], found[1])}}}?"
+    if burst := _IN_BURSTS.fullmatch(value):
+        return _outages(burst[2], burst[1]) or f"did you mean {{{_gemodel(burst[2], burst[1])}}}?"
     if not (found := _BURSTY.fullmatch(value)):
         return ""
     shares = re.findall(rf"{NUMBER}%", found[1])

@@ -267,10 +267,13 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
 def _of_both_meanings(key: str, value: Any, level: Level) -> str:
     """Hint for a word for a key of this level, and for one directly below: `timeout` or `repeat: {budget}`."""
     first = synonym(key, level.keys)
-    for other in synonyms(key) if level.model else ():
-        if first and other not in level.keys and len(way := (level.homes(other) or [()])[0]) == 1 and way[0] != NAME:
-            purpose = str(level.model.model_fields[first].description).partition(";")[0]
-            return f"did you mean `{first}`? {purpose}; or {_written(way, {other: value}, level)}"
+    if not level.model or first not in level.model.model_fields:
+        return ""
+    purpose = str(level.model.model_fields[first].description).partition(";")[0]
+    for other in synonyms(key):
+        ways = [] if other in level.keys else level.homes(other)
+        if ways and len(ways[0]) == 1 and ways[0] != (NAME,):
+            return f"did you mean `{first}`? {purpose}; or {_written(ways[0], {other: value}, level)}"
     return ""
 
 
@@ -396,8 +399,8 @@ def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Lev
     entries = {meant: _fitting(beside[name], home, meant) for name, meant in together.items()}
     names = enumerated(map(quoted, together)) if len(together) > 1 else quoted(key)
     belongs = "belong" if len(together) > 1 else "belongs"
-    written = _written(way, entries, start, beside) + _one_way(together)
-    return f"{names} {belongs} in {places or 'an entry'}: {written}"
+    text = _written(way, entries, start, beside) + _one_way(together)
+    return f"{names} {belongs} in {places or 'an entry'}: {text}"
 
 
 def _one_way(meant: Mapping[str, str]) -> str:

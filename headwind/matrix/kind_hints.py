@@ -72,7 +72,7 @@ def _of_two_forms(key: str, level: Level, having: Sequence[type[BaseModel]]) -> 
 
 
 def _in_place_of(key: str, level: Level) -> str:
-    """What to write in place of a key that the written kind does not have: the keys that it lacks."""
+    """Remedy for a key that the written kind does not have: the keys that it needs, or to remove it."""
     lacking = [name for name in level.keys if level.needs(name) and name not in level.written]
     named = dict.fromkeys(lacking, "...")
     paths = (str(value) for name, value in level.written.items() if key in (name, synonym(name, [key])))

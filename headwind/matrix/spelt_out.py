@@ -46,7 +46,7 @@ def as_rate(value: Any) -> str:
 
 
 def half(value: Any) -> str:
-    """One way of a round trip; dots if the value is no time."""
+    """Delay in one direction, half of a round trip; dots if the value is no time."""
     try:
         TIME.parse(value)
     except Mistake:
@@ -55,10 +55,10 @@ def half(value: Any) -> str:
     return f"{(Decimal(number[0]) / 2).normalize():f}{value[number.end() :]}" if number else "..."
 
 
-def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], beside: Iterable[str]) -> str:
+def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: Iterable[str]) -> str:
     """Hint for `bwDown: 1600`, `downlink_rate: 5mbit`, `download: 1.6Mbps` and `delay_ms: 50`; empty for other keys.
 
-    `inside` is the way from the profile to the key, `beside` are the keys of its level.
+    `inside` is the way from the profile to the key, `neighbours` are the keys of its level.
     """
     sides, units, name = _parts(key)
     if "." in key or (sides and inside) or len(sides) > 1:
@@ -69,7 +69,7 @@ def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], beside: Iter
     own = "delay" if form(name) in ROUND_TRIPS else respelt(name, allowed) or synonym(name, allowed)
     is_bare = is_number(value) and name != own and own in USUAL_UNITS
     is_latency = form(name) == "latency" and not inside
-    is_chromes = is_latency and any(map(_is_chromes, beside))
+    is_chromes = is_latency and any(map(_is_chromes, neighbours))
     if not own or not (sides or units or is_bare or is_chromes):
         return ""
     written, note = _written(own, value, units, is_bytes=bool(sides) and name == "throughput")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwind.matrix.brackets import CLOSER, Fault, closes_nothing, fault_in_brackets
-from headwind.matrix.concepts import DIRECTIONS
 from headwind.matrix.indentation import block_lines, joined_key, uneven_line
+from headwind.matrix.spelt_out import DIRECTIONS
 from headwind.matrix.tc_lines import TOOLS, of_tc
 from headwind.matrix.text import Place, lines_of
 from headwind.matrix.units import harmless, quoted
