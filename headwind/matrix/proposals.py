@@ -51,7 +51,7 @@ def _without(hint: str, refused: Mapping[str, Mistake]) -> str:
     """Hint without the refused proposals; the reason of the first one if no proposal is left."""
     proposal, mistake = next(iter(refused.items()))
     if proposal.startswith("["):
-        return _QUESTION.sub(lambda _: f"{mistake}, {mistake.hint}", hint, count=1)  # as it is: it may have `\\`
+        return _QUESTION.sub(lambda _: f"{mistake}, {mistake.hint}", hint, count=1)  # it may have a backslash
     reason = mistake.hint
     if _OFFERS.fullmatch(hint):
         left = [each for each in hint[:-1].split(" or ") if each not in refused]
