@@ -895,7 +895,7 @@ WALK = [  # of a person who copied from tc, Chrome, curl and k6
     Change(REPEAT, f"{REPEAT}\nhttp3-only: true", "http3-only", "such as protocols: [h3]", REPEAT),
     Change(REPEAT, f"{REPEAT}\nselfcheck: {{again: tran}}", "tran", "`tran` is not one of the profiles of this file"),
     Change(REPEAT, f"{REPEAT}\nselfcheck: {{again: \\x}}", "\\x", "`\\x` is not one of the profiles of this file"),
-    Change(REPEAT, f"{REPEAT}\nselfcheck: {{again: cleen}}", "cleen", "did you mean `clean`?",
+    Change(REPEAT, f"{REPEAT}\nselfcheck: {{again: clesn}}", "clesn", "did you mean `clean`?",
            f"{REPEAT}\nselfcheck: {{again: [clean]}}"),
     Change(REPEAT, f"{REPEAT}\ncompare: [[h3, h2-reno]]", "h2-reno",
            "define it under `arms`: arms: {h2-reno: {protocol: h2, congestion: reno}}"),
