@@ -32,10 +32,10 @@ class Scheduler:
     """Call `next` until it returns None while nothing runs; call `tell` after each trial.
 
     First comes the minimum of the matrix, for as many conditions as there is time for (plan/minimum.py), then the
-    choice of adaptive repetition. A block is returned only if it is expected to end within `left_s`, and never split;
-    the rest of an interrupted one is returned whole. With one lane the minimum comes in the order of the plan. With
-    several, blocks run in parallel if there are enough CPUs (plan/cpu_demand.py); those that need them all run alone,
-    and both kinds take turns by the clock.
+    choice of adaptive repetition. A block is returned only if it is expected to end within `left_s`, and never
+    split; one that was interrupted runs again whole (`incomplete`). With one lane the minimum comes in the order of
+    the plan. With several, blocks run in parallel if there are enough CPUs (plan/cpu_demand.py); those that need
+    them all run alone, and both kinds take turns by the clock.
     `results` are those of a resumed run, `judge` one that already has them.
     """
 
@@ -108,9 +108,9 @@ class Scheduler:
         running = [task.block for task in in_flight]
         taken = [*running, *(task.block for task in elsewhere)]
         self._reopen({block.id for block in taken})
+        waiting = self._candidates(taken)
         if running and (self._alone or any(map(self._runs_alone, running))):
             return None
-        waiting = self._candidates(taken)
         is_given_out = not waiting or (self.lanes > 1 and not any(map(self._holds_others_back, waiting)))
         chosen = self._chosen(taken, waiting) if is_given_out else []
         if running:
@@ -243,8 +243,8 @@ class Scheduler:
         """The blocks of conditions whose whole minimum fits into the time, and blocks that must run again.
 
         If those are not all, they come one condition after the other, the shortest first: forecasts err, and complete
-        conditions stay complete. Of blocks that start alone and others, only the kind of the first one is returned:
-        their turns would change that order.
+        conditions stay complete. Turns of blocks that run alone and others would change that order: only the kind of
+        the first one is returned, and if that runs alone, it is its turn.
         """
         idle = [block for block in self._planned if block.id not in self._due]
         costs: dict[str, float] = {}
@@ -257,6 +257,7 @@ class Scheduler:
         kept = [block for block in waiting if block.id in self._due or block.condition.id in whole]
         kept.sort(key=lambda block: -1 if block.id in self._due else whole.index(block.condition.id))
         is_alone = bool(kept) and self._starts_alone(kept[0])
+        self._alone |= bool(kept) and self._runs_alone(kept[0])
         return [block for block in kept if block.id in self._due or self._starts_alone(block) == is_alone]
 
     def _chosen(self, running: Sequence[Block], waiting: Sequence[Block]) -> list[Block]:

@@ -483,6 +483,24 @@ def test_with_too_little_time_for_all_a_new_network_does_not_come_before_one_tha
     assert names(together(scheduler)) == ["clean", "clean"]
 
 
+def test_with_too_little_time_for_all_a_complete_network_gets_no_more_before_the_next_one_that_runs_alone() -> None:
+    matrix = fake.example_matrix(*fake.PROFILES[:2], WITH_LOSS[2], repeat=Repetition(9, 60))
+    least = {"clean": (8, 0.1), "delay": (1, 1.9)}  # blocks that are done, CPUs
+    results = [
+        busy(trial, least[name][1], random.Random(trial.id).uniform(0.5, 2.0))
+        for block in plan_blocks(matrix)
+        if (name := block.condition.profile.name) in least and block.index < least[name][0]
+        for trial in block.trials()
+    ]
+    scheduler = Scheduler(matrix, results, lambda: 60.0, lanes=2, cores=2)
+    last = scheduler.next()
+    assert last
+    assert last.block.id == "clean/article#8"
+    assert scheduler.next([last]) is None, "the other lane waits, so that the next one can run alone"
+    finish(scheduler, last)
+    assert names(together(scheduler)) == ["delay"]
+
+
 def test_a_network_whose_minimum_fits_comes_before_a_less_filled_one_whose_minimum_does_not() -> None:
     """On a busy machine, 25 of the last 95 s went to a network that could not be completed."""
     matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(9, 60))
