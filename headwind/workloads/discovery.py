@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
@@ -17,7 +18,6 @@ from headwind.matrix.workload import DelayedKeys
 from headwind.metric import Metric, Use, Workload
 
 SHARE = Metric("h3_ratio", "share of requests over HTTP/3", "over HTTP/3", "ratio", use=Use.SHOWN)
-_Load = TypeVar("_Load", bound=Workload)
 
 
 class Discovery(StrEnum):
@@ -27,15 +27,28 @@ class Discovery(StrEnum):
     ALT_SVC = "alt-svc"  # by the server's offer
 
 
-def discovering_over(protocol: str, load: _Load) -> _Load:
-    """A workload with the fields `discovery` and `offer_if` over a protocol: only HTTP/3 can be discovered."""
-    changes: dict[str, Any] = {"discovery": Discovery.FORCED.value, "offer_if": ""}
-    return load if protocol == "h3" else replace(load, **changes)
+class Discovering(Workload):
+    """A workload whose client may discover HTTP/3. Its dataclass has the fields `discovery` and `offer_if`."""
 
+    discovery: str
 
-def are_allowed(spoken: Collection[str], alpn: str) -> bool:
-    """Whether requests may have used these protocols if the one with this ALPN identifier is discovered."""
-    return set(spoken) <= {alpn, "h2"}
+    @property
+    def discovers(self) -> bool:
+        """Whether the client starts over TCP and follows the server's offer of HTTP/3."""
+        return self.discovery == Discovery.ALT_SVC
+
+    def over(self, protocol: str) -> Self:
+        """The workload over a protocol: only HTTP/3 can be discovered."""
+        changes: dict[str, Any] = {"discovery": Discovery.FORCED.value, "offer_if": ""}
+        return self if protocol == "h3" else replace(self, **changes)
+
+    def is_over(self, alpn: str, answer: Mapping[str, Any]) -> bool:
+        """Whether all measured requests used this protocol; if HTTP/3 is discovered, HTTP/2 counts as well."""
+        return {*self.spoken(answer)} <= {alpn, "h2"} if self.discovers else super().is_over(alpn, answer)
+
+    @abstractmethod
+    def spoken(self, answer: Mapping[str, Any]) -> Collection[str]:
+        """The ALPN identifiers of the measured requests in a client's answer."""
 
 
 def share(spoken: Sequence[str]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from headwind.browsers import BROWSERS, CHROMIUM
 from headwind.format import counted
@@ -21,11 +21,10 @@ from headwind.matrix.values import Written, whole
 from headwind.metric import Metric, Rate, Unfinished, Use, Workload
 from headwind.workloads.discovery import (
     SHARE,
+    Discovering,
     DiscoveringKeys,
     Discovery,
-    are_allowed,
     discovered_text,
-    discovering_over,
     share,
 )
 from headwind.workloads.h2load import BODY, PROGRESS, reached
@@ -68,7 +67,7 @@ class Isolation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PageLoad(Workload):
+class PageLoad(Discovering):
     """Workload of one page in a browser, whatever it consists of. `requests` is the number of its requests."""
 
     metrics: ClassVar[tuple[Metric, ...]] = (
@@ -101,20 +100,10 @@ class PageLoad(Workload):
         """Whether its connections may resume sessions: those of a first visit have none."""
         return self.is_repeat
 
-    @property
-    def discovers(self) -> bool:
-        """Whether the browser starts over TCP and follows the server's offer of HTTP/3."""
-        return self.discovery == Discovery.ALT_SVC
-
-    def over(self, protocol: str) -> Self:
-        """The workload over a protocol: only HTTP/3 can be discovered."""
-        return discovering_over(protocol, self)
-
-    def is_over(self, alpn: str, answer: Mapping[str, Any]) -> bool:
-        """Whether all requests used this protocol; if HTTP/3 is discovered, HTTP/2 counts as well."""
-        if not self.discovers:
-            return super(PageLoad, self).is_over(alpn, answer)
-        return are_allowed((answer.get("samples") or {}).get("request_protocol", ()), alpn)
+    def spoken(self, answer: Mapping[str, Any]) -> Collection[str]:
+        """The ALPN identifiers of all requests of the measured load."""
+        found: Collection[str] = (answer.get("samples") or {}).get("request_protocol", ())
+        return found
 
     @property
     def where(self) -> str:

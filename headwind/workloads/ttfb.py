@@ -5,10 +5,10 @@ client/curl.py carries it out with libcurl, since h2load sends no early data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 from headwind.format import counted
 from headwind.matrix import values
@@ -16,11 +16,10 @@ from headwind.matrix.keys import key
 from headwind.metric import Better, Metric, Rate, Unfinished, Use, Workload
 from headwind.workloads.discovery import (
     SHARE,
+    Discovering,
     DiscoveringKeys,
     Discovery,
-    are_allowed,
     discovered_text,
-    discovering_over,
     share,
 )
 from headwind.workloads.h2load import BODY, TOTAL
@@ -48,7 +47,7 @@ SESSION_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ttfb(Workload):
+class Ttfb(Discovering):
     """Workload of one request over one connection."""
 
     kind: ClassVar[str] = "ttfb"
@@ -72,19 +71,9 @@ class Ttfb(Workload):
         """True: each trial opens a connection that leaves a session."""
         return True
 
-    @property
-    def discovers(self) -> bool:
-        """Whether the first connection is over TCP, and the measured one follows the offer in its answer."""
-        return self.discovery == Discovery.ALT_SVC
-
-    def over(self, protocol: str) -> Self:
-        """The workload over a protocol: only HTTP/3 can be discovered."""
-        return discovering_over(protocol, self)
-
-    def is_over(self, alpn: str, answer: Mapping[str, Any]) -> bool:
-        """Whether the measured request used this protocol; if HTTP/3 is discovered, HTTP/2 counts as well."""
-        spoken = answer["negotiated"]["alpn"]
-        return are_allowed([spoken], alpn) if self.discovers else super(Ttfb, self).is_over(alpn, answer)
+    def spoken(self, answer: Mapping[str, Any]) -> Collection[str]:
+        """The ALPN identifier of the measured request."""
+        return [answer["negotiated"]["alpn"]]
 
     def asked(self) -> dict[str, Any]:
         """The request as client/curl.py takes it."""
