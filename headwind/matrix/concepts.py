@@ -16,8 +16,8 @@ from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
 from headwind.matrix.shapes import shown
 from headwind.matrix.spelling import form, nearest, respelt, synonym
-from headwind.matrix.spelt_out import DIRECTIONS, ROUND_TRIPS, as_rate, half, of_spelt_out, with_unit
-from headwind.matrix.sweep import SWEPT
+from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_spelt_out, with_unit
+from headwind.matrix.sweep import DIRECTIONS, SWEPT
 from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, quoted
 from headwind.matrix.wording import NUMBER
 from impair.profile import FRAME_BYTES

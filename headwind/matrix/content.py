@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,10 +41,11 @@ class ContentFolder:
 
 def _site(value: Any, home: Path) -> Site:
     text = scalar(value, "`site`")
-    if not text or "\0" in text or not _is_folder(home / text):
-        raise Mistake(f"{quoted(text)} is not a folder", _which_folder(home, text))
+    path = home / text.replace("\0", "")
+    if not text or "\0" in text or not _is_folder(path):
+        raise Mistake(f"{quoted(text)} is not a folder", where_looked(path, text, Path.is_dir))
     try:
-        return read_site((home / text).resolve()).site
+        return read_site(path.resolve()).site
     except SiteError as error:
         raise Mistake(f"{quoted(text)} cannot be served: {error}", error.hint) from None
 
@@ -56,16 +57,15 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _which_folder(home: Path, text: str) -> str:
-    """The hint with the folder that was looked for, and one of a similar name next to it."""
-    meant = home / text.replace("\0", "")
+def where_looked(path: Path, text: str, is_wanted: Callable[[Path], bool]) -> str:
+    """The hint with the path that was looked for, written as `text`, and a wanted one of a similar name next to it."""
     try:
-        names = [each.name for each in meant.parent.iterdir() if each.is_dir() and not each.name.startswith(".")]
+        names = [each.name for each in path.parent.iterdir() if is_wanted(each) and not each.name.startswith(".")]
     except OSError:
         names = []
-    near = nearest(meant.name, sorted(names)) if text else ""
+    near = nearest(path.name, sorted(names)) if text else ""
     proposal = f"did you mean {quoted(Path(text).parent / near)}? " if near else ""
-    return f"{proposal}the path is relative to this file: {harmless(home.resolve() / meant)}"
+    return f"{proposal}the path is relative to this file: {harmless(path.resolve())}"
 
 
 def with_files(keys: WorkloadKeys, workload: Workload, site: Site | None) -> Workload:

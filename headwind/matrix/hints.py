@@ -45,7 +45,8 @@ from headwind.matrix.shapes import (
     without_names,
 )
 from headwind.matrix.spelling import form, nearest, respelt, synonym, synonyms
-from headwind.matrix.spelt_out import DIRECTIONS, ONE_WAY, with_unit
+from headwind.matrix.spelt_out import ONE_WAY, with_unit
+from headwind.matrix.sweep import DIRECTIONS
 from headwind.matrix.tc_lines import of_tc
 from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted
 from headwind.servers import SERVERS

@@ -14,8 +14,8 @@ from typing import Any
 from headwind.arm import Protocol
 from headwind.matrix.levels import Path
 from headwind.matrix.mistakes import MissingKey, Slip, UnknownKey, value_at
+from headwind.matrix.sweep import DIRECTIONS
 
-DIRECTIONS = ("uplink", "downlink", "both")
 IN_DIRECTION = 4  # steps to a key of a direction: `profiles`, the name, the direction, the key
 UNREAD = ("budget", "margin", "confidence")  # keys of `repeat` on which no other check depends
 FILLED = {  # keys of a direction that other keys need or limit, with values that allow them

@@ -10,10 +10,10 @@ from typing import Any
 from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.shapes import shown
 from headwind.matrix.spelling import form, in_words, respelt, synonym
+from headwind.matrix.sweep import DIRECTIONS
 from headwind.matrix.units import TIME, Mistake
 from headwind.matrix.wording import NUMBER
 
-DIRECTIONS = ("uplink", "downlink", "both")
 UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKbps`, by form
     "ms": "ms", "millisecond": "ms", "us": "us", "s": "s", "sec": "s", "second": "s", "kbp": "kbit", "kbit": "kbit",
     "mbp": "mbit", "mbit": "mbit", "bp": "bit", "percent": "%", "pct": "%",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from headwind.matrix.brackets import CLOSER, Fault, closes_nothing, fault_in_brackets
 from headwind.matrix.indentation import block_lines, joined_key, uneven_line
-from headwind.matrix.spelt_out import DIRECTIONS
+from headwind.matrix.sweep import DIRECTIONS
 from headwind.matrix.tc_lines import TOOLS, of_tc
 from headwind.matrix.text import Place, lines_of
 from headwind.matrix.units import harmless, quoted

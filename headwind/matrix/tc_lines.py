@@ -13,7 +13,7 @@ from headwind.matrix.concepts import correlated
 from headwind.matrix.link_keys import DirectionKeys, GemodelKeys, StateKeys
 from headwind.matrix.mistakes import Slips, from_pydantic
 from headwind.matrix.shapes import shown
-from headwind.matrix.spelt_out import DIRECTIONS
+from headwind.matrix.sweep import DIRECTIONS
 from headwind.matrix.units import RATE, TIME, Mistake
 from impair.profile import FRAME_BYTES
 

@@ -13,8 +13,7 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from headwind.matrix.content import FOLDER
-from headwind.matrix.spelling import nearest
+from headwind.matrix.content import FOLDER, where_looked
 from headwind.matrix.units import Mistake, harmless, quoted, scalar
 from impair.trace import STEP_S, Trace
 
@@ -46,7 +45,7 @@ def _read(value: Any, home: str | Path) -> Trace:
     path = Path(home) / text.replace("\0", "")
     try:
         if not text or "\0" in text or not path.is_file():
-            raise Mistake(f"there is no file {quoted(text)}", _which_file(path, text))
+            raise Mistake(f"there is no file {quoted(text)}", where_looked(path, text, Path.is_file))
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:  # such as a name that is too long
@@ -54,17 +53,6 @@ def _read(value: Any, home: str | Path) -> Trace:
             f"cannot read {quoted(text)}: {error.strerror}", "a trace is a text file of this machine"
         ) from None
     return parsed(data, text)
-
-
-def _which_file(path: Path, text: str) -> str:
-    """The hint with the file that was looked for, and one of a similar name next to it."""
-    try:
-        names = [each.name for each in path.parent.iterdir() if each.is_file() and not each.name.startswith(".")]
-    except OSError:
-        names = []
-    near = nearest(path.name, sorted(names)) if text else ""
-    proposal = f"did you mean {quoted(Path(text).parent / near)}? " if near else ""
-    return f"{proposal}the path is relative to this file: {harmless(path.resolve())}"
 
 
 @lru_cache(maxsize=4)  # a matrix is parsed several times, for its hints
