@@ -91,7 +91,7 @@ class Scheduler:
 
     @property
     def incomplete(self) -> list[Block]:
-        """Planned blocks of which only some trials are done.
+        """Planned blocks that were begun and are not done.
 
         If the run was interrupted, they need `repeat`: trials of a block are compared because they run back to back.
         """
@@ -108,8 +108,10 @@ class Scheduler:
         running = [task.block for task in in_flight]
         taken = [*running, *(task.block for task in elsewhere)]
         self._reopen({block.id for block in taken})
+        if any(map(self._runs_alone, running)):
+            return None
         waiting = self._candidates(taken)
-        if running and (self._alone or any(map(self._runs_alone, running))):
+        if running and self._alone:
             return None
         is_given_out = not waiting or (self.lanes > 1 and not any(map(self._holds_others_back, waiting)))
         chosen = self._chosen(taken, waiting) if is_given_out else []
@@ -149,12 +151,14 @@ class Scheduler:
         return self.lanes
 
     def _drained_s(self, running: Collection[Task]) -> float:
-        """Seconds until these blocks have ended, by the forecast; infinite if it has no measurement of one."""
+        """Seconds until these blocks have ended, by the forecast; not above 0 if they should have, or if none runs.
+
+        Infinite if the demand of one is not measured.
+        """
         if not all(self.needs.is_known(task.block.condition) for task in running):
             return math.inf
-        now_s = self._clock.monotonic()
         ends_s = [self._given_at[task.block.id] + self.forecast.trials_s(task.trials) for task in running]
-        return max(0.0, *(end_s - now_s for end_s in ends_s)) if ends_s else 0.0
+        return max(ends_s, default=-math.inf) - self._clock.monotonic()
 
     def _work(self) -> Mapping[Condition, float]:
         """Seconds that each condition takes on one lane: the planned blocks, and those that may follow."""
