@@ -24,6 +24,18 @@ protocols: [h1]
 profiles: {a: {}, b: {}}
 workloads: {x: {requests: 1, connections: 1}, y: {requests: 2, connections: 1}}
 """
+FOUR_BLOCKS = """
+protocols: [h1, h2, h3]
+timeout: 60s
+repeat: 2
+seed: 7
+profiles:
+  clean: {}
+  loss: {downlink: {loss: 20%}}
+workloads:
+  small: {requests: 500, connections: 5, streams: 5}
+lanes: 1
+"""
 
 
 def load(text: str, folder: Path) -> Matrix:

@@ -13,20 +13,9 @@ from headwind.cli.capturing import chosen
 from headwind.errors import UsageError
 from headwind.run.captures import TRIAL
 from tests.fake_testbed import Sabotage, World, fake_dependencies, fake_testbed
+from tests.matrix_files import FOUR_BLOCKS as MATRIX
 from tests.matrix_files import load
 
-MATRIX = """
-protocols: [h1, h2, h3]
-timeout: 60s
-repeat: 2
-seed: 7
-profiles:
-  clean: {}
-  loss: {downlink: {loss: 20%}}
-workloads:
-  small: {requests: 500, connections: 5, streams: 5}
-lanes: 1
-"""
 TRIALS = 12
 MATRIX_OF_FOUR = MATRIX.replace("lanes:", "  large: {requests: 900, connections: 5, streams: 5}\nlanes:")
 

@@ -32,20 +32,9 @@ from headwind.run.data import RunData
 from headwind.run.journal import Run
 from headwind.testbed.docker import DockerError
 from tests.fake_testbed import Sabotage, World, fake_dependencies, fake_testbed
+from tests.matrix_files import FOUR_BLOCKS as MATRIX
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MATRIX = """
-protocols: [h1, h2, h3]
-timeout: 60s
-repeat: 2
-seed: 7
-profiles:
-  clean: {}
-  loss: {downlink: {loss: 20%}}
-workloads:
-  small: {requests: 500, connections: 5, streams: 5}
-lanes: 1
-"""
 TRIALS = 12
 SEARCH = """
 protocols: [h2, h3]

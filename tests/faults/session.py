@@ -74,7 +74,7 @@ class Hit:
 class Fault:
     """A kind of fault. `inject` does it, and returns None if it is impossible at this moment.
 
-    `ends`: the lab must end because of it. `mends` is called before the lab is resumed.
+    `ends`: the lab must end because of it. `repairs` is called before the lab is resumed.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Fault:
     fits: Callable[[Scene], bool] = lambda _: True
     ends: bool = False
     within_s: float = 8.0  # of a random moment
-    mends: Callable[[Session], None] = lambda _: None
+    repairs: Callable[[Session], None] = lambda _: None
 
 
 @dataclass(slots=True)
@@ -208,7 +208,7 @@ class Session:
                 self.violation(kind.name, Broken.STUCK, f"the lab still ran {END_S:g} s later")
                 self.lab.send(signal.SIGKILL)
                 self.lab.ended(10)
-            kind.mends(self)
+            kind.repairs(self)
             self._check_end(kind.name, is_killed=hit.has_ended)
             then = Then.RESUMED
         else:

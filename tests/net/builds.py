@@ -18,7 +18,7 @@ from headwind.testbed.images import IMAGES, Images, ensure_images, main, needed
 
 @contextmanager
 def alone(what: Path = Path(__file__)) -> Iterator[None]:
-    """Nobody else is inside with the same file at the same time."""
+    """Let one process at a time inside with the same file."""
     with what.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -26,7 +26,7 @@ def alone(what: Path = Path(__file__)) -> Iterator[None]:
 
 @contextmanager
 def alone_with(names: Collection[str]) -> Iterator[None]:
-    """Nobody else builds one of these images at the same time."""
+    """Let one process at a time build these images."""
     with ExitStack() as stack:
         for name in sorted(names):  # so that no two wait for each other
             stack.enter_context(alone(ROOT / IMAGES[name].dockerfile))

@@ -221,7 +221,7 @@ def test_only_servers_accept_connections_and_only_on_their_ports(bed: Bed, name:
 
 @pytest.fixture(scope="module")
 def outside(bed: Bed) -> Iterator[list[tuple[str, int]]]:
-    """Where somebody listens outside the testbed: on this host, at each of its addresses and those of the bridges."""
+    """Where a program listens outside the testbed: on this host, at each of its addresses and those of the bridges."""
     listed = subprocess.run(["ip", "-json", "-4", "address"], capture_output=True, text=True, check=True).stdout
     here = [each["local"] for link in json.loads(listed) for each in link["addr_info"] if each["scope"] == "global"]
     bridges = [bed.up.addresses.host(side, 1) for side in ("client", "server")]

@@ -60,7 +60,7 @@ def test_a_sabotage_is_found_in_mid_run_and_refused_at_the_start(bed: paths.Path
     words, arm = words_of(bed, sabotage), next(arms)
     if "programs" in sabotage.changed:
         before = changed_programs(bed.containers[sabotage.host])
-        assert not [what for what in before if what in sabotage.start], "somebody has done so before"
+        assert not [what for what in before if what in sabotage.start], "an earlier run has done so"
     try:
         result = run_with(bed, arm, lambda: execute(bed, sabotage, sabotage.do, words))
         assert result.outcome is Outcome.INVALID, f"{arm}: {result.reason}"

@@ -74,7 +74,7 @@ def test_frames_that_vanish_between_router_and_netem_are_unexplained() -> None:
         ({"counters": queue(3, 1)["counters"]}, "queue's packets"),
         (None, "queue"),
     ],
-    ids=["settings", "rate", "kind", "tokens", "begun anew", "gone"],
+    ids=["settings", "rate", "kind", "tokens", "restarted", "gone"],
 )
 def test_a_bottleneck_must_stay_as_it_was_configured(change: dict[str, Any] | None, word: str) -> None:
     def alter(after: dict[str, Any]) -> None:
