@@ -42,29 +42,29 @@ endif
 
 ##@ The lab
 .PHONY: lab-run lab-resume lab-smoke lab-experiments lab-plan lab-report lab-compare lab-doctor lab-down lab-sbom lab-faults
-lab-run: docker $(RUNTIME) ## Run MATRIX=FILE (default: matrix.yaml) for up to BUDGET=2h (default: the matrix's), and write reports/<run-id>/report.html
+lab-run: docker $(RUNTIME) ## Run MATRIX=FILE (default: matrix.yaml) for up to BUDGET=TIME (default: as in the matrix), and write reports/<run-id>/report.html
 	@exec $(PY) lab.py run $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
-lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newest run) for up to BUDGET=2h (default: its matrix's)
+lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newest run) for up to BUDGET=TIME (default: as in its matrix)
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
 	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-smoke: docker $(RUNTIME) ## Smoke test: run a small matrix
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
-lab-experiments: docker $(RUNTIME) ## Re-run the experiments of published articles, all within BUDGET=4h (default: their matrices'), with one page of results
+lab-experiments: docker $(RUNTIME) ## Re-run the experiments of published articles, all within BUDGET=TIME (default: as in their matrices), with one page of results
 	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
 
-lab-plan: $(RUNTIME) ## List the trials of MATRIX= within BUDGET=2h (default: the matrix's), and forecast the time; starts nothing
+lab-plan: $(RUNTIME) ## List the trials of MATRIX= within BUDGET=TIME (default: as in the matrix), and forecast the time; starts nothing
 	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default: the newest run)
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
 	exec $(PY) lab.py report "$(RUN)" $(ARGS)
 
-lab-compare: $(RUNTIME) ## Report regressions from BASE=reports/<run-id> to RUN (default: the newest run)
+lab-compare: $(RUNTIME) ## Report which protocols gained or lost from BASE=reports/<run-id> to RUN (default: the newest run)
 	@test -n "$(BASE)" -a -n "$(RUN)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
 	exec $(PY) lab.py compare "$(BASE)" "$(RUN)" $(ARGS)
 
@@ -77,7 +77,7 @@ lab-down: $(RUNTIME) ## Remove containers and networks that earlier runs left
 lab-sbom: $(RUNTIME) docker ## Write sbom.cdx.json: all image packages and Python packages, with versions and licences
 	@exec $(PY) lab.py sbom $(or $(ARGS),sbom.cdx.json)
 
-lab-faults: $(DEV) docker ## Inject 200 faults at random moments of real runs, check records and clean-up, and print a table
+lab-faults: $(DEV) docker ## Test the lab itself: 200 faults at random moments of real runs, with a table of what was lost or left
 	@exec $(PY) bench/faults.py $(ARGS)
 
 ##@ The code

@@ -196,7 +196,7 @@ def command_published(options: argparse.Namespace) -> int:
 
 
 def command_advise(options: argparse.Namespace) -> int:
-    """Derive, from runs, the networks where nginx should offer HTTP/3, and write the rule as lines for nginx."""
+    """Derive, from runs, a rule for when nginx should offer HTTP/3, and write it as nginx configuration."""
     from headwind.cli.advise import print_advice
     from headwind.cli.console import console
     from headwind.cli.runs import run_folder
@@ -218,7 +218,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Report which protocols got faster or slower than the others from one run to a later one."""
+    """Report which protocols gained or lost against the others from one run to a later one."""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folder
     from headwind.report.compare.changes_json import changes_text
@@ -506,7 +506,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
     commands.choices["down"].add_argument(
-        "--all", action="store_true", help="also remove testbeds of runs in progress, and list remaining images"
+        "--all", action="store_true", help="also remove testbeds of runs in progress; list the lab's images"
     )
     commands.choices["down"].add_argument(
         "--images", action="store_true", help="also remove the lab's images that no container uses"

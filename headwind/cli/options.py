@@ -38,7 +38,7 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check: one block of each condition that `smoke` in the matrix lists (default: all)",
+        help="quick check: run each protocol once in the conditions of the matrix's key `smoke` (without it: in all)",
     )
 
 
@@ -67,7 +67,7 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="after the counted trials, run one more of each protocol in this condition (profile/workload, a profile, "
+        help="at the end, run one uncounted trial of each protocol in this condition (profile/workload, a profile, "
         "or `all`), and keep its packets, TLS keys and logs; may be repeated",
     )
 
@@ -98,7 +98,7 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
 def how_to_advise(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `advise`."""
     command.add_argument(
-        "run", nargs="+", metavar="RUN", help="run folder with h3 and a protocol over TCP; all runs' networks are used"
+        "run", nargs="+", metavar="RUN", help="run folder; each run must have measured h3, and h1 or h2"
     )
     command.add_argument("--write", metavar="FILE", help="also write the lines for nginx to this file")
 
@@ -106,7 +106,10 @@ def how_to_advise(command: argparse.ArgumentParser) -> None:
 def how_to_publish(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `published`."""
     command.add_argument(
-        "run", nargs="+", metavar="RUN", help="run folder; if several measured the same figure, the last one counts"
+        "run",
+        nargs="+",
+        metavar="RUN",
+        help="run folder; if several measured the same figure, the last one given counts",
     )
     command.add_argument("--write", metavar="FILE", help="write to this .md or .html file instead of the terminal")
 
