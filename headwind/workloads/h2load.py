@@ -208,9 +208,10 @@ class H2load(Workload):
         del protocols
         sizes = [each["bytes_body"] / each["requests_succeeded"] for each in metrics
                  if each.get("bytes_body") and each.get("requests_succeeded")]  # fmt: skip
-        objects = f", each for {counted(round(median(sizes)), 'byte')}," if sizes else f" for {self.path}"
+        wanted = f" for {counted(round(median(sizes)), 'byte')}" if sizes else f" for {self.path}"
+        wanted = f", each{wanted}," if sizes and self.requests > 1 else wanted
         over = counted(self.connections, "new connection")
-        return f"{counted(self.requests, 'request')}{objects} over {over}; not a page load"
+        return f"{counted(self.requests, 'request')}{wanted} over {over}; not a page load"
 
     def brief(self) -> str:
         """Requests, path, connections, streams and threads as a text."""
