@@ -3,7 +3,8 @@
     .venv/bin/python bench/endurance.py [--minutes 30] [--trials 10000] [--lanes 2] [--write docs/trust.md]
 
 First on real containers, then on fake testbeds, whose clients answer at once, but report times of 10 to 24 s: so 10,000
-trials simulate a day on two lanes. Both are whole runs of lab.py, watched from outside, and stopped when time is up. Needs root, to look into the processes of containers.
+trials simulate a day on two lanes. Both are whole runs of lab.py, watched from outside, and stopped when time is up.
+Needs root, to look into the processes of containers.
 """
 
 from __future__ import annotations
@@ -64,8 +65,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Endured:
-    """A run: its samples, seconds per trial of the first ones and the last ones, the times that clients reported, and
-    its report."""
+    """A run: its samples, seconds per trial at its beginning and end, the sum of its clients' times, and its report."""
 
     name: str
     samples: Sequence[Sample]
@@ -145,7 +145,8 @@ def endure(name: str, lab: labs.Process, reports: Path, limit_s: float, work: Pa
     return Endured(
         name, [each for each in samples if each.trials] or samples[:1], len(results),
         sum(result.outcome is Outcome.OK for result in results), median(times[:part]), median(times[-part:]),
-        sum(result.metrics.get("total_s", 0.0) for result in results), journal_bytes(reports), report_s, (folder / REPORT).stat().st_size, memory,
+        sum(result.metrics.get("total_s", 0.0) for result in results),
+        journal_bytes(reports), report_s, (folder / REPORT).stat().st_size, memory,
     )  # fmt: skip
 
 
