@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/priorities.py reports/<run-id>
 
-A browser asks for fonts with the highest priority, after it has asked for scripts and images with a lower one. The more
+A browser requests fonts with the highest priority, after it has requested scripts and images with a lower one. The more
 of these arrive while the fonts are awaited, the less the server heeded the priorities. A fair share of the link would
 be as many bytes for each open request. Needs no Docker.
 """

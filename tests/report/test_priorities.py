@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "bench"))
-
-from priorities import table, waits
+from bench.priorities import table, waits
 
 COLUMNS = ("request_path", "request_start_s", "request_sent_s", "request_took_s", "request_bytes")
 
