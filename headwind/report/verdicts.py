@@ -110,11 +110,13 @@ def ahead(interval: Interval) -> Interval:
 
 
 def ratio_text(interval: Interval) -> str:
-    """A lead: `1.23x [1.10, 1.34]`; without an estimate, its bound despite unfinished trials."""
+    """A lead: `1.23x [1.10, 1.34]`; if unfinished trials leave it open, its bounds as far as they are known."""
     if interval.has_estimate:
         return interval_text(interval)
     if interval.low > 0:
         return f"at least {two(interval.ratios[1])}x"
+    if math.isfinite(interval.low) or math.isfinite(interval.high):
+        return interval_text(interval).removeprefix("? ")
     return "left open by unfinished trials" if interval.n else NOTHING
 
 

@@ -31,7 +31,7 @@ from headwind.report.method import method
 from headwind.report.ranking import Standing, is_reference, standings
 from headwind.report.times_table import notices
 from headwind.report.trust import doubts, noise_floors, trust_line
-from headwind.report.verdicts import finding_text, lead_text, toward, two
+from headwind.report.verdicts import finding_text, lead_text, ratio_text, toward, two
 from headwind.verdicts.stats import Interval
 from headwind.verdicts.verdict import Verdict
 from headwind.workloads.h2load import H2load
@@ -345,6 +345,24 @@ def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side()
     assert finding_text(finding(0.61, 1.39)) == "unclear: median h2 1.09x, h2 up to 1.64x, h3 up to 1.39x"
     assert finding_text(finding(0.8, math.inf)) == "unclear: h2 up to 1.25x, h3 without limit"
     assert finding_text(finding(*OPEN)) == "unclear: no upper limit"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.97, 1.06, "[0.97, 1.06]"),
+        (0, 1.06, "[0, 1.06]"),
+        (0.97, math.inf, "[0.97, \N{INFINITY}]"),
+        (1.18, math.inf, "at least 1.18x"),
+        (*OPEN, "left open by unfinished trials"),
+    ],
+)
+def test_a_ratio_that_unfinished_trials_leave_open_has_the_bounds_that_are_known(
+    low: float, high: float, said: str
+) -> None:
+    """`at most 1.06x apart` in one table was `left open by unfinished trials` in the other."""
+    ends = math.log(low) if low else -math.inf, math.log(high)
+    assert ratio_text(Interval(*ends, None, 12)) == said
 
 
 @pytest.mark.parametrize(("survives", "said"), [(True, "\N{CHECK MARK}"), (False, "likely:")])
