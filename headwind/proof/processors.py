@@ -18,6 +18,7 @@ MOST_STEAL = 0.05  # CPU steal (share of a machine's CPUs) above which it is rep
 OWN_SHARE = 0.2  # of the machine: a testbed that used less did not wait for itself, whatever else ran there
 MOST_PRESSURE = 0.5  # CPUs are short if tasks waited for one during more than this share of a trial,
 MOST_BUSY = 0.75  # unless a quarter of the CPUs was free, or busy with niced work, which waits for the others
+WAITED = "had to wait for CPU time (contention)"  # of a trial that lacked CPUs
 
 
 def lacked_cpus(result: Result) -> bool:

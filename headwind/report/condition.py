@@ -13,6 +13,7 @@ from headwind.format import measured, moment, network_settings, observed_text
 from headwind.metric import SHARED, Better, Metric, Use
 from headwind.model import Block, Condition, Outcome, Result
 from headwind.observed import figure, from_best, mean, median, typical
+from headwind.proof.processors import WAITED, lacked_cpus
 from headwind.report.row_text import ARROWS
 from headwind.run.data import RunData, is_data, latest_of, outcome_text
 from headwind.verdicts.ended import complete, ended
@@ -220,7 +221,8 @@ def _otherwise(attempts: Sequence[Result], anchors: Mapping[int, str]) -> Iterat
         place = (anchors[trial.block.index], f"{trial.block.index}/{trial.arm.name}")
         if result.outcome is not Outcome.OK:
             alike.setdefault((outcome, result.reason), []).append(place)
-        for warning in result.proof.warnings:
+        waited = [WAITED] if id(result) in latest and is_data(result) and lacked_cpus(result) else []
+        for warning in (*result.proof.warnings, *waited):
             alike.setdefault((f"{outcome}, warning", warning), []).append(place)
     for (outcome, reason), trials in alike.items():
         yield Otherwise(outcome, reason, tuple(trials))

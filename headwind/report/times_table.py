@@ -15,10 +15,10 @@ import pandas as pd
 from headwind.arm import Arm, Role
 from headwind.format import arm_name, counted, listed
 from headwind.metric import Rate
-from headwind.model import DATA_OUTCOMES, Condition, Outcome, Result
+from headwind.model import CPU_BOUND, DATA_OUTCOMES, Condition, Outcome, Result
 from headwind.observed import Observed, figure, from_best, median, observed
 from headwind.proof.attempts import MOST_ATTEMPTS, is_unproven
-from headwind.proof.processors import lacked_cpus
+from headwind.proof.processors import WAITED, lacked_cpus
 from headwind.run.codec import State
 from headwind.run.data import RunData, is_data, latest_of, was_stopped
 from headwind.run.tables import CELL
@@ -130,7 +130,8 @@ class TrialNote:
     @property
     def line(self) -> str:
         """The note after its number of trials: `1 trial: skipped`, `17 trials in clean: CPU-bound`."""
-        return f"{counted(len(self.trials), 'trial')}{' ' if self.text.startswith('in ') else ': '}{self.text}"
+        link = " " if self.text.startswith(("in ", CPU_BOUND, WAITED)) else ": "
+        return f"{counted(len(self.trials), 'trial')}{link}{self.text}"
 
 
 _OUTCOME_NOTICES = {
@@ -203,9 +204,7 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
         yield TrialNote("run again: the lab failed at an earlier attempt, which stays on record", _ids(broken))
     data_ = [result for result in data.latest if is_data(result)]
     if short := [result for result in data_ if lacked_cpus(result)]:
-        yield TrialNote(
-            f"had to wait for CPU time (contention); they are counted ({by_arm(data_, short)})", _ids(short)
-        )
+        yield TrialNote(f"{WAITED}: {by_arm(data_, short)}; they still count", _ids(short))
 
 
 def _ids(results: Sequence[Result]) -> tuple[str, ...]:

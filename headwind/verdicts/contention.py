@@ -30,7 +30,7 @@ def contention(
     short = len(blocks) - len(calm)
     if not short:
         return
-    found = f"CPU contention in {short} of {len(blocks)} blocks; they are counted"
+    found = f"CPU contention in {short} of {len(blocks)} blocks, which still count"
     if len(calm) < FEWEST_CALM:
         yield ComparisonWarning(WarningKind.CONTENTION, f"{found}; too few blocks without contention to see its effect")
         return

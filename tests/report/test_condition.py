@@ -12,7 +12,9 @@ from dataclasses import replace
 import pytest
 
 from headwind.arm import H1, H2, H3
+from headwind.metric import MACHINE, PRESSURE
 from headwind.model import Condition
+from headwind.proof.processors import WAITED
 from headwind.report.condition import ConditionView, condition_view
 from headwind.report.drift import usual_times
 from headwind.report.html.embedded import ABOUT, STOPPED, embedded
@@ -77,6 +79,19 @@ def test_what_did_not_go_well_is_listed_with_its_reason_and_its_blocks() -> None
     assert [(item.outcome, item.reason, item.trials) for item in view.otherwise] == [
         ("invalid", "impairment not verified: loss", (("c1b2", "2/h1"),)),
         ("failed", "49 of 1000 requests failed", (("c1b1", "1/h2"),)),
+    ]
+
+
+def test_a_trial_that_lacked_cpus_is_named_in_its_condition_too() -> None:
+    """It was named among the warnings of the run only."""
+    data = data_of("small")
+    short = next(each for each in data.results if each.trial.block.condition.profile.name == "loss")
+    metrics = {**short.metrics, PRESSURE.key: 0.9, MACHINE.key: 0.95}
+    rest = [each for each in data.results if each is not short]
+    shown = view_of(replace(data, results=(replace(short, metrics=metrics), *rest)), "loss").otherwise
+    trial = short.trial
+    assert [(item.outcome, item.reason, item.trials) for item in shown] == [
+        ("ok, warning", WAITED, ((f"c1b{trial.block.index}", f"{trial.block.index}/{trial.arm.name}"),))
     ]
 
 
