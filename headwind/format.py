@@ -254,10 +254,10 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + more
 
 
-def enumerated(items: Iterable[str]) -> str:
+def enumerated(items: Iterable[str], word: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
     *others, last = items
-    return f"{', '.join(others)} and {last}" if others else last
+    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 def clean(text: str) -> str:

@@ -216,18 +216,18 @@ def _congestion(machine: Machine, wanted: str) -> Finding:
 
 def _bbr(machine: Machine) -> Finding:
     """Finding about BBR, which only arms that request it need. It is tried on a route, as they set it."""
-    arms, load = "arms with `congestion: bbr`", "modprobe tcp_bbr, or a kernel that has it (CONFIG_TCP_CONG_BBR)"
+    key, load = "`congestion: bbr`", "modprobe tcp_bbr, or a kernel that has it (CONFIG_TCP_CONG_BBR)"
     answer = _tried_route("bbr")
     if answer == "yes":
-        return Finding("BBR", "ok", f"a test route accepted it, so {arms} can run")
+        return Finding("BBR", "ok", f"a test route accepted it, so {key} can be used")
     if answer:
-        return Finding("BBR", "warning", f"{arms} cannot run: {answer}", load)
+        return Finding("BBR", "warning", f"{key} cannot be used: {answer}", load)
     available = machine.sysctl(AVAILABLE).split()
     if "bbr" in available:
-        return Finding("BBR", "ok", f"loaded, so {arms} can run")
+        return Finding("BBR", "ok", f"loaded, so {key} can be used")
     if not available:
         return Finding("BBR", "warning", UNREADABLE, IN_THE_VM)
-    return Finding("BBR", "warning", f"not loaded (available: {', '.join(available)}): {arms} may not run", load)
+    return Finding("BBR", "warning", f"not loaded (available: {', '.join(available)}), so {key} may not work", load)
 
 
 def _tried_route(congestion: str) -> str:
@@ -269,9 +269,9 @@ def _is_module(name: str) -> bool:
 def _bridge_firewall(machine: Machine) -> Finding:
     if machine.sysctl("net.bridge.bridge-nf-call-iptables") == "1":
         return Finding(
-            "bridge firewall", "ok", "bridged frames pass the host's firewall; every trial detects frames that it drops"
+            "bridge firewall", "ok", "bridged frames go through the host's firewall; trials detect any that it drops"
         )
-    return Finding("bridge firewall", "ok", "bridged frames do not pass the host's firewall")
+    return Finding("bridge firewall", "ok", "bridged frames do not go through the host's firewall")
 
 
 def host_facts(machine: Machine | None = None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from headwind.arm import Role
 from headwind.cli.doctor import lacking, lanes_here
-from headwind.format import about, blocks_text, counted, duration
+from headwind.format import about, blocks_text, counted, duration, enumerated
 from headwind.model import CONTROL_RATIO, Block, Matrix, Trial
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
@@ -122,7 +122,7 @@ def _print_time(
         out.print(f"{trials}, about {about(whole_s)} {place}; never more than {about(longest_s)} plus repairs")
         return
     least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}"
-    more = f"; further blocks follow {_until(matrix)}" if matrix.repeat.least < matrix.repeat.most else ""
+    more = f"; more blocks follow {_until(matrix)}" if matrix.repeat.least < matrix.repeat.most else ""
     budget_s, longest_s = matrix.repeat.budget_s, START_S + sum(at_most(each_s, guesses).values())
     if budget_s is not None and whole_s > budget_s:
         more = f": more than the budget of {duration(budget_s)}"
@@ -154,8 +154,8 @@ def _print_search(matrix: Matrix, reports: Path, out: Console) -> None:
 
 def _until(matrix: Matrix) -> str:
     budget_s = matrix.repeat.budget_s
-    over = f" or the budget of {duration(budget_s)} is used up" if budget_s is not None else ""
-    return f"until every comparison is sure{_by(matrix)}{over}"
+    over = f"the budget of {duration(budget_s)} ends or " if budget_s is not None else ""
+    return f"until {over}every comparison is sure{_by(matrix)}"
 
 
 def _by(matrix: Matrix) -> str:
@@ -163,5 +163,6 @@ def _by(matrix: Matrix) -> str:
     judged = {matrix.judged(condition) for condition in matrix.conditions}
     if matrix.find or max(map(len, judged)) == 1:
         return ""
-    labels = [metric.label for metric in next(iter(judged))] if len(judged) == 1 else ["its judged metrics"]
-    return f" by one of {', '.join(labels)} (`judge` names fewer)"
+    first, *others = judged
+    labels = "one of its judged metrics" if others else enumerated([metric.label for metric in first], "or")
+    return f" by {labels} (`judge` can name fewer)"

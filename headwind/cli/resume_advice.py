@@ -15,7 +15,7 @@ from headwind.cli.runs import from_here
 from headwind.format import about, budget_text, counted, listed
 from headwind.model import Matrix
 from headwind.plan.forecast import START_S
-from headwind.plan.minimum import affordable, at_most, blocks_needed, enough_s, guessed
+from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text
 from headwind.plan.scheduler import Scheduler
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.verdicts import has_forecast, more_text
@@ -171,21 +171,19 @@ def _details(matrix: Matrix, more: More) -> list[str]:
 
     found = []
     if more.soonest:
-        found.append(f"Soonest in {names([more.soonest.condition.id])}: {more_text(more.soonest)}.")
+        found.append(f"Soonest: {names([more.soonest.condition.id])}, {more_text(more.soonest)}.")
     if more.missing:
         missing = [
             f"{matrix.name_of(each)} {more.missing[each.id]}" for each in matrix.conditions if each.id in more.missing
         ]
         still = f"Blocks still missing (minimum {matrix.repeat.least}): {listed(missing)}"
         found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them.")
-    needed, another = blocks_needed(matrix), about(matrix.repeat.budget_s or 0)
-    is_minimum = needed == matrix.repeat.least
-    blocks = f"the minimum of {needed} blocks" if is_minimum else f"the {needed} blocks that a sure result takes"
-    for ids, what in ((more.short, blocks), (more.slow, "a sure result")):
+    for ids, what in ((more.short, needed_text(matrix)), (more.slow, "a sure result")):
         if ids:
+            another = about(matrix.repeat.budget_s or 0)
             found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
     if more.later:
-        found.append(f"Probably open for longer: {names(more.later)}.")
+        found.append(f"Probably not sure after {about(more.budget_s or 0)} more: {names(more.later)}.")
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")
     return [f"  {each}" for each in found]

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping
 from itertools import accumulate, takewhile
 
-from headwind.format import about, budget_text, counted, listed
+from headwind.format import about, budget_text, listed
 from headwind.model import Block, Matrix, Repetition
 from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.forecast import START_S, Forecast
@@ -38,6 +38,13 @@ def enough_s(seconds: float) -> float:
 def blocks_needed(matrix: Matrix) -> int:
     """Blocks of a condition after which a comparison can be settled, if the matrix allows that many."""
     return max(matrix.repeat.least, min(fewest_blocks(matrix.repeat.confidence, anytime=True), matrix.repeat.most))
+
+
+def needed_text(matrix: Matrix) -> str:
+    """The blocks of blocks_needed: `the minimum of 9 blocks`, `the 8 blocks that a sure result takes`."""
+    needed = blocks_needed(matrix)
+    is_minimum = needed == matrix.repeat.least
+    return f"the minimum of {needed} blocks" if is_minimum else f"the {needed} blocks that a sure result takes"
 
 
 def minimum_s(
@@ -73,8 +80,9 @@ def too_few_blocks(matrix: Matrix) -> str:
     if repeat.most >= fewest or len(matrix.arms) < 2 or matrix.find:
         return ""
     return (
-        f"note: a sure result takes {fewest} blocks, and this matrix has {repeat.most}: nothing can be sure; "
-        f"`repeat: {{min: {Repetition().least}, max: {Repetition().most}}}` runs until everything is sure"
+        f"note: a sure result takes {fewest} blocks{'' if repeat.is_adaptive else ' if their number is fixed'}, and "
+        f"this matrix has {repeat.most}: nothing can be sure; `repeat: {{min: {Repetition().least}, max: "
+        f"{Repetition().most}}}` runs until everything is sure, for at most {Repetition().most} blocks"
     )
 
 
@@ -95,14 +103,13 @@ def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float], guesses: C
     is_known = set(short).isdisjoint(affordable(costs, budget_s))
     first = min(costs, key=lambda name: costs[name])
     alone = f" ({names[first]} alone needs about {about(costs[first])})"
-    where, there = (
-        (f" in {listed([names[name] for name in short])}", " there") if fitting
-        else (f" in any {matrix.place}{alone}", "") if len(costs) > 1
-        else ("", "")
+    where = (
+        f" in {listed([names[name] for name in short])}: too few there for a sure result, or none" if fitting
+        else f" in any {matrix.place}{alone}, so nothing would be sure" if len(costs) > 1
+        else ", so nothing would be sure"
     )  # fmt: skip
     every = f" for {'both' if len(costs) == 2 else f'all {len(costs)}'} {matrix.place}s" if len(costs) > 1 else ""
     return (
-        f"{about(budget_s)} {'is probably' if is_known else 'may be'} too short for "
-        f"{counted(blocks_needed(matrix), 'block')}{where}, so nothing{there} would be sure; "
+        f"{about(budget_s)} {'is probably' if is_known else 'may be'} too short for {needed_text(matrix)}{where}; "
         f"`--budget {budget_text(enough_s(sum(longest.values())))}` is probably enough{every}."
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import arm_name
+from headwind.format import arm_name, counted
 from headwind.model import Condition, Matrix, Outcome
 from headwind.observed import Kind, Observed, figure, from_best, median
 from headwind.report.cells import Cell, Floors, cell_of
@@ -16,12 +16,13 @@ from headwind.report.certainty import Certainty, Known, known_of
 from headwind.report.networks import Network, networks_of
 from headwind.report.sweeps import sweeps_of
 from headwind.report.trust import noise_floors
-from headwind.report.verdicts import is_own, more_text
+from headwind.report.verdicts import is_own, more_text, names_of
 from headwind.run.data import RunData, is_data
 from headwind.verdicts.ended import complete
 from headwind.verdicts.findings import Rows
 from headwind.verdicts.judgement import Judgement
 from headwind.verdicts.pairs import Pair
+from headwind.verdicts.pending import Open
 from impair.profile import Link
 
 MOST_COLUMNS = 3  # comparisons with a separate column
@@ -41,7 +42,7 @@ class Standing:
     medians: Mapping[Arm, Observed]  # of the primary metric, for every arm that gave data
     timeouts: Mapping[Arm, int]  # number of timeouts
     untimed: Mapping[Arm, int]  # number of trials that ended without doing their work
-    more: str  # "about 9 more blocks (4 to 30), 4 min", until all is settled; empty if it is, or if unknown
+    more: str  # "about 9 more blocks (4 to 30), 4 min", for which comparisons; empty if all are settled
 
     @property
     def blocks(self) -> int:
@@ -114,7 +115,9 @@ def standings(data: RunData) -> list[Standing]:
     for line in sorted(judgement.compared, key=lambda line: places[line.pair]):
         known.setdefault(line.condition.id, []).append(known_of(line))
     floors = noise_floors(judgement.checks)
-    more = {item.condition.id: more_text(item) for item in judgement.open if not item.is_of_checks}
+    more = {
+        item.condition.id: forecast_of(item, len(judgement.pairs)) for item in judgement.open if not item.is_of_checks
+    }
     found = [
         _standing(data, each, networks[each.id], known.get(each.id, []), floors, more.get(each.id, ""))
         for each in data.matrix.conditions
@@ -122,6 +125,15 @@ def standings(data: RunData) -> list[Standing]:
     if sweeps_of(data.matrix):
         return sorted(found, key=lambda each: list(Certainty).index(each.certainty))
     return sorted(found, key=_rank)
+
+
+def forecast_of(item: Open, comparisons: int) -> str:
+    """The forecast for a condition; with the names of its comparisons, if it is not for all."""
+    pairs = [pair for pair in item.pairs if not pair.is_check]
+    if item.missing or len(pairs) == comparisons:
+        return more_text(item)
+    names = names_of(pairs) if len(pairs) <= MOST_NAMED else counted(len(pairs), "comparison")
+    return f"{names} not sure{' by any metric' if len(item.judged) > 1 else ''}; {more_text(item)}"
 
 
 def _rank(standing: Standing) -> tuple[int, bool, bool, float]:

@@ -237,7 +237,7 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
     found: dict[str, list[str]] = {}
     for warning, result in concerned:
         trial = result.trial
-        twin = f", {arm_name(trial.arm)}" if trial.arm.role is Role.SLOWER else ""
+        twin = f" with {arm_name(trial.arm)}" if trial.arm.role is Role.SLOWER else ""
         found.setdefault(f"{data.matrix.name_of(trial.block.condition)}{twin}", []).append(warning)
     if len({_merged(texts) for texts in found.values()}) == 1:
         merged = _merged([warning for warning, _ in concerned])
@@ -246,7 +246,7 @@ def _of_networks(data: RunData, concerned: Sequence[tuple[str, Result]]) -> str:
     first, *others = sorted(found, key=lambda name: -len(found[name]))
     also = listed([f"{name} ({counted(len(found[name]), 'trial')})" for name in others])
     trials = counted(len(found[first]), "trial")
-    return f"{_merged(found[first])} in {first} ({trials}); with other figures in {also}"
+    return f"{_merged(found[first])} in {first} ({trials}); also in {also}"
 
 
 def _merged(texts: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from headwind.arm import PLAIN, Arm
-from headwind.format import NOTHING, about, arm_name, counted, listed, setting
+from headwind.format import NOTHING, about, arm_name, counted, enumerated, listed, setting
 from headwind.metric import Metric
 from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
 from headwind.run.data import RunData
@@ -232,11 +232,12 @@ def open_text(item: Open, name: str) -> str:
         return f"{name} is not run"
     verb, by = "is" if len(item.pairs) == 1 else "are", " by any metric" if len(item.judged) > 1 else ""
     state = "open" if item.is_of_checks else f"not sure{by}"
-    return f"{name}: {_names(item.pairs)} {verb} {state}; {more_text(item)}"
+    return f"{name}: {names_of(item.pairs)} {verb} {state}; {more_text(item)}"
 
 
-def _names(pairs: Iterable[Pair]) -> str:
-    return ", ".join(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs)
+def names_of(pairs: Iterable[Pair]) -> str:
+    """The names of comparisons: `HTTP/3 against HTTP/1.1 and HTTP/3 against HTTP/2`."""
+    return enumerated(f"{arm_name(pair.new)} against {arm_name(pair.base)}" for pair in pairs)
 
 
 def has_forecast(item: Open) -> bool:
@@ -255,22 +256,24 @@ def more_text(item: Open) -> str:
     if not has_forecast(item):
         return "too few blocks for a forecast"
     if item.allows(item.soonest) and item.soonest.blocks != item.outlook.blocks:
-        first = _forecast_text(item, item.soonest, "for a first sure result")
-        return f"{first}; {_forecast_text(item, item.outlook, 'for all')}"
-    return _forecast_text(item, item.outlook)
+        first = f"first sure result{_by(item, item.soonest)}: {_forecast_text(item, item.soonest)}"
+        return f"{first}; all: {_forecast_text(item, item.outlook)}"
+    by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
+    return _forecast_text(item, item.outlook, f"until sure{by}" if by else "")
+
+
+def _by(item: Open, outlook: Outlook) -> str:
+    return f" by {outlook.metric.label}" if outlook.metric and len(item.judged) > 1 else ""
 
 
 def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
-    """A forecast for an aim; without one, for all open comparisons, which are as near."""
-    by = f" by {outlook.metric.label}" if outlook.metric and len(item.judged) > 1 and aim != "for all" else ""
-    wanted = f"{aim}{by}" if aim else f"until sure{by}" if by else ""
+    """A forecast, with its aim."""
     if outlook.blocks is None:
-        many = f"probably {outlook.low} to hundreds more blocks" if outlook.low else "probably hundreds more blocks"
-        return f"{many} {aim}".strip()
+        return f"probably {outlook.low} to hundreds more blocks" if outlook.low else "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
-    parts = f"about {counted(outlook.blocks, 'more block')}{spread}", about(outlook.blocks * item.block_s), wanted
+    parts = f"about {counted(outlook.blocks, 'more block')}{spread}", about(outlook.blocks * item.block_s), aim
     return f"{', '.join(filter(None, parts))}{beyond}{raised}"
 
 
@@ -289,8 +292,8 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault((certainty, line.primary.metric), {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"only {certainty} by {metric.label}, but no more blocks are run, because another metric is sure: "
-        f"{listed([f'{name} ({_names(pairs)})' for name, pairs in found.items()])}; to go on until "
+        f"{certainty} by {metric.label}, but not pursued, because another metric is sure: "
+        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to go on until "
         f"{metric.label} is sure, start a new run with `judge: [{metric.key}]`"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))
     ]

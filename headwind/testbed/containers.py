@@ -66,8 +66,8 @@ def sweep(say: Say, include_living: bool = False, docker: Docker = docker) -> in
         say(f"removing {project}, left by an earlier run")
         remove_project(project, docker)
     if living := sorted(found.keys() - set(gone)):
-        verb = "stays" if len(living) == 1 else "stay"
-        say(f"{counted(len(living), 'testbed')} of other Headwind runs {verb} up: {', '.join(living)}")
+        stay = "is in use and stays" if len(living) == 1 else "are in use and stay"
+        say(f"{counted(len(living), 'testbed')} of other Headwind runs {stay}: {', '.join(living)}")
     return len(gone)
 
 

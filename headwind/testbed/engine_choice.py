@@ -151,7 +151,7 @@ def row_of(release: str) -> KernelRow:
 def expected(release: str, has_netem: bool | None) -> str:
     """The expected capabilities of a kernel release, as text; `has_netem` is None if that is unknown."""
     if has_netem is False:
-        return f"without netem: {WITHOUT_NETEM[2]}"
+        return "no netem"
     row = row_of(release)
     return f"{'' if has_netem else 'if it has netem, '}netem of kernels {row.name}: {row.can}"
 

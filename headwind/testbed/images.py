@@ -358,7 +358,7 @@ def ensure_base(base: str, say: Say, host: Host = HOST) -> None:
         host.docker("pull", base, silence_s=PULL_SILENCE_S)
     except DockerError as error:
         reason = str(error).splitlines()[-1].strip()
-        say(f"no registry has {base} for us ({reason}); making it from the Debian mirror with mmdebstrap, about 15 s")
+        say(f"could not pull {base} ({reason}); making it from the Debian mirror with mmdebstrap, about 15 s")
         make_base(base, say, host)
 
 

@@ -249,7 +249,8 @@ def _on_server(
 
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
-        yield f"the network was probed {1 + len(missed)} times until it was as requested; before: {missed[-1].why[0]}"
+        last = len(missed)
+        yield f"the network was as requested only at check {last + 1}; check {last}: {missed[-1].why[0]}"
 
 
 def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:

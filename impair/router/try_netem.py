@@ -39,7 +39,9 @@ def try_netem(profiles: Iterable[Profile] = EVERY_KIND, netem: Callable[[], Nete
     def try_apart() -> None:
         apart = ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0  # of this thread only; gone when it ends
         found.append(
-            _try_loopback("a throw-away namespace" if apart else "the container's loopback", profiles, netem())
+            _try_loopback(
+                "in a throw-away namespace" if apart else "on the container's loopback interface", profiles, netem()
+            )
         )
 
     thread = threading.Thread(target=try_apart)
@@ -55,14 +57,14 @@ def _try_loopback(where: str, profiles: Iterable[Profile], netem: Netem) -> Nete
         refused = _refused(netem, profiles)
         return NetemCapabilities(
             True,
-            f"tried in {where}",
+            f"tried {where}",
             kernel,
             _takes_seeds(netem),
             isinstance(reading.counters, DecisionCounters),
             refused,
         )
     except (OSError, NetemRefused) as error:
-        return NetemCapabilities(False, f"{_words(error)} (tried in {where})", kernel)
+        return NetemCapabilities(False, f'"{_words(error)}" (tried {where})', kernel)
     finally:
         with suppress(OSError):
             netem.clear(DEVICE)

@@ -177,7 +177,7 @@ ROW = "netem of kernels before 6.6: every impairment; no seeds; no counter per i
         ("", "", ROW),
         ("image)", "image) exit 1 ;;\nother)", f"if it has netem, {ROW}"),  # not built yet
         ("*try_netem*)", "*try_netem*) exit 125 ;; *again*)", f"if it has netem, {ROW}"),
-        ("*try_netem*)", f"*try_netem*) {NO_NETEM} ;; *again*)", "without netem: nothing"),
+        ("*try_netem*)", f"*try_netem*) {NO_NETEM} ;; *again*)", "no netem"),
     ],
 )
 def test_the_row_of_the_hosts_kernel_is_shown(host: Path, broken: str, instead: str, words: str) -> None:
@@ -226,12 +226,12 @@ NO_IMAGE = DOCKER.replace("image)", "image) exit 1 ;;\nother)")
 @pytest.mark.parametrize(
     ("script", "available", "status", "detail", "fix"),
     [
-        (DOCKER, "reno cubic", "ok", "a test route accepted it, so arms with `congestion: bbr` can run", ""),
+        (DOCKER, "reno cubic", "ok", "a test route accepted it, so `congestion: bbr` can be used", ""),
         (NO_BBR, "reno cubic bbr", "warning",
-         "arms with `congestion: bbr` cannot run: Unknown tcp congestion algorithm", "modprobe tcp_bbr"),
-        (NO_IMAGE, "reno cubic bbr", "ok", "loaded, so arms with `congestion: bbr` can run", ""),
+         "`congestion: bbr` cannot be used: Unknown tcp congestion algorithm", "modprobe tcp_bbr"),
+        (NO_IMAGE, "reno cubic bbr", "ok", "loaded, so `congestion: bbr` can be used", ""),
         (NO_IMAGE, "reno cubic", "warning",
-         "not loaded (available: reno, cubic): arms with `congestion: bbr` may not run", "modprobe tcp_bbr"),
+         "not loaded (available: reno, cubic), so `congestion: bbr` may not work", "modprobe tcp_bbr"),
         (NO_IMAGE, "", "warning", "the kernel's list cannot be read here", "look inside the Docker VM"),
     ],
 )  # fmt: skip
@@ -247,7 +247,7 @@ def test_bbr_is_tried_as_an_arm_would_use_it(
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [("1", "pass the host's firewall; every trial detects"), ("0", "do not pass"), ("", "do not pass")],
+    [("1", "go through the host's firewall; trials detect"), ("0", "do not go"), ("", "do not go")],
 )
 def test_the_bridge_firewall_is_told(value: str, words: str) -> None:
     assert words in finding("bridge firewall", with_sysctl("net.bridge.bridge-nf-call-iptables", value)).detail

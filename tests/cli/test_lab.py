@@ -505,4 +505,4 @@ def test_a_run_says_at_its_start_that_its_matrix_has_too_few_blocks(
 ) -> None:
     assert fake_lab.run() == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert out.startswith("note: a sure result takes 6 blocks, and this matrix has 2: nothing can be sure; ")
+    assert out.startswith("note: a sure result takes 6 blocks if their number is fixed, and this matrix has 2: ")

@@ -145,12 +145,12 @@ def test_the_plan_takes_the_budget_and_the_lanes_that_a_run_would(
 ) -> None:
     assert lab.main(["plan", "--budget", "2h", "--lanes", "1", "--reports", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "on one lane; further blocks follow until every comparison is sure by one of total time, " in told
-    assert " (`judge` names fewer) or the budget of 2 h is used up" in told
+    assert "on one lane; more blocks follow until the budget of 2 h ends or every comparison is sure by " in told
+    assert " or median time per request (`judge` can name fewer)" in told
     assert lab.main(["plan", "--budget", "2min", "--lanes", "1", "--reports", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "on one lane: more than the budget of 2 min " in told
-    assert "further blocks" not in told
+    assert "more blocks follow" not in told
 
 
 def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
@@ -165,7 +165,7 @@ def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
     shown = {each.lanes: " ".join(plan_of(each, tmp_path).split()) for each in (short, long)}
     assert f"of each network), about {about(START_S + work_s)} on one lane: more than the budget of 1 s " in shown[1]
     here = f"{about(START_S + work_s / 6)} on 6 lanes (testbeds in parallel)"
-    assert f"of each network), about {here}; further blocks" in shown[6]
+    assert f"of each network), about {here}; more blocks" in shown[6]
     assert [("time for 9 blocks, one testbed (lane)" in said) for said in shown.values()] == [False, True]
     fixed = " ".join(plan_of(replace(MATRIX, lanes=6), tmp_path).split())
     assert f"18 trials, about {about(START_S + work_s / 3 / 6)} on 6 lanes (testbeds in parallel); never more" in fixed
@@ -200,7 +200,7 @@ def test_a_time_names_the_blocks_that_it_is_for(tmp_path: Path) -> None:
     assert "the minimum is 54 trials (9 blocks of each network), about " in shown
     fixed = plan_of(MATRIX, tmp_path)
     assert "time for 3 blocks" in fixed
-    assert "further blocks" not in plan_of(replace(MATRIX, repeat=Repetition(least=9, most=9)), tmp_path)
+    assert "more blocks follow" not in plan_of(replace(MATRIX, repeat=Repetition(least=9, most=9)), tmp_path)
 
 
 @pytest.mark.parametrize(("blocks", "warns"), [(1, True), (5, True), (6, False)])
@@ -208,7 +208,7 @@ def test_a_fixed_number_of_blocks_that_allows_no_verdict_is_said_with_what_does(
     tmp_path: Path, blocks: int, *, warns: bool
 ) -> None:
     shown = " ".join(plan_of(replace(MATRIX, repeat=Repetition.fixed(blocks)), tmp_path).split())
-    warning = f"note: a sure result takes 6 blocks, and this matrix has {blocks}: nothing can be sure; `repeat: {{"
+    warning = f"note: a sure result takes 6 blocks if their number is fixed, and this matrix has {blocks}: nothing"
     assert (warning in shown) == warns
 
 
@@ -218,7 +218,7 @@ def test_a_minimum_that_may_exceed_the_budget_as_a_guess_says_how_long_it_may_ta
     matrix = replace(MATRIX, lanes=1, repeat=Repetition(9, 60, budget_s=1.2 * work_s + START_S))
     shown = " ".join(plan_of(matrix, tmp_path).split())
     longest = about(START_S + GUESSED * work_s)
-    assert f"about {about(START_S + work_s)} on one lane, or up to {longest}, since it is a guess; further" in shown
+    assert f"about {about(START_S + work_s)} on one lane, or up to {longest}, since it is a guess; more" in shown
     assert " may be too short " in shown
 
 

@@ -280,7 +280,7 @@ def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_can_be_
     said = " ".join(shown.out.getvalue().split())
     # Each has a block already.
     assert said == (
-        "1 min is probably too short for 9 blocks in clean, so nothing there would be sure; "
+        "1 min is probably too short for the minimum of 9 blocks in clean: too few there for a sure result, or none; "
         "`--budget 2min` is probably enough for both networks."
     )
     roomy = Shown(terminal=False, matrix=replace(matrix, repeat=Repetition(9, 60, budget_s=6000.0)))

@@ -112,7 +112,8 @@ def test_only_what_the_forecast_of_the_report_allows_is_promised(
     raised = [line for line in details if "raise `max`" in line]
     assert raised == (["  For delay, raise `max` (60) in a new run."] if most == 9 else []), "blocks are left below it"
     is_later = most == 60 and "(clean)" in promised
-    assert ("  Probably open for longer: delay." in details) == is_later, "no comparison that is open goes unnamed"
+    later = "  Probably not sure after 15 min more: delay."
+    assert (later in details) == is_later, "no comparison that is open goes unnamed"
     assert command.endswith(" --budget 15min")
 
 
@@ -122,10 +123,10 @@ def test_the_forecast_is_that_of_the_report_and_the_budget_is_long_enough_for_it
     slow: dict[str, Any] = {"soonest": far, "outlook": far, "block_s": 10.0}
     repeat = Repetition(3, 60, budget_s=60.0)
     data, (_, detail, *_) = ended(tmp_path / "one", repeat, Outlook(1, 1, 1), **slow)
-    assert detail == f"  Soonest in clean: {more_text(data.judgement.open[0])}."
+    assert detail == f"  Soonest: clean, {more_text(data.judgement.open[0])}."
     _, (why, detail, *_, command) = ended(tmp_path / "other", repeat, None, **slow)
     assert why.endswith("; 5 min more may bring a sure result in 1 of 2 networks (delay).")
-    assert detail == "  Soonest in delay: about 24 more blocks (10 to 40), 4 min."
+    assert detail == "  Soonest: delay, about 24 more blocks (10 to 40), 4 min."
     assert command.endswith(" --budget 5min")
 
 
@@ -134,8 +135,8 @@ def test_the_condition_that_is_settled_soonest_is_named_with_the_forecast_that_m
     late: dict[str, Any] = {"soonest": Outlook(1, 1, 4), "outlook": Outlook(29, 7, None), "block_s": 5.0}
     data, (_, detail, *_) = ended(tmp_path, MATRIX.repeat, Outlook(7, 4, 55), **late)
     first, every = "about 1 more block (1 to 4), 5 s", "about 29 more blocks (7 to hundreds), 2 min 25 s"
-    said = f"{first}, for a first sure result; {every}, for all"
-    assert detail == f"  Soonest in delay: {said}."
+    said = f"first sure result: {first}; all: {every}"
+    assert detail == f"  Soonest: delay, {said}."
     assert more_text(data.judgement.open[1]) == said, "the report names another time"
 
 

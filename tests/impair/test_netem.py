@@ -353,7 +353,7 @@ def test_a_kernel_without_netem_is_quoted(join: Join) -> None:
     ours = join(FakeKernel(refuses=(errno.ENOENT, "Specified qdisc kind is unknown")))
     found = try_netem.try_netem(netem=lambda: ours)
     assert (found.netem, found.seed, found.counters) == (False, False, False)
-    assert re.fullmatch(r"Specified qdisc kind is unknown \(tried in .*\)", found.why)
+    assert re.fullmatch(r'"Specified qdisc kind is unknown" \(tried .*\)', found.why)
 
 
 def test_a_network_that_the_kernel_refuses_has_its_words_alone(join: Join) -> None:

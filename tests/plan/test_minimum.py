@@ -34,7 +34,7 @@ def test_the_shortest_come_first() -> None:
 
 def test_before_the_start_a_network_that_the_budget_does_not_reach_is_named() -> None:
     assert text(120.0, 60.0, 40.0, 300.0) == (
-        "2 min is probably too short for 9 blocks in loss, so nothing there would be sure; "
+        "2 min is probably too short for the minimum of 9 blocks in loss: too few there for a sure result, or none; "
         "`--budget 7min` is probably enough for all 3 networks."
     )
     assert text(400.0, 60.0, 40.0, 300.0) == ""
@@ -43,12 +43,13 @@ def test_before_the_start_a_network_that_the_budget_does_not_reach_is_named() ->
 
 def test_a_budget_that_reaches_no_network_says_so() -> None:
     assert text(120.0, 240.0, 300.0, 300.0) == (
-        "2 min is probably too short for 9 blocks in any network (clean alone needs about 4 min), so nothing would be "
-        "sure; `--budget 15min` is probably enough for all 3 networks."
+        "2 min is probably too short for the minimum of 9 blocks in any network (clean alone needs about 4 min), so "
+        "nothing would be sure; `--budget 15min` is probably enough for all 3 networks."
     )
     alone = fake.example_matrix(fake.PROFILES[0], repeat=Repetition(9, 60, budget_s=60.0))
     assert what_a_budget_settles(alone, {"clean/article": 100.0}) == (
-        "1 min is probably too short for 9 blocks, so nothing would be sure; `--budget 2min` is probably enough."
+        "1 min is probably too short for the minimum of 9 blocks, so nothing would be sure; `--budget 2min` is "
+        "probably enough."
     )
 
 
@@ -62,8 +63,8 @@ def test_a_budget_that_is_enough_has_the_time_to_start_and_is_round(seconds: flo
 @pytest.mark.parametrize(
     ("budget_s", "words"),
     [
-        (500.0, "8 min may be too short for 9 blocks in loss, "),
-        (300.0, "5 min is probably too short for 9 blocks in loss, "),
+        (500.0, "8 min may be too short for the minimum of 9 blocks in loss: "),
+        (300.0, "5 min is probably too short for the minimum of 9 blocks in loss: "),
         (551.0, ""),
     ],
 )
@@ -88,7 +89,7 @@ def test_fewer_blocks_than_a_verdict_needs_settle_nothing_however_long_they_take
     costs = {condition.id: 1.0 for condition in few.conditions}
     assert what_a_budget_settles(few, costs) == "", "no budget is enough"
     said = "note: a sure result takes 8 blocks, and this matrix has 7: nothing can be sure; `repeat: {min: 9, max: 60}`"
-    assert too_few_blocks(few) == f"{said} runs until everything is sure"
+    assert too_few_blocks(few) == f"{said} runs until everything is sure, for at most 60 blocks"
 
 
 @pytest.mark.parametrize(("least", "blocks"), [(2, 8), (8, 8), (9, 9), (12, 12)])

@@ -229,7 +229,7 @@ def test_sweeping_removes_dead_labs_and_leaves_living_ones(daemon: FakeDocker) -
     assert sweep(said.append, docker=daemon) == 2
     assert daemon.projects == {"living", "alive"}
     assert sorted(said) == [
-        "2 testbeds of other Headwind runs stay up: alive, living",
+        "2 testbeds of other Headwind runs are in use and stay: alive, living",
         "removing dead, left by an earlier run",
         "removing half, left by an earlier run",
     ]

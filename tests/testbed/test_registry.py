@@ -109,7 +109,7 @@ def test_each_image_that_the_registry_lacks_is_a_line_and_a_build(
     ensured(docker, said)
     assert sorted(docker.built) == sorted(lacking)
     assert [line for line in said if "building it" in line] == [
-        f"{PLACE} has no {name} for us ({reason.format(name=name)}); building it" for name in lacking
+        f"could not get {name} from {PLACE} ({reason.format(name=name)}); building it" for name in lacking
     ]
 
 

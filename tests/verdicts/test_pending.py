@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from headwind.arm import H1, H2, H3, Role
 from headwind.model import Condition, Matrix, Repetition, Result, Trial
-from headwind.report.verdicts import open_text
+from headwind.report.ranking import forecast_of
+from headwind.report.verdicts import more_text, open_text
 from headwind.verdicts.outlook import Outlook
 from headwind.verdicts.pairs import Pair
 from headwind.verdicts.pending import Open, joining_bar
@@ -44,7 +45,7 @@ def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() ->
     assert item.fewest is not None
     assert 1 <= item.fewest <= item.n
     assert item.rate == pytest.approx(3 / item.fewest)
-    pairs = "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2, HTTP/2 against HTTP/1.1"
+    pairs = "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1"
     assert open_text(item, item.condition.id).startswith(f"delay1/article: {pairs} are not sure by any metric; about")
 
 
@@ -132,9 +133,9 @@ def test_what_is_open_is_not_sure_and_by_no_metric_more_than_that() -> None:
     assert item is not None
     first, second, *_ = item.judged
     both, names = replace(item, judged=(first, second)), "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2"
-    assert open_text(both, "far").startswith(f"far: {names}, HTTP/2 against HTTP/1.1 are not sure by any metric; ")
+    assert open_text(both, "far").startswith(f"far: {names} and HTTP/2 against HTTP/1.1 are not sure by any metric; ")
     assert open_text(replace(item, judged=(first,)), "far").startswith(
-        f"far: {names}, HTTP/2 against HTTP/1.1 are not "
+        f"far: {names} and HTTP/2 against HTTP/1.1 are not "
     )
     one = replace(both, undecided=both.pairs[:1], unconfirmed=())
     assert open_text(one, "far").startswith("far: HTTP/3 against HTTP/1.1 is not sure by any metric; ")
@@ -158,10 +159,19 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; about 5 more blocks (3 to 9), 5 s, for a first sure result; probably 200 to hundreds more blocks for all"
+        "; first sure result: about 5 more blocks (3 to 9), 5 s; all: probably 200 to hundreds more blocks"
     )
-    assert "a first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
-    assert "a first" not in open_text(replace(item, soonest=never, outlook=never), "far")
+    assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
+    assert "first" not in open_text(replace(item, soonest=never, outlook=never), "far")
+
+
+def test_a_row_names_the_comparisons_of_its_forecast_unless_it_is_for_all() -> None:
+    """`until sure by mean completion time` stood in a row of which two of three comparisons were sure by it."""
+    item = opened(with_noise(9))
+    assert item is not None
+    assert forecast_of(item, 3) == more_text(item)
+    one = replace(item, undecided=item.pairs[:1], unconfirmed=())
+    assert forecast_of(one, 3) == f"HTTP/3 against HTTP/1.1 not sure by any metric; {more_text(one)}"
 
 
 @pytest.mark.parametrize(

@@ -172,8 +172,7 @@ def _detail(standing: Standing) -> str:
     profile, network = standing.condition.profile, standing.network
     settings = row_text.network_text(row_text.network(profile, both_ways=row_text.impairs(Direction.UPLINK, [profile])))
     blocks = units.counted(standing.blocks, "block") if standing.rows else "not run"
-    more = "" if standing.certainty is Certainty.SURE else standing.more
-    parts = (row_text.unbroken(settings) if network.is_key else profile.name, blocks, more)
+    parts = (row_text.unbroken(settings) if network.is_key else profile.name, blocks, standing.more)
     return " \N{MIDDLE DOT} ".join(filter(None, parts))
 
 
