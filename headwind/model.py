@@ -277,7 +277,7 @@ def slowed(profile: Profile) -> Profile:
 
 
 class Outcome(StrEnum):
-    """The outcome of a trial. Only `invalid`, `lab-error` and `skipped` may leave the analysis; all are counted."""
+    """The outcome of a trial. Only `invalid`, `lab-error` and `skipped` may leave the analysis; all are reported."""
 
     OK = "ok"  # every request succeeded
     FAILED = "failed"  # the client finished, but some requests failed

@@ -346,8 +346,8 @@ EXIT_CODES = """exit status:
   0    success; for a run: it has enough data, and the network was as requested in nearly every trial
   1    after a run: too little data, or the network deviated in too many trials; or Headwind itself failed
   2    a mistake in the matrix or on the command line
-  3    compare: a protocol definitely got worse
-  4    compare --strict: no protocol definitely got worse, but some comparison is inconclusive
+  3    compare: a protocol got worse
+  4    compare --strict: no protocol got worse, but some comparison is inconclusive
   130  stopped by Ctrl-C
 
 With 1, the output names the cause. docs/files.md explains how much data is enough."""

@@ -126,7 +126,7 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict",
         action="store_true",
-        help="exit with 4 if no protocol definitely got worse, but some comparison is inconclusive",
+        help="exit with 4 if no protocol got worse, but some comparison is inconclusive",
     )
     command.add_argument("--json", metavar="FILE", help="also write the result as JSON")
 

@@ -96,7 +96,7 @@ def _sentences(standing: Standing, tracks: Sequence[Track], lines: Sequence[Line
 
 
 def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator[str]:
-    """Sentences on leads: `HTTP/3 beats HTTP/1.1 by 24.0 s; 98 % of that is the slowest handshake`.
+    """Sentences on leads: `HTTP/3 beats HTTP/1.1 by 24.0 s; the slowest handshake accounts for 98 % of it`.
 
     Equal causes are merged.
     """
@@ -111,15 +111,12 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             alike.setdefault(key, []).append(account)
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
         verb = "beats" if certainty is Certainty.SURE else "likely beats"
+        of = f"{_shares(accounts)} of {'it' if len(accounts) == 1 else 'these leads'}"
         reason = (
-            f"{_shares(accounts)} of that is {cause}"
-            if cause
-            else f"the slower trials were {window}"
-            if window
-            else UNEXPLAINED
+            f"{cause} accounts for {of}" if cause else f"the slower trials were {window}" if window else UNEXPLAINED
         )
         if place and not window:
-            reason += f", but {_shares(accounts)} of {'it' if len(accounts) == 1 else 'these leads'} arose in {place}"
+            reason += f", but {of} arose in {place}"
         if differ:
             reason += f"; they {differ}"
         yield f"{arm_name(winner)} {verb} {_losers(accounts)}; {reason}."
@@ -128,7 +125,7 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
 def _others(standing: Standing) -> Iterator[str]:
     """Sentences on leads by other metrics.
 
-    Such as `HTTP/2 beats HTTP/3 by mean completion time; causes are looked for by total time only`.
+    Such as `HTTP/2 beats HTTP/3 by mean completion time; causes are only sought for total time`.
     """
     losers: dict[tuple[str, Arm], list[str]] = {}
     for finding in (finding for known in standing.known for finding in known.others if leader(finding)):
@@ -136,7 +133,7 @@ def _others(standing: Standing) -> Iterator[str]:
         losers.setdefault((finding.metric.label, winner), []).append(arm_name(loser))
     for (metric, winner), names in losers.items():
         who = enumerated(names) if len(names) <= MOST_NAMED else f"{len(names)} others"
-        only = f"causes are only looked for by {standing.condition.workload.primary().label}"
+        only = f"causes are only sought for {standing.condition.workload.primary().label}"
         yield f"{arm_name(winner)} beats {who} by {metric}; {only}."
 
 
@@ -220,7 +217,7 @@ def _causes(condition: Condition) -> Iterator[tuple[str, Seconds, float]]:
     yield "the longest time without a packet", _of(PACKET_GAP), 0.0
     for direction in Direction:
         if (rate := condition.profile.link(direction).rate) and not condition.profile.changes(direction):
-            yield f"more bytes at the {direction.value}'s rate", _sending(direction, rate.rate_bps), BUSY
+            yield f"sending more bytes at the {direction.value}'s rate", _sending(direction, rate.rate_bps), BUSY
     for metric in CPU_TIMES:
         yield metric.label, _of(metric), BUSY
 

@@ -34,7 +34,7 @@ class Cell:
 
     certainty: Certainty
     winner: Arm | None  # None for a tie, and if unclear
-    text: str  # "HTTP/3 2.27x", "tie", "HTTP/2 up to 1.09x, HTTP/3 up to 1.19x", "only 3 blocks"
+    text: str  # "HTTP/3 2.27x", "tie", "HTTP/3 1.09x slower to 1.19x faster", "only 3 blocks"
     interval: str  # "[1.46, 2.53]"; empty if unclear
     metric: str = ""  # "by mean completion time"; empty for the primary one
     notes: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Cell:
     def __str__(self) -> str:
         """The cell as text.
 
-        Such as `unclear: HTTP/2 up to 1.09x, HTTP/3 up to 1.19x; ✓ HTTP/3 1.10x [1.06, 1.14], by mean completion time`.
+        Such as `unclear: HTTP/3 1.09x slower to 1.19x faster; ✓ HTTP/3 1.10x [1.06, 1.14], by mean completion time`.
         """
         first = " ".join(filter(None, (self.mark, self.text, self.interval)))
         own = ", ".join(filter(None, (first, self.metric, *self.notes)))
@@ -109,7 +109,7 @@ def _narrowest(known: Known) -> Iterator[str]:
     if known.is_by_primary and known.certainty is Certainty.UNCLEAR:
         apart = most_apart(known.narrowest.comparison.interval)
         if apart <= NEAR < known.most_apart:
-            yield f"at most {two(apart)}x apart by {known.narrowest.metric.label}"
+            yield f"by {known.narrowest.metric.label} at most {two(apart)}x apart"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:
@@ -123,7 +123,7 @@ def reasons_of(finding: Finding) -> Iterator[str]:
     elif verdict_of(finding).is_slight:
         yield f"may be under {setting('margin_ratio', finding.rule.margin_ratio)}"
     else:
-        yield "not significant after correction for all comparisons"
+        yield "not significant after correction for multiple comparisons"
 
 
 def _stalls(finding: Finding) -> Iterator[str]:

@@ -1,12 +1,11 @@
 """The answer in few words: each comparison over all networks, those of the newest protocol first. Pure.
 
-The headline counts the networks in which a protocol is definitely faster or slower than each rival. A card for each
+The headline counts the networks in which a protocol is surely faster or slower than each rival. A card for each
 comparison names them, with the size of each lead, and for unclear ones the largest difference that is still possible.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,14 +24,13 @@ from headwind.report.verdicts import (
     apart_text,
     lead_size,
     leader,
+    possible_text,
     range_text,
-    times,
     toward,
 )
 from headwind.run.data import RunData
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.pairs import Pair
-from headwind.verdicts.stats import Interval
 
 MOST_LISTED = 8  # networks that are listed by name
 FIRST_LISTED = 4  # networks that are listed if there are more
@@ -79,9 +77,10 @@ class Point:
         if self.word == TIE:
             return f"{apart_text(finding)} apart"
         if self.word == UNCLEAR or (self.certainty is Certainty.LIKELY and not verdict.is_completion):
-            lead = open_text(toward(interval, 1 if finding.pair.new == self.arm else -1)).removesuffix(f" {self.word}")
+            lead = possible_text(toward(interval, 1 if finding.pair.new == self.arm else -1))
             is_small = self.word != UNCLEAR and verdict_of(finding).is_slight
-            return lead + (f", may be under {setting('margin_ratio', finding.rule.margin_ratio)}" if is_small else "")
+            small = f", may be under {setting('margin_ratio', finding.rule.margin_ratio)}" if is_small else ""
+            return f"{lead.removesuffix(f' {self.word}')}{small}"
         return "finishes more" if verdict.is_completion else ahead_text(finding).partition(" [")[0]
 
     def _rest(self, left: Sequence[Finding]) -> str:
@@ -112,25 +111,6 @@ class Card:
             for key, by_word in self.sure.items()
         }
         return replace(self, arm=self.rival, rival=self.arm, sure=turned)
-
-
-def open_text(lead: Interval) -> str:
-    """The range of a lead's interval: `1.18x slower to 1.03x faster`, `1.01x to 1.04x faster`."""
-    low, high = lead.low, lead.high
-    if low > 0 or high < 0:
-        least, most = sorted((abs(low), abs(high)))
-        return f"{times(least)} to {times(most)} {FASTER if low > 0 else SLOWER}"
-    if math.isinf(low) and math.isinf(high):
-        return "no limit"
-    ends = (SLOWER, abs(low)), (FASTER, high)
-    reached = [text for word, end in ends if (text := _reach(word, end))]
-    return " to ".join(reached) if reached[1:] else f"up to {reached[0]}" if reached else "equal"
-
-
-def _reach(word: str, log_ratio: float) -> str:
-    """The end of an interval; empty if it is 1."""
-    size = times(log_ratio) if math.isfinite(log_ratio) else "\N{INFINITY}x"
-    return "" if size == times(0.0) else f"{size} {word}"
 
 
 def _apart(finding: Finding) -> float:
@@ -165,7 +145,7 @@ def card_of(pair: Pair, found: Sequence[Standing], floors: Floors) -> Card:
 
 
 def _sure(pair: Pair, found: Sequence[Standing]) -> dict[str, dict[str, list[str]]]:
-    """Networks in which the candidate is definitely faster, slower or tied, for each metric separately."""
+    """Networks in which the candidate is surely faster, slower or tied, for each metric separately."""
     lines = [known.line for each in found for known in each.known if known.line.pair == pair]
     sure: dict[str, dict[str, list[str]]] = {}
     for line in lines:
@@ -190,7 +170,7 @@ def _word(finding: Finding, arm: Arm, needs: int) -> str:
 def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) -> list[str]:
     """The headline, a sentence for each metric.
 
-    It counts the networks in which the newest protocol is definitely faster or slower than each rival. If something
+    It counts the networks in which the newest protocol is surely faster or slower than each rival. If something
     is sure of another arm of that protocol against older ones, such as on another server, it has its own sentence.
     """
     if not data.judgement.pairs:
@@ -213,7 +193,7 @@ def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) ->
     others = {point.metric.key: point.metric for card in seen for point in card.points if point.metric}
     sentences = {key: _sentence(seen, key, data, found, is_first=key in first) for key in first | others}
     own = [
-        f"By {_named(metric)}, {sentences[key]}"
+        f"Sure by {_named(metric)}: {sentences[key]}"
         if sentences[key]
         else f"Nothing is sure {f'of {arm_name(subject)} ' if _is_sure_by(key, cards) else ''}yet by {metric.label}."
         for key, metric in (first | others).items()
@@ -224,7 +204,7 @@ def headline(data: RunData, found: Sequence[Standing], cards: Sequence[Card]) ->
             arm = max(card.arm, card.rival, key=lambda arm: arm.protocol is data.matrix.newest.protocol)
             variants.setdefault(arm, []).append(card.seen_from(arm))
     return own + [
-        f"By {_named(metric)}, {sentence}"
+        f"Sure by {_named(metric)}: {sentence}"
         for same in variants.values()
         for key, metric in first.items()
         if (sentence := _sentence(same, key, data, found, is_first=True))
@@ -248,7 +228,7 @@ def _named(metric: Metric) -> str:
 def _sentence(cards: Sequence[Card], key: str, data: RunData, found: Sequence[Standing], *, is_first: bool) -> str:
     """A sentence by the metric of this key; empty if nothing is sure.
 
-    Such as `HTTP/3 is definitely faster than HTTP/2 in 5 of 8 networks and slower in none.`
+    Such as `HTTP/3 is faster than HTTP/2 in 5 of 8 networks and slower in none.`
 
     `is_first`: the metric is the primary one of some comparison.
     """
@@ -270,7 +250,7 @@ def _sentence(cards: Sequence[Card], key: str, data: RunData, found: Sequence[St
     silent = [arm_name(card.rival) for card in cards if card not in known and is_first]
     left = [f"{counted(len(known) - MOST_RIVALS, 'other rival')} below"] if len(known) > MOST_RIVALS else []
     none = [f"against {enumerated(silent)} nothing is sure"] if silent else []
-    return f"{arm_name(cards[0].arm)} is definitely {'; '.join((*clauses, *left, *none))}."
+    return f"{arm_name(cards[0].arm)} is {'; '.join((*clauses, *left, *none))}."
 
 
 def _clause(

@@ -15,6 +15,7 @@ from headwind.run.codec import State
 from headwind.run.data import LAST_BUDGET, RunData
 from headwind.settings import Windows
 from headwind.verdicts.findings import rule_of
+from headwind.verdicts.verdict import FEWEST_STALLS
 from impair.profile import Direction, Profile
 
 
@@ -41,7 +42,9 @@ def method(data: RunData) -> Iterator[str]:
     yield from bursts.describe(item.profile for item in data.matrix.conditions)
     yield from _client(data)
     yield f"Congestion control: {matrix.congestion.tcp} for TCP, {matrix.congestion.quic} for QUIC."
-    yield f"Windows and buffers: server {matrix.settings.server}, h2load {matrix.settings.client}."
+    sizes = (matrix.settings.server, matrix.settings.client)
+    meaning = " (unlimited: too large to limit a transfer)" if Windows.UNLIMITED in sizes else ""
+    yield f"Windows and buffers: server {sizes[0]}, h2load {sizes[1]}{meaning}."
     yield from _overrides(data)
     yield f"A trial is stopped after {setting('timeout_s', matrix.timeout_s)}."
     yield from _analysis()
@@ -65,14 +68,14 @@ def _twins(data: RunData) -> Iterator[str]:
     if check and (check.again or check.slower):
         name = arm_name(check.arm)
         places = [
-            f"{what} in blocks of {', '.join(profiles)}"
+            f"{what}in blocks of {enumerated(profiles)}"
             for what, profiles in (
-                ("a second time", check.again),
-                (f"over a network that is {100 * CONTROL_RATIO:.0f} % slower", check.slower),
+                ("", check.again),
+                (f"over a {100 * CONTROL_RATIO:.0f} % slower network ", check.slower),
             )
             if profiles
         ]
-        yield f"As self-checks, {name} also runs {', and '.join(places)}."
+        yield f"As self-checks, {name} runs again {', and '.join(places)}."
 
 
 def _overrides(data: RunData) -> Iterator[str]:
@@ -128,8 +131,10 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"these, with its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
         f"statistics). If the whole interval of the ratio is above {1 + rule.margin_ratio:g}, the candidate is faster; "
         f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If it excludes 1 but "
-        "reaches into the margin, the lead is slight; otherwise the comparison is unclear. A protocol that completes "
-        "more often is ahead, however slow it is. A verdict is sure if its evidence survives e-BH, a correction for "
+        "reaches into the margin, the lead is slight; otherwise the comparison is unclear. A protocol that finishes "
+        "in significantly more blocks is ahead, however slow it is. One that leaves at least "
+        f"{FEWEST_STALLS} and over {setting('stall_ratio', rule.stall_ratio)} of all blocks more unfinished than the "
+        "other is called neither faster nor tied. A verdict is sure if its evidence survives e-BH, a correction for "
         "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
         "A verdict is likely if it does not survive, or if the lead is slight."
     )
@@ -160,5 +165,6 @@ def _analysis() -> Iterator[str]:
     )
     yield (
         "Trials whose network was not verified (invalid) and trials that failed because of the "
-        "lab (lab error) are in no median; both are counted. Lab errors are repeated and stay on record."
+        "lab (lab error) are reported, but in no comparison and in no median. They run again, and all attempts stay on "
+        "record."
     )

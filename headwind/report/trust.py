@@ -63,7 +63,7 @@ def trust_line(data: RunData) -> str:
     if failures:
         sentences = [f"do not rely on this run: {'; '.join(failures)}"]
     else:
-        sentences = ["the network of every counted trial was verified"] if checks else []
+        sentences = ["the network of every compared trial was verified"] if checks else []
         sentences += [_noise(data), *_undetected(data)]
     sentences += [*_unmet(data), *_unequal(data), *_machine(data)]
     if data.judgement.dependence.is_excessive:
@@ -105,10 +105,12 @@ def _noise(data: RunData) -> str:
     ]
     arms = enumerated(dict.fromkeys(arm_name(check.finding.pair.base) for check in checks))
     of = counted(len(data.matrix.conditions), data.matrix.place)
-    checked = f" (checked in {len(floors)} of {of})" if len(floors) < len(data.matrix.conditions) else ""
+    few = len({check.finding.condition.id for check in checks}) - len(floors)
+    more = f", too few blocks in {few} more" if few else ""
+    checked = f" (checked in {len(floors)} of {of}{more})" if len(floors) < len(data.matrix.conditions) else ""
     if not noisy:
-        return f"{arms} against itself differs by less than {setting('margin_ratio', margin)}{checked}"
-    return f"{arms} against itself may differ {enumerated(noisy)}: smaller leads there may be noise{checked}"
+        return f"{arms} differs from itself by less than {setting('margin_ratio', margin)}{checked}"
+    return f"{arms} may differ from itself {enumerated(noisy)}: smaller leads there may be noise{checked}"
 
 
 def _undetected(data: RunData) -> Iterator[str]:

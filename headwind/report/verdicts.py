@@ -126,7 +126,7 @@ def interval_text(interval: Interval) -> str:
         return "\N{EM DASH}"
     estimate, low, high = interval.ratios
     centre = "?" if estimate is None else f"{two(estimate)}x"
-    return f"{centre} [{two(low) if low > 0 else '0'}, {two(high)}]"
+    return f"{centre} [{end(low) if low > 0 else '0'}, {end(high)}]"
 
 
 def two(ratio: float) -> str:
@@ -136,10 +136,17 @@ def two(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:,.0f}"
 
 
+def end(ratio: float) -> str:
+    """As `two`, for an end of an interval: with more decimals if it would read 1.00 and is not 1."""
+    if two(ratio) != "1.00" or f"{ratio:.4f}" == "1.0000":
+        return two(ratio)
+    return f"{ratio:.3f}" if f"{ratio:.3f}" != "1.000" else f"{ratio:.4f}"
+
+
 def finding_text(finding: Finding) -> str:
     """Certainty, leader and lead: `sure: h3 1.23x [1.18, 1.29]`, `unclear: only 3 blocks`.
 
-    An unclear one has the largest possible differences: `unclear: h3 1.02x, h2 up to 1.09x, h3 up to 1.19x`.
+    An unclear one has the largest possible differences: `unclear: median h3 1.02x, h3 1.09x slower to 1.19x faster`.
     """
     certainty = certainty_of(finding)
     n = finding.comparison.interval.n
@@ -167,26 +174,28 @@ def apart_text(finding: Finding) -> str:
 
 
 def reach_text(finding: Finding, name: Callable[[Arm], str] = arm_name) -> str:
-    """The largest possible lead of each side: `HTTP/1.1 up to 1.70x, HTTP/3 up to 1.39x`; empty if unlimited.
-
-    For an interval that excludes 1 its ends: `HTTP/3 1.01x to 1.06x`.
-    """
-    interval, pair = finding.comparison.interval, finding.pair
-    if not (math.isfinite(interval.low) or math.isfinite(interval.high)):
-        return ""
-    if interval.low > 0 or interval.high < 0:
-        lead = toward(interval, _ahead(finding))
-        return f"{name(sides(finding)[0])} {times(lead.low)} to {times(lead.high)}"
-    return f"{name(pair.base)} {_up_to(-interval.low)}, {name(pair.new)} {_up_to(interval.high)}"
+    """The candidate with its possible range: `HTTP/3 1.70x slower to 1.39x faster`; empty if nothing is excluded."""
+    interval = finding.comparison.interval
+    is_limited = math.isfinite(interval.low) or math.isfinite(interval.high)
+    return f"{name(finding.pair.new)} {possible_text(interval)}" if is_limited else ""
 
 
-def _up_to(log_ratio: float) -> str:
-    return f"up to {times(log_ratio)}" if math.isfinite(log_ratio) else "without limit"
+def possible_text(lead: Interval) -> str:
+    """The range that an interval leaves possible: `1.18x slower to 1.03x faster`, `1.01x to 1.04x faster`."""
+    low, high = lead.low, lead.high
+    if low > 0 or high < 0:
+        (least, most), word = sorted((abs(low), abs(high))), "faster" if low > 0 else "slower"
+        return f"{times(least)} to {times(most)} {word}" if math.isfinite(most) else f"at least {times(least)} {word}"
+    ends = [(abs(each), word) for each, word in ((low, "slower"), (high, "faster")) if math.isfinite(each)]
+    reached = [f"{times(each)} {word}" for each, word in ends if two(math.exp(each)) != "1.00"]
+    if len(ends) < 2:
+        return f"at most {reached[0]}" if reached else f"not {ends[0][1]}" if ends else "no limit"
+    return " to ".join(reached) if reached[1:] else f"up to {reached[0]}" if reached else "equal"
 
 
 def times(log_ratio: float) -> str:
-    """A ratio from its logarithm: `1.23x`."""
-    return f"{two(math.exp(log_ratio))}x" if math.isfinite(log_ratio) else "\N{INFINITY}"
+    """The end of an interval from its logarithm: `1.23x`."""
+    return f"{end(math.exp(log_ratio))}x"
 
 
 def pair_text(pair: Pair, interval: Interval, rule: Rule, name: Callable[[Arm], str] = attrgetter("name")) -> str:
@@ -302,12 +311,12 @@ def settled_by_others(data: RunData) -> list[str]:
 def sure_text(rule: Rule) -> str:
     """The definition of "sure", the same everywhere, as docs/report.md has it."""
     margin = setting("margin_ratio", rule.margin_ratio)
-    return f"a difference over {margin} or a tie, significant after correction"
+    return f"a difference over {margin} or a tie, significant after correction for multiple comparisons"
 
 
 def certainty_key(rule: Rule) -> str:
     """Definitions of "sure" and "likely", in two sentences."""
-    return f"sure: {sure_text(rule)}. Likely: the same, with a doubt that the cell gives."
+    return f"sure: {sure_text(rule)}. Likely: a difference or a tie, with the doubt in its table cell."
 
 
 def dependence_text(alike: Dependence) -> str:

@@ -186,11 +186,12 @@ def warnings(
     rule: Rule,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     finished: tuple[Sequence[bool], Sequence[bool]] | None = None,
+    names: tuple[str, str] = ("baseline", "candidate"),
 ) -> tuple[ComparisonWarning, ...]:
     """Every warning about one comparison, from both protocols' times and the orders of the same blocks, in run order.
 
     `bounds` replaces stats.paired_bounds of the times, if it is already computed or from another metric. `finished`
-    lists which trials did their work, if their values do not show it.
+    lists which trials did their work, if their values do not show it. `names` are those of the arms.
 
     Drift and ratio drift each give a false alarm with at most ALARM_PROBABILITY on sound data.
     """
@@ -199,7 +200,7 @@ def warnings(
         level = np.log([_level(b, c) for b, c in zip(base, new, strict=True)])
     found = (
         _few_blocks(len(lows), rule),
-        _unfinished(*(finished or ([time.is_finished for time in times] for times in (base, new)))),
+        _unfinished(*(finished or ([time.is_finished for time in times] for times in (base, new))), names=names),
         _drift(level),
         _ratio_drift(lows, highs),
         _imbalance(latin_balance(orders), len(orders)),
@@ -241,14 +242,13 @@ def _few_blocks(n: int, rule: Rule) -> ComparisonWarning | None:
     )
 
 
-def _unfinished(base: Sequence[bool], new: Sequence[bool]) -> ComparisonWarning | None:
+def _unfinished(base: Sequence[bool], new: Sequence[bool], *, names: tuple[str, str]) -> ComparisonWarning | None:
     stalled = [len(finished) - sum(finished) for finished in (base, new)]
     if not any(stalled):
         return None
     return ComparisonWarning(
         WarningKind.UNFINISHED,
-        f"unfinished: candidate (named first) {stalled[1]}, baseline {stalled[0]} of {len(base)}; "
-        "counted as bounds, not dropped",
+        f"unfinished: {names[1]} {stalled[1]}, {names[0]} {stalled[0]} of {len(base)}; counted as bounds, not dropped",
     )
 
 

@@ -57,12 +57,12 @@ class Change:
 
     @property
     def is_regression(self) -> bool:
-        """True if it definitely got worse."""
+        """True if it got worse, which is sure."""
         return self.favours < 0
 
     @property
     def is_improvement(self) -> bool:
-        """True if it definitely got better."""
+        """True if it got better, which is sure."""
         return self.favours > 0
 
     @property

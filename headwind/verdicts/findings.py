@@ -218,7 +218,7 @@ def _finding(condition: Condition, pair: Pair, metric: Metric, rows: Rows, value
         *_left_out(rows, pair, values, metric),
         *disagreement([new.place.host for _, new in trials], *bounds, rule),
         *contention(trials, bounds, comparison.interval, rule),
-        *warnings(columns.base, columns.new, orders, rule, bounds, columns.finished),
+        *warnings(columns.base, columns.new, orders, rule, bounds, columns.finished, (pair.base.name, pair.new.name)),
     )
     return Finding(condition, pair, metric, comparison, rule, tuple(claims), columns.rows, doubts, bounds=bounds)
 

@@ -65,7 +65,7 @@ class Golden:
 
 def small() -> Golden:
     """Everything went well."""
-    matrix = example_matrix(title="HTTP/1.1, HTTP/2 and HTTP/3 on nginx under bad networks")
+    matrix = example_matrix(title="HTTP/1.1, HTTP/2 and HTTP/3 on nginx over bad networks")
     return Golden(matrix, tuple(ok_results(matrix)))
 
 

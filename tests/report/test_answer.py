@@ -158,7 +158,7 @@ def test_warnings_about_comparisons_are_counted() -> None:
 
 def test_the_runs_name_and_date_stand_beside_the_title() -> None:
     (top,) = parse(render(data_of("small"), 0.0)).iter("header")
-    title = "HTTP/1.1, HTTP/2 and HTTP/3 on nginx under bad networks"
+    title = "HTTP/1.1, HTTP/2 and HTTP/3 on nginx over bad networks"
     assert words(top).startswith(f"{title} \N{MIDDLE DOT} small, 2026-11-21 ")
 
 
@@ -265,8 +265,7 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"HTTP/2 against itself may differ by up to {1 + floor:.2f}x with no impairment: smaller leads there may be "
-        "noise."
+        f"HTTP/2 may differ from itself by up to {1 + floor:.2f}x with no impairment: smaller leads there may be noise."
     ) in trust_line(data)
     (card,) = answer_of(data).cards
     assert card.points[0].parts[0].endswith("x, may be noise)"), "the headline has the doubt of the cell"
@@ -307,7 +306,7 @@ def test_each_network_has_its_own_noise() -> None:
     clean, delay = (f"{1 + floor:.2f}x" for floor in noise_floors(data.judgement.checks).values())
     assert clean != delay
     assert (
-        f"HTTP/2 against itself may differ by up to {clean} with no impairment and by up to {delay} under 100 ± 10 ms "
+        f"HTTP/2 may differ from itself by up to {clean} with no impairment and by up to {delay} under 100 ± 10 ms "
         "delay: smaller leads there may be noise (checked in 2 of 3 networks)."
     ) in trust_line(data)
 
@@ -315,7 +314,7 @@ def test_each_network_has_its_own_noise() -> None:
 def test_what_is_only_likely_has_its_reason_by_every_metric() -> None:
     assert str(cell_by(finding(1.02, 1.3))).endswith("may be under 5 %")
     assert str(cell_by(finding(1.2, 1.5, survives=False))).endswith(
-        "not significant after correction for all comparisons"
+        "not significant after correction for multiple comparisons"
     )
 
 
@@ -324,7 +323,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     cell = cell_of(known, {})
     assert (cell.certainty, cell.metric, cell.winner) == (Certainty.UNCLEAR, "", None)
     assert str(cell) == (
-        "unclear: HTTP/2 up to 1.25x, HTTP/3 up to 1.40x; "
+        "unclear: HTTP/3 1.25x slower to 1.40x faster; "
         "\N{CHECK MARK} HTTP/3 1.34x [1.20, 1.50], by mean completion time"
     )
 
@@ -332,8 +331,8 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (0.61, 1.39, "unclear: HTTP/2 up to 1.64x, HTTP/3 up to 1.39x"),
-        (0.8, math.inf, "unclear: HTTP/2 up to 1.25x, HTTP/3 without limit"),
+        (0.61, 1.39, "unclear: HTTP/3 1.64x slower to 1.39x faster"),
+        (0.8, math.inf, "unclear: HTTP/3 at most 1.25x slower"),
         (*OPEN, "unclear: no upper limit"),
     ],
 )
@@ -342,8 +341,8 @@ def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, sai
 
 
 def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
-    assert finding_text(finding(0.61, 1.39)) == "unclear: median h2 1.09x, h2 up to 1.64x, h3 up to 1.39x"
-    assert finding_text(finding(0.8, math.inf)) == "unclear: h2 up to 1.25x, h3 without limit"
+    assert finding_text(finding(0.61, 1.39)) == "unclear: median h2 1.09x, h3 1.64x slower to 1.39x faster"
+    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 at most 1.25x slower"
     assert finding_text(finding(*OPEN)) == "unclear: no upper limit"
 
 
@@ -372,7 +371,7 @@ def test_a_lead_without_an_estimate_has_an_interval_and_no_ratio(*, survives: bo
 
 
 def test_what_to_trust_is_told_by_what_it_means() -> None:
-    verified = "The network of every counted trial was verified."
+    verified = "The network of every compared trial was verified."
     unknown = (
         "No self-check ran, so the noise is unknown: "
         "add `selfcheck: {protocol: h2, again: [clean]}` to the matrix of a new run."
@@ -381,7 +380,7 @@ def test_what_to_trust_is_told_by_what_it_means() -> None:
     assert trust_line(data_of("checked")) == "Do not rely on this run: self-checks FAILED in delay."
     assert (
         trust_line(data_of("arms"))
-        == f"{verified} HTTP/2 (bbr) against itself differs by less than 5 % (checked in 1 of 2 networks)."
+        == f"{verified} HTTP/2 (bbr) differs from itself by less than 5 % (checked in 1 of 2 networks)."
     )
 
 
@@ -532,7 +531,7 @@ def test_the_terminal_says_the_answer_on_a_screen_below_its_table() -> None:
     (place,) = [
         number
         for number, text in enumerate(lines)
-        if text == "By total time, HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 in all 8 networks."
+        if text == "Sure by total time: HTTP/3 is faster than HTTP/1.1 and HTTP/2 in all 8 networks."
     ]
     assert place == 18, "the answer stands below the table, two lines for each network, and a third for the longest"
     assert answer_of(data).measured in lines

@@ -70,10 +70,10 @@ def test_where_the_primary_metric_is_not_sure_one_that_is_speaks() -> None:
         ((1.2, 1.5, True), (0.6, 0.9, False), False),  # what is likely reverses nothing
         ((1.2, 1.5, True), (1.1, 1.2, True), False),
         ((0.8, 1.4, False), (1.1, 1.2, True), False),  # it speaks itself
-        ((1.2, 1.5, False), (0.6, 0.9, True), True),  # a likely lead that another metric definitely reverses
+        ((1.2, 1.5, False), (0.6, 0.9, True), True),  # a likely lead that another metric surely reverses
     ],
 )
-def test_what_another_metric_definitely_says_otherwise_is_named(
+def test_what_another_metric_surely_says_otherwise_is_named(
     primary: tuple[float, float, bool], other: tuple[float, float, bool], differs: bool
 ) -> None:
     first, second = (

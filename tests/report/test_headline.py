@@ -10,14 +10,14 @@ from dataclasses import replace
 import pytest
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol
-from headwind.model import Condition
-from headwind.report import RunData
+from headwind.model import Condition, Repetition
+from headwind.report import RunData, render
 from headwind.report.answer import answer_of, workloads
 from headwind.report.certainty import Certainty, certainty_of, known_of
-from headwind.report.headline import Card, card_of, lines_of, open_text
+from headwind.report.headline import Card, card_of, lines_of
 from headwind.report.networks import networks_of
 from headwind.report.ranking import Standing, columns_of, ordered_pairs
-from headwind.report.verdicts import leader
+from headwind.report.verdicts import leader, possible_text
 from headwind.servers import SERVERS
 from headwind.workloads.objects import Objects
 from headwind.workloads.transfer import Transfer
@@ -25,6 +25,7 @@ from headwind.workloads.ttfb import Ttfb
 from tests.comparisons import OPEN, OTHERS, finding, line
 from tests.fake import PROFILES, example_matrix, trials_of
 from tests.golden.runs import RUNS, Golden, shaken, took
+from tests.pages import parse, section, words
 from tests.report.racing import over_eight, raced
 
 Ends = tuple[float, float]
@@ -32,8 +33,8 @@ WIN, LOSS, TIE, MAYBE, SLIGHT, BIG = (1.3, 1.5), (0.6, 0.8), (0.97, 1.03), (0.8,
 SURE = {WIN, LOSS, TIE, BIG}
 DONE = OTHERS[0]
 BY_DONE = (
-    "By mean completion time (of all requests, from the start), "
-    "HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
+    "Sure by mean completion time (of all requests, from the start): "
+    "HTTP/3 is faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
 )
 
 
@@ -109,18 +110,18 @@ def test_another_metric_is_told_where_it_says_more_or_otherwise(total: Ends, oth
     [
         (
             (1, 1, 2),
-            "By total time, HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 in both networks.",
+            "Sure by total time: HTTP/3 is faster than HTTP/1.1 and HTTP/2 in both networks.",
         ),
         (
             (3, 1, 2),
             (
-                "By total time, HTTP/3 is definitely slower than HTTP/1.1 in both networks; "
+                "Sure by total time: HTTP/3 is slower than HTTP/1.1 in both networks; "
                 "faster than HTTP/2 in both networks."
             ),
         ),
         (
             (1, 1, 1),
-            "By total time, HTTP/3 is definitely tied with HTTP/1.1 and HTTP/2 within 5 % in both networks.",
+            "Sure by total time: HTTP/3 is tied with HTTP/1.1 and HTTP/2 within 5 % in both networks.",
         ),
     ],
 )
@@ -130,9 +131,7 @@ def test_the_headline_of_a_run_in_which_all_is_sure(speeds: tuple[float, float, 
 
 def test_of_one_network_the_headline_has_its_name() -> None:
     answer = answer_of(raced({H1: 1.0, H2: 1.0, H3: 2.0}, PROFILES[1]))
-    assert answer.headline == (
-        "By total time, HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
-    )
+    assert answer.headline == ("Sure by total time: HTTP/3 is faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay.")
 
 
 def test_if_nothing_is_sure_by_any_metric_one_sentence_says_so() -> None:
@@ -169,7 +168,7 @@ def test_against_whom_nothing_is_sure_is_said() -> None:
         for trial in trials_of(matrix)
     ]
     assert answer_of(Golden(matrix, tuple(results)).data("x")).headline == (
-        "By total time, HTTP/3 is definitely faster than HTTP/2 in both networks; against HTTP/1.1 nothing is sure."
+        "Sure by total time: HTTP/3 is faster than HTTP/2 in both networks; against HTTP/1.1 nothing is sure."
     )
 
 
@@ -190,7 +189,10 @@ def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
         (0.8, 1.4, "1.25x slower to 1.40x faster"),
         (1.01, 1.04, "1.01x to 1.04x faster"),
         (0.8, 0.9, "1.11x to 1.25x slower"),
-        (0.8, math.inf, "1.25x slower to \N{INFINITY}x faster"),
+        (1.004, 2.02, "1.004x to 2.02x faster"),
+        (0.8, math.inf, "at most 1.25x slower"),
+        (0, 3.24, "at most 3.24x faster"),
+        (1.98, math.inf, "at least 1.98x faster"),
         (0.95, 1.004, "up to 1.05x slower"),
         (0.999, 1.3, "up to 1.30x faster"),
         (1.0, 1.004, "equal"),
@@ -198,7 +200,7 @@ def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
     ],
 )
 def test_an_interval_is_told_as_what_may_be(low: float, high: float, said: str) -> None:
-    assert open_text(finding(low, high).comparison.interval) == said
+    assert possible_text(finding(low, high).comparison.interval) == said
 
 
 def test_many_networks_are_named_up_to_eight_and_of_more_four() -> None:
@@ -225,7 +227,7 @@ def test_without_a_verdict_the_headline_says_why(name: str, said: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_no_card_is_stronger_than_the_verdicts(name: str) -> None:
-    """Whoever is said to be definitely faster, slower or tied is; by the primary metric nothing sure is left out."""
+    """Whoever is said to be surely faster, slower or tied is; by the primary metric nothing sure is left out."""
     data = RUNS[name]().data(name)
     shown = columns_of(data.matrix, data.judgement)[0]
     sure = {
@@ -268,7 +270,7 @@ def test_protocols_on_another_server_are_shown_whenever_the_matrix_compares_them
     ]  # fmt: skip
     answer = answer_of(data)
     assert "HTTP/3 (caddy) against HTTP/2 (caddy)" in [card.label for card in answer.cards]
-    sure = "By total time, HTTP/3 (caddy) is definitely faster than HTTP/2 (caddy) in both networks."
+    sure = "Sure by total time: HTTP/3 (caddy) is faster than HTTP/2 (caddy) in both networks."
     assert sure in answer.by_others
 
 
@@ -301,11 +303,25 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_and_its_size_in_th
     answer = answer_of(measured_as(request_p50_s=slower))
     (said,) = answer.by_others
     assert said == (
-        "By median time per request (from sending to last byte, without handshakes), "
-        "HTTP/3 is definitely slower than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
+        "Sure by median time per request (from sending to last byte, without handshakes): "
+        "HTTP/3 is slower than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
     )
     assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(texts_of(answer.cards))
-    assert answer_of(measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})).by_others == ()
+    agreeing = measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})
+    assert answer_of(agreeing).by_others == ()
+    key = "Another metric is listed only where total time is not sure or differs."
+    assert [key in render(data, 0.0) for data in (measured_as(request_p50_s=slower), agreeing)] == [True, False]
+
+
+def test_a_row_with_a_sure_comparison_has_the_forecast_of_the_others_too() -> None:
+    """It was only in the list of blocks still needed."""
+    matrix = example_matrix(PROFILES[1], repeat=Repetition(12, 60))
+    results = [
+        took(trial, shaken(trial) ** (60 if trial.arm is H1 else 0.3) / (1.1 if trial.arm is H3 else 1))
+        for trial in trials_of(matrix)
+    ]
+    page = words(section(parse(render(Golden(matrix, tuple(results)).data("x"), 0.0)), "answer"))
+    assert re.search(r"12 blocks · HTTP/3 against HTTP/1.1 and HTTP/2 against HTTP/1.1 not sure by any metric; ", page)
 
 
 def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
@@ -316,7 +332,7 @@ def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
     }
     answer = answer_of(measured_as(**even))
     assert answer.headline == (
-        "By total time, HTTP/3 is definitely tied with HTTP/1.1 and HTTP/2 within 5 % under 100 ± 10 ms delay."
+        "Sure by total time: HTTP/3 is tied with HTTP/1.1 and HTTP/2 within 5 % under 100 ± 10 ms delay."
     )
     assert answer.by_others == (BY_DONE,)
 
@@ -325,7 +341,7 @@ def test_a_lead_by_another_metric_in_a_tie_has_a_sentence() -> None:
 
 
 def two_workloads(compare: tuple[Arm, Arm] = (H3, H2)) -> RunData:
-    """A page and a first byte over two networks; HTTP/3's first byte is sooner in all, its page nowhere definitely."""
+    """A page and a first byte over two networks; HTTP/3's first byte is sooner in all, its page nowhere surely."""
     networks = PROFILES[:2]
     workloads = Transfer("bulk", 1, 1, 1, path="/bytes/100000"), Ttfb("first", "/bytes/1000")
     matrix = replace(
@@ -346,7 +362,7 @@ def test_counts_by_a_metric_are_of_all_conditions_that_it_judges() -> None:
     answer = answer_of(two_workloads())
     assert [answer.headline, *answer.by_others] == [
         "Nothing is sure yet by total time.",
-        "By time to first byte, HTTP/3 is definitely faster than HTTP/2 in all 4 conditions.",
+        "Sure by time to first byte: HTTP/3 is faster than HTTP/2 in all 4 conditions.",
     ]
 
 
@@ -358,7 +374,7 @@ def test_a_metric_that_adds_somewhere_counts_where_it_agrees_too() -> None:
         done_s = shaken(each.trial) ** 0.1 * (0.5 if each.trial.arm is H3 else 1.0)
         results.append(replace(each, metrics={**each.metrics, "mean_done_s": done_s}))
     (said,) = answer_of(replace(data, results=tuple(results))).by_others
-    assert "HTTP/3 is definitely faster than HTTP/1.1 and HTTP/2 in all 8 networks." in said
+    assert "HTTP/3 is faster than HTTP/1.1 and HTTP/2 in all 8 networks." in said
 
 
 def test_candidate_and_baseline_stand_as_in_the_matrix() -> None:
@@ -367,4 +383,4 @@ def test_candidate_and_baseline_stand_as_in_the_matrix() -> None:
     answer = answer_of(data)
     assert {card.label for card in answer.cards} == {"HTTP/2 against HTTP/3"}
     assert "HTTP/2 against HTTP/3, slower" in " ".join(texts_of(answer.cards))
-    assert answer.by_others == ("By time to first byte, HTTP/3 is definitely faster than HTTP/2 in all 4 conditions.",)
+    assert answer.by_others == ("Sure by time to first byte: HTTP/3 is faster than HTTP/2 in all 4 conditions.",)

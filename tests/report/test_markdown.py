@@ -228,7 +228,7 @@ def test_sure_has_one_definition() -> None:
     """The first one of the page lacked the correction for the number of comparisons."""
     data = RUNS["small"]().data("small")
     sure = sure_text(data.judgement.rule)
-    assert sure.endswith("significant after correction")
+    assert sure.endswith("significant after correction for multiple comparisons")
     assert f"sure: {sure}. " in summary(data)
     page = render(data, 0.0)
     assert page.count(f"✓ sure: {sure}. ") == 1

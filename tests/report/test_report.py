@@ -488,7 +488,7 @@ def test_the_method_states_the_settings_of_this_run() -> None:
 
 def test_the_method_says_which_twins_ran() -> None:
     text = words(section(parse(page_of("checked")), "method"))
-    assert "HTTP/2 also runs a second time in blocks of clean, delay, and over a network that is 10 % slower in" in text
+    assert "HTTP/2 runs again in blocks of clean and delay, and over a 10 % slower network in blocks of" in text
     assert "twins" not in words(section(parse(page_of("small")), "method"))
 
 

@@ -49,7 +49,7 @@ def run(
 
 
 def sentences(found: Changes) -> list[str]:
-    """What changed, then all that did not definitely change."""
+    """What changed, then all that did not surely change."""
     return [*outcome(found), *rest(found.ratios, found.fewest)]
 
 

@@ -168,7 +168,7 @@ def _sizes(found: Sequence[RatioChange]) -> str:
 
 
 def rest(changes: Sequence[Change], fewest: int) -> list[str]:
-    """Sentences on all that did not definitely change: likely changes, the largest possible change, and unknown ones.
+    """Sentences on all that is not sure to have changed: likely changes, the largest possible change, and unknown ones.
 
     `fewest` is the number of blocks that each run needs for an interval with ends.
     """

@@ -48,7 +48,7 @@ from headwind.report.sweeps import sweeps_of
 from headwind.report.tc_commands import bottleneck_commands, tc_change, tc_command, trace_commands
 from headwind.report.times_table import Row, notices, summary_table
 from headwind.report.trust import doubts
-from headwind.report.verdicts import first_judged, sure_text, two
+from headwind.report.verdicts import first_judged, two
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, matrix_to_json
 from headwind.run.data import RunData, is_data
@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 GROUPS = {  # headings of groups of networks: meaning of the word, with the margin
-    Certainty.SURE: "at least one comparison by {1} is sure: {2}",
+    Certainty.SURE: "at least one comparison by {1} is sure",
     Certainty.LIKELY: "a difference or a tie by {1} that may be chance, or a lead that may be below {0}",
-    Certainty.UNCLEAR: "no comparison by {1} is sure or likely; cells show how far each side may lead",
+    Certainty.UNCLEAR: "no comparison by {1} is sure or likely",
 }
 MOST_COMMANDS = 6  # changes of a direction whose tc command is printed
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; names differ by testbed
@@ -140,9 +140,9 @@ def _answer(data: RunData) -> dict[str, Any]:
         "labels": {pair: pair_label(pair) for pair in (*pairs, *rest)},
         "is_stacked": len(pairs) > MOST_COLUMNS or bool(rest),
         "group_notes": {
-            word: note.format(margin, first_judged(data.judgement.compared), sure_text(data.judgement.rule))
-            for word, note in GROUPS.items()
+            word: note.format(margin, first_judged(data.judgement.compared)) for word, note in GROUPS.items()
         },
+        "first_metrics": first_judged(data.judgement.compared),
         "meanings": _meanings(data),
         "how_far": "" if data.status.state is State.FINISHED else row_text.how_far(data),
         "details": {each.condition.id: _detail(each) for each in answer.standings},
