@@ -12,7 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 MATRIX ?=
 SMOKE := experiments/smoke.yaml
-RUN ?= $(shell ls -d reports/*/ 2>/dev/null | sort | tail -n 1)
+# The newest run by its id, which begins with its start. A renamed run is not among them.
+RUN ?= $(patsubst %/matrix.json,%,$(shell LC_ALL=C ls reports/[0-9]*/matrix.json 2>/dev/null | tail -n 1))
 BASE ?=
 ARGS ?=
 BUDGET ?=

@@ -118,6 +118,16 @@ def test_a_target_is_no_file_even_if_one_has_its_name(tmp_path: Path) -> None:
     assert run(["make", "-C", str(tmp_path), "help"]).returncode == 0
 
 
+def test_the_newest_run_is_the_one_that_began_last(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    for name in ("20261125-223307-884f", "20261125-223344-14e3", "20261124-101010-ffff", "renamed", "20261126-broken"):
+        (tmp_path / "reports" / name).mkdir(parents=True)
+        if name != "20261126-broken":
+            (tmp_path / "reports" / name / "matrix.json").touch()
+    shown = run(["make", "--no-print-directory", "-C", str(tmp_path), "--eval", "show:;@echo [$(RUN)]", "show"])
+    assert shown.stdout == "[reports/20261125-223344-14e3]\n", shown.stderr
+
+
 @pytest.mark.parametrize("target", ["lab-run", "lab-resume", "lab-experiments", "lab-plan"])
 def test_a_variable_with_a_space_stays_one_argument(target: str) -> None:
     command = run(["make", "-n", target, "RUN=a", "BUDGET=3 min", "LANES=4 5"]).stdout

@@ -29,7 +29,8 @@ def run_folder(name: str, reports: Path | None = None) -> Path:
     if known:
         return known
     beside = reports if is_id else folder.parent
-    runs = sorted((each.parent.name for each in beside.glob(f"*/{MATRIX_RESOLVED}")), reverse=True)
+    names = (each.parent.name for each in beside.glob(f"*/{MATRIX_RESOLVED}"))
+    runs = sorted(names, key=lambda each: (each[:1].isdigit(), each), reverse=True)  # one that was renamed comes last
     near = _near(folder.name, runs)
     shown = " or ".join(f"`{harmless(from_here(beside / each))}`" for each in near or runs[:1])
     hint = f"did you mean {shown}?" if near else f"the newest is {shown}" if runs else USUAL

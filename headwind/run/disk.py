@@ -20,14 +20,17 @@ MOST_JSON_CHARACTERS = 32 << 20
 
 
 def new_folder(parent: Path, draw: Callable[[int], str] = secrets.token_hex) -> Path:
-    """A new folder, named after the minute (UTC) and four random hex digits. Raises OSError."""
+    """A new folder, named after the second (UTC) and four random hex digits. Raises OSError.
+
+    So names sort by start, which is how the newest run is chosen (newest_folders, cli/runs.py, Makefile).
+    """
     parent.mkdir(parents=True, exist_ok=True)
     while True:
-        folder = parent / f"{datetime.now(UTC):%Y%m%d-%H%M}-{draw(2)}"
+        folder = parent / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{draw(2)}"
         try:
             folder.mkdir()
         except FileExistsError:
-            continue  # another process drew the same digits in the same minute
+            continue  # another process drew the same digits in the same second
         return folder
 
 

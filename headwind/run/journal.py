@@ -1,6 +1,6 @@
 """The run folder, and the only file that touches SQLite.
 
-    reports/20261121-0935-3f0a/
+    reports/20261121-093512-3f0a/
         matrix.yaml        as it was given
         matrix.json        as it was resolved, SI units
         environment.json   host, programs and testbeds of the run
@@ -101,7 +101,7 @@ class Run:
 
     @classmethod
     def create(cls, reports: Path, matrix: Matrix, environment: Mapping[str, Any]) -> Run:
-        """Create a folder in `reports`, named after the minute (UTC) and four random hex digits, open for writing.
+        """Create a folder in `reports`, named after the second (UTC) and four random hex digits, open for writing.
 
         `environment` is any JSON object; `check_resumable` reads its "engine" and "images". Raises JournalError.
         """

@@ -15,7 +15,7 @@ from headwind.run.journal import NoRunFolder
 from tests import fake
 
 MATRIX = fake.example_matrix(fake.PROFILES[0], repeat=2)
-IDS = ("20261125-1015-3f0a", "20261125-1015-77bc", "20261126-0800-0001")
+IDS = ("20261125-101507-77bc", "20261125-101544-3f0a", "20261126-080030-0001")
 
 
 @pytest.fixture
@@ -24,7 +24,8 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in IDS:
         with fake.recorded(tmp_path / "made", MATRIX, fake.ok_results(MATRIX)) as run:
             shutil.move(run.folder, folder / name)
-    (folder / "20261125-1015-none").mkdir()
+    (folder / "20261125-101507-none").mkdir()
+    shutil.copytree(folder / IDS[0], folder / "renamed")
     monkeypatch.setattr(runs, "REPORTS", folder)
     return folder
 
@@ -56,11 +57,11 @@ def test_a_folder_is_taken_as_it_is(reports: Path, tmp_path: Path, monkeypatch: 
     ("name", "near"),
     [
         ("20261125-1015", [IDS[1], IDS[0]]),
-        ("20261126-0800-0010", [IDS[2]]),
-        ("reports/20261126-0800-001", [IDS[2]]),
-        ("reports/20261126-0800-0001/", []),
+        ("20261126-080030-0010", [IDS[2]]),
+        ("reports/20261126-080030-001", [IDS[2]]),
+        ("reports/20261126-080030-0001/", []),
         ("mine", []),
-        ("elsewhere/20261126-0800-0001", []),
+        ("elsewhere/20261126-080030-0001", []),
     ],
 )
 def test_near_names_are_those_of_runs(
