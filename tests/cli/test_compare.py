@@ -158,6 +158,23 @@ def test_what_else_differs_is_in_words_with_short_digests(
     ]
 
 
+def test_runs_in_the_wrong_order_are_reported_and_compared_as_given(
+    tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worse, file = recorded(tmp_path / "worse", {**dict.fromkeys(PLAIN, 1.0), H3: 1.5}), tmp_path / "changes.json"
+    first, second = (Path(folder).name for folder in (usual, worse))
+    assert lab.main(["compare", usual, worse]) == 3
+    assert "began after" not in capsys.readouterr().out
+    assert lab.main(["compare", worse, usual, "--json", str(file)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    warning = f"{second} began after {first}: better and worse describe the earlier run, {first}"
+    assert f"! {warning}" in told
+    written = json.loads(file.read_text())
+    assert (written["run_a"], written["run_b"]) == (second, first)
+    assert written["warnings"] == [warning]
+    assert "earlier" not in str(written["ratios"])
+
+
 def test_an_order_is_no_change_of_the_matrix(tmp_path: Path, usual: str, capsys: pytest.CaptureFixture[str]) -> None:
     turned = replace(MATRIX, conditions=MATRIX.conditions[::-1], arms=PLAIN[::-1])
     again = recorded(tmp_path / "again", dict.fromkeys(PLAIN, 1.0), turned)

@@ -22,8 +22,9 @@ from headwind.verdicts.changes import ArmChange, Change, RatioChange, Shared
 from headwind.verdicts.findings import FALSE_SHARE
 from headwind.verdicts.verdict import Verdict
 
-VERSION = 1  # raised on changes that readers of the file must follow
+VERSION = 2  # raised on changes that readers of the file must follow
 BOUNDED = "bounded"
+RUN_A, RUN_B = "run_a", "run_b"  # as on the command line; which began first is up to the user
 
 
 def changes_text(comparison: Comparison) -> str:
@@ -32,12 +33,12 @@ def changes_text(comparison: Comparison) -> str:
 
 
 def changes_json(comparison: Comparison) -> dict[str, Any]:
-    """A JSON object; factors above 1: the later run, or its candidate, is ahead. Infinity and unknown are null."""
+    """A JSON object; factors above 1: RUN_B, or its candidate, is ahead. Infinity and unknown are null."""
     repeat, found = comparison.after.matrix.repeat, comparison.found
     return {
         "version": VERSION,
-        "earlier": comparison.before.id,
-        "later": comparison.after.id,
+        RUN_A: comparison.before.id,
+        RUN_B: comparison.after.id,
         "absolute": comparison.absolute,
         "regression": comparison.is_regression,
         "inconclusive": {
@@ -116,8 +117,8 @@ def _change(change: Change) -> dict[str, Any]:
         "largest_factor": _finite(most_apart(change.interval)),
         "survives_e_bh": change.survives,
         "factor": {"estimate": _finite(estimate), "low": _finite(low), "high": _finite(high)},
-        "trials": {"earlier": change.trials[0], "later": change.trials[1]},
-        "finished": {"earlier": change.finished[0], "later": change.finished[1]},
+        "trials": dict(zip((RUN_A, RUN_B), change.trials, strict=True)),
+        "finished": dict(zip((RUN_A, RUN_B), change.finished, strict=True)),
     }
 
 

@@ -1,4 +1,4 @@
-"""Two runs and the changes from the earlier to the later: the source of terminal output and file. Pure."""
+"""Two runs and the changes from the first to the second: the source of terminal output and file. Pure."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ def same_networks(before: RunData, after: RunData) -> list[Result]:
 
 
 def warnings(before: RunData, after: RunData) -> Iterator[str]:
-    """Possible causes of a change besides chance: settings and environment that differ."""
+    """Possible causes of a change besides chance: settings and environment that differ. The wrong order comes first."""
+    if before.status.started_at > after.status.started_at:
+        yield f"{before.id} began after {after.id}: better and worse describe the earlier run, {after.id}"
     for line in different_settings(before.matrix, after.matrix):
         yield f"matrix: {line}"
     old, new = (named_facts(data.environment) for data in (before, after))
