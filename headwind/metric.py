@@ -52,6 +52,7 @@ class Metric:
     unfinished: Unfinished = Unfinished.NOTHING
     meaning: str = ""  # from when to when, in a few words, for the key of a chart
     note: str = ""  # explanation if its order differs from the primary one's: "which ..."
+    is_after_loss: bool = False  # see Workload.after_loss: other networks give none
 
     def __post_init__(self) -> None:
         if self.unit and not self.key.endswith(f"_{self.unit}"):

@@ -5,17 +5,17 @@ Frozen dataclasses, SI units, parsed once at the edge (matrix/). The data classe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from headwind.arm import CUBIC, PLAIN, TWINS, Arm, Congestion, Protocol, Role
-from headwind.metric import Metric, Workload
+from headwind.metric import Metric, Use, Workload
 from headwind.servers import Server
 from headwind.settings import UNLIMITED, Settings, TrialRules
 from headwind.site import Site
-from impair.profile import Changes, Direction, Link, Profile, Steps
+from impair.profile import Changes, Direction, Link, Loss, Profile, Spells, Steps
 from impair.trace import Trace
 
 CPU_BOUND = "CPU-bound"  # start of a trial's warning that CPUs limited it
@@ -35,6 +35,24 @@ class Condition:
     def id(self) -> str:
         """`profile/workload`, unique inside a matrix."""
         return f"{self.profile.name}/{self.workload.name}"
+
+    def metrics(self, *uses: Use) -> tuple[Metric, ...]:
+        """The metrics of its trials with one of these uses, in order."""
+        return self.possible(self.workload.with_use(*uses))
+
+    def possible(self, metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+        """Those of these metrics that a trial can have: some need a change of the network that drops packets."""
+        return tuple(metric for metric in metrics if not metric.is_after_loss or self._drops_by_a_change)
+
+    @property
+    def _drops_by_a_change(self) -> bool:
+        """Whether a change of the network drops packets of the downlink (headwind/proof/spans.py, downlink_losses)."""
+        changes = self.profile.downlink_changes
+        if changes is None or isinstance(changes, Trace):
+            return False
+        is_cyclic = isinstance(changes, Spells) or changes.period_s is not None
+        links = self.profile.links(Direction.DOWNLINK) if is_cyclic else changes.links
+        return any(link.loss not in (None, Loss(0.0)) for link in links)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +192,8 @@ class Matrix:
 
     def judged(self, condition: Condition) -> tuple[Metric, ...]:
         """The metrics that have a verdict in a condition, the primary one first."""
-        return condition.workload.judged(self.judge)
+        judged = condition.workload.judged(self.judge)
+        return condition.possible(judged) or judged
 
     @property
     def place(self) -> str:

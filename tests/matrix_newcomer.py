@@ -549,11 +549,11 @@ REFUSED = [
     Change(REPEAT, f"{REPEAT}\nsmoke: true", "true", "[a, b], leave `smoke` out to mean all of them"),
     Change(REPEAT, f"{REPEAT}\nselfcheck: {{again: true}}", "true", "allowed: clean, wifi, poor LTE",
            f"{REPEAT}\nselfcheck: {{again: [clean]}}"),
-    Change(REPEAT, f"{REPEAT}\njudge: [goodput]", "goodput", "did you mean `goodput_bps`? each needs one: add",
+    Change(REPEAT, f"{REPEAT}\njudge: [goodput]", "goodput", "did you mean `goodput_bps`? each workload needs one of its own: add",
            f"{REPEAT}\njudge: [goodput_bps, total_s]"),
     Change(REPEAT, f"{REPEAT}\njudge: [total_s, lcp_s]", "lcp_s", "no workload of this file has `lcp_s`, remove it",
            f"{REPEAT}\njudge: [total_s]"),
-    Change(REPEAT, f"{REPEAT}\njudge: [goodput_bps]", "[goodput", "each needs one: add `total_s` or `mean_done_s`",
+    Change(REPEAT, f"{REPEAT}\njudge: [goodput_bps]", "[goodput", "each workload needs one of its own: add `total_s` or `mean_done_s`",
            f"{REPEAT}\njudge: [goodput_bps, mean_done_s]"),
 ]  # fmt: skip
 

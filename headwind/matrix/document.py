@@ -214,6 +214,7 @@ class MatrixKeys(Keys):
             ),
             "judge": self._judged_twice_slips,
             "workloads judge": self._unjudged_slips,
+            "conditions profiles workloads judge": self._lossless_slips,
             "workloads timeout": self._delay_slips,
             "conditions profiles workloads": self._rebound_slips,
         }
@@ -275,12 +276,23 @@ class MatrixKeys(Keys):
             if not load.judged(self.judge):
                 possible = " or ".join(quoted(metric.key) for metric in load.judged(JUDGEABLE))
                 message = f"no metric of the workload {quoted(name)} is judged"
-                yield Slip(("judge",), Mistake(message, f"each needs one: add {possible}"))
+                yield Slip(("judge",), Mistake(message, f"each workload needs one of its own: add {possible}"))
         known = {metric.key for load in loads.values() for metric in load.judged(JUDGEABLE)}
         for index, name in enumerate(self.judge or []):
             if name not in known and not known.isdisjoint(self.judge or []):
                 hint = f"remove it, or judge {' or '.join(map(quoted, sorted(known)))}"
                 yield Slip(("judge", index), Mistake(f"no workload of this file has {quoted(name)}", hint))
+
+    def _lossless_slips(self) -> Iterator[Slip]:
+        """Mistake of judging only what follows a loss, over a network that causes none."""
+        for condition in self._conditions() if self.judge is not None else ():
+            judged = condition.workload.judged(self.judge)
+            if judged and not condition.possible(judged):
+                name, metric = quoted(condition.profile.name), judged[0].key
+                message = f"{quoted(metric)} is judged alone, and no change of {name} drops packets of the downlink"
+                hint = f"add {quoted(condition.workload.primary().key)}, or list the pairs you want under `conditions`"
+                yield Slip(("judge",), Mistake(message, hint))
+                return
 
     def _loads(self) -> dict[str, Workload]:
         return {

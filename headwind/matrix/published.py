@@ -253,7 +253,7 @@ def _gap(written: RowKeys, metric: str, condition: Condition, arms: Collection[s
     """Reason why a row cannot be compared with its condition; empty if it can."""
     if not same_network(written, condition.profile):
         return NO_NETWORK if written.model_fields_set.isdisjoint(ProfileKeys.model_fields) else OTHER_NETWORK
-    if metric and metric not in {each.key for each in condition.workload.with_use(Use.JUDGED, Use.COMPARED)}:
+    if metric and metric not in {each.key for each in condition.metrics(Use.JUDGED, Use.COMPARED)}:
         return f"its workload has no {metric}"
     named = list(written.figures)
     absent = [arm for arm in named if arm not in arms]

@@ -157,7 +157,7 @@ def inside_of(condition: Condition) -> tuple[Metric, ...]:
     """The metrics of a trial in the table of figures, besides the primary one."""
     workload = condition.workload
     shared = SHARED if workload.competing else ()
-    metrics = (*workload.with_use(Use.JUDGED, Use.COMPARED, Use.SHOWN), *shared)
+    metrics = (*condition.metrics(Use.JUDGED, Use.COMPARED, Use.SHOWN), *shared)
     return tuple(metric for metric in metrics if metric != workload.primary())
 
 

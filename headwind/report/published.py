@@ -117,7 +117,7 @@ def published_rows(data: RunData, verdicts: Judgement) -> list[Source]:
 
 
 def _metric(condition: Condition, row: PublishedRow) -> Metric:
-    every = condition.workload.with_use(Use.JUDGED, Use.COMPARED)
+    every = condition.metrics(Use.JUDGED, Use.COMPARED)
     return next((metric for metric in every if metric.key == row.metric), condition.workload.primary())
 
 

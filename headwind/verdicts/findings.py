@@ -42,9 +42,10 @@ def rows_of(results: Iterable[Result]) -> dict[str, dict[int, dict[Arm, Result]]
 
 
 def metrics_of(matrix: Matrix, *uses: Use) -> tuple[Metric, ...]:
-    """The metrics of the matrix's workloads with one of these uses, each once, in their order."""
+    """The metrics of the matrix's trials with one of these uses, each once, in the order of their kinds."""
     kinds = dict.fromkeys(type(condition.workload) for condition in matrix.conditions)
-    return tuple(dict.fromkeys(metric for kind in kinds for metric in kind.with_use(*uses)))
+    possible = {metric for condition in matrix.conditions for metric in condition.metrics(*uses)}
+    return tuple(dict.fromkeys(metric for kind in kinds for metric in kind.with_use(*uses) if metric in possible))
 
 
 def judged_metrics(matrix: Matrix) -> tuple[Metric, ...]:
@@ -55,7 +56,7 @@ def judged_metrics(matrix: Matrix) -> tuple[Metric, ...]:
 def compared_beside(matrix: Matrix, condition: Condition) -> tuple[Metric, ...]:
     """The metrics of a condition that have an interval and no verdict."""
     judged = matrix.judged(condition)
-    return tuple(each for each in condition.workload.with_use(Use.JUDGED, Use.COMPARED) if each not in judged)
+    return tuple(each for each in condition.metrics(Use.JUDGED, Use.COMPARED) if each not in judged)
 
 
 Key = tuple[str, Pair, Metric]

@@ -33,9 +33,11 @@ RECONNECTS = Metric("reconnects", "new connections after one that broke", "recon
 BLOCKED = Metric(
     "blocked_stream_s", "stream-seconds blocked per lost packet", "blocked per lost packet", "s", use=Use.JUDGED,
     meaning="how long streams between their first and last payload got none, beyond their usual pauses: the sum over "
-    "them, divided by the packets that a change of the network dropped",
+    "them, divided by the packets that a change of the network dropped", is_after_loss=True,
 )  # fmt: skip
-BLOCKED_STREAMS = Metric("blocked_streams", "streams that lost packets blocked", "blocked streams", use=Use.SHOWN)
+BLOCKED_STREAMS = Metric(
+    "blocked_streams", "streams that lost packets blocked", "blocked streams", use=Use.SHOWN, is_after_loss=True
+)
 AROUND_S = 0.3  # before a loss: pauses that are usual; after its end: pauses that it may have caused
 LEAST_S = 0.02  # a shorter one is no block: a busy client reads that much late
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from headwind.metric import Losses
-from headwind.workloads.streams import BLOCKED, BLOCKED_STREAMS, Streams, blocks
+from headwind.metric import Losses, Use
+from headwind.report.condition import inside_of
+from headwind.verdicts.findings import compared_beside, judged_metrics, metrics_of
+from headwind.workloads.h2load import TOTAL
+from headwind.workloads.streams import BLOCKED, BLOCKED_STREAMS, PAYLOAD_GAP, Streams, blocks
+from tests.matrix_files import ROOT, load, refusal
 
+STREAMS = """
+protocols: [h2, h3]
+profiles: {{net: {{{}}}}}
+workloads: {{page: {{kind: streams, size: 1MB}}}}
+"""
 ONE = Losses(1.0, 1.0, 1, 0.05)
 STEADY = [[ms, 1000] for ms in range(0, 2000, 10)]
 
@@ -43,6 +53,42 @@ def test_the_metric_is_for_each_lost_packet() -> None:
     found = load.after_loss(answer, [replace(ONE, packets=2)])
     assert found == {BLOCKED.key: pytest.approx((0.19 + 0.09) / 2), BLOCKED_STREAMS.key: 2}
     assert load.after_loss(answer, []) == load.after_loss({"arrivals": []}, [ONE]) == {}
+
+
+@pytest.mark.parametrize(
+    ("network", "has_losses"),
+    [
+        ("both: {delay: 20ms}", False),
+        ("downlink: {loss: 2%}", False),
+        ("downlink: {loss: 2%}, at: {1s: {downlink: {loss: 0%}}}", False),
+        ("downlink: {loss: 2%}, at: {1s: {downlink: {loss: 0%}}}, every: 2s", True),
+        ("downlink: {loss: 2%}, at: {1s: {downlink: {delay: 5ms}}}", True),
+        ("at: {1s: {uplink: {loss: 100%}}, 2s: {}}", False),
+        ("at: {1s: {both: {loss: 0%}}, 2s: {}}", False),
+        ("at: {1s: {both: {loss: 100%}}, 2s: {}}", True),
+        ("at: {800ms: {downlink: {loss: {packets: 1}}}}", True),
+        ("downlink: {spells: {good: 1s, bad: 100ms, loss: 100%}}", True),
+        (f"downlink: {{trace: {ROOT}/experiments/traces/train.trace}}", False),
+    ],
+)
+def test_only_a_change_that_drops_packets_gives_metrics_of_what_followed(
+    network: str, has_losses: bool, tmp_path: Path
+) -> None:
+    """A table of `0 blocks` for a metric that no trial could have."""
+    matrix = load(STREAMS.format(network), tmp_path)
+    (condition,) = matrix.conditions
+    for metrics in (matrix.judged(condition), judged_metrics(matrix), metrics_of(matrix, Use.JUDGED)):
+        assert metrics == (TOTAL, PAYLOAD_GAP, BLOCKED)[: 2 + has_losses]
+    assert (BLOCKED_STREAMS in inside_of(condition)) == (BLOCKED in inside_of(condition)) == has_losses
+    assert BLOCKED not in compared_beside(replace(matrix, judge=(TOTAL.key,)), condition) or has_losses
+
+
+def test_a_network_without_such_a_loss_is_not_judged_by_what_follows_one(tmp_path: Path) -> None:
+    text = STREAMS.format("both: {delay: 20ms}")
+    refused = str(refusal(f"{text}judge: [blocked_stream_s]\n", tmp_path))
+    assert "`blocked_stream_s` is judged alone, and no change of `net` drops packets of the downlink" in refused
+    assert "add `total_s`, or list the pairs you want under `conditions`" in refused
+    assert load(f"{text}judge: [blocked_stream_s, total_s]\n", tmp_path).judge == ("blocked_stream_s", "total_s")
 
 
 def test_without_a_stream_in_progress_nothing_is_known() -> None:
