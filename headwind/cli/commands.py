@@ -362,6 +362,7 @@ COMMANDS_MEANT = {  # words of other tools for a command, by the command line th
     "images": "build pull install", "images push": "push", "doctor": "info diagnose setup",
     "try-server NAME": "server servers", "compare RUN_A RUN_B": "diff", "--help": "commands usage",
 }  # fmt: skip
+PARTS = ("only", "filter", "select", "include", "exclude", "skip")  # options of other tools for a part of a matrix
 
 
 class Suggesting(argparse.ArgumentParser):
@@ -406,7 +407,7 @@ class Suggesting(argparse.ArgumentParser):
     def _instead_of(self, word: str) -> str:
         """Proposal for an argument that the command does not take: an option, or a key of the matrix."""
         from headwind.matrix.document import MatrixKeys
-        from headwind.matrix.spelling import respelt
+        from headwind.matrix.spelling import respelt, synonym
 
         option, is_near = _resembling(word, list(self._option_string_actions))
         name = _bare(word)
@@ -416,8 +417,13 @@ class Suggesting(argparse.ArgumentParser):
             return ""
         if key := respelt(name, list(MatrixKeys.model_fields)):
             return f"; `{key}` is a key of the matrix"
-        if name == "matrix" and any(action.dest == name for action in self._actions):
+        takes_matrix = any(action.dest == "matrix" for action in self._actions)
+        if name == "matrix" and takes_matrix:
             return "; the matrix is named without an option: lab.py COMMAND FILE"
+        if name in PARTS and takes_matrix:
+            return "; `conditions` in the matrix lists what is measured, and `smoke` there what --smoke runs"
+        if meant := synonym(name, [each.lstrip("-") for each in self._option_string_actions]):
+            return f"; did you mean `--{meant}`?"
         return f"; did you mean `{option}`?" if option else ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwind.arm import ARM_NAME, Protocol
+from headwind.format import enumerated
 from headwind.matrix.mistakes import MissingKey, Slip, value_at
 from headwind.matrix.shapes import PROTOCOLS, of_each, shown
 from headwind.matrix.spelling import synonym
@@ -34,7 +35,7 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
     if path[-2:-1] == ("congestion",) and path[-1] in PROTOCOLS:
         return f"did you mean `{Protocol(path[-1]).transport}`? {path[-1]} runs over it"
     if path == ("server",) or (path[0] == "servers" and (len(path) == 1 or slip.at_key)):
-        return _of_servers(path, written)
+        return _of_servers(path, written, tree)
     if path == ("arms",) and isinstance(written, list):
         return _of_names(written, tree)
     if path[0] != "arms" or len(path) < 2:
@@ -55,13 +56,18 @@ def _of_name(slip: Slip, written: str, tree: Mapping[str, Any]) -> str:
     return f"define it under `arms`: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
 
 
-def _of_servers(path: tuple[str | int, ...], written: Any) -> str:
+def _of_servers(path: tuple[str | int, ...], written: Any, tree: Mapping[str, Any]) -> str:
     """Hint for an arm's server at the top of the file, for servers of the lab under `servers`, or for a list there."""
     if path == ("server",) and written in list(Windows):
         return f"it belongs in `settings`: settings: {{server: {written}}}"
     if path == ("server",):
         arms = f"{{h2-{written}: {{protocol: h2, server: {harmless(written)}}}}}"
-        return f"a server is an arm's: arms: {arms}" if isinstance(written, str) else ""
+        if not isinstance(written, str):
+            return ""
+        own = tree.get("servers")
+        if written in SERVERS or (isinstance(own, dict) and written in own):
+            return f"a server is an arm's: arms: {arms}"
+        return f"the lab has {enumerated(SERVERS)}; another one is {_own_image(written, 'h2')} and arms: {arms}"
     words = written if isinstance(written, list) else re.split(r"[\s,]+", written) if isinstance(written, str) else []
     names = [*path[1:2]] if len(path) == 2 else [
         name for each in words for name in (each if isinstance(each, dict) else [each]) if isinstance(name, str)
@@ -77,6 +83,11 @@ def _of_servers(path: tuple[str | int, ...], written: Any) -> str:
         arm = "arms: {h2-my-app: {protocol: h2, server: my-app}}"
         return f"each needs a name, an image and its protocols, and an arm: servers: {shown(server)} and {arm}"
     return ""
+
+
+def _own_image(name: str, protocol: str) -> str:
+    """How to give the lab a server of the user's own under this name."""
+    return f"your own image: servers: {{{harmless(name)}: {{image: IMAGE, protocols: [{protocol}]}}}}"
 
 
 def _of_entry(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
@@ -105,6 +116,8 @@ def _of_key(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     if key == "protocol" and isinstance(written, str) and (meant := _split(written)):
         override = _override(*meant, tree)
         return f"did you mean {_pair(*meant, tree)}?" if override and override[0] not in arm else ""
+    if key == "server" and spoken and "allowed: " in slip.mistake.hint:
+        return f"{slip.mistake.hint}; another one is {_own_image(str(written), spoken)}"
     if slip.path[3:] or key not in ("congestion", "tcp", "quic") or not spoken:
         return ""
     if named != spoken and named in PROTOCOLS:

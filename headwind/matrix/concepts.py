@@ -9,7 +9,9 @@ from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from headwind.format import as_written
+from pydantic import BaseModel
+
+from headwind.format import as_written, enumerated
 from headwind.matrix.link_keys import QUEUE_EXAMPLES, DirectionKeys, GemodelKeys, SpellsKeys, StateKeys
 from headwind.matrix.mistakes import NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
@@ -165,14 +167,18 @@ def _in_bursts(value: str) -> str:
     return f"did you mean {{{_gemodel('', shares[0] if shares else '')}}}?"
 
 
-def _outages(bad: Any, loss: str) -> str:
-    """Hint for a mean share of losses in bursts that last for a time: spells with that share; empty without a time."""
+def _outages(bad: Any, loss: str, inside: Sequence[str | int] = ("",)) -> str:
+    """Hint for a mean share of losses in bursts that last for a time: spells with that share; empty without a time.
+
+    `inside` is empty if they are written in no direction.
+    """
     try:
         bad_s, share = TIME.parse(bad), RATIO.parse(loss)
         good = as_written("delay_s", float(bad_s * (1 - share) / share)) if share < 1 else ""
     except (Mistake, ZeroDivisionError, InvalidOperation):
         return ""
-    spells = f"spells: {{good: {good}, bad: {bad}}}"
+    spells = f"spells: {{good: {good}, bad: {bad}, loss: 100%}}"
+    spells = spells if inside else f"downlink: {{{spells}}}"
     return f"for a mean loss of {loss} in bursts of {bad} in place of `loss` write {spells}" if good else ""
 
 
@@ -269,13 +275,15 @@ def _of_a_burst(value: Any, loss: Any, inside: Sequence[str | int]) -> str:
     with suppress(Mistake):
         SIZE.parse(str(value).replace("bit", "B"))
         return "remove it: the burst of tc's token bucket has no key, since a rate delays packet by packet"
-    if not (spells := _spells(value, loss)):
+    if isinstance(value, str) and isinstance(loss, str) and (found := _outages(value, loss, inside)):
+        return found
+    if not (spells := _spells(value)):
         return ""
-    place = "in place of `loss` " if inside[-1:] == ("loss",) else ""
+    place = "in place of `loss` " if loss or inside[-1:] == ("loss",) else ""
     return f"for bursts that last for a time {place}write {shown(spells if inside else {'downlink': spells})}"
 
 
-def _spells(value: Any, loss: Any = None) -> dict[str, Any]:
+def _spells(value: Any) -> dict[str, Any]:
     """Spells for the length of a burst, or for a mapping with it and the time between bursts; empty for others."""
     written = value if isinstance(value, dict) else {"bad": value}
     own = {"good": "1s"} | {nearest(key, list(SpellsKeys.model_fields)): each for key, each in written.items()}
@@ -284,7 +292,7 @@ def _spells(value: Any, loss: Any = None) -> dict[str, Any]:
             TIME.parse(own.get(key, ""))
     except Mistake:
         return {}
-    return {"spells": {"good": own["good"], "bad": own["bad"], "loss": own.get("loss", loss or "100%")}}
+    return {"spells": {"good": own["good"], "bad": own["bad"], "loss": own.get("loss", "100%")}}
 
 
 def of_no_mapping(path: Sequence[str | int], value: Any) -> str:
@@ -325,6 +333,18 @@ def _complement(share: Any) -> str:
 def correlated(share: Any) -> str:
     """Hint for a loss with netem's correlation: bursts with the same share of losses."""
     return f"{NO_CORRELATION}; for bursts write loss: {{{_gemodel('', share)}}}"
+
+
+def of_other_model(path: Sequence[str | int], beside: Any) -> str:
+    """Hint for a key of `state` in `gemodel`, or the other way round, with all such keys next to it."""
+    models: dict[Any, type[BaseModel]] = {"gemodel": GemodelKeys, "state": StateKeys}
+    other = next((name for name in models if path[-2:-1] in [(each,) for each in models if each != name]), "")
+    if not other or not isinstance(beside, dict) or path[-1] not in models[other].model_fields:
+        return ""
+    keys = {name: value for name, value in beside.items() if name in models[other].model_fields}
+    needed = {name: "..." for name, field in models[other].model_fields.items() if field.is_required()}
+    belong = "belong in" if len(keys) > 1 else "belongs in"
+    return f"{enumerated(map(quoted, keys))} {belong} {quoted(other)}: {other}: {shown(needed | keys)}"
 
 
 def _gemodel(packets: Any, loss: Any) -> str:

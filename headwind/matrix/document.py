@@ -276,7 +276,7 @@ class MatrixKeys(Keys):
             if not load.judged(self.judge):
                 possible = " or ".join(quoted(metric.key) for metric in load.judged(JUDGEABLE))
                 message = f"no metric of the workload {quoted(name)} is judged"
-                yield Slip(("judge",), Mistake(message, f"each workload needs one of its own: add {possible}"))
+                yield Slip(("judge",), Mistake(message, f"each workload needs a metric that it has: add {possible}"))
         known = {metric.key for load in loads.values() for metric in load.judged(JUDGEABLE)}
         for index, name in enumerate(self.judge or []):
             if name not in known and not known.isdisjoint(self.judge or []):

@@ -21,6 +21,7 @@ from headwind.matrix.concepts import (
     lacking,
     of_bdp,
     of_no_mapping,
+    of_other_model,
     of_other_tools,
     of_two_values,
     of_unit,
@@ -51,7 +52,7 @@ from headwind.matrix.tc_lines import of_tc
 from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted
 from headwind.servers import SERVERS
 
-LIKELIEST = ("downlink", "workloads")  # preferred among several homes of a key
+LIKELIEST = ("both", "workloads")  # preferred among several homes of a key
 IN_PROFILE = 2  # steps to a profile: `profiles`, the name
 PROFILE_KEY = 3  # steps to a key of a profile: `profiles`, the name, the key
 ONE_ROUND_TRIP = ("1 rtt", "1rtt", "one rtt")  # of a handshake, by form
@@ -225,7 +226,11 @@ def _meant(slip: Slip, root: type[BaseModel], tree: Any) -> Iterator[Path]:
         yield from ((*slip.path[:-1], key) for key in level.keys)
     elif model := level.kind_as_key(str(slip.path[-1]), value_at(tree, slip.path)):
         yield from ((*slip.path[:-1], key) for key in (*level.keys, *model.model_fields))
-    elif of_other_kinds(str(slip.path[-1]), level) or _of_another_form(str(slip.path[-1]), level):
+    elif (
+        of_other_kinds(str(slip.path[-1]), level)
+        or _of_another_form(str(slip.path[-1]), level)
+        or of_other_model(slip.path, level.written)
+    ):
         yield from ((*slip.path[:-1], key) for key in level.keys)
     elif near := nearest(str(slip.path[-1]), level.keys):
         yield (*slip.path[:-1], near)
@@ -241,6 +246,7 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     value = beside.get(key)
     if (
         found := of_tc(path, value)
+        or of_other_model(path, beside)
         or of_other_tools(path, value, beside, above[-2:][0].written)
         or of_place(path, beside)
     ):
@@ -273,8 +279,9 @@ def _of_both_meanings(key: str, value: Any, level: Level) -> str:
     purpose = str(level.model.model_fields[first].description).partition(";")[0]
     for other in synonyms(key):
         ways = [] if other in level.keys else level.homes(other)
-        if ways and len(ways[0]) == 1 and ways[0] != (NAME,):
-            return f"did you mean `{first}`? {purpose}; or {_written(ways[0], {other: value}, level)}"
+        way = _likeliest(ways) if ways else ()
+        if way[1:] in ((), (NAME,)) and way not in ((), (NAME,)):
+            return f"did you mean `{first}`? {purpose}; or {_written(way, {other: value}, level)}"
     return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,7 +13,8 @@ from headwind.format import enumerated
 from headwind.matrix.levels import Level, kind_of
 from headwind.matrix.shapes import as_objects, is_objects, shown, takes
 from headwind.matrix.spelling import synonym
-from headwind.matrix.units import quoted
+from headwind.matrix.units import SIZE, Mistake, quoted
+from servers.objects import path_of
 
 
 def as_kind(key: str, value: Any, level: Level) -> str:
@@ -75,6 +77,9 @@ def _in_place_of(key: str, level: Level) -> str:
     """Remedy for a key that the written kind does not have: the keys that it needs, or to remove it."""
     lacking = [name for name in level.keys if level.needs(name) and name not in level.written]
     named = dict.fromkeys(lacking, "...")
+    if key == "size" and level.model and kind_of(level.model) == "h2load" and "path" not in level.written:
+        with suppress(Mistake):
+            return f"write `path: {path_of(int(SIZE.parse(level.written[key])))}` instead"
     paths = (str(value) for name, value in level.written.items() if key in (name, synonym(name, [key])))
     size = re.fullmatch("/([0-9]+)([km])", next(paths, ""))
     if size and level.model and takes(level.model, "size", value := f"{size[1]}{size[2].upper()}iB"):

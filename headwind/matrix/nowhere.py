@@ -21,6 +21,7 @@ LIVE = (
 _URL = re.compile(r"(?:https?|wss?|ftp):/+\S+|www\.\S+", re.IGNORECASE)
 _BESIDE = "min max no enable disable version request response custom number per of"  # further words of such a key
 _ENTRIES = ("workloads", "arms")
+_ANYWHERE = ("", "profiles", *_ENTRIES)
 _ADDRESSED = ("path", "image")  # keys that have better hints for an address
 _ON_COMMAND_LINE = ("engine", "reports", "cluster", "resume", "verbose", "junit", "full")
 
@@ -44,7 +45,11 @@ ROWS = (
     Row("video streaming player dash hls bitrate websocket ws sse grpc webrtc socket",
         "the lab fetches objects and pages; {kind: transfer, size: 2MB} is the nearest to a segment of a video",
         _ENTRIES),
-    Row("rps qps vus users stage ramp up rampup arrival executor sleep pause pacing interval",
+    Row("stage ramp up rampup", "there are no ramps: `connections` is the same for the whole trial; a network that "
+        "changes during it has `at`", _ANYWHERE),
+    Row("ipv6 ipv4 ip inet family", "the test links have IPv4 only, and no key changes that", _ANYWHERE),
+    Row("mtu mss pmtu", "no key sets the MTU: each link takes packets of up to 1500 bytes", _ANYWHERE),
+    Row("rps qps vus users arrival executor sleep pause pacing interval",
         "each connection sends its next request as soon as one is answered; `connections` and `streams` are how many "
         "requests are sent at once", _ENTRIES),
     Row("warmup warm cooldown", "there is no warm-up: each trial opens new connections, and every block counts",

@@ -32,7 +32,7 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "style": "css", "picture": "images requests", "img": "images requests", "image": "requests",
     "image size": "size", "environment": "env", "healthcheck": "ready",
     "health": "ready", "cmd": "command", "entrypoint": "command", "gaussian": "normal", "gauss": "normal",
-    "parallel": "connections", "batch": "connections", "concurrency": "connections",
+    "parallel": "connections lanes", "batch": "connections", "concurrency": "connections",
     "client": "connections", "block": "min repeat", "run": "repeat min",
     "iteration": "requests repeat max", "round": "repeat", "time": "budget total_s",
     "limit time": "timeout budget",

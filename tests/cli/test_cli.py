@@ -126,6 +126,11 @@ def test_an_abbreviated_option_starts_nothing_and_comes_with_the_whole_one(
         (["run", "--timeout", "5s"], "--timeout; `timeout` is a key of the matrix"),
         (["run", "--protocols", "h2"], "--protocols; `protocols` is a key of the matrix"),
         (["plan", "--repeats=3"], "--repeats=3; `repeat` is a key of the matrix"),
+        (["run", "--duration", "2min"], "--duration; did you mean `--budget`?"),
+        (
+            ["run", "--only", "far"],
+            "--only; `conditions` in the matrix lists what is measured, and `smoke` there what ",
+        ),
         (["run", "--matrix", "a.yaml"], "the matrix is named without an option: lab.py COMMAND FILE"),
         (["run", "LANES=2"], "LANES=2: variables are for `make`: here it is --lanes 2"),
         (["run", "\u2014budget", "5min"], "an option begins with plain hyphens: --budget"),

@@ -50,7 +50,7 @@ WORKLOADS = "workloads: {page: {requests: 10, connections: 2}}"
         ("{}", "lte", 3, "did you mean {preset: lte}?"),
         ("{}", "Poor-LTE", 3, "did you mean {preset: lte-poor}?"),
         ("{}", "{downlink: 30%}", 3, "did you mean {loss: 30%}?"),
-        ("{}", "{loss: 30%}", 3, "`loss` belongs in `uplink`, `downlink` or `both`: downlink: {loss: 30%}"),
+        ("{}", "{loss: 30%}", 3, "`loss` belongs in `uplink`, `downlink` or `both`: both: {loss: 30%}"),
         ("{}", "{downlink: {p: 1%}}", 3, "loss: {gemodel: {p: 1%, r: ...}}"),
         ("{}", "{downlink: {latency: 1ms}}", 3, "did you mean `delay`?"),
         ("{}", "{downlink: {bandwidth: 1mbit}}", 3, "did you mean `rate`?"),
@@ -220,11 +220,11 @@ OF_MY_APP = "arms: {h2-my-app: {protocol: h2, server: my-app}}\n"
         ("h3]\n", "h3]\nservers: {caddy: {}}\n", "arms: {h3-caddy: {protocol: h3, server: caddy}}"),
         ("h3]\n", "h3]\nservers: [nginx]\n", "arms: {h3-nginx: {protocol: h3, server: nginx}}"),
         ("h3]\n", "h3]\nservers: [my/app]\n", "servers: {my-app: {image: my/app, protocols: [h1, h2]}}"),
-        ("{}", "{jitter: 5ms}", "downlink: {delay: 20ms, jitter: 5ms}"),
-        ("{}", "{jitter: 30ms}", "downlink: {delay: 60ms, jitter: 30ms}"),
-        ("{}", "{distribution: normal}", "downlink: {jitter: 5ms, delay: 20ms, distribution: normal}"),
-        ("{}", "{reordering: 5%}", "downlink: {delay: 20ms, reorder: 5%}"),
-        ("{}", "{ecn: true}", "downlink: {loss: 1%, ecn: true}"),
+        ("{}", "{jitter: 5ms}", "both: {delay: 20ms, jitter: 5ms}"),
+        ("{}", "{jitter: 30ms}", "both: {delay: 60ms, jitter: 30ms}"),
+        ("{}", "{distribution: normal}", "both: {jitter: 5ms, delay: 20ms, distribution: normal}"),
+        ("{}", "{reordering: 5%}", "both: {delay: 20ms, reorder: 5%}"),
+        ("{}", "{ecn: true}", "both: {loss: 1%, ecn: true}"),
     ],
 )  # fmt: skip
 def test_what_a_hint_proposes_is_accepted_in_its_place(old: str, new: str, proposed: str, tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_what_a_hint_proposes_is_accepted_in_its_place(old: str, new: str, propo
     (complaint,) = refusal(text, tmp_path).complaints
     assert f" {proposed}" in complaint.hint
     assert ("my-app" in proposed) == (OF_MY_APP.strip() in complaint.hint)
-    mended = MINIMAL.replace("{}", f"{{{proposed}}}") if proposed.startswith("downlink") else f"{MINIMAL}{proposed}\n"
+    mended = MINIMAL.replace("{}", f"{{{proposed}}}") if proposed.startswith("both") else f"{MINIMAL}{proposed}\n"
     load(mended + OF_MY_APP if "my-app" in proposed else mended, tmp_path)
 
 
