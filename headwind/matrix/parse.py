@@ -111,13 +111,17 @@ def _further(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str,
         "profiles": {name: {} for name in names["profiles"] or ["p"]},
         "workloads": {name: {"requests": "1", "connections": "1"} for name in names["workloads"] or ["w"]},
     }
-    sound = Sound.of(slips, tree)
-    one, other = (_mistakes(usual | each, {**names, "wrong": sound.wrong}) for each in sound.copies)
-    known = {_identity(slip) for slip in slips}
-    return [
-        slip for each, slip in one.items()
-        if each in other and each not in known and sound.has(slip.path) and not isinstance(slip.mistake, MissingKey)
-    ]  # fmt: skip
+    known, found = {_identity(slip) for slip in slips}, dict[tuple[Place, str], Slip]()
+    for whole_profiles in (False, True):
+        sound = Sound.of(slips, tree, whole_profiles=whole_profiles)
+        one, other = (_mistakes(usual | each, {**names, "wrong": sound.wrong}) for each in sound.copies)
+        found |= {
+            each: slip for each, slip in one.items()
+            if each in other and each not in known and sound.has(slip.path) and not isinstance(slip.mistake, MissingKey)
+        }  # fmt: skip
+        if not any(slip.path[:1] == ("profiles",) for slip in (*one.values(), *other.values())):
+            break  # the whole matrix was checked
+    return list(found.values())
 
 
 def _mistakes(tree: dict[str, Any], context: Mapping[str, Any]) -> dict[tuple[Place, str], Slip]:

@@ -38,9 +38,14 @@ class Sound:
     removed: frozenset[str]
 
     @classmethod
-    def of(cls, slips: Sequence[Slip], tree: Mapping[str, Any]) -> Sound:
-        """Replace the values that have a slip; a key of the file without replacement is removed."""
+    def of(cls, slips: Sequence[Slip], tree: Mapping[str, Any], *, whole_profiles: bool = False) -> Sound:
+        """Replace the values that have a slip; a key of the file without replacement is removed.
+
+        `whole_profiles`: replace a profile with a slip as a whole, because what is left of it may be a mistake.
+        """
         places = [(_place(slip, tree), slip) for slip in slips if slip.path]
+        if whole_profiles:
+            places = [(place[:2] if place[:1] == ("profiles",) else place, slip) for place, slip in places]
         removed = frozenset(str(slip.path[0]) for place, slip in places if not place)
         kept = [(place, slip) for place, slip in places if place and place[0] not in removed]
         kept.sort(key=lambda each: -len(each[0]))  # the keys of an entry before the entry
@@ -98,7 +103,7 @@ def _replace(tree: dict[str, Any], place: Path, slip: Slip, *, is_filled: bool) 
             del home[last]
         return
     home.pop(last, None)
-    if last == "at":
+    if place[2:] == ("at",):
         home[last] = {}
     if place[0] == "arms" and last in ("protocol", "congestion"):  # either may be the one that was not meant
         home["protocol"] = str(place[1]).partition("-")[0]

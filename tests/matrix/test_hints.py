@@ -147,6 +147,26 @@ conditions: [{profile: [fra]}]
 
 
 @pytest.mark.parametrize(
+    "network",
+    [
+        "both: {delay: 6 ms, jitter: 2ms}",
+        "both: {delay: 20ms, jitter: 12ms, distribution: normal}",
+        "both: {rtt: 12ms, jitter: 2ms}",
+        "both: {jitter: 2ms}",
+        "both: {loss: 1%, gemodel: {p: 1%, r: 25%}}",
+        "both: {loss: {random: 1%, spells: {good: 1s, bad: 1s}}}",
+        "both: {at: {1s: {loss: 100%}}}",
+    ],
+)
+def test_a_broken_network_hides_no_mistake_of_the_rest(network: str, tmp_path: Path) -> None:
+    """What was left of the network without its wrong key was a mistake too, and so nothing else was looked at."""
+    text = MINIMAL.replace("clean: {}", f"clean: {{{network}}}").replace("requests: 10, connections: 2", "kind: ttfb")
+    more = "arms: {h3-c: {protocol: h3, server: caddy}}\ncompare: [[h3, h1], [h3, h9]]\n"
+    _, *rest = (each.source[each.column - 1 :] for each in refusal(text + more, tmp_path).complaints)
+    assert rest == ["h9]]", "caddy}}"]
+
+
+@pytest.mark.parametrize(
     ("old", "new", "marked"),
     [
         ("", "arms: {h3-x: {protocol: h3, congestion: bbr}, h3-caddy: {protocol: h3}}\ncompare: [[h3-cdy, h1]]",
