@@ -63,13 +63,23 @@ def setup_differences(
     before = environment.get("images", {})
     for name in sorted({*before, *images}):
         if before.get(name) != images.get(name):
-            yield short_digests(f"image {name}: {before.get(name, NOTHING)} -> {images.get(name, NOTHING)}")
+            old, new = before.get(name, NOTHING), images.get(name, NOTHING)
+            yield short_digests(f"image {name}: {old} -> {new}{_rebuilt(name, old, new)}")
     if environment.get("engine") != engine:
         yield f"engine: {environment.get('engine', NOTHING)} -> {engine}"
     known = environment.get("host", {})
     for name in HOST_FACTS:
         if name in known and name in host and known[name] != host[name]:
             yield f"host's {name}: {known[name]} -> {host[name]}"
+
+
+def _rebuilt(name: str, old: str, new: str) -> str:
+    """For one of the lab's images whose sources have not changed: why it differs, and how to get the old one back."""
+    (tag, _, identity), is_own = old.partition("@"), " " in name
+    if is_own or not identity or tag != new.partition("@")[0]:
+        return ""
+    restore = f"`docker tag {identity} headwind-{name}:{tag}`"
+    return f" (rebuilt from the same sources; {restore} restores the first one, unless it was removed)"
 
 
 def what_changed(files: tuple[str, str], matrix: Sequence[str], setup: Sequence[str]) -> str:

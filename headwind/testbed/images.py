@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -306,17 +307,24 @@ def _build_all(missing: Sequence[Sources], say: Say, host: Host) -> None:
 
 
 def _build(sources: Sources, host: Host, show: Say) -> None:
-    image = sources.image
+    """Build an image under the name of a draft, and give it its own name unless another image has that by then.
+
+    Another copy of the project may have built it meanwhile, and its runs can only be resumed with that image.
+    """
+    image, draft = sources.image, f"{sources.reference}-{secrets.token_hex(4)}"
     verified = sorted(host.root.glob(image.verified)) if image.verified else []
     base = base_name(host.docker)
     with tempfile.TemporaryFile() as context:
         write_archive([*sources.files, *(File.read(file, host.root) for file in verified)], context)
         context.seek(0)
         host.docker(
-            "build", "--tag", sources.reference, "--file", image.dockerfile,
+            "build", "--tag", draft, "--file", image.dockerfile,
             "--build-arg", f"BASE={base}", "--label", f"{BASE_LABEL}={base}", "--force-rm", "-",
             stream=show, environment={"BUILDKIT_PROGRESS": "plain"}, stdin=context,
         )  # fmt: skip
+    if not _ids([sources], host.docker):
+        host.docker("tag", draft, sources.reference, check=False)  # it is not there if another builder has it
+    host.docker("image", "rm", draft, check=False)
 
 
 def base_name(docker: Docker) -> str:

@@ -467,6 +467,21 @@ def test_changed_images_and_another_engine_are_refused_by_name(tmp_path: Path) -
     assert refusal.value.exit_code == 2
 
 
+def test_an_image_that_was_rebuilt_from_the_same_sources_is_named_with_the_command_that_restores_it(
+    tmp_path: Path,
+) -> None:
+    tag, old, new = "ed" * 6, "17" * 32, "72" * 32
+    facts = {**ENVIRONMENT, "images": {"caddy": f"{tag}@sha256:{old}", "server mine": f"my/app:1@sha256:{old}"}}
+    now = {"caddy": f"{tag}@sha256:{new}", "server mine": f"my/app:1@sha256:{new}"}
+    with Run.create(tmp_path, example_matrix(), facts) as run, pytest.raises(ResumeRefused) as refusal:
+        run.check_resumable(example_matrix(), now, "uml")
+    assert (
+        f"image caddy: {tag}@{'17' * 6} -> {tag}@{'72' * 6} (rebuilt from the same sources; "
+        f"`docker tag {'17' * 6} headwind-caddy:{tag}` restores the first one, unless it was removed)\n"
+    ) in str(refusal.value)
+    assert str(refusal.value).count("rebuilt") == 1, "the lab does not know the sources of the user's image"
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with a_run(tmp_path) as run:
         first = run.write("report.html", "old" * 1000)

@@ -170,6 +170,7 @@ class FakeDocker:
         self.there, self.failing, self.registry, self.during = set(there), failing, registry, during
         self.commands: list[tuple[str, ...]] = []
         self.contexts: dict[str, bytes] = {}  # by the image that is built
+        self.named: list[str] = []  # images that got their name after they were built
 
     def __call__(self, *command: str, stream: Any = None, stdin: Any = None, **_: Any) -> str:
         self.commands.append(command)
@@ -184,6 +185,11 @@ class FakeDocker:
                 if self.failing and self.failing in tag:
                     raise DockerError(f"{tag} cannot be built")
                 self.there.add(tag)
+            case ("tag", draft, name):
+                self.named += [name]
+                self.there |= {name} if draft in self.there else set()
+            case ("image", "rm", draft):
+                self.there.discard(draft)
             case ("pull", name):
                 if not self.registry:
                     raise DockerError("`docker pull` failed with status 1:\n  dial tcp: no such host")
@@ -223,12 +229,23 @@ def test_images_that_are_there_are_used_after_one_question() -> None:
 def test_only_the_images_that_are_missing_are_built() -> None:
     docker, said, names = FakeDocker(*present()[:2], images.BASE), list[str](), images.needed()
     found = images.ensure_images(said.append, names, Host(docker))
-    assert [command[2:5] for command in docker.did("build")] == [
-        (found.reference("impair"), "--file", "impair/Dockerfile")
-    ]
+    (build,) = docker.did("build")
+    assert build[3:5] == ("--file", "impair/Dockerfile")
+    assert docker.named == [found.reference("impair")]
+    assert docker.there == {*present()[:2], images.BASE, found.reference("impair")}, "no draft is left"
     assert sum("1/2 FROM base" in line for line in said) == 1, "every step is reported"
     assert not docker.did("pull")
     assert images.ensure_images(said.append, names, Host(docker)) == found
+
+
+def test_an_image_that_another_copy_built_meanwhile_is_kept() -> None:
+    """The later build took its name away, and the other copy's runs could not be resumed."""
+    name = images.reference("impair", tags()["impair"])
+    docker = FakeDocker(images.BASE, during=lambda: docker.there.add(name))
+    found = images.ensure_images(lambda _: None, ["impair"], Host(docker))
+    assert docker.did("build")
+    assert docker.named == []
+    assert docker.there == {images.BASE, name} == {images.BASE, found.reference("impair")}
 
 
 def test_only_the_images_that_are_named_are_built() -> None:
@@ -270,7 +287,7 @@ def test_a_change_during_the_build_affects_neither_tag_nor_image(tree: Path) -> 
 
 @pytest.mark.parametrize("failing", ["headwind-client", "headwind-impair"])
 def test_a_build_that_fails_is_an_error_whatever_the_others_do(failing: str) -> None:
-    with pytest.raises(DockerError, match=f"{failing}:[0-9a-f]+ cannot be built"):
+    with pytest.raises(DockerError, match=f"{failing}:[0-9a-f-]+ cannot be built"):
         images.ensure_images(lambda _: None, images.IMAGES, Host(FakeDocker(images.BASE, failing=failing)))
 
 

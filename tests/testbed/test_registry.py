@@ -46,8 +46,8 @@ class Docker:
                     raise DockerError(f"`docker pull {name}` failed with status 1:\n  manifest unknown")
                 self.here[name] = self._reached()[name]
             case ("build", "--tag", name, *_):
-                self.here[name] = _identity(f"built here: {name}")
-                self.built.append(name)
+                self.built.append(name.rpartition("-")[0])  # without the end of the draft's name
+                self.here[name] = _identity(f"built here: {self.built[-1]}")
             case _:
                 raise AssertionError(command)
         return ""
