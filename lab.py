@@ -210,14 +210,9 @@ def command_run(options: argparse.Namespace) -> int:
     from headwind.cli.capturing import chosen
     from headwind.cli.runs import run_folder
     from headwind.matrix.reader import load_matrix
-    from headwind.run.journal import Run
 
     resume = run_folder(options.resume, Path(options.reports)) if options.resume else None
-    if resume and not options.matrix:
-        with Run.open(resume) as earlier:
-            matrix = earlier.matrix
-    else:
-        matrix = load_matrix(commands.matrix_path(options))
+    matrix = resumed_matrix(resume, options) if resume else load_matrix(commands.matrix_path(options))
     matrix = commands.with_options(matrix, options)
     reports = commands.reports_folder(options)
     capture = chosen(matrix, options.capture, options.cluster)
@@ -228,6 +223,25 @@ def command_run(options: argparse.Namespace) -> int:
             matrix, reports, options.engine, resume, options.cluster,
             deps=deps, ending=ending, capture=capture, **wanted,
         )[1]  # fmt: skip
+
+
+def resumed_matrix(folder: Path, options: argparse.Namespace) -> Matrix:
+    """The matrix with which a run is resumed: its own, or a given one. Raises UsageError for a pointless budget."""
+    from headwind.cli.resume_advice import check_budget
+    from headwind.matrix.reader import load_matrix
+    from headwind.run.codec import matrix_to_json
+    from headwind.run.differences import differences
+    from headwind.run.journal import Run
+
+    with Run.open(folder) as earlier:
+        if options.budget is not None:
+            check_budget(earlier)
+        if not options.matrix:
+            return earlier.matrix
+        given = load_matrix(Path(options.matrix))
+        if not list(differences(matrix_to_json(earlier.matrix), matrix_to_json(given))):
+            say(f"{options.matrix} is the matrix of this run already: only its `budget` and `lanes` count")
+        return given
 
 
 def command_experiments(options: argparse.Namespace) -> int:

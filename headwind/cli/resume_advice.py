@@ -12,7 +12,8 @@ from pathlib import Path
 
 from headwind.cli.doctor import lanes_here
 from headwind.cli.runs import from_here
-from headwind.format import about, budget_text, counted, listed
+from headwind.errors import UsageError
+from headwind.format import about, blocks_text, budget_text, counted, listed
 from headwind.model import Matrix
 from headwind.plan.forecast import START_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text
@@ -49,6 +50,17 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
     details = [] if is_done else _details(matrix, more)
     return [f"{why}{effect}.", *details, "Resume with:", f"  {_command(run, more.budget_s, cluster)}"]
+
+
+def check_budget(run: Run) -> None:
+    """Raise UsageError if the run has a fixed number of blocks, which no budget changes."""
+    matrix = run.matrix
+    if matrix.repeat.is_adaptive:
+        return
+    rows = RunData.of(run).rows
+    is_done = all(complete(rows.get(each.id, {})) >= matrix.repeat.least for each in matrix.conditions)
+    advice = "all are complete: for more, start a new run" if is_done else "leave out --budget"
+    raise UsageError(f"--budget: this run has a fixed number of blocks ({blocks_text(matrix.repeat)}); {advice}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,6 +319,37 @@ def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
     assert "--resume" not in out, "every condition is at its maximum"
 
 
+def test_a_budget_for_a_run_with_a_fixed_number_of_blocks_is_refused_with_what_can_be_done(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was to set other bounds in the matrix, which a run keeps."""
+    fake_lab.world.sabotage = Interrupting(at=[5], closed=fake_lab.world.dead)
+    assert fake_lab.run() == 130
+    fake_lab.world.sabotage = Sabotage()
+    resume = ["--resume", str(fake_lab.folders[-1])]
+    refused = "--budget: this run has a fixed number of blocks (2 blocks)"
+    assert fake_lab.run(*resume, "--budget", "20s") == 2
+    assert f"{refused}; leave out --budget" in capsys.readouterr().err
+    assert fake_lab.run(*resume) == 0
+    assert fake_lab.run(*resume, "--budget", "20s") == 2
+    assert f"{refused}; all are complete: for more, start a new run" in capsys.readouterr().err
+
+
+def test_a_matrix_for_a_resumed_run_is_said_to_be_its_own_or_refused(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fake_lab.run() == 0
+    said = f"{fake_lab.matrix} is the matrix of this run already: only its `budget` and `lanes` count"
+    assert said not in capsys.readouterr().out
+    assert fake_lab.run("--resume", str(fake_lab.folders[-1])) == 0
+    assert said in capsys.readouterr().out.replace("\n", "")
+    fake_lab.matrix.write_text(MATRIX.replace("seed: 7", "seed: 8"))
+    assert fake_lab.run("--resume", str(fake_lab.folders[-1])) == 2
+    told = capsys.readouterr()
+    assert said not in told.out.replace("\n", "")
+    assert "is not the same matrix as" in told.err
+
+
 def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     fake_lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
