@@ -58,7 +58,7 @@ lab-experiments: docker $(RUNTIME) ## Re-run the experiments of published articl
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
 
-lab-plan: $(RUNTIME) ## List the trials of MATRIX= within BUDGET=TIME (default: as in the matrix), and forecast the time; starts nothing
+lab-plan: $(RUNTIME) ## List the conditions of MATRIX= and forecast their time, within BUDGET=TIME (default: as in the matrix); starts nothing
 	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default: the newest run)

@@ -240,7 +240,7 @@ def command_compare(options: argparse.Namespace) -> int:
 
 
 def command_plan(options: argparse.Namespace) -> int:
-    """List the trials of a matrix and forecast their time, without starting anything."""
+    """List the conditions of a matrix and forecast their time, without starting anything."""
     from headwind.cli.console import console
     from headwind.cli.plan import print_plan
     from headwind.matrix.reader import load_matrix

@@ -35,7 +35,9 @@ class WorkloadKeys(Keys):
     needs_content: ClassVar[bool] = False  # whether its paths are always those of `content`
     has_whole_site: ClassVar[bool] = False  # whether it may use all files of the content, not only those of its paths
 
-    workers: Annotated[int, whole(1, MOST_WORKERS)] = key("processes of nginx that share the connections", 1)
+    workers: Annotated[int, whole(1, MOST_WORKERS)] = key(
+        "CPUs that the server can use: processes of nginx, GOMAXPROCS of caddy, threads of haproxy and nghttpd", 1
+    )
     congestion: OneOrBoth | None = key("congestion control of both ends; default: that of the file", None)
 
     def check(self) -> None:
