@@ -41,7 +41,7 @@ class Condition:
         return self.possible(self.workload.with_use(*uses))
 
     def possible(self, metrics: Iterable[Metric]) -> tuple[Metric, ...]:
-        """Those of these metrics that a trial can have: some need a change of the network that drops packets."""
+        """Leave out metrics that no trial can have: some need a change of the network that drops packets."""
         return tuple(metric for metric in metrics if not metric.is_after_loss or self._drops_by_a_change)
 
     @property

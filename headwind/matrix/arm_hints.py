@@ -86,7 +86,7 @@ def _of_servers(path: tuple[str | int, ...], written: Any, tree: Mapping[str, An
 
 
 def _own_image(name: str, protocol: str) -> str:
-    """How to give the lab a server of the user's own under this name."""
+    """How to give the lab the user's own server under this name."""
     return f"your own image: servers: {{{harmless(name)}: {{image: IMAGE, protocols: [{protocol}]}}}}"
 
 

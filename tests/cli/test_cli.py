@@ -111,7 +111,8 @@ def test_a_misspelt_command_option_or_choice_comes_with_the_one_that_it_resemble
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [(["run", "--lane", "2"], "--lanes"), (["run", "--smok"], "--smoke"), (["run", "--ful"], "--full"),
-     (["down", "--al"], "--all"), (["plan", "--budge=5min"], "--budget"), (["report", "x", "--out", "y"], "--output")],
+     (["down", "--al"], "--all"), (["plan", "--budge=5min"], "--budget"),
+     (["run", "--duration", "2min"], "--budget"), (["report", "x", "--out", "y"], "--output")],
 )  # fmt: skip
 def test_an_abbreviated_option_starts_nothing_and_comes_with_the_whole_one(
     capsys: pytest.CaptureFixture[str], arguments: list[str], meant: str
@@ -126,10 +127,9 @@ def test_an_abbreviated_option_starts_nothing_and_comes_with_the_whole_one(
         (["run", "--timeout", "5s"], "--timeout; `timeout` is a key of the matrix"),
         (["run", "--protocols", "h2"], "--protocols; `protocols` is a key of the matrix"),
         (["plan", "--repeats=3"], "--repeats=3; `repeat` is a key of the matrix"),
-        (["run", "--duration", "2min"], "--duration; did you mean `--budget`?"),
         (
             ["run", "--only", "far"],
-            "--only; `conditions` in the matrix lists what is measured, and `smoke` there what ",
+            "lists what is measured, and `smoke` there what --smoke runs",
         ),
         (["run", "--matrix", "a.yaml"], "the matrix is named without an option: lab.py COMMAND FILE"),
         (["run", "LANES=2"], "LANES=2: variables are for `make`: here it is --lanes 2"),

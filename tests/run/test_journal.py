@@ -479,7 +479,7 @@ def test_an_image_that_was_rebuilt_from_the_same_sources_is_named_with_the_comma
         f"image caddy: {tag}@{'17' * 6} -> {tag}@{'72' * 6} (rebuilt from the same sources; "
         f"`docker tag {'17' * 6} headwind-caddy:{tag}` restores the first one, unless it was removed)\n"
     ) in str(refusal.value)
-    assert str(refusal.value).count("rebuilt") == 1, "the lab does not know the sources of the user's image"
+    assert str(refusal.value).count("(rebuilt from") == 1, "the lab does not know the sources of the user's image"
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
