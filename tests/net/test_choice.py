@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from headwind.model import Outcome
 from headwind.run.journal import Run
@@ -120,7 +121,7 @@ def test_auto_says_what_it_chose_and_why_and_keeps_it(project: Project, tmp_path
     assert choice["engine"] == environment["engine"] == ("kernel" if ability.seed else "uml")
     assert f"({ability.kernel})" in choice["reason"]
     assert ability.seed or choice["reason"] in " ".join(done.stdout.split())
-    assert choice["reason"].replace("'", "&#39;") in (folder / "report.html").read_text()
+    assert escape(choice["reason"]) in (folder / "report.html").read_text()
 
 
 @pytest.mark.parametrize("path", ["kernel-in-uml"], indirect=True)
