@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pandas as pd
 
+from headwind.report.formats.markdown import row
 from headwind.run.frames import open_run
 
 LOWER = ("image", "script")
@@ -47,11 +48,18 @@ def waits(requests: pd.DataFrame) -> pd.DataFrame:
 
 def table(found: pd.DataFrame) -> list[str]:
     """Medians of the pages of each arm, in Markdown."""
-    lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
+    lines = [row(*HEADS), row(*["---"] * len(HEADS))]
     for (profile, arm), pages in found.groupby(["profile", "arm"], observed=True):
         wait_s, opened, complete = pages[["wait_s", "open_bytes", "complete_bytes"]].median()
-        cells = [profile, arm, len(pages), f"{wait_s:.2f} s", f"{opened / 1e3:.0f} kB", f"{complete / 1e3:.0f} kB"]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+        cells = [
+            f"{profile}",
+            f"{arm}",
+            f"{len(pages)}",
+            f"{wait_s:.2f} s",
+            f"{opened / 1e3:.0f} kB",
+            f"{complete / 1e3:.0f} kB",
+        ]
+        lines.append(row(*cells))
     return lines
 
 

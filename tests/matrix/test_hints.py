@@ -252,8 +252,8 @@ def test_what_a_hint_proposes_is_accepted_in_its_place(old: str, new: str, propo
     (complaint,) = refusal(text, tmp_path).complaints
     assert f" {proposed}" in complaint.hint
     assert ("my-app" in proposed) == (OF_MY_APP.strip() in complaint.hint)
-    mended = MINIMAL.replace("{}", f"{{{proposed}}}") if proposed.startswith("both") else f"{MINIMAL}{proposed}\n"
-    load(mended + OF_MY_APP if "my-app" in proposed else mended, tmp_path)
+    repaired = MINIMAL.replace("{}", f"{{{proposed}}}") if proposed.startswith("both") else f"{MINIMAL}{proposed}\n"
+    load(repaired + OF_MY_APP if "my-app" in proposed else repaired, tmp_path)
 
 
 def test_a_jitter_is_proposed_for_the_direction_that_has_a_delay(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ def test_the_workload_is_told_in_plain_words() -> None:
 
 
 def test_a_single_request_is_not_each() -> None:
-    told = H2load("one", 1, 1, 1).in_short([{"bytes_body": 612.0, "requests_succeeded": 1.0}], ["h2"])
-    assert told == "1 request for 612 bytes over 1 new connection; not a page load"
+    text = H2load("one", 1, 1, 1).in_short([{"bytes_body": 612.0, "requests_succeeded": 1.0}], ["h2"])
+    assert text == "1 request for 612 bytes over 1 new connection; not a page load"
 
 
 def test_an_arm_that_fetches_something_larger_does_not_change_what_the_workload_is() -> None:

@@ -227,7 +227,7 @@ def test_without_a_verdict_the_headline_says_why(name: str, said: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_no_card_is_stronger_than_the_verdicts(name: str) -> None:
-    """Whoever is said to be surely faster, slower or tied is; by the primary metric nothing sure is left out."""
+    """Protocols that are called faster, slower or tied surely are; by the primary metric nothing sure is left out."""
     data = RUNS[name]().data(name)
     shown = columns_of(data.matrix, data.judgement)[0]
     sure = {
