@@ -34,6 +34,7 @@ class CpuDemand:
         self._cores = cores
         self._seen: dict[str, dict[Arm, list[float]]] = {}  # by condition id
         self._bound: dict[str, list[bool]] = {}  # by condition id: whether each trial lacked CPUs or was CPU-bound
+        self._alone: set[str] = set()  # ids of conditions whose blocks run alone
         for result in results:
             self.learn(result)
 
@@ -47,6 +48,9 @@ class CpuDemand:
         if busy is not None:
             self._seen.setdefault(condition, {}).setdefault(result.trial.arm, []).append(busy)
             self._bound.setdefault(condition, []).append(lacked_cpus(result) or result.is_cpu_bound)
+            most = max(statistics.fmean(values) for values in self._seen[condition].values())
+            is_alone = statistics.fmean(self._bound[condition]) >= BOUND_SHARE or most > ALONE_SHARE * self._cores
+            (self._alone.add if is_alone else self._alone.discard)(condition)
 
     def processors(self, condition: Condition) -> float | None:
         """Average number of CPUs that a block of the condition keeps busy; None before any measurement."""
@@ -55,10 +59,7 @@ class CpuDemand:
 
     def runs_alone(self, condition: Condition) -> bool:
         """True if it is known to need so much CPU that no other block may run in parallel."""
-        seen = self._seen.get(condition.id, {})
-        most = max((statistics.fmean(values) for values in seen.values()), default=0.0)
-        bound = statistics.fmean(self._bound.get(condition.id, [False]))
-        return bound >= BOUND_SHARE or most > ALONE_SHARE * self._cores
+        return condition.id in self._alone
 
     def share(self, condition: Condition, lanes: int) -> float:
         """Share of this host's time that a block of the condition takes, if others run on all lanes."""

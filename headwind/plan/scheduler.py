@@ -59,10 +59,9 @@ class Scheduler:
         self._planned = [] if matrix.find else plan_blocks(matrix)
         self._again: dict[str, Block] = {}  # by id: blocks that must run again once they have ended
         self._due: set[str] = set()  # ids of blocks that are planned again
-        self._alone, self._turn_ends = (
-            True,
-            clock.monotonic() + TURN_ALONE_S,
-        )  # the current turn, and its end
+        self._left: dict[str, Task] = {}  # by block id: `_left_of`, until one of its trials has a result
+        self._whole_s: dict[str, float] = {}  # by condition id: `_block_s`, until one of its trials has a result
+        self._alone, self._turn_ends = True, clock.monotonic() + TURN_ALONE_S  # the current turn, and its end
         self._given_at: dict[str, float] = {}  # block id -> time at which it was given out
         self._blocks = WholeBlocks(results)
         self._judgement: Judgement | None = None  # of all whole blocks
@@ -84,6 +83,8 @@ class Scheduler:
             trial = result.trial
             self._attempts[trial.id] = result.attempt + 1
             (self._done.discard if runs_again(result) else self._done.add)(trial.id)
+            self._left.pop(trial.block.id, None)
+            self._whole_s.pop(trial.block.condition.id, None)
 
     def repeat(self, blocks: Collection[Block]) -> None:
         """Run these blocks again, whole and before others: their results are not about a protocol."""
@@ -162,12 +163,12 @@ class Scheduler:
 
     def _work(self) -> Mapping[Condition, float]:
         """Seconds that each condition takes on one lane: the planned blocks, and those that may follow."""
-        left = defaultdict[Condition, float](float)
+        left = defaultdict[str, float](float)  # by id: the hash of a condition takes a while
         for block in self._planned:
-            left[block.condition] += self._left_s(block)
+            left[block.condition.id] += self._left_s(block)
         for item in self._judged.open if self.matrix.repeat.is_adaptive else ():
-            left[item.condition] += self._beyond_s(item)
-        return left
+            left[item.condition.id] += self._beyond_s(item)
+        return {condition: left[condition.id] for condition in self.matrix.conditions if condition.id in left}
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -207,8 +208,7 @@ class Scheduler:
     def _judged(self) -> Judgement:
         """The judgement of all whole blocks, computed once until there is another one."""
         if self._judgement is None:
-            costs = block_seconds(self.matrix, self.forecast)
-            self._judgement = self.judge.judgement(costs, complete=False, exhausted=False)
+            self._judgement = self.judge.judgement(self._block_s, complete=False, exhausted=False)
         return self._judgement
 
     def _beyond_s(self, item: Open) -> float:
@@ -223,6 +223,7 @@ class Scheduler:
             del self._again[block.id]
             self._due.add(block.id)
             self._done -= {trial.id for trial in block.trials()}
+            self._left.pop(block.id, None)
         self._planned = [*blocks, *(block for block in self._planned if block not in blocks)]
 
     def _candidates(self, running: Sequence[Block]) -> list[Block]:
@@ -270,8 +271,7 @@ class Scheduler:
             return []
         left_s = self.left_s() - sum(self._left_s(block) for block in waiting if block.id in self._due)
         if self.matrix.find:
-            costs = block_seconds(self.matrix, self.forecast)
-            return [] if waiting else search_blocks(self.matrix, self.judge, costs, self._done, running, left_s)
+            return [] if waiting else search_blocks(self.matrix, self.judge, self._block_s, self._done, running, left_s)
         return choices(self.matrix, self._judged.open, self._done, [*running, *waiting], left_s)
 
     def _order(self, waiting: Sequence[Block], running: Sequence[Block]) -> Callable[[Block], tuple[float, ...]]:
@@ -283,15 +283,13 @@ class Scheduler:
         """
         busy = {block.condition.id for block in running}
         left = Counter((block.condition.id, block.index // len(block.order)) for block in waiting)
-        block_s = block_seconds(self.matrix, self.forecast)
+        known = {each.id: self.needs.is_known(each) for each in self.matrix.conditions}
 
         def key(block: Block) -> tuple[float, ...]:
-            square, condition = block.index // len(block.order), block.condition
-            own = left[condition.id, square]
-            known = self.needs.is_known(condition)
-            later, length = block.id not in self._due, block_s(condition) * (-own if known else 1)
+            square, condition, name = block.index // len(block.order), block.condition, block.condition.id
+            length = self._block_s(condition) * (-left[name, square] if known[name] else 1)
             turn = block.index if self._runs_alone(block) else square
-            return later, turn, known, condition.id in busy, length, block.index
+            return block.id not in self._due, turn, known[name], name in busy, length, block.index
 
         return key
 
@@ -360,12 +358,24 @@ class Scheduler:
         return block.index < self.matrix.repeat.least and not self._runs_alone(block)
 
     def _left_s(self, block: Block) -> float:
-        return self.forecast.trials_s(self._left_of(block).trials)
+        task = self._left_of(block)
+        if len(task.attempts) < len(block.order):
+            return self.forecast.trials_s(task.trials)
+        return self._block_s(block.condition)
+
+    def _block_s(self, condition: Condition) -> float:
+        """Seconds of a whole block, by the forecast."""
+        if condition.id not in self._whole_s:
+            self._whole_s[condition.id] = block_seconds(self.matrix, self.forecast)(condition)
+        return self._whole_s[condition.id]
 
     def _left_of(self, block: Block) -> Task:
         """The rest of a block that still has to run, each arm with the number of its next attempt."""
-        left = (trial for trial in block.trials() if trial.id not in self._done)
-        return Task(block, {trial.arm: self._attempts.get(trial.id, 0) for trial in left})
+        if (task := self._left.get(block.id)) is None:  # a long run has thousands of blocks, asked after every trial
+            left = (trial for trial in block.trials() if trial.id not in self._done)
+            task = Task(block, {trial.arm: self._attempts.get(trial.id, 0) for trial in left})
+            self._left[block.id] = task
+        return task
 
 
 class WholeBlocks:
