@@ -9,7 +9,7 @@ from headwind.arm import Protocol
 from headwind.model import Trial
 from headwind.proof.evidence import TcpSockets
 from headwind.testbed.agent import Request
-from headwind.testbed.operations import CONGESTION_SEEN, USE_CONGESTION
+from headwind.testbed.operations import CONGESTION_SEEN, SENT, USE_CONGESTION
 from headwind.testbed.path import Path
 from impair.messages import ClientRun
 
@@ -27,7 +27,7 @@ def use_congestion(path: Path, wanted: str) -> None:
 def start_look(path: Path, trial: Trial, timeout_s: float) -> Request[list[str]] | None:
     """Have the server watch the congestion control of the client's connections; None over QUIC (not in the kernel).
 
-    Call it before the client starts. Returns the request to wait for.
+    Call it right before the client starts: the next request to the server ends it. Returns the request to wait for.
     """
     if trial.protocol is Protocol.H3:
         return None
@@ -35,8 +35,10 @@ def start_look(path: Path, trial: Trial, timeout_s: float) -> Request[list[str]]
 
 
 def finish_look(path: Path, look: Request[list[str]] | None, run: ClientRun) -> TcpSockets | None:
-    """The congestion control at both ends; None if the server did not watch."""
+    """The congestion control at both ends; None if the server did not watch. Call it when the client has ended."""
     if look is None:
         return None
+    ends_it = path.server.start(SENT)  # as any request does: a connection of a few ms may not have been seen
     server = path.server.wait(look, LOOK_S + 10.0, path.agents)
+    path.server.wait(ends_it, 10.0, path.agents)
     return TcpSockets(path.tcp, run.congestion, server)

@@ -139,8 +139,8 @@ def _run_measured(
 ) -> tuple[ClientRun, dict[str, Any], dict[str, Any]]:
     """Run the client with everything that happens meanwhile: its report, its answer, and evidence by its name."""
     start_competition(path, trial, port, rules.timeout_s)
-    look = start_look(path, trial, rules.timeout_s)
     is_scheduled = start_schedule(path, trial, rules.timeout_s + CLIENT_GRACE_S)
+    look = start_look(path, trial, rules.timeout_s)
     run, answer = run_client(path, trial, rules, captured=captured)
     course, due = stop_schedule(path, trial) if is_scheduled else (None, None)
     sockets, competed = finish_look(path, look, run), end_competition(path, trial)

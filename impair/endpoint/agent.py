@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import select
 import socket
 import struct
 import time
@@ -39,6 +40,7 @@ from impair.pulse import Pulse
 from impair.wire import serve
 
 LOOK_EVERY_S = 0.01  # for a connection
+LAB = 0  # the file descriptor that requests come from
 SNMP, NETSTAT = "/proc/net/snmp", "/proc/net/netstat"
 SNMP_COUNTERS = {  # group and column of /proc/net/snmp
     "ip_in_receives": ("Ip", "InReceives"),
@@ -184,16 +186,16 @@ class Endpoint:
         return {"congestion": congestion, "route": self.interface.route_to(peer_ip, gateway, congestion)}
 
     def congestion_seen(self, timeout_s: float) -> list[str]:
-        """The congestion control of TCP connections with the peer; empty if none within `timeout_s`.
+        """The congestion control of TCP connections with the peer; empty if none is seen.
 
-        Raises EndpointError.
+        It looks until there is one, but for at most `timeout_s`, and not beyond the lab's next request. Raises
+        EndpointError.
         """
         network, deadline = self._joined(), time.monotonic() + timeout_s
         while True:
             found = congestion_of(network) if connections(kept.read(SNMP)) else []
-            if found or time.monotonic() >= deadline:
+            if found or time.monotonic() >= deadline or select.select([LAB], [], [], LOOK_EVERY_S)[0]:
                 return found
-            time.sleep(LOOK_EVERY_S)
 
     def _joined(self) -> ipaddress.IPv4Network:
         """The peer's network."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
+import os
+import time
+
 import pytest
 
+from impair.endpoint import agent
 from impair.endpoint.agent import (
     OPERATIONS,
     SNMP_COUNTERS,
@@ -54,6 +59,24 @@ def test_a_counter_that_is_missing_is_not_zero(column: str) -> None:
 
 def test_established_connections_are_counted_without_a_listing() -> None:
     assert connections(SNMP) == 3
+
+
+@pytest.mark.parametrize("text", [b'{"id": 8, "op": "sent"}\n', b""])
+def test_a_look_for_connections_ends_when_the_lab_has_its_next_request_or_is_gone(
+    text: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = Endpoint()
+    endpoint._peer_network = ipaddress.IPv4Network("192.0.2.0/24")
+    reading, writing = os.pipe()
+    monkeypatch.setattr(agent, "LAB", reading)
+    began_s = time.monotonic()
+    assert endpoint.congestion_seen(0.2) == []
+    assert time.monotonic() - began_s >= 0.2  # while nothing comes, it uses its time
+    os.write(writing, text)
+    os.close(writing)
+    assert endpoint.congestion_seen(600.0) == []
+    assert os.read(reading, 100) == text  # which `serve` then carries out
+    os.close(reading)
 
 
 def test_why_tcp_sent_anything_again_is_found_by_name() -> None:
