@@ -31,13 +31,12 @@ from impair.endpoint.packet_gap import Silence
 from impair.endpoint.tcp_state import congestion_of
 from impair.messages import Machine
 from impair.taken import FILES
-from impair.wire import Operation, serve
+from impair.wire import LAB, Operation, serve
 
 # setpriv: a program dies with the agent, however that dies. stdbuf: its output is complete even if it is killed.
 LEASH = ("setpriv", "--pdeathsig", "KILL", "stdbuf", "-oL")
 PATCH = Path(__file__).with_name("h2load.patch")
 COMPETITION = Competition()
-LAB = 0  # the file descriptor connected to the lab
 GRACE_S = 1.0  # between SIGTERM and SIGKILL
 LOOK_AFTER_S = 0.05  # into the run: the sockets are there, and there is time to look at them
 MEMORY = "/dev/shm"  # noqa: S108 - the only place in the container that can be written to

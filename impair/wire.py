@@ -16,6 +16,7 @@ from dataclasses import is_dataclass
 from typing import IO, Any
 
 Operation = Callable[..., Any]
+LAB = 0  # the file descriptor of standard input, from which requests come
 
 
 def encoded(message: Mapping[str, Any]) -> str:

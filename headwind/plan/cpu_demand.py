@@ -34,7 +34,7 @@ class CpuDemand:
         self._cores = cores
         self._seen: dict[str, dict[Arm, list[float]]] = {}  # by condition id
         self._bound: dict[str, list[bool]] = {}  # by condition id: whether each trial lacked CPUs or was CPU-bound
-        self._alone: set[str] = set()  # ids of conditions whose blocks run alone
+        self._alone: dict[str, bool] = {}  # by condition id: `runs_alone`, until one of its trials has a result
         for result in results:
             self.learn(result)
 
@@ -48,9 +48,7 @@ class CpuDemand:
         if busy is not None:
             self._seen.setdefault(condition, {}).setdefault(result.trial.arm, []).append(busy)
             self._bound.setdefault(condition, []).append(lacked_cpus(result) or result.is_cpu_bound)
-            most = max(statistics.fmean(values) for values in self._seen[condition].values())
-            is_alone = statistics.fmean(self._bound[condition]) >= BOUND_SHARE or most > ALONE_SHARE * self._cores
-            (self._alone.add if is_alone else self._alone.discard)(condition)
+            self._alone.pop(condition, None)
 
     def processors(self, condition: Condition) -> float | None:
         """Average number of CPUs that a block of the condition keeps busy; None before any measurement."""
@@ -59,7 +57,12 @@ class CpuDemand:
 
     def runs_alone(self, condition: Condition) -> bool:
         """True if it is known to need so much CPU that no other block may run in parallel."""
-        return condition.id in self._alone
+        name = condition.id
+        if name not in self._alone:  # a long run has thousands of blocks, asked after every trial
+            most = max((statistics.fmean(values) for values in self._seen.get(name, {}).values()), default=0.0)
+            bound = statistics.fmean(self._bound.get(name, [False]))
+            self._alone[name] = bound >= BOUND_SHARE or most > ALONE_SHARE * self._cores
+        return self._alone[name]
 
     def share(self, condition: Condition, lanes: int) -> float:
         """Share of this host's time that a block of the condition takes, if others run on all lanes."""

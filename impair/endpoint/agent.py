@@ -37,10 +37,9 @@ from impair.messages import EndpointCounters, FarEnds, Hello, Listening, TcpCoun
 from impair.processors import kept_waiting
 from impair.profile import FRAME_BYTES, PORT_BIT, Rebind
 from impair.pulse import Pulse
-from impair.wire import serve
+from impair.wire import LAB, serve
 
 LOOK_EVERY_S = 0.01  # for a connection
-LAB = 0  # the file descriptor that requests come from
 SNMP, NETSTAT = "/proc/net/snmp", "/proc/net/netstat"
 SNMP_COUNTERS = {  # group and column of /proc/net/snmp
     "ip_in_receives": ("Ip", "InReceives"),
