@@ -347,7 +347,7 @@ EXIT_CODES = """exit status:
   1    after a run: too little data, or the network deviated in too many trials; or Headwind itself failed
   2    a mistake in the matrix or on the command line
   3    compare: a protocol got worse
-  4    compare --strict: no protocol got worse, but some comparison is inconclusive
+  4    compare --strict: no protocol got worse, but some comparison is unknown
   130  stopped by Ctrl-C
 
 With 1, the output names the cause. docs/files.md explains how much data is enough."""
@@ -492,7 +492,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     commands.choices["run"].add_argument(
         "--resume",
         metavar="RUN",
-        help="continue the run in this folder, or with this id, with its own matrix; give no matrix",
+        help="continue the run of this folder or id; the default matrix is its own",
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(

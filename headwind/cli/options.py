@@ -81,7 +81,7 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--matrix",
         metavar="FILE",
-        help="matrix that defines your server; the files that the matrix lists under `content` are fetched as well",
+        help="matrix that defines your server; the files of its `content` folder are fetched as well",
     )
 
 
@@ -126,7 +126,7 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict",
         action="store_true",
-        help="exit with 4 if no protocol got worse, but some comparison is inconclusive",
+        help="exit with 4 if no protocol got worse, but some comparison is unknown",
     )
     command.add_argument("--json", metavar="FILE", help="also write the result as JSON")
 
