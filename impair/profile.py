@@ -62,7 +62,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Every packet is held for delay_s, give or take jitter_s (reorders packets unless there is a rate)."""
+    """Every packet is held for delay_s, give or take jitter_s (reorders packets, unless netem itself has a rate)."""
 
     delay_s: float
     jitter_s: float = 0.0
@@ -291,11 +291,24 @@ class Link:
         return self.queue.packets if self.queue else self.limit
 
     @property
+    def jitters(self) -> bool:
+        """True if the delay varies."""
+        return self.delay is not None and self.delay.jitter_s > 0
+
+    @property
+    def jitters_in_order(self) -> bool:
+        """True if it has a jitter that does not reorder packets, because netem itself has the rate.
+
+        Then netem sends no packet before its predecessor (`time_to_send` of the last packet in the queue,
+        netem_enqueue in net/sched/sch_netem.c): delays of packets that come close together are a running maximum. A
+        separate bottleneck before netem has no such effect.
+        """
+        return self.jitters and self.rate is not None and self.queue is None
+
+    @property
     def reorders(self) -> bool:
-        """True if packets can be reordered: jitter behind no rate of netem's own, or `reorder`."""
-        in_order = self.rate is not None and self.queue is None
-        jitters = self.delay is not None and self.delay.jitter_s > 0 and not in_order
-        return jitters or bool(self.reorder and self.reorder.ratio)
+        """True if packets can be reordered: by jitter unless netem itself has the rate, or by `reorder`."""
+        return (self.jitters and not self.jitters_in_order) or bool(self.reorder and self.reorder.ratio)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object that `from_json` turns back into an equal Link; absent impairments are left out."""

@@ -100,7 +100,10 @@ def _read_back(link: Link) -> dict[str, Any]:
 
 
 def _probe(link: Link, netem: SeededNetem, probes: int) -> dict[str, Any]:
-    """As the receiving end's listener tells it (impair/endpoint/probe.py); a rate sends one after another."""
+    """As the receiving end's listener tells it (impair/endpoint/probe.py).
+
+    netem's rate sends one after another, whatever their delays; a bottleneck before netem only takes its time.
+    """
     sending_s = _sending_s(link, PROBE_BYTES)
     interval_s, free_s = max(PROBE_INTERVAL_S, 2 * sending_s), 0.0
     delays: list[float] = []
@@ -109,7 +112,9 @@ def _probe(link: Link, netem: SeededNetem, probes: int) -> dict[str, Any]:
     for number in range(probes):
         for packet in netem.offer():
             leaves_s = number * interval_s + (packet.delay or 0) / 1e9
-            if link.rate and packet.delay is not None:
+            if link.queue:
+                leaves_s += sending_s
+            elif link.rate and packet.delay is not None:
                 leaves_s = free_s = max(free_s, leaves_s) + sending_s
             if not packet.corrupted or machine.randrange(PROBE_BYTES) in SENDERS_ADDRESS:
                 delays.append(leaves_s - number * interval_s + machine.uniform(*PATH_S))

@@ -174,7 +174,7 @@ class DirectionKeys(Keys):
     """Impairments of one direction by netem; {} is an unimpaired one."""
 
     delay: Seconds | None = key("one-way delay of every packet", None)
-    jitter: Seconds | None = key("variation of the delay; without a rate it also reorders packets", None)
+    jitter: Seconds | None = key("variation of the delay; it reorders packets, unless netem itself has the rate", None)
     distribution: values.Distribution | None = key("distribution of the jitter; default: uniform", None)
     loss: Annotated[LossKeys, Short(("random",))] | None = key("dropped packets", None)
     duplicate: Ratio | None = key("share of packets that arrive twice", None)

@@ -24,10 +24,10 @@ from headwind.workloads.h2load import H2load
 from impair.profile import NEXT_PACKET, Direction, GilbertElliott, Link, Profile, Steps
 from servers.objects import size_of
 
-IN_ORDER = "With a rate, jitter keeps packets in order, so most packets of a train take longer than the delay"
+IN_ORDER = "With a rate of netem, jitter keeps packets in order, so most packets of a train take longer than the delay"
 REORDERING = (
-    "jitter without a `rate` reorders packets, which can make large transfers by HTTP/3 several times slower "
-    "(docs/findings.md). To keep packets in order, add a `rate`, even a very high one"
+    "jitter reorders packets, which can make large transfers by HTTP/3 several times slower (docs/findings.md). To "
+    "keep packets in order, add a `rate`, even a very high one, and no `queue` with a `kind`"
 )
 MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmissions are lost as well
 
@@ -151,26 +151,17 @@ def _of_paths(matrix: Matrix) -> Iterator[Located]:
 def _reordering(matrix: Matrix) -> Iterator[str]:
     """A note on all networks in which a jitter reorders packets that the server sends to HTTP/3."""
     profiles = {each.profile.name: each.profile.downlink for each in matrix.conditions}
-    names = [name for name, link in profiles.items() if link.delay and link.delay.jitter_s and not link.rate]
+    names = [name for name, link in profiles.items() if link.jitters and not link.jitters_in_order]
     if names and any(arm.protocol.transport == "quic" for arm in matrix.arms):
         yield f"{', '.join(map(quoted, names))}: {REORDERING}"
 
 
-def keeps_order(link: Link) -> bool:
-    """True if the link has both a jitter and a rate.
-
-    With a rate, netem sends no packet before its predecessor (`time_to_send` of the last packet in the queue,
-    netem_enqueue in net/sched/sch_netem.c): delays of packets that come close together are a running maximum.
-    """
-    return bool(link.rate and link.delay and link.delay.jitter_s)
-
-
 def kept_in_order(matrix: Matrix) -> str:
-    """A note about the networks that have both a jitter and a rate; empty if there are none."""
+    """A note about the networks whose jitter keeps packets in order; empty if there are none."""
     places = [
         f"{profile.name} ({direction.value})"
         for profile in {each.profile.name: each.profile for each in matrix.conditions}.values()
         for direction in Direction
-        if keeps_order(profile.link(direction))
+        if profile.link(direction).jitters_in_order
     ]
     return f"{IN_ORDER}: {', '.join(places)}" if places else ""

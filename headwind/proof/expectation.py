@@ -166,6 +166,6 @@ def delay_seen(link: Link, delays: Sequence[float]) -> DelaySeen:
     slack_s = expected.waiting_s
     if skipping and not late:  # of few that skip the delay, two more are likelier than the normal law predicts
         slack_s += 2 * held_s / count
-    if link.rate and late:  # a rate keeps the order: packets with little jitter wait for those with much
+    if link.jitters_in_order and late:  # packets with little jitter wait for those with much
         slack_s += delay.jitter_s * DISTRIBUTION_HEIGHT[delay.distribution]
     return DelaySeen("median" if robust else "mean", measured_s, expected_s, spread_s / math.sqrt(count), slack_s)

@@ -116,8 +116,8 @@ def _check_jitter(direction: Direction, link: Link, read: Link, delays: Sequence
     relative = SIGMAS / math.sqrt(2 * (len(delays) - 1))  # of a standard deviation, normal theory
     if shape.startswith("pareto"):
         relative *= 2  # a few far outliers carry most of the spread
-    if link.rate:
-        relative *= 2  # a rate keeps the order, which correlates neighbours
+    if link.jitters_in_order:
+        relative *= 2  # which correlates neighbours
     tolerance = jitter * relative
     expecting = Expectation.of(link)
     skipped_s = link.delay.delay_s + expecting.probe_s if expecting.overtaking else 0.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from headwind.arm import Role
 from headwind.format import counted, measured
 from headwind.model import Check, Condition
-from headwind.plan.doubts import IN_ORDER, keeps_order
+from headwind.plan.doubts import IN_ORDER
 from headwind.proof.pooled import Pooled
 from headwind.proof.tally import Seen
 from headwind.run.data import RunData, latest_of
@@ -113,7 +113,7 @@ def truth_table(data: RunData, condition: Condition) -> list[Truth]:
         if question.condition == condition:
             asked.setdefault((question.direction, question.quantity, question.span), []).append(question)
     table = [replace(_truth(found[key]), together=tuple(asked.get(key, ()))) for key in ordered]
-    ordered_in = [direction for direction in Direction if keeps_order(condition.profile.link(direction))]
+    ordered_in = [direction for direction in Direction if condition.profile.link(direction).jitters_in_order]
     table = [replace(truth, notes=(*truth.notes, IN_ORDER)) if truth.quantity == "delay_s" and
              truth.direction in ordered_in else truth for truth in table]  # fmt: skip
     return [truth for truth in table if truth.quantity not in ONLY_WHEN_BROKEN or truth.passed < truth.trials]

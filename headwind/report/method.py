@@ -119,7 +119,7 @@ def _overtaking(data: RunData) -> Iterator[str]:
         if profile.link(direction).reorders
     ]
     if ways:
-        yield f"Packets can be reordered (jitter without a rate, or reorder) in: {', '.join(ways)}."
+        yield f"Packets can be reordered (by jitter, or by `reorder`) in: {', '.join(ways)}."
     if note := kept_in_order(data.matrix):
         yield f"{note}."
 

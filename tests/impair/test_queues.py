@@ -59,7 +59,10 @@ def test_netem_keeps_neither_rate_nor_queue_of_a_bottleneck_and_never_drops_behi
     assert link.limit > 100_000
     assert link.room == 50
     assert link.reorders  # netem has no rate that keeps the order
-    assert not Link(delay=Delay(0.05, 0.01), rate=RATE).reorders
+    assert not link.jitters_in_order
+    own = Link(delay=Delay(0.05, 0.01), rate=RATE)
+    assert own.jitters_in_order
+    assert not own.reorders
     assert Profile.from_json(Profile("p", downlink=link).to_json()).downlink == link
 
 

@@ -149,6 +149,13 @@ def test_a_jitter_beside_a_rate_has_a_note(tmp_path: Path) -> None:
     assert note.endswith(": clean (downlink)")
 
 
+def test_a_jitter_behind_a_bottleneck_reorders_packets_and_has_no_such_note(tmp_path: Path) -> None:
+    network = "{both: {delay: 15ms, jitter: 5ms}, downlink: {rate: 10mbit, queue: {kind: fifo, packets: 50}}}"
+    matrix = load(MINIMAL.replace("{}", network, 1), tmp_path)
+    assert kept_in_order(matrix) == ""
+    assert any(note.startswith("note: `clean`: jitter reorders") for note in notes_of(matrix))
+
+
 @pytest.mark.parametrize("direction", ["uplink", "downlink"])
 def test_a_network_is_refused_if_its_probes_take_longer_than_the_timeout(direction: str, tmp_path: Path) -> None:
     text = MINIMAL.replace("{}", f"{{{direction}: {{rate: 800bit}}}}", 1).replace("10,", "2,").replace("s: 2", "s: 1")
@@ -192,7 +199,7 @@ def test_a_jitter_that_reorders_responses_of_http3_is_a_warning(
     network: str, is_warned_of: bool, tmp_path: Path
 ) -> None:
     text = MINIMAL.replace("{}", f"{{{network}}}", 1)
-    found = [each for each in notes_of(load(text, tmp_path)) if each.startswith("note: `clean`: jitter without")]
+    found = [each for each in notes_of(load(text, tmp_path)) if each.startswith("note: `clean`: jitter reorders")]
     assert bool(found) is is_warned_of
     assert warnings_of(load(text.replace("h1, h3", "h1, h2"), tmp_path)) == []
 
