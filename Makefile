@@ -50,15 +50,15 @@ lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newes
 	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
 	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
-lab-smoke: docker $(RUNTIME) ## Smoke test: run a small matrix
+lab-smoke: docker $(RUNTIME) ## Smoke test: run the small matrix experiments/smoke.yaml
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
-lab-experiments: docker $(RUNTIME) ## Re-run the experiments of published articles, all within BUDGET=TIME (default: as in their matrices), with one page of results
+lab-experiments: docker $(RUNTIME) ## Repeat published experiments, and write one page of results; BUDGET=TIME limits all together (default: each as in its matrix)
 	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
 
-lab-plan: $(RUNTIME) ## List the conditions of MATRIX= and forecast their time, within BUDGET=TIME (default: as in the matrix); starts nothing
+lab-plan: $(RUNTIME) ## List the conditions of MATRIX= and forecast the time of a run with BUDGET=TIME (default: as in the matrix); starts nothing
 	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default: the newest run)

@@ -470,6 +470,9 @@ OPTIONS = {
     "try-server": how_to_try, "compare": how_to_compare, "report": how_to_report, "advise": how_to_advise,
     "published": how_to_publish,
 }  # fmt: skip
+MEASURING = {  # commands, and what --budget does
+    "run": "measure for at most this long from now on", "experiments": "share this time among all experiments",
+}  # fmt: skip
 
 
 def parse(arguments: list[str], description: str, commands_: Mapping[str, Command]) -> argparse.Namespace:
@@ -485,14 +488,12 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
             command.add_argument("matrix", nargs="?", help="the matrix file (default: matrix.yaml)")
         if name in ("run", "plan", "experiments"):
             where_and_how_much(command, str(ROOT / "reports"))
-        if name in ("run", "experiments"):
-            how_to_measure(command)
+        if name in MEASURING:
+            how_to_measure(command, MEASURING[name])
         if name == "plan":
             how_long(command, "plan for a run of at most this long")
     commands.choices["run"].add_argument(
-        "--resume",
-        metavar="RUN",
-        help="continue the run of this folder or id; the default matrix is its own",
+        "--resume", metavar="RUN", help="continue the run of this folder or id; the default matrix is its own"
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(
@@ -512,7 +513,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
     )
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
     commands.choices["down"].add_argument(
-        "--all", action="store_true", help="also remove testbeds of runs in progress; list the lab's images"
+        "--all", action="store_true", help="also those of runs in progress; list the images that stay"
     )
     commands.choices["down"].add_argument(
         "--images", action="store_true", help="also remove the lab's images that no container uses"

@@ -42,8 +42,8 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
     )
 
 
-def how_to_measure(command: argparse.ArgumentParser) -> None:
-    """Add the options of the measuring commands, `run` and `experiments`."""
+def how_to_measure(command: argparse.ArgumentParser, limit: str) -> None:
+    """Add the options of the measuring commands; the help of `--budget` begins with `limit`."""
     command.add_argument(
         "--engine",
         choices=CHOICES,
@@ -51,7 +51,7 @@ def how_to_measure(command: argparse.ArgumentParser) -> None:
         help="netem of the host's kernel, or of a user-mode kernel (uml); auto (default): kernel if its netem can do "
         "all that the matrix needs, else uml",
     )
-    how_long(command, "measure for at most this long from now on")
+    how_long(command, limit)
     command.add_argument(
         "--cluster",
         metavar="ADDRESS",
@@ -67,7 +67,7 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one uncounted trial of each protocol in this condition (profile/workload, a profile, "
+        help="at the end, run one uncounted trial of each arm in this condition (profile/workload, a profile, "
         "or `all`), and keep its packets, TLS keys and logs; may be repeated",
     )
 

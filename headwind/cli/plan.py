@@ -165,4 +165,4 @@ def _by(matrix: Matrix) -> str:
         return ""
     first, *others = judged
     labels = "one of its judged metrics" if others else enumerated([metric.label for metric in first], "or")
-    return f" by {labels} (`judge` can name fewer)"
+    return f" by {labels} (one is enough)"
