@@ -26,6 +26,7 @@ REBOUND_S = 0.25  # likewise of a rebinding, which a program carries out: no res
 ON_TIME = 0.95  # share of a trial's changes that must be; of up to 20 changes all
 NS_S = 1e-9
 MOST_LISTED = 8  # Links whose read-back has its own line
+UNCHANGED, UNMOVED = "the network did not change", "nothing was rebound"  # how warnings of such trials begin
 BAD_SPELLS = "in bad spells"  # label of the network of bad spells
 FIRST = ""  # label of the network with which a direction begins
 
@@ -156,9 +157,14 @@ def unchanged_warnings(profile: Profile, evidence: Evidence) -> Iterator[str]:
     steps = [each for each in map(profile.changes, Direction) if isinstance(each, Steps)]
     if steps and CHANGE not in made:
         first_s = min(each.moments_s[0] for each in steps)
-        yield f"the network did not change: the client had ended by {setting('at_s', first_s)}"
+        yield f"{UNCHANGED}: the client had ended by {setting('at_s', first_s)}"
     if profile.rebinding and REBIND not in made:
-        yield f"nothing was rebound: the client had ended by {setting('at_s', profile.rebinding.at_s)}"
+        yield f"{UNMOVED}: the client had ended by {setting('at_s', profile.rebinding.at_s)}"
+
+
+def is_unchanged(warnings: Sequence[str]) -> bool:
+    """True if these warnings of a trial say that its client ended before the network changed, or it was rebound."""
+    return any(each.startswith((UNCHANGED, UNMOVED)) for each in warnings)
 
 
 def _missing(evidence: Evidence, missing: int, due: Sequence[float]) -> str:

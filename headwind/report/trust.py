@@ -76,7 +76,8 @@ def _failures(data: RunData, failed: int) -> Iterator[str]:
     if failed:
         yield f"{counted(failed, 'network check')} failed"
     checked = {check.finding.condition.id for check in data.judgement.checks if check.passed is False}
-    for found, text in ((data.network_doubts, "not the requested network in"), (checked, "self-checks FAILED in")):
+    deviating = {each.condition.id for each in data.pooled if not each.passed}
+    for found, text in ((deviating, "not the requested network in"), (checked, "self-checks FAILED in")):
         if names := [data.matrix.name_of(each) for each in data.matrix.conditions if each.id in found]:
             yield f"{text} {named(names)}"
 
@@ -110,7 +111,7 @@ def _noise(data: RunData) -> str:
     checked = f" (checked in {len(floors)} of {of}{more})" if len(floors) < len(data.matrix.conditions) else ""
     if not noisy:
         return f"{arms} differs from itself by less than {setting('margin_ratio', margin)}{checked}"
-    return f"{arms} may differ from itself {enumerated(noisy)}: smaller leads there may be noise{checked}"
+    return f"{arms} may differ from itself {enumerated(noisy)} (noise floor): smaller leads there may be noise{checked}"
 
 
 def _undetected(data: RunData) -> Iterator[str]:
@@ -127,8 +128,11 @@ def _undetected(data: RunData) -> Iterator[str]:
 
 
 def _unmet(data: RunData) -> Iterator[str]:
-    """Sentences on networks with bad spells that most trials ended before."""
+    """Sentences on networks with changes or bad spells that most trials ended before."""
     for condition in data.matrix.conditions:
+        if early := data.unchanged.get(condition.id):
+            name = data.matrix.name_of(condition)
+            yield f"in {name}, {early}: for a new run, write an earlier moment or a larger workload"
         if any(isinstance(condition.profile.changes(direction), Spells) for direction in Direction):
             own = [each for each in data.latest if each.trial.block.condition == condition and is_data(each)]
             met = sum(any(check.span == BAD_SPELLS for check in each.proof.checks) for each in own)

@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headwind.arm import Arm
+from headwind.format import counted
 from headwind.model import DATA_OUTCOMES, Check, Condition, Matrix, Outcome, Result
 from headwind.observed import figure, order_of
 from headwind.plan.adaptive import block_seconds
 from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
+from headwind.proof.spans import is_unchanged
 from headwind.proof.tally import Seen
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, Status, planned_trials
@@ -77,11 +79,27 @@ class RunData:
     @property
     def network_doubts(self) -> dict[str, list[str]]:
         """By condition, deviations of its network that all its trials together show; absent if there are none."""
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[str]] = {name: [text] for name, text in self.unchanged.items()}
         for question in self.pooled:
             if not question.passed:
                 found.setdefault(question.condition.id, []).append(question.text)
         return found
+
+    @cached_property
+    def unchanged(self) -> dict[str, str]:
+        """By condition, a sentence if at least half of the trials of each arm ended before its network changed."""
+        early: dict[str, dict[Arm, list[bool]]] = {}
+        for result in filter(is_data, self.latest):
+            of_arms = early.setdefault(result.trial.block.condition.id, {})
+            of_arms.setdefault(result.trial.arm, []).append(is_unchanged(result.proof.warnings))
+        found = {
+            name: arms for name, arms in early.items() if all(2 * sum(each) >= len(each) for each in arms.values())
+        }
+        every = {name: [each for of_arm in arms.values() for each in of_arm] for name, arms in found.items()}
+        return {
+            name: f"{sum(each)} of {counted(len(each), 'trial')} ended before the network changed"
+            for name, each in every.items()
+        }
 
     @cached_property
     def trials(self) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import pytest
 from headwind.metric import Losses
 from headwind.model import Check, Proof, slowed
 from headwind.proof.evidence import Evidence
-from headwind.proof.spans import counts_by_network, downlink_losses, labels
+from headwind.proof.spans import counts_by_network, downlink_losses, is_unchanged, labels
 from headwind.proof.trial_checks import prove
 from impair.messages import Course
 from impair.netem_options import Options
@@ -173,6 +173,7 @@ def test_a_trial_that_ends_before_the_first_change_counts_with_a_warning() -> No
         assert failing(proof) == []
         expected = [] if profile is SPELLS else ["the network did not change: the client had ended by 1 s"]
         assert list(proof.warnings) == expected, "that no bad spell came is no surprise"
+        assert is_unchanged(proof.warnings) is bool(expected)
     assert prove(BLACKOUT, changing()).warnings == ()
 
 

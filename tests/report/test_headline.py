@@ -10,13 +10,14 @@ from dataclasses import replace
 import pytest
 
 from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol
-from headwind.model import Condition, Repetition
+from headwind.model import Condition, Proof, Repetition
 from headwind.report import RunData, render
 from headwind.report.answer import answer_of, workloads
 from headwind.report.certainty import Certainty, certainty_of, known_of
 from headwind.report.headline import Card, card_of, lines_of
 from headwind.report.networks import networks_of
 from headwind.report.ranking import Standing, columns_of, ordered_pairs
+from headwind.report.trust import trust_line
 from headwind.report.verdicts import leader, possible_text
 from headwind.servers import SERVERS
 from headwind.workloads.objects import Objects
@@ -190,8 +191,8 @@ def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
         (1.01, 1.04, "1.01x to 1.04x faster"),
         (0.8, 0.9, "1.11x to 1.25x slower"),
         (1.004, 2.02, "1.004x to 2.02x faster"),
-        (0.8, math.inf, "at most 1.25x slower"),
-        (0, 3.24, "at most 3.24x faster"),
+        (0.8, math.inf, "faster, or up to 1.25x slower"),
+        (0, 3.24, "slower, or up to 3.24x faster"),
         (1.98, math.inf, "at least 1.98x faster"),
         (0.95, 1.004, "up to 1.05x slower"),
         (0.999, 1.3, "up to 1.30x faster"),
@@ -309,7 +310,7 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_and_its_size_in_th
     assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(texts_of(answer.cards))
     agreeing = measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})
     assert answer_of(agreeing).by_others == ()
-    key = "Another metric is listed only where total time is not sure or differs."
+    key = "Other metrics are listed only where total time is not sure, or where they contradict it."
     assert [key in render(data, 0.0) for data in (measured_as(request_p50_s=slower), agreeing)] == [True, False]
 
 
@@ -384,3 +385,25 @@ def test_candidate_and_baseline_stand_as_in_the_matrix() -> None:
     assert {card.label for card in answer.cards} == {"HTTP/2 against HTTP/3"}
     assert "HTTP/2 against HTTP/3, slower" in " ".join(texts_of(answer.cards))
     assert answer.by_others == ("Sure by time to first byte: HTTP/3 is faster than HTTP/2 in all 4 conditions.",)
+
+
+# where the network never changed
+
+
+def test_results_of_trials_that_ended_before_the_network_changed_are_not_sure() -> None:
+    """A blackout that no trial met is no result about a blackout; one that one protocol outran is."""
+
+    def ended_early(*arms: Arm) -> RunData:
+        data = measured_as()
+        warned = Proof(warnings=("the network did not change: the client had ended by 1 s",))
+        results = [replace(each, proof=warned) if each.trial.arm in arms else each for each in data.results]
+        return Golden(data.matrix, tuple(results)).data("x")
+
+    met, outrun, unmet = measured_as(), ended_early(H3), ended_early(H1, H2, H3)
+    counted = [answer_of(data).headline for data in (met, outrun, unmet)]
+    assert counted[0] == counted[1]
+    assert counted[2] != counted[0]
+    assert [line.network_held for line in unmet.judgement.compared] == [False] * 3
+    assert unmet.network_doubts == {unmet.matrix.conditions[0].id: ["36 of 36 trials ended before the network changed"]}
+    assert "write an earlier moment or a larger workload" in trust_line(unmet)
+    assert "do not rely" not in trust_line(unmet).lower()
