@@ -29,6 +29,19 @@ NEAR := $(shell python3 -c '$(NEAR)' '$(UNKNOWN)' $(VARIABLES) 2>/dev/null)
 $(error headwind: no variable is called $(UNKNOWN)$(if $(NEAR), (did you mean $(NEAR)?)); there are: $(VARIABLES))
 endif
 
+# So would a variable that the target does not use.
+UNUSED_lab-run := RUN BASE
+UNUSED_lab-smoke := MATRIX RUN BASE BUDGET
+UNUSED_lab-plan := RUN BASE
+UNUSED_lab-resume := MATRIX BASE
+UNUSED_lab-report := MATRIX BASE BUDGET LANES
+UNUSED_lab-compare := MATRIX BUDGET LANES
+UNUSED_lab-experiments := MATRIX RUN BASE
+UNUSED := $(if $(word 2,$(MAKECMDGOALS)),,$(firstword $(filter $(UNUSED_$(MAKECMDGOALS)),$(GIVEN))))
+ifneq ($(UNUSED),)
+$(error headwind: $(MAKECMDGOALS) does not use $(UNUSED))
+endif
+
 PY := .venv/bin/python
 RUNTIME := .venv/requirements.lock
 DEV := .venv/requirements-dev.lock
@@ -39,6 +52,13 @@ PATHS := $(filter %.yaml %.yml,$(MAKECMDGOALS)) $(wildcard $(MAKECMDGOALS))
 STRAY := $(if $(strip $(PATHS)),$(firstword $(filter-out $(TARGETS),$(PATHS))))
 ifneq ($(STRAY),)
 $(error headwind: name the $(if $(wildcard $(STRAY)/.),run as RUN,matrix as MATRIX)=$(STRAY))
+endif
+
+MISSPELT := $(firstword $(filter-out $(TARGETS),$(MAKECMDGOALS)))
+ifneq ($(MISSPELT),)
+MEANT := import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1))
+MEANT := $(shell python3 -c '$(MEANT)' '$(MISSPELT)' $(TARGETS) 2>/dev/null)
+$(if $(MEANT),$(error headwind: there is no target $(MISSPELT) (did you mean $(MEANT)?); make alone lists them))
 endif
 
 ##@ The lab

@@ -152,6 +152,13 @@ LINES = [
 ]  # fmt: skip
 
 GLUED = [
+    Change(POOR, "poor LTE: {profile: lte}", "profile", "did you mean `preset`?", "poor LTE: {preset: lte}"),
+    Change(POOR, "poor LTE: {name: lte}", "name", "did you mean `preset`?", "poor LTE: {preset: lte}"),
+    Change(POOR, "poor LTE: {preset: wi-fi}", "wi-fi", "did you mean `browser-wifi`?",
+           "poor LTE: {preset: browser-wifi}"),
+    Change(POOR, "poor LTE: {preset: wlan}", "wlan", "did you mean `browser-wifi`?",
+           "poor LTE: {preset: browser-wifi}"),
+    Change("loss: 2%", "loss: {share: 2%}", "share", "did you mean `random`?", "loss: {random: 2%}"),
     Change(POOR, "poor LTE {preset: lte}", " {preset", "a colon is missing after `poor LTE`, "
            "did you mean `poor LTE: {preset: lte}`?", "poor LTE: {preset: lte}"),
     Change(POOR, "poor LTE{preset: lte}", "{preset", "`poor LTE: {preset: lte}`", "poor LTE: {preset: lte}"),
@@ -541,9 +548,9 @@ KEYS = [
 ]  # fmt: skip
 
 REFUSED = [
-    Change("size: 15kB", "size: 15GB", "15GB", "is not a unit of it, an object has 1B to 64MiB"),
-    Change("size: 15kB", "size: 1GiB", "1GiB", "is not a unit of it, an object has 1B to 64MiB"),
-    Change(REPEAT, f"{REPEAT}\ntimeout: 2d", "2d", "is not a unit of it, a timeout is from 0.1s to 86400s"),
+    Change("size: 15kB", "size: 15GB", "15GB", "is out of range; an object has 1B to 64MiB"),
+    Change("size: 15kB", "size: 1GiB", "1GiB", "is out of range; an object has 1B to 64MiB"),
+    Change(REPEAT, f"{REPEAT}\ntimeout: 2d", "2d", "is out of range; a timeout is from 0.1s to 86400s"),
     Change("min: 9", "min: 9, margin: 0.05", "0.05", "has no unit, 5%?", "min: 9, margin: 5%"),
     Change("min: 9", "min: 9, confidence: 0.95", "0.95", "has no unit, 95%?", "min: 9, confidence: 95%"),
     Change(REPEAT, f"{REPEAT}\nsmoke: true", "true", "[a, b], leave `smoke` out to mean all of them"),

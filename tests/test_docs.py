@@ -97,6 +97,23 @@ def test_a_misspelt_variable_is_refused_by_every_target_with_the_right_name(targ
 
 
 @pytest.mark.parametrize(
+    ("target", "variable"),
+    [("lab-resume", "MATRIX"), ("lab-plan", "RUN"), ("lab-report", "MATRIX"), ("lab-compare", "BUDGET")],
+)
+def test_a_variable_that_a_target_does_not_use_is_refused(target: str, variable: str) -> None:
+    refused = run(["make", "-n", target, f"{variable}=reports"])
+    assert refused.returncode == 2
+    assert f"headwind: {target} does not use {variable}" in refused.stderr
+    assert refused.stdout == ""
+
+
+def test_a_misspelt_target_is_refused_with_the_right_name() -> None:
+    refused = run(["make", "lab-rnu"])
+    assert refused.returncode == 2
+    assert "headwind: there is no target lab-rnu (did you mean lab-run?); make alone lists them" in refused.stderr
+
+
+@pytest.mark.parametrize(
     ("goals", "advice"),
     [
         (["lab-plan", "experiments/smoke.yaml"], "name the matrix as MATRIX=experiments/smoke.yaml"),
@@ -130,7 +147,8 @@ def test_the_newest_run_is_the_one_that_began_last(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["lab-run", "lab-resume", "lab-experiments", "lab-plan"])
 def test_a_variable_with_a_space_stays_one_argument(target: str) -> None:
-    command = run(["make", "-n", target, "RUN=a", "BUDGET=3 min", "LANES=4 5"]).stdout
+    run_of = ["RUN=a"] if target == "lab-resume" else []
+    command = run(["make", "-n", target, *run_of, "BUDGET=3 min", "LANES=4 5"]).stdout
     assert '--budget "3 min"' in command
     assert '--lanes "4 5"' in command
 

@@ -81,8 +81,11 @@ def with_files(keys: WorkloadKeys, workload: Workload, site: Site | None) -> Wor
     return replace(workload, files=(*files, *others))
 
 
-def content_slips(site: Site | None, workloads: Mapping[str, WorkloadKeys]) -> Iterator[Slip]:
-    """Mistakes of paths that are neither in the site nor, for a single `path`, among the lab's objects."""
+def content_slips(site: Site | None, workloads: Mapping[str, WorkloadKeys], *, has_own_servers: bool) -> Iterator[Slip]:
+    """Mistakes of paths that are neither in the site nor, for a single `path`, among the lab's objects.
+
+    Without a site, the user's own servers may have any path.
+    """
     for name, keys in workloads.items():
         paths = keys.paths_used()
         if site is None and keys.needs_content:
@@ -93,17 +96,20 @@ def content_slips(site: Site | None, workloads: Mapping[str, WorkloadKeys]) -> I
             yield Slip(("workloads", name, word), mistake, at_key=True)
             continue
         for place, path in paths.items():
-            found = _missing(site, path) if site else _without_content(path)
+            found = _missing(site, path) if site else _without_content(path, has_own_servers=has_own_servers)
             if found and (keys.needs_content or not (site and size_of(path) is not None)):
                 yield Slip(("workloads", name, *place), found)
 
 
-def _without_content(path: str) -> Mistake | None:
+def _without_content(path: str, *, has_own_servers: bool) -> Mistake | None:
     """The mistake of a path in a matrix without `content`; None if it can be requested."""
     try:
         url_path(path)
     except Mistake as mistake:
         return mistake
+    if not has_own_servers and size_of(path.partition("?")[0]) is None:
+        hint = "objects are `/`, `/1k`, `/10k`, `/100k`, `/1m`, `/10m`, `/100m` and `/bytes/15000`, of any size"
+        return Mistake(f"the lab's servers have no object at {quoted(path)}", hint)
     return None
 
 

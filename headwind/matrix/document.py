@@ -208,7 +208,9 @@ class MatrixKeys(Keys):
             "protocols arms selfcheck": self._twin_slips,
             "profiles selfcheck": self._slower_slips,
             "profiles settings": lambda: [] if self.settings != SettingsKeys() else window_slips(self.profiles),
-            "content workloads": lambda: content_slips(self.content, self.workloads),
+            "content servers workloads": lambda: content_slips(
+                self.content, self.workloads, has_own_servers=bool(self.servers)
+            ),
             "content arms": lambda: arm_content_slips(
                 self.content, {name: "path" in dict(arm.overrides.workload) for name, arm in self.arms.items()}
             ),

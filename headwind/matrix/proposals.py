@@ -10,7 +10,7 @@ from typing import Any
 
 from headwind.matrix.levels import Path
 from headwind.matrix.mistakes import Slip, value_at
-from headwind.matrix.units import Mistake
+from headwind.matrix.units import Mistake, quoted
 
 MOST_TRIED = 20  # mistakes with a proposal: each takes a validation; a file with more keeps all of them
 _QUESTION = re.compile(r"did you mean (`[^`]+`|\[[^][{}?]*\])\?(?:$| )")
@@ -52,11 +52,11 @@ def _without(hint: str, refused: Mapping[str, Mistake]) -> str:
     proposal, mistake = next(iter(refused.items()))
     if proposal.startswith("["):
         return _QUESTION.sub(lambda _: f"{mistake}, {mistake.hint}", hint, count=1)  # it may have a backslash
-    reason = mistake.hint
-    if _OFFERS.fullmatch(hint):
-        left = [each for each in hint[:-1].split(" or ") if each not in refused]
-        return f"{' or '.join(left)}?" if left else reason
-    return reason if reason and "did you mean" not in reason else _QUESTION.sub("", hint, count=1)
+    if _OFFERS.fullmatch(hint) and (left := [each for each in hint[:-1].split(" or ") if each not in refused]):
+        return f"{' or '.join(left)}?"
+    if not mistake.hint or "did you mean" in mistake.hint:
+        return _QUESTION.sub("", hint, count=1)
+    return f"{'' if quoted(proposal) in str(mistake) else f'with {quoted(proposal)}: '}{mistake}; {mistake.hint}"
 
 
 def _proposed(slip: Slip, tree: Any) -> Iterator[tuple[str, Any]]:

@@ -17,7 +17,8 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "drop": "loss", "plr": "loss", "corruption": "corrupt", "duplication": "duplicate", "reordering": "reorder",
     "cc": "congestion", "think": "server_delay", "think time": "server_delay", "thinktime": "server_delay",
     "conn": "connections",
-    "down": "downlink", "up": "uplink", "network": "profiles", "repetition": "repeat", "duration": "bad budget total_s",
+    "down": "downlink", "up": "uplink", "network": "profiles preset",
+    "repetition": "repeat", "duration": "bad budget total_s",
     "gilbert": "gemodel", "elliott gilbert": "gemodel", "elliot gilbert": "gemodel", "gilbertelliott": "gemodel",
     "object": "requests", "page": "objects", "webpage": "page objects", "website": "page objects content",
     "web": "page objects", "browser": "page objects", "download": "downlink transfer total_s", "bulk": "transfer",
@@ -38,7 +39,7 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "limit time": "timeout budget",
     "max time": "timeout budget", "bad los": "loss bad", "good los": "good", "1 h": "bad", "1 k": "good",
     "overhead": "packet_overhead", "include": "conditions", "combination": "conditions", "heading": "title",
-    "description": "title", "name": "title", "bw": "rate", "bw target": "rate", "bit rate": "rate",
+    "description": "title", "name": "title preset", "bw": "rate", "bw target": "rate", "bit rate": "rate",
     "limit rate": "rate", "bitrate": "rate",
     "aqm": "queue", "qdisc": "queue",
     "codel": "fq_codel", "droptail": "fifo", "drop tail": "fifo", "pfifo": "fifo", "bfifo": "fifo",
@@ -48,7 +49,8 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "median": "request_p50_s", "response time": "request_p50_s", "p99": "request_p95_s", "vu": "connections",
     "ceil": "rate", "curl": "transfer", "wget": "transfer", "connectivity": "preset", "throttling": "preset",
     "repeat view": "visit", "metric": "judge", "measure": "judge", "scenario": "workloads", "restart": "fresh",
-    "request": "streams", "tbf": "fifo", "htb": "fifo",
+    "request": "streams", "tbf": "fifo", "htb": "fifo", "profile": "preset", "share": "random",
+    "wlan": "browser-wifi", "fi wi": "browser-wifi",
     "0 rtt": "early", "0rtt": "early", "zero rtt": "early", "data early": "early", "full": "new", "cold": "new",
     "first": "new", "warm": "resumed", "psk": "resumed", "ticket": "resumed", "resumption": "resumed",
 } | {written.format(version): f"h{version}" for version in "123" for written in ("http{}", "{} http")}  # fmt: skip
@@ -100,7 +102,12 @@ def containing(text: str, allowed: Sequence[str]) -> list[str]:
 def respelt(text: str, allowed: Sequence[str]) -> str:
     """Allowed word that differs from the text only in form or by one typing error; empty without one."""
     words = _Words.of(tuple(allowed))
-    return words.by_form.get(form(text)) or words.one_slip_away(text.casefold())
+    return words.by_form.get(form(text)) or words.joined.get(_joined(text)) or words.one_slip_away(text.casefold())
+
+
+def _joined(text: str) -> str:
+    """Text without case and separators."""
+    return "".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
 class _Words:
@@ -108,6 +115,7 @@ class _Words:
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self.by_form = {form(word): word for word in reversed(allowed) if form(word)}
+        self.joined = {_joined(word): word for word in reversed(allowed) if _joined(word)}
         self._short = defaultdict[str, list[str]](list)
         for word in allowed:
             for left in _without_a_letter(word.casefold()[:LONGEST_WORD]):

@@ -20,9 +20,7 @@ from headwind.model import Matrix
 from headwind.proof.expectation import Expectation
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
-from headwind.workloads.h2load import H2load
 from impair.profile import NEXT_PACKET, Direction, GilbertElliott, Link, Profile, Steps
-from servers.objects import size_of
 
 IN_ORDER = "With a rate of netem, jitter keeps packets in order, so most packets of a train take longer than the delay"
 REORDERING = (
@@ -38,7 +36,7 @@ def warnings_of(matrix: Matrix) -> list[str]:
     """The printed warnings, in the order of the file."""
     profiles = {condition.profile.name: condition.profile for condition in matrix.conditions}
     found = [doubt for profile in profiles.values() for doubt in _of_profile(profile)]
-    found += [*_of_arms(matrix), *_of_names(matrix), *_of_clients(matrix), *_uncompared(matrix), *_of_paths(matrix)]
+    found += [*_of_arms(matrix), *_of_names(matrix), *_of_clients(matrix), *_uncompared(matrix)]
     return list(dict.fromkeys(f"warning: {each}" for each in (located(matrix, dict(found)) if found else ())))
 
 
@@ -135,17 +133,6 @@ def _uncompared(matrix: Matrix) -> Iterator[Located]:
             message = f"{quoted(arm.name)} takes time in each block, and is not compared"
             hint = "remove it" if matrix.find else "add it to `compare`, or remove it"
             yield ("protocols",) if is_plain else ("arms", arm.name), (message, hint)
-
-
-def _of_paths(matrix: Matrix) -> Iterator[Located]:
-    """Paths of h2load that are no object of the lab, unless the user's server may have them."""
-    if any(arm.server.program for arm in matrix.arms):
-        return
-    for name, load in {each.workload.name: each.workload for each in matrix.conditions}.items():
-        if isinstance(load, H2load) and not load.files and size_of(load.path) is None:
-            message = f"the lab has no object at {quoted(load.path)}: its servers answer with an error"
-            hint = "objects are `/`, `/1k`, `/10k`, `/100k`, `/1m`, `/10m`, `/100m` and `/bytes/15000`, of any size"
-            yield ("workloads", name, "path"), (message, hint)
 
 
 def _reordering(matrix: Matrix) -> Iterator[str]:

@@ -125,7 +125,12 @@ class Run:
         with _explained(folder, "cannot look for a run here"):
             for name, loss in ((MATRIX_RESOLVED, "not a run folder"), (JOURNAL, "the results of this run are gone")):
                 if not (folder / name).is_file():
-                    raise NoRunFolder(f"{folder}: {loss} (no {name}); give a folder such as reports/<run-id>")
+                    meant = (
+                        folder.parent
+                        if (folder.parent / MATRIX_RESOLVED).is_file()
+                        else "a folder such as reports/<run-id>"
+                    )
+                    raise NoRunFolder(f"{folder}: {loss} (no {name}); give {meant}")
         with _explained(folder, DAMAGED):
             _refuse(folder, foreign.oddity(folder))
             address = f"{(folder / JOURNAL).resolve().as_uri()}?mode=rw"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headwind.matrix.reader import MatrixError
 from headwind.plan.doubts import warnings_of
 from tests.matrix_files import load, refusal
 
@@ -127,12 +128,18 @@ def test_a_congestion_control_of_a_workload_counts_for_the_name_of_an_arm(tmp_pa
     assert "`h2` and `h2-bbr` differ in their names only" in found
 
 
-@pytest.mark.parametrize(("path", "is_named"), [("/5k", True), ("/10K", True), ("/index.html", False), ("/1m", False)])
-def test_a_path_without_an_object_is_named_unless_an_own_server_may_have_it(
-    path: str, is_named: bool, tmp_path: Path
+@pytest.mark.parametrize(
+    ("path", "is_refused"), [("/5k", True), ("/10K", True), ("/index.html", False), ("/1m", False)]
+)
+def test_a_path_without_an_object_is_refused_unless_an_own_server_may_have_it(
+    path: str, is_refused: bool, tmp_path: Path
 ) -> None:
     own = OWN.replace("/10k", path)
     lab_only = own.replace(f"servers: {{shop: {SERVER}}}\n", "").replace("server: shop", "server: caddy")
-    found = warnings_of(load(lab_only.replace("h2-shop", "h2-caddy"), tmp_path))
-    assert [f"the lab has no object at `{path}`" in each for each in found] == [True] * is_named
+    lab_only = lab_only.replace("h2-shop", "h2-caddy")
+    if is_refused:
+        with pytest.raises(MatrixError, match=f"the lab's servers have no object at `{path}`"):
+            load(lab_only, tmp_path)
+    else:
+        load(lab_only, tmp_path)
     assert not warnings_of(load(own, tmp_path))
