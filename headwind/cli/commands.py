@@ -348,7 +348,7 @@ EXIT_CODES = """exit status:
   2    a mistake in the matrix or on the command line
   3    compare: a protocol got worse
   4    compare --strict: no protocol got worse, but some comparison is unknown
-  130  stopped by Ctrl-C
+  130  stopped by Ctrl-C or SIGTERM
 
 With 1, the output names the cause. docs/files.md explains how much data is enough."""
 

@@ -134,7 +134,7 @@ def _why_done(data: RunData) -> list[str]:
         for line in data.judgement.compared
         if certainty_of(line.primary) is not Certainty.SURE
     }
-    by_others = [f"for {each.label}, start a new run with `judge: [{each.key}]`" for each in primaries]
+    by_others = [f"for {each.label}, put `judge: [{each.key}]` into the matrix of a new run" for each in primaries]
     return [f"No blocks are left to run: every comparison is sure by a judged metric{'; '.join(['', *by_others])}."]
 
 

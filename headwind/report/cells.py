@@ -23,6 +23,7 @@ from headwind.report.verdicts import (
     toward,
     two,
 )
+from headwind.verdicts.assumptions import WarningKind
 from headwind.verdicts.findings import Finding
 
 NEAR = 1.25  # up to this difference, the cell names the metric that bounds it
@@ -65,6 +66,7 @@ def cell_of(known: Known, floors: Floors) -> Cell:
         *reasons_of(primary),
         *_stalls(primary),
         *_noise(known, floors),
+        *_drift(primary),
         *_narrowest(known),
     )
     return _cell(primary, notes, tuple(_by_other(each) for each in known.others))
@@ -72,7 +74,7 @@ def cell_of(known: Known, floors: Floors) -> Cell:
 
 def cell_by(finding: Finding) -> Cell:
     """The cell of a comparison by one metric."""
-    return _cell(finding, (*reasons_of(finding), *_stalls(finding)))
+    return _cell(finding, (*reasons_of(finding), *_stalls(finding), *_drift(finding)))
 
 
 def _by_other(finding: Finding) -> Cell:
@@ -129,6 +131,12 @@ def reasons_of(finding: Finding) -> Iterator[str]:
 def _stalls(finding: Finding) -> Iterator[str]:
     if verdict_of(finding).favours and (stalls := stalled_text(finding)):
         yield stalls
+
+
+def _drift(finding: Finding) -> Iterator[str]:
+    """A note if the ratio changed during the run, so that the verdict is about a mixture."""
+    if verdict_of(finding).favours and any(each.kind is WarningKind.RATIO_DRIFT for each in finding.warnings):
+        yield "ratio drift"
 
 
 def _noise(known: Known, floors: Floors) -> Iterator[str]:

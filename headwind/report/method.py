@@ -31,6 +31,7 @@ def method(data: RunData) -> Iterator[str]:
         f"{repeat}. A block runs every {word} ({names}) once, over the same network{seeded}, in an order "
         f"that changes from block to block. The run's seed is {matrix.seed}."
     )
+    yield from _lanes(data)
     yield from _twins(data)
     yield from _workloads(data)
     engine = ENGINES.get(str(data.environment.get("engine")))
@@ -49,6 +50,15 @@ def method(data: RunData) -> Iterator[str]:
     yield f"A trial is stopped after {setting('timeout_s', matrix.timeout_s)}."
     yield from _analysis()
     yield from _verdicts(data)
+
+
+def _lanes(data: RunData) -> Iterator[str]:
+    lanes = {(result.place.host, result.place.lane) for result in data.results}
+    if len(lanes) > 1:
+        yield (
+            f"Blocks ran in parallel on {len(lanes)} testbeds, each with its own addresses: the trials of a block one "
+            "after another on one of them."
+        )
 
 
 def _randomness(data: RunData) -> str:
@@ -126,34 +136,35 @@ def _overtaking(data: RunData) -> Iterator[str]:
 
 def _verdicts(data: RunData) -> Iterator[str]:
     repeat, rule = data.matrix.repeat, rule_of(data.matrix, complete=data.status.state is State.FINISHED)
+    slight = setting("margin_ratio", rule.margin_ratio)
     yield (
         "A comparison takes ln(time of the baseline / time of the candidate) in each block, and then the median of "
         f"these, with its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
         f"statistics). If the whole interval of the ratio is above {1 + rule.margin_ratio:g}, the candidate is faster; "
         f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If it excludes 1 but "
-        "reaches into the margin, the lead is slight; otherwise the comparison is unclear. A protocol that finishes "
-        "in significantly more blocks is ahead, however slow it is. One that leaves at least "
-        f"{FEWEST_STALLS} and over {setting('stall_ratio', rule.stall_ratio)} of all blocks more unfinished than the "
-        "other is called neither faster nor tied. A verdict is sure if its evidence survives e-BH, a correction for "
+        f"reaches into the margin, the lead may be under {slight}; otherwise it is unclear. A protocol that "
+        "finishes in significantly more blocks is ahead, however slow it is. One that has more unfinished blocks, by "
+        f"at least {FEWEST_STALLS} and by over {setting('stall_ratio', rule.stall_ratio)} of all blocks, is called "
+        "neither faster nor tied. A verdict is sure if its evidence survives e-BH, a correction for "
         "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
-        "A verdict is likely if it does not survive, or if the lead is slight."
+        f"A verdict is likely if it does not survive, or if the lead may be under {slight}."
     )
     if text := dependence_text(data.judgement.dependence):
-        yield f"Intervals assume independent blocks: {text}."
+        yield f"Intervals assume independent blocks. {text[0].upper()}{text[1:]}."
     if repeat.is_adaptive:
         limit = f", within the time budget{_budgets(data)}" if repeat.budget_s else ""
         yield (
             "The number of blocks of each condition depended on the measurements: the next blocks went where a verdict "
             f"was predicted to cost least{limit}. The intervals hold at any stopping time (they are anytime-valid), so "
-            "this does not raise the share of false verdicts. It makes estimates slightly too extreme."
+            "this does not raise the share of false verdicts. But estimates become slightly too extreme."
         )
 
 
 def _budgets(data: RunData) -> str:
     """The budget at the first start, and the last one if it is another."""
     first, last = data.matrix.repeat.budget_s, data.environment.get(LAST_BUDGET)
-    later = f", last {duration(last)}" if last and last != first else ""
-    return f" (at the first start {duration(first)}{later})" if first else ""
+    later = f", {duration(last)} when it was last resumed" if last and last != first else ""
+    return f" ({duration(first)} at the start{later})" if first else ""
 
 
 def _analysis() -> Iterator[str]:

@@ -25,7 +25,7 @@ COLUMNS = ("delay", "loss", "duplicate", "corrupt", "other")  # of the article's
 def headline(data: RunData) -> str:
     """The state of the run in one or two sentences: "All 72 trials ran: 70 ok, 2 timed out."."""
     counts = Counter(result.outcome.value for result in data.latest if not was_stopped(result))
-    tally = ", ".join(f"{counts[word]} {spoken(word)}" for word in Outcome if counts[word])
+    tally = ", ".join(f"{counts[word]:,} {spoken(word)}" for word in Outcome if counts[word])
     stopped = _stopped(data)
     cut = f"; {stopped} more {'was' if stopped == 1 else 'were'} {STOPPED}" if stopped else ""
     return how_far(data).removesuffix(".") + (f": {tally}" if tally else "") + f"{cut}."

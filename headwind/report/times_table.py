@@ -17,7 +17,7 @@ from headwind.format import arm_name, counted, listed
 from headwind.metric import Rate
 from headwind.model import CPU_BOUND, DATA_OUTCOMES, Condition, Outcome, Result
 from headwind.observed import Observed, figure, from_best, median, observed
-from headwind.proof.attempts import MOST_ATTEMPTS, is_unproven
+from headwind.proof.attempts import is_unproven
 from headwind.proof.processors import WAITED, lacked_cpus
 from headwind.run.codec import State
 from headwind.run.data import RunData, is_data, latest_of, was_stopped
@@ -197,7 +197,7 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
     if unproven:
         text = (
             f"run again: the network was not verified in an earlier attempt, which is excluded "
-            f"(at most {MOST_ATTEMPTS} attempts at a trial; excluded attempts: {by_arm(data.results, unproven)})"
+            f"(attempts: {by_arm(data.results, unproven)})"
         )
         yield TrialNote(text, _ids(unproven))
     if broken := [result for result in again if result.outcome is Outcome.LAB_ERROR and not was_stopped(result)]:

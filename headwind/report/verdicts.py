@@ -189,7 +189,8 @@ def possible_text(lead: Interval) -> str:
     ends = [(abs(each), word) for each, word in ((low, "slower"), (high, "faster")) if math.isfinite(each)]
     reached = [f"{times(each)} {word}" for each, word in ends if two(math.exp(each)) != "1.00"]
     if len(ends) < 2:
-        return f"at most {reached[0]}" if reached else f"not {ends[0][1]}" if ends else "no limit"
+        other = "slower" if math.isfinite(high) else "faster"
+        return f"{other}, or up to {reached[0]}" if reached else f"not {ends[0][1]}" if ends else "no limit"
     return " to ".join(reached) if reached[1:] else f"up to {reached[0]}" if reached else "equal"
 
 
@@ -278,7 +279,8 @@ def _by(item: Open, outlook: Outlook) -> str:
 def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     """A forecast, with its aim."""
     if outlook.blocks is None:
-        return f"probably {outlook.low} to hundreds more blocks" if outlook.low else "probably hundreds more blocks"
+        known = f"at least {outlook.low} more blocks, perhaps hundreds"
+        return known if outlook.low else "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
@@ -303,7 +305,7 @@ def settled_by_others(data: RunData) -> list[str]:
     return [
         f"{certainty} by {metric.label}, but not pursued, because another metric is sure: "
         f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to go on until "
-        f"{metric.label} is sure, start a new run with `judge: [{metric.key}]`"
+        f"{metric.label} is sure, put `judge: [{metric.key}]` into the matrix of a new run"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))
     ]
 
@@ -316,7 +318,7 @@ def sure_text(rule: Rule) -> str:
 
 def certainty_key(rule: Rule) -> str:
     """Definitions of "sure" and "likely", in two sentences."""
-    return f"sure: {sure_text(rule)}. Likely: a difference or a tie, with the doubt in its table cell."
+    return f"sure: {sure_text(rule)}. Likely: the same with a doubt, which its table cell states."
 
 
 def dependence_text(alike: Dependence) -> str:

@@ -189,7 +189,7 @@ class H2load(Workload):
         is_pipelined = self.streams > 1 and "h1" in protocols
         pipelined = " (pipelined in HTTP/1.1, which browsers do not do)" if is_pipelined else ""
         return (
-            f"{counted(self.requests, 'request')} for {self.path} over "
+            f"{counted(self.requests, 'request')} for the path {self.path}, over "
             f"{counted(self.connections, 'connection')}, at most {counted(self.streams, 'request')} at once on each"
             f"{pipelined}, {counted(self.threads, 'client thread')}."
         )

@@ -18,7 +18,7 @@ from headwind.verdicts.judgement import Judge
 from headwind.verdicts.outlook import Outlook
 from tests import fake
 
-JUDGE = "start a new run with `judge: [total_s]`"
+JUDGE = "put `judge: [total_s]` into the matrix of a new run"
 MATRIX = fake.example_matrix(*fake.PROFILES[:2], repeat=Repetition(3, 60, budget_s=900.0))
 
 
@@ -158,7 +158,8 @@ def test_a_budget_is_written_in_whole_seconds(seconds: float, said: str) -> None
     [
         (
             60,
-            "every comparison is sure by a judged metric; for total time, start a new run with `judge: [total_s]`.",
+            "every comparison is sure by a judged metric; "
+            "for total time, put `judge: [total_s]` into the matrix of a new run.",
         ),
         (3, "3 comparisons are not sure within `max` (3); raise it in a new run."),
     ],

@@ -265,7 +265,7 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"HTTP/2 may differ from itself by up to {1 + floor:.2f}x with no impairment: smaller leads there may be noise."
+        f"HTTP/2 may differ from itself by up to {1 + floor:.2f}x with no impairment (noise floor): smaller leads there may be noise."
     ) in trust_line(data)
     (card,) = answer_of(data).cards
     assert card.points[0].parts[0].endswith("x, may be noise)"), "the headline has the doubt of the cell"
@@ -307,7 +307,7 @@ def test_each_network_has_its_own_noise() -> None:
     assert clean != delay
     assert (
         f"HTTP/2 may differ from itself by up to {clean} with no impairment and by up to {delay} under 100 ± 10 ms "
-        "delay: smaller leads there may be noise (checked in 2 of 3 networks)."
+        "delay (noise floor): smaller leads there may be noise (checked in 2 of 3 networks)."
     ) in trust_line(data)
 
 
@@ -332,7 +332,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     ("low", "high", "said"),
     [
         (0.61, 1.39, "unclear: HTTP/3 1.64x slower to 1.39x faster"),
-        (0.8, math.inf, "unclear: HTTP/3 at most 1.25x slower"),
+        (0.8, math.inf, "unclear: HTTP/3 faster, or up to 1.25x slower"),
         (*OPEN, "unclear: no upper limit"),
     ],
 )
@@ -342,7 +342,7 @@ def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, sai
 
 def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
     assert finding_text(finding(0.61, 1.39)) == "unclear: median h2 1.09x, h3 1.64x slower to 1.39x faster"
-    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 at most 1.25x slower"
+    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 faster, or up to 1.25x slower"
     assert finding_text(finding(*OPEN)) == "unclear: no upper limit"
 
 

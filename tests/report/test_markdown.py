@@ -217,7 +217,7 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1)"
     assert sentence == (
         f"{word} by total time, but not pursued, because another metric is sure: {first}; to go on until "
-        "total time is sure, start a new run with `judge: [total_s]`"
+        "total time is sure, put `judge: [total_s]` into the matrix of a new run"
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))
     assert "<code>judge: [total_s]</code>" in render(data, 0.0)

@@ -253,7 +253,7 @@ def test_a_budget_of_the_command_line_is_not_called_the_matrixs() -> None:
     golden = RUNS["checked"]()
     matrix = replace(golden.matrix, repeat=replace(golden.matrix.repeat, budget_s=300.0))
     (said,) = [text for text in method(replace(golden, matrix=matrix).data("x")) if "budget" in text]
-    assert "within the time budget (at the first start 5 min)" in said
+    assert "within the time budget (5 min at the start)" in said
 
 
 def test_the_fakes_pass_the_real_proof() -> None:
