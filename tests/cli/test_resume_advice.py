@@ -158,8 +158,10 @@ def test_a_budget_is_written_in_whole_seconds(seconds: float, said: str) -> None
     [
         (
             60,
-            "every comparison is sure by a judged metric; "
-            "for total time, put `judge: [total_s]` into the matrix of a new run.",
+            (
+                "every comparison is sure by a judged metric; "
+                "for total time, put `judge: [total_s]` into the matrix of a new run."
+            ),
         ),
         (3, "3 comparisons are not sure within `max` (3); raise it in a new run."),
     ],
