@@ -265,7 +265,8 @@ def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> No
         note == f"may be noise (noise floor {two(1 + floor)}x)" for note in cells(the_only(data))["h3 against h2"].notes
     )
     assert (
-        f"HTTP/2 may differ from itself by up to {1 + floor:.2f}x with no impairment (noise floor): smaller leads there may be noise."
+        f"HTTP/2 may differ from itself by up to {1 + floor:.2f}x with no impairment (noise floor): "
+        "smaller leads there may be noise."
     ) in trust_line(data)
     (card,) = answer_of(data).cards
     assert card.points[0].parts[0].endswith("x, may be noise)"), "the headline has the doubt of the cell"
