@@ -27,6 +27,7 @@ ON_TIME = 0.95  # share of a trial's changes that must be; of up to 20 changes a
 NS_S = 1e-9
 MOST_LISTED = 8  # Links whose read-back has its own line
 UNCHANGED, UNMOVED = "the network did not change", "nothing was rebound"  # how warnings of such trials begin
+TOO_EARLY = "ended before the network changed"  # of trials: how a sentence about them ends
 BAD_SPELLS = "in bad spells"  # label of the network of bad spells
 FIRST = ""  # label of the network with which a direction begins
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from headwind.arm import Arm
 from headwind.format import arm_name, setting
+from headwind.proof.spans import TOO_EARLY
 from headwind.report.certainty import Certainty, Known, certainty_of, most_apart, verdict_of
 from headwind.report.verdicts import (
     MARKS,
@@ -119,7 +120,9 @@ def reasons_of(finding: Finding) -> Iterator[str]:
     if certainty_of(finding) is not Certainty.LIKELY:
         return
     if not finding.network_held:
-        yield "not the requested network"
+        deviations = [each.message for each in finding.warnings if each.kind is WarningKind.NETWORK]
+        is_early = all(each.endswith(TOO_EARLY) for each in deviations)
+        yield f"trials {TOO_EARLY}" if is_early else "not the requested network"
     elif finding.is_cpu_bound:
         yield "CPU-bound"
     elif verdict_of(finding).is_slight:

@@ -14,7 +14,7 @@ from headwind.observed import figure, order_of
 from headwind.plan.adaptive import block_seconds
 from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
-from headwind.proof.spans import is_unchanged
+from headwind.proof.spans import TOO_EARLY, is_unchanged
 from headwind.proof.tally import Seen
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, Status, planned_trials
@@ -96,10 +96,7 @@ class RunData:
             name: arms for name, arms in early.items() if all(2 * sum(each) >= len(each) for each in arms.values())
         }
         every = {name: [each for of_arm in arms.values() for each in of_arm] for name, arms in found.items()}
-        return {
-            name: f"{sum(each)} of {counted(len(each), 'trial')} ended before the network changed"
-            for name, each in every.items()
-        }
+        return {name: f"{sum(each)} of {counted(len(each), 'trial')} {TOO_EARLY}" for name, each in every.items()}
 
     @cached_property
     def trials(self) -> pd.DataFrame:

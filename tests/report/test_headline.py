@@ -13,6 +13,7 @@ from headwind.arm import H1, H2, H3, PLAIN, Arm, Protocol
 from headwind.model import Condition, Proof, Repetition
 from headwind.report import RunData, render
 from headwind.report.answer import answer_of, workloads
+from headwind.report.cells import cell_by
 from headwind.report.certainty import Certainty, certainty_of, known_of
 from headwind.report.headline import Card, card_of, lines_of
 from headwind.report.networks import networks_of
@@ -404,6 +405,9 @@ def test_results_of_trials_that_ended_before_the_network_changed_are_not_sure() 
     assert counted[0] == counted[1]
     assert counted[2] != counted[0]
     assert [line.network_held for line in unmet.judgement.compared] == [False] * 3
+    assert {note for each in unmet.judgement.compared for note in cell_by(each.primary).notes} == {
+        "trials ended before the network changed"
+    }
     assert unmet.network_doubts == {unmet.matrix.conditions[0].id: ["36 of 36 trials ended before the network changed"]}
     assert "write an earlier moment or a larger workload" in trust_line(unmet)
     assert "do not rely" not in trust_line(unmet).lower()
