@@ -19,13 +19,18 @@ ARGS ?=
 BUDGET ?=
 LANES ?=
 
+# The word of $(2) that $(1) is most likely meant to be; empty if none is close.
+nearest = $(shell python3 -c '$(NEAREST)' '$(1)' $(2) 2>/dev/null)
+define NEAREST
+import difflib, sys; words = {word.lower(): word for word in sys.argv[2:]}; print(*map(words.get, difflib.get_close_matches(sys.argv[1].lower(), words, 1)))
+endef
+
 # A misspelt variable would be ignored, and something else measured.
 VARIABLES := MATRIX RUN BASE ARGS BUDGET LANES PYTHON
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 UNKNOWN := $(firstword $(filter-out $(VARIABLES),$(GIVEN)))
 ifneq ($(UNKNOWN),)
-NEAR := import difflib, sys; print(*difflib.get_close_matches(sys.argv[1].upper(), sys.argv[2:], 1))
-NEAR := $(shell python3 -c '$(NEAR)' '$(UNKNOWN)' $(VARIABLES) 2>/dev/null)
+NEAR := $(call nearest,$(UNKNOWN),$(VARIABLES))
 $(error headwind: no variable is called $(UNKNOWN)$(if $(NEAR), (did you mean $(NEAR)?)); there are: $(VARIABLES))
 endif
 
@@ -56,8 +61,7 @@ endif
 
 MISSPELT := $(firstword $(filter-out $(TARGETS),$(MAKECMDGOALS)))
 ifneq ($(MISSPELT),)
-MEANT := import difflib, sys; print(*difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1))
-MEANT := $(shell python3 -c '$(MEANT)' '$(MISSPELT)' $(TARGETS) 2>/dev/null)
+MEANT := $(call nearest,$(MISSPELT),$(TARGETS))
 $(if $(MEANT),$(error headwind: there is no target $(MISSPELT) (did you mean $(MEANT)?); make alone lists them))
 endif
 

@@ -88,7 +88,7 @@ def check_delay(direction: Direction, link: Link, read: Link, train: Train | Non
         f"{seen.middle} one-way delay of {len(train.delays_s)} probes",
     )  # fmt: skip
     yield _check_probes(direction, link, train)
-    if link.delay and link.delay.jitter_s and len(train.delays_s) > 2:
+    if link.jitters and len(train.delays_s) > 2:
         yield _check_jitter(direction, link, read, train.delays_s)
 
 

@@ -137,8 +137,8 @@ def _stalls(finding: Finding) -> Iterator[str]:
 
 
 def _drift(finding: Finding) -> Iterator[str]:
-    """A note if the ratio changed during the run, so that the verdict is about a mixture."""
-    if verdict_of(finding).favours and any(each.kind is WarningKind.RATIO_DRIFT for each in finding.warnings):
+    """A note if the ratio changed during the run."""
+    if verdict_of(finding).favours and finding.ratio_drifts:
         yield "ratio drift"
 
 

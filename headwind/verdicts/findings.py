@@ -138,6 +138,11 @@ class Finding:
         return any(warning.kind is WarningKind.PROCESSORS for warning in self.warnings)
 
     @property
+    def ratio_drifts(self) -> bool:
+        """True if the ratio changed during the run, so that the verdict is about a mixture."""
+        return any(warning.kind is WarningKind.RATIO_DRIFT for warning in self.warnings)
+
+    @property
     def network_held(self) -> bool:
         """False if all trials together show that the network was not the requested one."""
         return all(warning.kind is not WarningKind.NETWORK for warning in self.warnings)
