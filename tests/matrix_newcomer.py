@@ -862,7 +862,7 @@ UNDER = "downlink:\n      delay: 60ms\n      spells:\n      good: 2s\n      bad:
 OUTAGES = "spells: {good: 2s, bad: 300ms, loss: 80%}"
 MODEL = "{gemodel: {p: 1%, r: 10%, bad: 70%, good: 0.1%}}"
 WALK = [  # of a person who copied from tc, Chrome, curl and k6
-    Change(DOWN, UNDER, "good", f"`good`, `bad` and `loss` belong in `spells`: {OUTAGES}",
+    Change(DOWN, UNDER, "spells", "`spells` has no value, `good`, `bad` and `loss` belong to it: indent them further",
            f"downlink: {{delay: 60ms, {OUTAGES}}}"),
     Change("loss: 2%", "good: 2s, bad: 300ms, loss: 80%", "good", f"`bad` and `loss` belong in `spells`: {OUTAGES}",
            OUTAGES),
@@ -935,7 +935,40 @@ WALK = [  # of a person who copied from tc, Chrome, curl and k6
            f"{REPEAT}\ncompare: [[h3, h2-bbr]]"),
 ]  # fmt: skip
 
+ROW = "for a network of each value write `loss: [0%, 1%, 3%]`"
+ROW_OF_LOSS = "loss: [0%, 1%, 3%]"
+NOT_SO_FAR = [  # a sweep without its brackets, lines that are not indented, bursts by share and length
+    Change("loss: 2%", "loss: 0%, 1%, 3%", "0%", ROW, ROW_OF_LOSS),
+    Change("loss: 2%", "loss: 0, 1, 3%", "0, 1", ROW, ROW_OF_LOSS),
+    Change("loss: 2%", "loss: (0%, 1%, 3%)", "(0%", ROW, ROW_OF_LOSS),
+    Change("loss: 2%", "loss: {0%, 1%, 3%}", "{0%", ROW, ROW_OF_LOSS),
+    Change("loss: 2%", "loss: 0% 1% 3%", "0% 1%", ROW, ROW_OF_LOSS),
+    Change("loss: 2%", "loss: 0/1/3%", "0/1", ROW, ROW_OF_LOSS),
+    Change("loss: 2%", "loss: '0%, 1%, 3%'", "'0%", ROW, ROW_OF_LOSS),
+    Change("loss: 2%", "loss: [0 1% 3%]", "[0", f"a comma is missing between two values, {ROW}", ROW_OF_LOSS),
+    Change("loss: 2%", "loss: [0%, 1% 3%]", "[0%", ROW, ROW_OF_LOSS),
+    Change("loss: 2%", "loss: [0%, 0,5%, 3%]", "0,5%", "did you mean `0.5%`?", "loss: [0%, 0.5%, 3%]"),
+    Change(DOWN, "downlink:\n      loss: 0%, 1%, 3%", "0%", ROW, "downlink: {loss: [0%, 1%, 3%]}"),
+    Change("both: {delay: 10ms", "both: {delay: 10, 20, 50ms", "10, 20",
+           "for a network of each value write `delay: [10ms, 20ms, 50ms]`", "both: {delay: [10ms, 20ms, 50ms]"),
+    Change(DOWN, "downlink:\n    delay: 60ms\n    loss: 2%", "downlink",
+           "`delay` and `loss` belong to it: indent them further"),
+    Change(DOWN, "downlink:\n    delay: 60ms", "downlink", "`delay` belongs to it: indent it further"),
+    Change(ARM, "h2-bbr:\n  protocol: h2\n  congestion: bbr", "h2-bbr",
+           "`protocol` and `congestion` belong to it: indent them further"),
+    Change("loss: 2%", "loss: {burst: 2%, length: 5}", "burst",
+           "for a mean loss of 2% in bursts of 5 packets write gemodel: {p: 0.41%, r: 20%}",
+           "loss: {gemodel: {p: 0.41%, r: 20%}}"),
+    Change("loss: 2%", "burst: {loss: 2%, length: 5}", "burst", "write loss: {gemodel: {p: 0.41%, r: 20%}}",
+           "loss: {gemodel: {p: 0.41%, r: 20%}}"),
+    Change("loss: 2%", "loss: {rate: 2%}", "rate", "did you mean `random: 2%`?", "loss: {random: 2%}"),
+    Change("loss: 2%", "loss: {preset: bursts}", "preset", "a preset is a whole network: NAME: {preset: lte}"),
+    Change(WIFI, "wifi: {preset: lte, description: at home}", "description", "write a comment, which begins with `#`",
+           "wifi: {preset: lte}"),
+]  # fmt: skip
+
 EVERY = [
+    *NOT_SO_FAR,
     *WALK,
     *ELSEWHERE,
     *OF_OTHERS,

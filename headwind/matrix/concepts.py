@@ -16,11 +16,11 @@ from headwind.matrix.link_keys import QUEUE_EXAMPLES, DirectionKeys, GemodelKeys
 from headwind.matrix.mistakes import NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
-from headwind.matrix.shapes import shown
+from headwind.matrix.shapes import shown, takes
 from headwind.matrix.spelling import form, nearest, respelt, synonym
 from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_spelt_out, with_unit
-from headwind.matrix.sweep import DIRECTIONS, SWEPT
-from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, quoted
+from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, in_a_row
+from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, Unit, quoted
 from headwind.matrix.wording import NUMBER
 from impair.profile import FRAME_BYTES
 from impair.queues import KINDS
@@ -79,17 +79,69 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
         return f"the latency of tc's token bucket is `queue`{f'; {queue}' if queue else ''}"
     if found := _of_queue(key, value, outer) if inside[-1:] == ("queue",) else of_spelt_out(key, value, inside, beside):
         return found
+    if inside and (found := _inside(key, value, beside, inside)):
+        return found
+    if form(key) in BURSTS or (key == "spells" and isinstance(value, str)):
+        return _of_burst_key(value, beside, inside)
+    return "" if inside else _by_direction(key, value)
+
+
+def _inside(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
+    """Hint for a key of a direction or of a loss that belongs to a whole network, or to another model."""
+    if key == "preset":
+        return "a preset is a whole network: NAME: {preset: lte}; it cannot be a part of another one"
     if inside[-1:] == ("gemodel",) and key in COMPLEMENTS:
         return f"tc's {key} is the share that arrives: write `{COMPLEMENTS[key]}: {_complement(value)}`, the share lost"
-    if form(key) in BURSTS or (key == "spells" and isinstance(value, str)):
-        loss = next((beside[name] for name in ("loss", "mean", "random", "ratio") if name in beside), None)
-        if found := _of_a_burst(value, loss, inside):
-            return found
-        model = _gemodel(value, loss)
-        for name in ("loss", "downlink")[: max(0, 2 - len(inside))]:
-            model = f"{name}: {{{model}}}"
-        return f"bursts of losses are a model of the loss: {model}"
-    return "" if inside else _by_direction(key, value)
+    return of_bursts(beside) or _only_share(key, value, beside) if inside[-1:] == ("loss",) else ""
+
+
+def _of_burst_key(value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
+    """Hint for a key such as `burst`: a loss model, spells, or nothing as with tc's token bucket."""
+    if isinstance(value, dict) and (found := of_bursts({"burst": "", **value}, inside)):
+        return found
+    loss = next((beside[name] for name in ("loss", "mean", "random", "ratio") if name in beside), None)
+    if found := _of_a_burst(value, loss, inside):
+        return found
+    return f"bursts of losses are a model of the loss: {_from_profile(_gemodel(value, loss), inside)}"
+
+
+def _from_profile(model: str, inside: Sequence[str | int]) -> str:
+    """A loss model with the keys above it that are not yet written; `inside` is the way from the profile."""
+    for name in ("loss", "downlink")[: max(0, 2 - len(inside))]:
+        model = f"{name}: {{{model}}}"
+    return model
+
+
+def of_bursts(written: Any, inside: Sequence[str | int] = ("", "loss")) -> str:
+    """Hint for bursts with a share of losses and a length in packets or in time, such as `{burst: 2%, length: 5}`.
+
+    `inside` is the way from the profile to them. Empty for other mappings.
+    """
+    if not isinstance(written, dict) or not {*map(form, written)} & BURSTS:
+        return ""
+    values = [str(value) for value in written.values()]
+    share = next((value for value in values if _is(RATIO, value)), "")
+    lengths = [value for value in values if _is(TIME, value) or value.isdecimal()]
+    if not share or len(lengths) != 1:
+        return ""
+    (length,) = lengths
+    if spells := _outages(length, share, inside):
+        return spells
+    model = _from_profile(_gemodel(length, share), inside)
+    return f"for a mean loss of {share} in bursts of {length} packets write {model}"
+
+
+def _is(unit: Unit, text: str) -> bool:
+    """True if a text is a quantity of this unit."""
+    with suppress(Mistake):
+        return bool(unit.parse(text) >= 0)
+    return False
+
+
+def _only_share(key: str, value: Any, beside: Mapping[str, Any]) -> str:
+    """Hint for a share that is the only key of a loss, such as `{rate: 2%}`; empty for others."""
+    is_share = len(beside) == 1 and isinstance(value, str) and _is(RATIO, value) and key in DirectionKeys.model_fields
+    return f"did you mean `random: {value}`?" if is_share else ""
 
 
 def beside_a_preset(beside: Mapping[str, Any]) -> str:
@@ -99,7 +151,12 @@ def beside_a_preset(beside: Mapping[str, Any]) -> str:
     if not name:
         return ""
     meant = {_key(key): value for key, value in beside.items() if key != "preset"}
-    keys = {key: value for key, value in meant.items() if key in (*DirectionKeys.model_fields, *DIRECTIONS)}
+    keys = {
+        key: value for key, value in meant.items()
+        if key in DIRECTIONS or (key in DirectionKeys.model_fields and takes(DirectionKeys, key, value))
+    }  # fmt: skip
+    if not keys:
+        return ""
     return f"a profile has `preset` or its own keys; {name} with other values is {shown(with_keys(name, keys))}"
 
 
@@ -139,20 +196,26 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
         return ""
     if "loss" in path[-2:] and (hint := _in_bursts(value)):
         return hint
+    swept = next((str(each) for each in path[:1:-1] if each in SWEPT), "")
     if path[-1] == "delay" and (ends := _RANGE.fullmatch(value)) and ends[2] in ("", ends[4]):
         low, high = sorted((Decimal(ends[1]), Decimal(ends[3])))
         middle, half = ((each / 2).normalize() for each in (low + high, high - low))
         return f"did you mean `delay: {middle:f}{ends[4]}, jitter: {half:f}{ends[4]}`?"
-    if hint := _of_both_ways(str(path[-1]), value) or _in_tc(path, value):
+    if hint := _of_both_ways(str(path[-1]), value) or _in_tc(path, value) or _of_sweep(swept, value):
         return hint
-    swept = next((each for each in path[:1:-1] if each in SWEPT), "")
-    if swept and (span := _SPAN.fullmatch(value)):
-        return f"for a network of each value write `{swept}: [{span[1]}{span[2] or span[4]}, {span[3]}{span[4]}]`"
     found = _TWO.fullmatch(value)
     key = next((each for each in ("loss", "duplicate", "corrupt", "reorder") if each in path[-2:]), "")
     if not found or not key:
         return ""
     return correlated(found[1]) if key == "loss" else f"did you mean `{key}: {found[1]}`? {NO_CORRELATION}"
+
+
+def _of_sweep(key: str, value: str) -> str:
+    """Hint for several values in a row, or for both ends of a range, of a key that a sweep varies; empty for others."""
+    row = in_a_row(key, value)
+    if not row and key and (span := _SPAN.fullmatch(value)):
+        row = [f"{span[1]}{span[2] or span[4]}", f"{span[3]}{span[4]}"]
+    return as_list(key, row) if row else ""
 
 
 def _in_bursts(value: str) -> str:

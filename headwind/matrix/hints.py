@@ -85,10 +85,10 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
 
 
 def _each_once(slips: Iterable[Slip]) -> list[Slip]:
-    """The slips without misplaced keys that the hint of one next to them names as well."""
+    """The slips without misplaced keys that the hint of one next to them names or replaces as well."""
     found = dict[Any, Slip]()
     for slip in slips:
-        names_all = " belong in " in slip.mistake.hint
+        names_all = " belong in " in slip.mistake.hint or " in bursts of " in slip.mistake.hint
         found.setdefault((slip.path[:-1], slip.mistake.hint) if names_all else slip, slip)
     return list(found.values())
 

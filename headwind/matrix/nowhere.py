@@ -72,6 +72,7 @@ ROWS = (
     Row("output", "`lab.py report RUN --output FILE` copies the page of a run"),
     Row("log logging debug quiet", "`lab.py run --verbose` prints a line for each trial, and `lab.py run --capture "
         "CONDITION` keeps logs", ("",)),
+    Row("description comment note remark", "for a note write a comment, which begins with `#`", _ANYWHERE),
     Row("version", "a matrix has no version: remove it", ("",)),
     Row("capture pcap", "captures are an option of the command line: lab.py run --capture CONDITION",
         ("", "profiles", *_ENTRIES)),

@@ -12,11 +12,13 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from headwind.format import enumerated
 from headwind.matrix.complaint import Complaint, MatrixError
 from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
@@ -28,6 +30,7 @@ from headwind.matrix.parse import parse
 from headwind.matrix.servers import ServerKeys
 from headwind.matrix.shapes import in_parentheses
 from headwind.matrix.spelling import nearest
+from headwind.matrix.sweep import SWEPT, as_list, in_a_row
 from headwind.matrix.syntax import FREE_TEXT, Broken, colon_missing_in, why_unreadable
 from headwind.matrix.text import Hidden, Place, lines_of, place_behind, read_text
 from headwind.matrix.units import NotOneValue, harmless, quoted
@@ -79,6 +82,7 @@ class _Document:
         self._values: dict[KeyPath, Place] = {}
         self._empty: set[KeyPath] = set()  # keys without a value, which is already reported
         self._too_far = dict[KeyPath, tuple[str, int]]()  # by entry: the name of another entry in it, and its line
+        self._outside = set[KeyPath]()  # keys that belong below one without a value
         self._words: dict[KeyPath, tuple[Place, list[str]]] = {}  # braces around words only; the first word's place
 
     def written(self, folder: Path) -> MatrixKeys:
@@ -107,6 +111,7 @@ class _Document:
 
     def _complain_of(self, slips: Sequence[Slip]) -> None:
         """Report slips, except those caused by a key without a value; and not that key if a slip explains it."""
+        slips = [slip for slip in slips if not self._is_outside(slip)]
         homes = {(*slip.path[:-1], slip.mistake.group) for slip in slips if isinstance(slip.mistake, Unindented)}
         groups = {self._keys[path] for path in homes & self._empty}
         self._complaints = [each for each in self._complaints if (each.line - 1, each.column - 1) not in groups]
@@ -118,6 +123,10 @@ class _Document:
                 place = self._at(slip.path, at_key=slip.at_key)
                 is_last = isinstance(slip.mistake, Unserved)
                 self._complain(place, str(slip.mistake), slip.mistake.hint, is_last=is_last)
+
+    def _is_outside(self, slip: Slip) -> bool:
+        """True if a slip is about a key that belongs below one without a value, which is reported there."""
+        return any(slip.path[: len(path)] == path for path in self._outside)
 
     def _follows(self, slip: Slip) -> bool:
         """True if a slip follows from an entry that is indented too far: about its lines, or at its name."""
@@ -224,7 +233,8 @@ class _Document:
         self._complain((line, column + found.start(2)), message, hint)
         return found[1]
 
-    def _mapping(self, start: yaml.MappingStartEvent, events: Iterator[yaml.Event], path: KeyPath) -> dict[str, Any]:
+    def _mapping(self, start: yaml.MappingStartEvent, events: Iterator[yaml.Event], path: KeyPath) -> Any:
+        """The mapping as written; the list of values that a sweep has in braces."""
         found: dict[str, Any] = {}
         empty: list[yaml.ScalarEvent] = []
         while not isinstance(event := next(events), yaml.MappingEndEvent):
@@ -246,6 +256,10 @@ class _Document:
             elif not (start.flow_style and self._is_read(event, path, found)):
                 self._empty.add(inner)
                 empty.append(event)
+        names = [key.value for key in empty]
+        if not found and path[:1] == ("profiles",) and (row := in_a_row(str(path[-1]), ", ".join(names), 2)):
+            self._complain(_start(start), "several values are a list, in square brackets", as_list(str(path[-1]), row))
+            return row
         self._complain_of_empty(start, empty, path, len(found))
         return found
 
@@ -259,7 +273,8 @@ class _Document:
 
     def _is_read(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
         """True if a key without a value in braces is a value, or has one, which only a sign or a space hides."""
-        return self._is_fraction(key, path, found) or self._is_glued(key, path, found)
+        tests = (self._is_fraction, self._is_in_a_row, self._is_glued)
+        return any(is_read(key, path, found) for is_read in tests)
 
     def _is_fraction(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
         """True if a key is the part after the comma of `{loss: 0,5%}`; the value is then read with a point."""
@@ -276,6 +291,23 @@ class _Document:
         found[name] = whole + ("" if is_thousands else ".") + key.value.replace(" ", "")
         self._complain((line, column), f"{quoted(written)} is two entries: in braces a comma ends the first",
                        f"did you mean {quoted(found[name])}?")  # fmt: skip
+        return True
+
+    def _is_in_a_row(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
+        """True if a key is a further value of a sweep without brackets: the `1%` of `{loss: 0%, 1%, 3%}`."""
+        name = next(reversed(found), "")
+        if name not in SWEPT or path[:1] != ("profiles",):
+            return False
+        line, column = self._values[*path, name]
+        if isinstance(found[name], list):
+            return _start(key)[0] == line and key.value.strip("() ") in found[name]
+        written, stop = re.split(r"([:{}\[\]#]|$)", self._lines[line][column:], maxsplit=1)[:2]
+        written = written.rpartition(",")[0] if stop == ":" else written.rstrip(" ,")
+        if not (row := in_a_row(name, written, 2)) or _start(key)[0] != line:
+            return False
+        found[name] = row
+        message = f"{quoted(written)} is several entries: in braces a comma ends the first"
+        self._complain((line, column), message, as_list(name, row))
         return True
 
     def _is_glued(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
@@ -315,7 +347,19 @@ class _Document:
                 group, entry = map(quoted, path)
                 hint = f"as one more of the {group} it belongs next to {entry}: is it indented too far?"
                 self._too_far[path] = key.value, _start(key)[0]
+            if not start.flow_style and (beside := self._unindented(key, path)):
+                self._outside.update((*path, name) for name in beside)
+                is_one = len(beside) == 1
+                hint = f"{enumerated(map(quoted, beside))} {'belongs' if is_one else 'belong'} to it: indent " + (
+                    "it further" if is_one else "them further")  # fmt: skip
             self._complain(_start(key), f"{quoted(key.value)} has no value", hint)
+
+    def _unindented(self, key: yaml.ScalarEvent, path: KeyPath) -> list[str]:
+        """Keys in the lines after one without a value that belong to it, but are not indented further."""
+        own, below = (levels(MatrixKeys, {}, each)[-1].keys for each in (path, (*path, key.value)))
+        after = [inner[-1] for inner, place in self._keys.items() if inner[:-1] == path and place > _start(key)]
+        inside = [str(name) for name in takewhile(lambda name: name in below, after)]
+        return [] if {*inside[:1]} & {*own} else inside
 
     def _list(self, events: Iterator[yaml.Event], path: KeyPath) -> list[Any]:
         found: list[Any] = []

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from headwind.matrix import nowhere
+from headwind.matrix.concepts import of_bursts
 from headwind.matrix.levels import Level, Path, kind_of, levels
 from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import Slip, UnknownKey
@@ -41,7 +42,7 @@ class Repair:
         level = levels(root, self.tree, above)[-1]
         if not isinstance(level.written, dict) or key not in level.written:
             return False
-        if nowhere.of_unknown(path, level):
+        if nowhere.of_unknown(path, level) or (above[-1:] == ["loss"] and of_bursts(level.written)):
             return False
         if model := level.kind_as_key(str(key), level.written[str(key)]):
             return self._repair_kind_as_key(path, level, model)

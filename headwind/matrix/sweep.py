@@ -7,6 +7,7 @@ for later mistakes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -115,10 +116,33 @@ def _without(keys: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in keys.items() if name != key}
 
 
+def in_a_row(key: str, text: str, least: int = 3) -> list[str]:
+    """Values of a sweep of `key` that a text has in a row, each with its unit: `0%, 1%, 3%`, `0 1 3%` or `(0%/1%/3%)`.
+
+    Empty for other texts, and for fewer than `least` values; two are enough if a comma and a space separate them.
+    """
+    parts = [part for part in re.split(r"[\s,;/|()\[\]{}]+", text) if part]
+    if key not in SWEPT or len(parts) < (2 if ", " in text else least):
+        return []
+    unit = parts[-1].lstrip("0123456789.")
+    values = [part + unit if part[-1].isdecimal() else part for part in parts]
+    try:
+        return values if len({SWEPT[key].parse(value) for value in values}) == len(values) else []
+    except Mistake:
+        return []
+
+
+def as_list(key: str, values: Sequence[str]) -> str:
+    """Hint for a sweep of `key` over these values without brackets or commas."""
+    return f"for a network of each value write `{key}: [{', '.join(values)}]`"
+
+
 def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
     """Texts of a sweep's values, and the index of each in its list. Raises Slips."""
     if isinstance(written, dict):
         return [(None, text) for text in _range(SWEPT[key], written)]
+    if row := _commas_missing(key, written):
+        raise Slips([Slip((), Mistake("a comma is missing between two values", as_list(key, row)))])
     if not 2 <= len(written) <= MOST_STEPS:
         hint = f"a single one needs no list: {written[0]}" if len(written) == 1 else f"a sweep has 2 to {MOST_STEPS}"
         raise Slips([Slip((), Mistake(f"this list has {counted(len(written), 'value')}", hint))])
@@ -127,7 +151,7 @@ def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
         try:
             value = SWEPT[key].parse(text)
         except Mistake as mistake:
-            slips.append(Slip((index,), mistake))
+            slips.append(Slip((index,), _with_point(mistake, SWEPT[key], written, index)))
             continue
         if value in seen:
             slips.append(Slip((index,), Mistake(f"{quoted(text)} appears twice", "each value is one network")))
@@ -135,6 +159,27 @@ def _values(key: str, written: Any) -> Sequence[tuple[int | None, str]]:
     if slips:
         raise Slips(slips)
     return list(enumerate(written))
+
+
+def _commas_missing(key: str, written: Sequence[Any]) -> list[str]:
+    """Values of a list such as `[0% 1%, 3%]`, each by itself; empty if no entry has several."""
+    texts = [each for each in written if isinstance(each, str)]
+    has_several = len(texts) == len(written) and any(in_a_row(key, each, 2) for each in texts)
+    return in_a_row(key, ", ".join(texts)) if has_several else []
+
+
+def _with_point(mistake: Mistake, unit: Unit, written: Sequence[Any], index: int) -> Mistake:
+    """The mistake of an entry, with the hint that it and the next one are a single number: `[0%, 0,5%, 3%]`."""
+    first, last = (*written[index : index + 2], "")[:2]
+    if not (isinstance(first, str) and first.isdecimal() and isinstance(last, str) and last[:1].isdecimal()):
+        return mistake
+    offers = [first + last.lstrip("0123456789."), f"{first}.{last}"]
+    try:
+        unit.parse(offers[1])
+    except Mistake:
+        return mistake
+    offers = offers[1:] if offers[0] in written else offers
+    return Mistake(str(mistake), f"did you mean {' or '.join(map(quoted, offers))}?")
 
 
 def _range(unit: Unit, written: Mapping[str, Any]) -> list[str]:
