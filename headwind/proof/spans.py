@@ -23,7 +23,7 @@ from impair.profile import NEXT_PACKET, Direction, Link, Profile, Rebinding, Ste
 LATEST_S = 0.002  # of a change behind its moment
 LATEST_SHARE = 0.05  # likewise of a step of a rate trace, of the step: its bytes are verified besides
 REBOUND_S = 0.25  # likewise of a rebinding, which a program carries out: no result depends on its exact moment
-ON_TIME = 0.95  # share of a trial's changes that must be; of up to 20 changes all
+ON_TIME = 0.95  # share of a trial's changes that must be; of fewer than 20 changes all
 NS_S = 1e-9
 MOST_LISTED = 8  # Links whose read-back has its own line
 UNCHANGED, UNMOVED = "the network did not change", "nothing was rebound"  # how warnings of such trials begin
