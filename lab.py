@@ -51,12 +51,12 @@ def run_matrix(
         earlier = opened.enter_context(Run.open(resume)) if resume else None
         if earlier and engine == AUTO:
             engine = earlier.environment.get("engine", engine)
-        opened.enter_context(resuming(earlier, matrix, cluster, ending))
-        backend = opened.enter_context(
-            remote_backend(matrix, cluster, engine, earlier, out.print, deps) if cluster else
-            local_backend(matrix, reports, engine, earlier, out.print, deps)
-        )  # fmt: skip
-        run = earlier or opened.enter_context(Run.create(reports, matrix, backend.environment))
+        with starting(earlier, matrix, cluster, ending):
+            backend = opened.enter_context(
+                remote_backend(matrix, cluster, engine, earlier, out.print, deps) if cluster else
+                local_backend(matrix, reports, engine, earlier, out.print, deps)
+            )  # fmt: skip
+            run = earlier or opened.enter_context(Run.create(reports, matrix, backend.environment))
         on_engine = "" if engine == AUTO else f", engine {backend.lanes.first.engine}"  # auto gave its reason above
         out.print(f"run folder: {run.folder}{on_engine}", markup=False)
         redrawing = deps.redrawing(run, partial(out.print, markup=False))
@@ -98,15 +98,17 @@ def note_session(backend: Backend, run: Run, failures: Sequence[str]) -> None:
 
 
 @contextmanager
-def resuming(earlier: Run | None, matrix: Matrix, cluster: str | None, ending: list[str]) -> Iterator[None]:
-    """Add the text on how to resume a run again, if it is stopped before it has gone on."""
+def starting(earlier: Run | None, matrix: Matrix, cluster: str | None, ending: list[str]) -> Iterator[None]:
+    """If a run is stopped while it starts, say that it recorded nothing, or how to resume the one that it resumed."""
     from headwind.cli.resume_advice import how_to_resume
     from headwind.run.data import LAST_BUDGET, RunData
 
     try:
         yield
-    except KeyboardInterrupt:
-        if earlier and not ending:
+    except KeyboardInterrupt as stop:
+        if earlier is None:
+            stop.add_note("nothing was measured yet, and no run folder was written: start the same command again")
+        else:
             data, budget_s = RunData.of(earlier), matrix.repeat.budget_s
             given = {LAST_BUDGET: budget_s} if budget_s else {}  # the run has not recorded it yet
             ending += how_to_resume(earlier, replace(data, environment={**data.environment, **given}), cluster)

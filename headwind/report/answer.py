@@ -61,7 +61,9 @@ def _gaps(data: RunData) -> Iterator[str]:
     }
     for label, conditions in named.items():
         if conditions:
-            yield f"{label}: {', '.join(map(data.matrix.name_of, conditions))}."
+            reasons = [each.reason for each in data.latest if each.trial.block.condition in conditions and each.reason]
+            last = f"; the last trial: {reasons[-1]}" if reasons else ""
+            yield f"{label}: {', '.join(map(data.matrix.name_of, conditions))}{last}."
 
 
 def workloads(data: RunData) -> list[str]:

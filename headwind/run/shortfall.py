@@ -86,9 +86,9 @@ def _unproven(data: RunData) -> Iterator[str]:
     faults = Counter(fault for result in unproven for fault in faults_of(result))
     named = ", ".join(f"{fault} {count}" for fault, count in faults.most_common())
     again = "" if any(map(is_unproven, data.latest)) else "ran again and "
-    stood_still = any(fault.endswith(" standstill_s") for fault in faults)
+    waited = any(fault.endswith((" standstill_s", " change_late_s")) for fault in faults)
     advice = (
-        "another program used the CPUs: run again on a quieter machine" if stood_still
+        "something else used the CPUs: run again on a quieter machine, or with `--lanes 1`" if waited
         else "the report lists what each of them measured"
     )  # fmt: skip
     of = counted(len(data.results), "attempt")

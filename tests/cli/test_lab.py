@@ -537,3 +537,15 @@ def test_a_run_says_at_its_start_that_its_matrix_has_too_few_blocks(
     assert fake_lab.run() == 0
     out = " ".join(capsys.readouterr().out.split())
     assert out.startswith("note: a sure result takes 6 blocks if their number is fixed, and this matrix has 2: ")
+
+
+def test_a_stop_while_the_testbed_comes_up_says_that_nothing_was_recorded(
+    fake_lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def up() -> AbstractContextManager[Any]:
+        raise KeyboardInterrupt
+
+    assert lab.main(["run", str(fake_lab.matrix)], fake_dependencies(up)) == 130
+    said = capsys.readouterr()
+    assert "stopped by Ctrl-C" in said.err
+    assert "nothing was measured yet, and no run folder was written" in said.out + said.err

@@ -197,5 +197,5 @@ def test_networks_in_which_nothing_finished_are_named(tmp_path: Path) -> None:
     ]
     with fake.recorded(tmp_path, matrix, results) as run:
         text = summary_md(data := RunData.of(run), data.judgement, "report.html")
-    assert "\n\nNo trial finished: loss.\n\n" in text
+    assert "\n\nNo trial finished: loss; the last trial: stopped after 60.0 s.\n\n" in text
     assert "Not run" not in text

@@ -137,4 +137,4 @@ def test_attempts_in_which_a_host_stood_still_ask_for_a_quieter_machine() -> Non
     ]  # fmt: skip
     said = shortfall(matrix, [*results, *still])
     assert "; these attempts are excluded" in said, "some are the last at their trials"
-    assert said.endswith("; another program used the CPUs: run again on a quieter machine")
+    assert said.endswith("; something else used the CPUs: run again on a quieter machine, or with `--lanes 1`")
