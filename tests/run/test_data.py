@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from headwind.model import Result
+from headwind.proof.spans import UNCHANGED
 from headwind.report import RunData
+from headwind.report.compare.comparison import warnings
+from headwind.run.codec import State, Status
 from headwind.run.data import Reading
 from headwind.verdicts.judgement import Judge, in_short
-from tests.fake import ENVIRONMENT, example_matrix, lab_error, ok_results, recorded
+from tests.fake import ENVIRONMENT, STARTED_AT, example_matrix, lab_error, ok_results, recorded
 from tests.golden.runs import RUNS
 
 
@@ -72,3 +76,24 @@ def test_reading_on_gives_what_reading_all_at_once_gives(tmp_path: Path) -> None
         at_once = RunData.of(run)
         assert reading.data.results == at_once.results
         assert reading.data.judgement.lines == at_once.judgement.lines
+
+
+def test_a_network_that_did_not_change_is_a_doubt_and_a_possible_cause_of_a_difference_between_runs() -> None:
+    matrix, early = example_matrix(), f"{UNCHANGED}: the client had ended by 1 s"
+    results = ok_results(matrix)
+
+    def run_data(name: str, results: list[Result]) -> RunData:
+        return RunData(
+            name, matrix, tuple(results), ENVIRONMENT, Status(State.FINISHED, "", STARTED_AT, STARTED_AT + 60)
+        )
+
+    before = run_data("before", results)
+    unchanged = [replace(each, proof=replace(each.proof, warnings=(early,))) for each in results]
+    after = run_data("after", unchanged)
+    assert before.network_doubts == {}
+    assert {*after.network_doubts} == {condition.id for condition in matrix.conditions}
+    name, first = next(iter(after.network_doubts.items()))
+    assert first[0].endswith("trials ended before the network changed")
+    assert f"{after.id}: the network of {name} was not as requested: {first[0]}" in [*warnings(before, after)]
+    kept = [each if index % 3 else results[index] for index, each in enumerate(unchanged)]
+    assert len(run_data("kept", kept).unchanged) == len(matrix.conditions), "most of them still ended before"

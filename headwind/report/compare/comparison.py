@@ -122,9 +122,12 @@ def same_networks(before: RunData, after: RunData) -> list[Result]:
 
 
 def warnings(before: RunData, after: RunData) -> Iterator[str]:
-    """Possible causes of a change besides chance: settings and environment that differ. The wrong order comes first."""
+    """Possible causes of a change besides chance: order, networks, settings and environment."""
     if before.status.started_at > after.status.started_at:
         yield f"{before.id} began after {after.id}: better and worse describe the earlier run, {after.id}"
+    for data in (before, after):
+        for name, deviations in data.network_doubts.items():
+            yield f"{data.id}: the network of {name} was not as requested: {'; '.join(deviations)}"
     for line in different_settings(before.matrix, after.matrix):
         yield f"matrix: {line}"
     old, new = (named_facts(data.environment) for data in (before, after))
