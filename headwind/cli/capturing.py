@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from headwind.errors import UsageError
 from headwind.format import counted, observed_text
+from headwind.matrix.reader import networks_of_sweeps
 from headwind.model import Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
 from headwind.plan.block_order import plan_block
@@ -24,18 +25,34 @@ FAILED = (Outcome.INVALID, Outcome.LAB_ERROR)
 
 
 def chosen(matrix: Matrix, names: Sequence[str], cluster: str | None) -> tuple[Condition, ...]:
-    """The conditions to capture; a name is `profile/workload`, a profile or ALL. Raises UsageError."""
+    """The conditions to capture; a name is `profile/workload`, a profile or ALL. Raises UsageError.
+
+    A sweep's name stands for each of its networks.
+    """
     if names and cluster:
         raise UsageError("--capture: captures need a testbed on this machine; leave out --cluster")
     found: dict[str, Condition] = {}
+    sweeps = (
+        {network: name for name, networks in networks_of_sweeps(matrix).items() for network in networks}
+        if names
+        else {}
+    )
+    known = {each.id: _names_of(each, sweeps) for each in matrix.conditions}
     for name in names:
-        named = [each for each in matrix.conditions if name in (ALL, each.id, each.profile.name)]
+        named = [each for each in matrix.conditions if name in known[each.id]]
         if not named:
-            known = [ALL, *dict.fromkeys(word for each in matrix.conditions for word in (each.id, each.profile.name))]
-            near = difflib.get_close_matches(name, known, 1) or [matrix.conditions[0].id]
+            words = dict.fromkeys(word for names_ in known.values() for word in names_)
+            near = difflib.get_close_matches(name, words, 1) or [matrix.conditions[0].id]
             raise UsageError(f"--capture {name}: the matrix has no such condition; did you mean `{near[0]}`, or `all`?")
         found |= {each.id: each for each in named}
     return tuple(found.values())
+
+
+def _names_of(condition: Condition, sweeps: Mapping[str, str]) -> list[str]:
+    """Names that include a condition; `sweeps` are the names of sweeps by those of their networks."""
+    profile, load = condition.profile.name, condition.workload.name
+    profiles = [profile, sweeps[profile]] if profile in sweeps else [profile]
+    return [ALL, *profiles, *(f"{each}/{load}" for each in profiles)]
 
 
 def capture_all(

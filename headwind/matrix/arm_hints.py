@@ -34,6 +34,8 @@ def of_arm(slip: Slip, tree: Mapping[str, Any]) -> str:
         return f"settings that differ between protocols belong to arms: arms: {shown(arms)}"
     if path[-2:-1] == ("congestion",) and path[-1] in PROTOCOLS:
         return f"did you mean `{Protocol(path[-1]).transport}`? {path[-1]} runs over it"
+    if found := _of_congestion(path, written, tree):
+        return found
     if path == ("server",) or (path[0] == "servers" and (len(path) == 1 or slip.at_key)):
         return _of_servers(path, written, tree)
     if path == ("arms",) and isinstance(written, list):
@@ -94,7 +96,7 @@ def _of_entry(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     """Hint for the name of an arm, or for a value in place of its keys."""
     spoken = _protocol(name, arm)
     if slip.at_key and spoken and arm == {"protocol": spoken} and not _further_words(name, spoken):
-        return f"an arm that sets nothing is one of the `protocols`: protocols: [{spoken}]"
+        return _of_protocol_as_arm(name, spoken, tree)
     if slip.at_key and (better := _name(name, arm)):
         return f"did you mean {quoted(better)}? its protocol comes first, and dashes join letters and digits"
     if arm in PROTOCOLS:
@@ -104,6 +106,53 @@ def _of_entry(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
     if not spoken or not isinstance(arm, str):
         return ""
     return f"did you mean {_pair(spoken, arm, tree)}{_rest(spoken, arm, tree)}?"
+
+
+def _of_protocol_as_arm(name: str, spoken: str, tree: Mapping[str, Any]) -> str:
+    """Hint for an arm of which the name is only its protocol, and which sets nothing."""
+    if name == spoken and isinstance(measured := tree.get("protocols"), list) and spoken in measured:
+        return f"{spoken} is one of the `protocols` already: remove the arm, or add to its name and keys what differs"
+    return f"an arm that sets nothing is one of the `protocols`: protocols: [{spoken}]"
+
+
+def of_empty_arm(name: str, tree: Mapping[str, Any]) -> str:
+    """Hint for the name of an arm without any keys; empty if it begins with no protocol."""
+    if name in PROTOCOLS:
+        return _of_protocol_as_arm(name, name, tree)
+    if not (parts := _split(name)):
+        return ""
+    if _override(*parts, tree):
+        return f"did you mean `{name}: {_pair(*parts, tree)}`?"
+    return f"write `{name}: {{protocol: {parts[0]}}}`, and in it what differs from {parts[0]}, such as `server: caddy`"
+
+
+def _of_congestion(path: tuple[str | int, ...], written: Any, tree: Mapping[str, Any]) -> str:
+    """Hint for several congestion controls at the top of the file, and for one in a profile; empty for others."""
+    several = tree.get("congestion") if path[0] == "congestion" else None
+    if isinstance(several, list) and several[1:]:
+        return f"one value for all stands here: for several write arms: {_by_congestion(several, tree)}"
+    if path[0] == "profiles" and len(path) > 2 and path[-1] == "congestion":
+        return f"it belongs in an arm, or at the top of the file for all: arms: {_by_congestion([written], tree)}"
+    return ""
+
+
+def _by_congestion(written: list[Any], tree: Mapping[str, Any]) -> str:
+    """Arms as YAML, one for each congestion control that a measured protocol may have and does not have anyway."""
+    measured, names = tree.get("protocols"), [str(each) for each in written]
+    by_choice = sorted(PROTOCOLS, key=lambda each: (len(_controls(each)), each), reverse=True)
+    spoken = [each for each in by_choice if each in (measured if isinstance(measured, list) else PROTOCOLS)]
+    arms = {
+        f"{protocol}-{name}": {"protocol": protocol, "congestion": name}
+        for name in names
+        for protocol in [each for each in spoken if name in _controls(each)][:1]
+        if name != _controls(protocol)[0]
+    }
+    return shown(arms or {"h2-bbr": {"protocol": "h2", "congestion": "bbr"}})
+
+
+def _controls(protocol: str) -> list[str]:
+    """Congestion controls that an arm of a protocol may have, the usual one first."""
+    return [*(QUIC_CONGESTION if Protocol(protocol).transport == "quic" else TCP_CONGESTION)]
 
 
 def _of_key(slip: Slip, name: str, arm: Any, tree: Mapping[str, Any]) -> str:
@@ -151,8 +200,7 @@ def _override(protocol: str, word: str, tree: Mapping[str, Any]) -> tuple[str, s
         return "server", word
     if word in list(Windows):
         return "settings", word
-    is_quic = Protocol(protocol).transport == "quic"
-    return ("congestion", word) if word in (QUIC_CONGESTION if is_quic else TCP_CONGESTION) else None
+    return ("congestion", word) if word in _controls(protocol) else None
 
 
 def _pair(protocol: str, word: str, tree: Mapping[str, Any]) -> str:

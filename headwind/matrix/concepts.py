@@ -35,7 +35,7 @@ _RANGE = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?
 _SPAN = re.compile(rf"({NUMBER}) ?([a-z%]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?([a-z%]+)")
 _BURSTY = re.compile(rf"(?:ge|ge?model|gilbert\S*|bursty?|bursts)((?:[ ,]+{NUMBER}%){{0,4}})")
 _IN_BURSTS = re.compile(
-    rf"({NUMBER}%)[ ,]+(?:in |with )?bursts?(?: of| length| size)?[ =]*([0-9.]+[a-z]*)?(?: packets?)?"
+    rf"({NUMBER}%)[ ,]+(?:in |with )?burst(?:s|y)?(?: of| length| size)?[ =]*([0-9.]+[a-z]*)?(?: packets?)?"
 )
 _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
@@ -287,6 +287,8 @@ def _of_share_or_time(slip: Slip, value: Any, beside: Mapping[str, Any]) -> str:
         if key == "queue" and rate:
             packets = math.ceil(TIME.parse(value) * RATE.parse(rate) / 8 / FRAME_BYTES)
             return f"did you mean `{packets}` packets, which take {value} at {rate}?"
+        if key == "queue" and isinstance(value, str) and TIME.parse(value):
+            return "a queue is a number of packets, such as `queue: 100`, and only at a rate do they take a time"
     except Mistake:
         pass
     if key == "queue" and isinstance(value, str) and not re.match("[0-9]", value):

@@ -97,7 +97,9 @@ class MatrixKeys(Keys):
         "windows and buffers of nginx and h2load: too large to limit a transfer, or their defaults",
         SettingsKeys(), "unlimited",
     )  # fmt: skip
-    timeout: values.Timeout = key("time limit of a trial; a stopped trial counts as slower than this", 60.0, "60s")
+    timeout: values.Timeout = key(
+        "time limit of a trial; a stopped trial counts as slower than this", values.USUAL_TIMEOUT_S, "60s"
+    )
     repeat: Annotated[RepeatKeys, OrCount()] = key(
         "blocks per condition (a block runs every protocol once): a number, or bounds within which the data decide",
         RepeatKeys(),

@@ -34,6 +34,7 @@ from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import NO_CORRELATION, MissingKey, NoContainer, Slip, Unindented, UnknownKey, value_at
 from headwind.matrix.places import already, as_value, of_place, of_session
 from headwind.matrix.presets import NETWORKS
+from headwind.matrix.profile import of_moment
 from headwind.matrix.shapes import (
     count_and_size,
     of_entries,
@@ -47,7 +48,7 @@ from headwind.matrix.shapes import (
 )
 from headwind.matrix.spelling import form, nearest, respelt, synonym, synonyms
 from headwind.matrix.spelt_out import ONE_WAY, with_unit
-from headwind.matrix.sweep import DIRECTIONS
+from headwind.matrix.sweep import DIRECTIONS, RANGE, SWEPT
 from headwind.matrix.tc_lines import of_tc
 from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted
 from headwind.servers import SERVERS
@@ -192,6 +193,8 @@ def _of_key(slip: Slip, beside: Any, along: Any = "") -> str:
     `along` is the parameter of the file's search.
     """
     path, keys = slip.path, beside if isinstance(beside, dict) else {}
+    if path[0] == "profiles" and path[-2:-1] == ("at",) and str(path[-1]).startswith("+"):
+        return of_moment(str(path[-1]), [*keys][: [*keys].index(path[-1])])
     if "correlation" in str(path[-1]) and "loss" not in {*path, *keys}:
         return f"remove it: {NO_CORRELATION}"
     if "correlation" in str(path[-1]):
@@ -438,12 +441,24 @@ def _together(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Le
 def _fitting(value: Any, home: Level, key: str) -> Any:
     """Value if a key at home accepts it, at most with another unit; else the key's default if it is a word."""
     value = with_unit(key, value) if home.model is DirectionKeys else value
+    if home.model is DirectionKeys and key in SWEPT and isinstance(value, list | dict):
+        return _of_one_unit(key, value)
     if home.model is None or _takes(home, key, value):
         return value
     field = home.model.model_fields.get(key)
     more = field.json_schema_extra if field else None
     default = more.get("default") if isinstance(more, dict) else None
     return default if isinstance(default, str) and default.isalpha() else None
+
+
+def _of_one_unit(key: str, values: Any) -> Any:
+    """Values of a sweep, those of a list with a unit: of several numbers without one, that of the others."""
+    if isinstance(values, dict):
+        return values if values.keys() <= RANGE else None
+    texts = [with_unit(key, each) for each in values]
+    units = {each.lstrip("0123456789.") for each in texts if isinstance(each, str)} - {""}
+    unit = units.pop() if len(units) == 1 else ""
+    return [f"{each}{unit}" if isinstance(each, str) and each[-1:].isdecimal() else each for each in texts]
 
 
 def _takes(home: Level, key: str, value: Any) -> bool:

@@ -18,6 +18,7 @@ from headwind.matrix.mistakes import MissingKey, Slip, Slips, from_pydantic, rai
 from headwind.matrix.proposals import acceptable
 from headwind.matrix.repair import Repair
 from headwind.matrix.sound import Sound
+from headwind.matrix.sweep import Expanded
 
 MOST_ROUNDS = 4  # a mistake may hide another one that hides a third; deeper ones wait for the next validation
 
@@ -45,7 +46,7 @@ def _advised(tree: dict[str, Any], folder: Path) -> MatrixKeys:
     """Parse, with sweeps expanded. Raises Slips with their places in the file and the best hints."""
     expanded = expand(tree)
     try:
-        found = _parse(expanded.tree, folder)
+        found = _parse(expanded, folder)
     except Slips as error:
         slips = [Slip(expanded.home(slip.path), slip.mistake, slip.at_key) for slip in error.slips]
         raise Slips(_with_hints(expanded.slips + slips, tree, folder)) from None
@@ -61,15 +62,15 @@ def _plain_slips(tree: dict[str, Any], folder: Path) -> list[Slip]:
     """Mistakes without hints from the whole file, and without those that others hide."""
     expanded = expand(tree)
     try:
-        MatrixKeys.model_validate(expanded.tree, context=_context(expanded.tree, folder))
+        MatrixKeys.model_validate(expanded.tree, context=_context(expanded, folder))
     except ValidationError as error:
         found = from_pydantic(error, MatrixKeys)
         return expanded.slips + [Slip(expanded.home(slip.path), slip.mistake, slip.at_key) for slip in found]
     return expanded.slips
 
 
-def _parse(tree: dict[str, Any], folder: Path) -> MatrixKeys:
-    names = _context(tree, folder)
+def _parse(expanded: Expanded, folder: Path) -> MatrixKeys:
+    tree, names = expanded.tree, _context(expanded, folder)
     hint = "protocols: the protocols to compare; or `arms`, protocols with overrides"
     missing = (
         []
@@ -85,13 +86,14 @@ def _parse(tree: dict[str, Any], folder: Path) -> MatrixKeys:
     return found
 
 
-def _context(tree: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _context(expanded: Expanded, folder: Path) -> dict[str, Any]:
     """Names that other keys of the file use, and the folder of its files."""
+    tree = expanded.tree
     names: dict[str, Any] = {
         field: list(tree[field]) if isinstance(tree.get(field), dict) else None if field in tree else []
         for field in ("profiles", "workloads")
     }
-    return names | {"metrics": JUDGEABLE, FOLDER: folder}
+    return names | {"sweeps": list(expanded.names), "metrics": JUDGEABLE, FOLDER: folder}
 
 
 def _beside(slips: Sequence[Slip], tree: Mapping[str, Any], names: Mapping[str, Any]) -> list[Slip]:

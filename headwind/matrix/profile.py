@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import Annotated, Any, Self
@@ -154,12 +154,13 @@ class ProfileKeys(StepKeys):
 
     def _idle_slips(self) -> Iterator[Slip]:
         """Mistakes of moments at which nothing changes."""
-        before = [self.link(direction) for direction in Direction]
+        before, moments = [self.link(direction) for direction in Direction], [*self.at]
         for text, step in sorted(self.at.items(), key=lambda item: seconds(item[0])):
             links = [self._linked(direction, step) for direction in Direction]
             is_next = any(link.loss == NEXT_PACKET for link in links)  # each moment takes another one
             if links == before and not step.rebind and not is_next:
                 hint = "write what is different from then on, such as `{both: {loss: 100%}}`"
+                hint = of_moment(text, moments[: moments.index(text)]) or hint
                 yield Slip(("at", text), Mistake("nothing changes at this moment", hint), at_key=True)
             before = links
 
@@ -201,6 +202,15 @@ class ProfileKeys(StepKeys):
             except Slips as error:
                 for slip in error.slips:
                     yield Slip((step.home(direction, slip.path[0]), *slip.path), slip.mistake, slip.at_key)
+
+    def place_of_rate(self) -> tuple[str, ...]:
+        """Way to the highest rate, at the beginning or at a moment; empty without any."""
+        found: dict[tuple[str, ...], int] = {}
+        for way, step in [((), self), *((("at", text), step) for text, step in self.at.items())]:
+            for direction in Direction:
+                if rate := self._linked(direction, step).rate:
+                    found.setdefault((*way, step.home(direction, "rate"), "rate"), rate.rate_bps)
+        return max(found, key=lambda way: found[way], default=())
 
     def _has(self, name: str) -> bool:
         return any(getattr(each, name, None) for each in (self.both, self.uplink, self.downlink))
@@ -253,6 +263,21 @@ class ProfileKeys(StepKeys):
         )
 
 
+def of_moment(text: str, before: Sequence[str]) -> str:
+    """Hint for a moment that is probably a time after the last one written before it; empty if it is later anyway."""
+    last_s = 0.0
+    try:
+        for each in before:
+            last_s = float(TIME.parse(each.removeprefix("+"))) + (last_s if each.startswith("+") else 0.0)
+        moment_s = float(TIME.parse(text.removeprefix("+")))
+    except Mistake:
+        return ""
+    if last_s == 0.0 or (moment_s > last_s and not text.startswith("+")):
+        return ""
+    last, meant = (as_written("delay_s", each) for each in (last_s, last_s + moment_s))
+    return f"moments count from the start, and ascend: {text.removeprefix('+')} after {last} is `{meant}`"
+
+
 @cache
 def network(name: str) -> ProfileKeys:
     """Keys of a preset."""
@@ -276,7 +301,7 @@ def window_slips(profiles: Mapping[str, ProfileKeys]) -> Iterator[Slip]:
             place = ("profiles", name, profile.home(slowest, "delay"), "delay")
             yield Slip(place, Mistake(message, f"{meant}{hint}"), at_key=True)
         else:
-            yield Slip(("profiles", name), Mistake(message, hint))
+            yield Slip(("profiles", name, *profile.place_of_rate()), Mistake(message, hint))
 
 
 def another_unit(key: str, value: float) -> str:

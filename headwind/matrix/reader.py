@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from headwind.format import enumerated
+from headwind.matrix.arm_hints import of_empty_arm
 from headwind.matrix.complaint import Complaint, MatrixError
 from headwind.matrix.document import MatrixKeys, schema
 from headwind.matrix.find import expand
@@ -42,6 +43,7 @@ _GLUED = re.compile(r"([A-Za-z_][\w.-]*)(:| *= *)(?!//)(.+)")  # a key and its v
 _TAIL = re.compile(r"([^\s,;]+)\s*([,;]|(?<=\s)//.*)")  # behind a value
 FREE = FREE_TEXT | {"command", "env", "content", "trace"}  # keys of which the value is any text
 _COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?!,?[0-9]) *[A-Za-z]*")
 NAMED = ("profiles", "workloads", "arms", "servers")  # keys with entries that have names
 DEEPEST = 12  # levels; published > name > times > name > downlink > loss > gemodel > p is the eighth
 
@@ -58,6 +60,11 @@ def load_matrix(path: Path) -> Matrix:
 def located(matrix: Matrix, messages: Mapping[KeyPath, tuple[str, str]]) -> tuple[Complaint, ...]:
     """Complaints for messages and hints about keys of a valid matrix, with their places in the file."""
     return _Document(harmless(Path(matrix.path)), matrix.source).about(messages)
+
+
+def networks_of_sweeps(matrix: Matrix) -> Mapping[str, Sequence[str]]:
+    """The names of the networks of each sweep of a valid matrix, by the sweep's name."""
+    return _Document(harmless(Path(matrix.path)), matrix.source).sweeps()
 
 
 class _Unreadable(Exception):
@@ -83,6 +90,7 @@ class _Document:
         self._empty: set[KeyPath] = set()  # keys without a value, which is already reported
         self._too_far = dict[KeyPath, tuple[str, int]]()  # by entry: the name of another entry in it, and its line
         self._outside = set[KeyPath]()  # keys that belong below one without a value
+        self._thousands = set[Place]()  # places of values that were read without their commas
         self._words: dict[KeyPath, tuple[Place, list[str]]] = {}  # braces around words only; the first word's place
 
     def written(self, folder: Path) -> MatrixKeys:
@@ -91,7 +99,9 @@ class _Document:
         for place, letter in self._hidden.odd.items():
             self._complain_of_hidden(place, letter)
         try:
-            found = parse(self._tree(), folder)
+            tree = self._tree()
+            self._explain_empty_arms(tree)
+            found = parse(tree, folder)
             if not self._complaints:
                 return found
         except _Unreadable as error:
@@ -109,6 +119,20 @@ class _Document:
         summary = f"{self._file}: {count}{unread}, nothing was started; docs/matrix.md explains every key"
         raise MatrixError(summary, complaints)
 
+    def _explain_empty_arms(self, tree: Mapping[str, Any]) -> None:
+        """Give the complaints about arms without a value the hint that the protocols of the whole file allow."""
+        kept = () if any(path[0] == "arms" for path in self._outside) else self._empty
+        arms = {self._keys[path]: path[1] for path in kept if path[0] == "arms" and len(path) == 2}
+        for place, name in arms.items():
+            if hint := of_empty_arm(str(name), tree):
+                self._explain(place, hint)
+
+    def _explain(self, place: Place, hint: str) -> None:
+        """Give the complaint at a place another hint."""
+        line, column = self._hidden.place(place)
+        self._complaints = [replace(each, hint=harmless(hint)) if (each.line, each.column) == (line + 1, column + 1)
+                            else each for each in self._complaints]  # fmt: skip
+
     def _complain_of(self, slips: Sequence[Slip]) -> None:
         """Report slips, except those caused by a key without a value; and not that key if a slip explains it."""
         slips = [slip for slip in slips if not self._is_outside(slip)]
@@ -119,14 +143,23 @@ class _Document:
         empty = {path[-1:] for path in self._empty if len(path) <= 2} | self._empty
         for slip in slips:
             known = empty if isinstance(slip.mistake, MissingKey) else self._empty
-            if slip.path not in known and not self._follows(slip):
+            if slip.path not in known and not self._follows(slip) and not self._is_of_empty(slip):
                 place = self._at(slip.path, at_key=slip.at_key)
+                if place in self._thousands and slip.mistake.hint and not slip.at_key:
+                    reason = "" if slip.mistake.hint.endswith("?") else f"{slip.mistake}; "
+                    self._explain(place, f"without commas: {reason}{slip.mistake.hint}")
+                    continue
                 is_last = isinstance(slip.mistake, Unserved)
                 self._complain(place, str(slip.mistake), slip.mistake.hint, is_last=is_last)
 
     def _is_outside(self, slip: Slip) -> bool:
         """True if a slip is about a key that belongs below one without a value, which is reported there."""
         return any(slip.path[: len(path)] == path for path in self._outside)
+
+    def _is_of_empty(self, slip: Slip) -> bool:
+        """True if a slip follows from keys without a value, since the mapping that it rejects has no other ones."""
+        inside = {path for path in self._keys if path[:-1] == slip.path} if not slip.at_key else set()
+        return bool(inside) and inside <= self._empty and not isinstance(slip.mistake, NoContainer | NotOneValue)
 
     def _follows(self, slip: Slip) -> bool:
         """True if a slip follows from an entry that is indented too far: about its lines, or at its name."""
@@ -171,6 +204,10 @@ class _Document:
             both = (*home[:2], "both", *home[3:]) if len(home) > 3 else home
             self._complain(self._at(both if both in self._keys else home, at_key=True), message, hint)
         return tuple(sorted(self._complaints))
+
+    def sweeps(self) -> Mapping[str, Sequence[str]]:
+        """Names of the networks of each sweep of a valid matrix."""
+        return expand(self._tree()).names
 
     def _complain_of_hidden(self, place: Place, letter: str) -> None:
         code = f"U+{ord(letter):04X}"
@@ -242,6 +279,9 @@ class _Document:
                 raise _Unreadable(_start(event), "a key is one word, not a mapping or a list", "quote it if it is text")
             self._refuse_joined(event)
             inner = (*path, event.value)
+            if start.flow_style and self._is_of_thousands(event, path, found):
+                next(events)
+                continue
             if inner in self._keys:
                 first = self._keys[inner][0] + 1
                 self._complain(_start(event), f"{quoted(event.value)} appears twice", f"the first is in line {first}")
@@ -276,6 +316,22 @@ class _Document:
         tests = (self._is_fraction, self._is_in_a_row, self._is_glued)
         return any(is_read(key, path, found) for is_read in tests)
 
+    def _is_of_thousands(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
+        """True if a key is a part of `{size: 1,000,000}` after a comma; the value is then read without commas."""
+        name = list(found)[-1] if found else ""
+        line, column = self._values.get((*path, name), (0, 0))
+        written = _THOUSANDS.match(self._lines[line], column) if isinstance(found.get(name), str) else None
+        (number, begun) = _start(key)
+        if not written or key.style or number != line or not column < begun < written.end():
+            return False
+        plain = written[0].rstrip().replace(",", "")
+        if found[name] != plain:
+            found[name] = plain
+            self._thousands.add((line, column))
+            message = f"{quoted(written[0].rstrip())} is several entries: in braces a comma ends the first"
+            self._complain((line, column), message, f"did you mean {quoted(plain)}?")
+        return True
+
     def _is_fraction(self, key: yaml.ScalarEvent, path: KeyPath, found: dict[str, Any]) -> bool:
         """True if a key is the part after the comma of `{loss: 0,5%}`; the value is then read with a point."""
         if not found:
@@ -287,8 +343,7 @@ class _Document:
             return False
         if not self._lines[line].startswith(written, column) or _start(key) != (line, column + len(whole) + 1):
             return False
-        is_thousands = re.fullmatch(r"[0-9]{3}", key.value) is not None
-        found[name] = whole + ("" if is_thousands else ".") + key.value.replace(" ", "")
+        found[name] = f"{whole}.{key.value.replace(' ', '')}"
         self._complain((line, column), f"{quoted(written)} is two entries: in braces a comma ends the first",
                        f"did you mean {quoted(found[name])}?")  # fmt: skip
         return True

@@ -22,14 +22,16 @@ def _defined(names: list[str], info: ValidationInfo, section: str) -> list[str]:
     """Return `names` if the file defines all of them in this section. Raises Slips with every other one.
 
     `context` holds the names that the file defines, so that a misspelt one is reported together with other mistakes.
+    Among them are the sweeps, which are proposed, too: in a list their networks stand in their place.
     """
     slips = []
     defined: list[str] | None = (info.context or {}).get(section, [])
     if defined is None:  # unreadable, which is reported at its place
         return names
+    sweeps = (info.context or {}).get("sweeps", []) if section == "profiles" else []
     for index, name in enumerate(names):
         try:
-            choose(name, defined, f"one of the {section} of this file")
+            choose(name, [*sweeps, *defined], f"one of the {section} of this file")
         except Mistake as mistake:
             other = next(each for each in ("profiles", "workloads") if each != section)
             is_other = name in ((info.context or {}).get(other) or ())

@@ -21,6 +21,7 @@ MOST_ENTRIES = 8  # such as all arms of a block
 PROTOCOLS = [protocol.value for protocol in Protocol]
 YES_OR_NO = {"true", "false", "yes", "no", "on", "off"}
 _PAIR = re.compile(r"([A-Za-z_][\w-]*)\s*[:= ]\s*(\S+)")
+_TUPLE = re.compile(r"\(\s*([\w-]+)\s*,\s*([\w-]+)\s*\)")  # cut by YAML in a list, which knows no parentheses
 _RANGE = re.compile(r"([0-9]+)\s*(?:-|to|\.\.+)\s*([0-9]+)")
 _COUNT_AND_SIZE = re.compile(r"\D*?([0-9]+)\D.*?([0-9.]+\s*[kKMm]?i?B)\b.*")
 
@@ -96,6 +97,8 @@ def _pairs(written: Any) -> Iterator[list[str]]:
         return
     if isinstance(written, list):
         yield from (pair for each in written if isinstance(each, dict) for pair in _pairs(each))
+        text = ", ".join(each for each in written if isinstance(each, str))
+        written = [f"{one} {other}" for one, other in _TUPLE.findall(text)] or written
     words = [_words(each) for each in ([written] if isinstance(written, str) else written) if isinstance(each, str)]
     if len(words) == 2 and all(len(each) == 1 for each in words):
         words = [[word for each in words for word in each]]
@@ -118,9 +121,14 @@ def of_entries(group: str, entries: Sequence[Any]) -> str:
         return f"these are names, not a list: {group}: {{{harmless(next(iter(first)))}: {shown(entry)}}}"
     if group == "env" and (pairs := [each.split("=", 1) for each in entries if isinstance(each, str) and "=" in each]):
         return f"each variable is a key: {group}: {shown(dict(pairs))}"
-    own = {key: value for key, value in first.items() if key != "name"}
-    name = first.get("name") or "-".join(str(own[key]) for key in ("protocol", "congestion") if key in own) or NAME
-    return f"each has a name, instead of a place in a list: {group}: {{{harmless(name)}: {shown(own)}}}"
+    return f"each has a name, instead of a place in a list: {group}: {{{with_name(first)}}}"
+
+
+def with_name(keys: Mapping[str, Any]) -> str:
+    """YAML of an entry with a name in front: its own, or one from what it is, such as `lte: {preset: lte}`."""
+    own = {key: value for key, value in keys.items() if key != "name"}
+    parts = [own[key] for key in ("protocol", "congestion", "preset", "kind") if isinstance(own.get(key), str)]
+    return f"{harmless(keys.get('name') or '-'.join(parts) or NAME)}: {shown(own)}"
 
 
 def merged(entries: Sequence[Any]) -> dict[str, Any]:

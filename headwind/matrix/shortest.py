@@ -16,7 +16,7 @@ from headwind.format import as_written, budget_text, duration, enumerated
 from headwind.matrix.mistakes import Slip
 from headwind.matrix.profile import ProfileKeys, another_unit
 from headwind.matrix.units import Mistake, quoted
-from headwind.matrix.values import TIMEOUT_S
+from headwind.matrix.values import TIMEOUT_S, USUAL_TIMEOUT_S
 from headwind.model import Condition
 from headwind.settings import LEAST_BULK_PACKETS, PROBE_BYTES, PROBE_COUNT
 from impair.distribution import DISTRIBUTION_REACH
@@ -181,12 +181,19 @@ def unfinished(
 def endless_slips(
     profiles: Mapping[str, ProfileKeys], conditions: Iterable[Condition], arms: Collection[Arm], timeout_s: float
 ) -> Iterator[Slip]:
-    """Mistakes of networks over which no arm can finish in time; each once, with the workload that takes longest."""
+    """Mistakes of networks over which no arm can finish in time; each once, with the workload that takes longest.
+
+    For all that would finish within the usual timeout, it is one mistake of the timeout.
+    """
     worst: dict[str, tuple[Condition, Shortest]] = {}
     for condition, found in unfinished(conditions, arms, timeout_s):
         name, least = condition.profile.name, min(found.values(), key=lambda each: each.seconds)
         if len(found) == len(arms) and (name not in worst or least.seconds > worst[name][1].seconds):
             worst[name] = condition, least
+    in_usual_time = {name for name, each in worst.items() if each[1].seconds <= USUAL_TIMEOUT_S and not _meant(*each)}
+    if in_usual_time:
+        condition, least = max((worst.pop(name) for name in in_usual_time), key=lambda each: each[1].seconds)
+        yield Slip(("timeout",), Mistake(_endless(condition, least, timeout_s), _way_out(condition, least)))
     for name, (condition, least) in worst.items():
         size_bytes = size_of(condition.workload.object_path()) or 0
         meant = f"did you mean `{size_bytes / KILO**2:g}kB`? else " if size_bytes >= KILO**2 else ""
@@ -203,11 +210,16 @@ def endless_slips(
             place = ("profiles", name, profiles[name].home(least.direction, "loss"), "loss")
             yield Slip(place, Mistake(message, hint), at_key=True)
             continue
-        within = f"`timeout: {as_written('timeout_s', timeout_s)}`"
-        takes = f"{quoted(condition.workload.name)} takes at least {_floored(least.seconds)}"
-        message = f"no trial over {quoted(name)} can finish within {within}: {takes}"
+        message = _endless(condition, least, timeout_s)
         home = () if least.key == "at" else (profiles[name].home(least.direction, least.key),)
         yield Slip(("profiles", name, *home, least.key), Mistake(message, _way_out(condition, least)), at_key=True)
+
+
+def _endless(condition: Condition, least: Shortest, timeout_s: float) -> str:
+    """The message that no trial of a condition, which takes `least`, can finish in time."""
+    within = f"`timeout: {as_written('timeout_s', timeout_s)}`"
+    takes = f"{quoted(condition.workload.name)} takes at least {_floored(least.seconds)}"
+    return f"no trial over {quoted(condition.profile.name)} can finish within {within}: {takes}"
 
 
 def _floored(seconds: float) -> str:
@@ -215,13 +227,18 @@ def _floored(seconds: float) -> str:
     return duration(math.floor(seconds) if seconds >= 10 else math.floor(seconds * 1000) / 1000)
 
 
-def _way_out(condition: Condition, least: Shortest) -> str:
+def _meant(condition: Condition, least: Shortest) -> str:
+    """Hint with another unit for the main cause of a trial's duration; empty if its value is plausible."""
     link = condition.profile.link(least.direction)
     value = link.delay.delay_s if least.key == "delay" and link.delay else link.rate.rate_bps if link.rate else math.inf
+    return another_unit(least.key, value)
+
+
+def _way_out(condition: Condition, least: Shortest) -> str:
     lower = {"delay": "lower the delay", "at": "shorten the blackout, fetch less"}.get(
         least.key, "raise the rate, fetch less"
     )
     enough_s = math.ceil(least.seconds * 2)
     wait = f" or wait longer, such as `timeout: {budget_text(enough_s)}`" if enough_s <= TIMEOUT_S[1] else ""
-    found = another_unit(least.key, value)
+    found = _meant(condition, least)
     return f"{found}{'else ' if found else ''}{lower}{wait}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from headwind.matrix.brackets import CLOSER, Fault, closes_nothing, fault_in_brackets
 from headwind.matrix.indentation import block_lines, joined_key, uneven_line
+from headwind.matrix.shapes import in_words, with_name
 from headwind.matrix.sweep import DIRECTIONS
 from headwind.matrix.tc_lines import TOOLS, of_tc
 from headwind.matrix.text import Place, lines_of
@@ -253,7 +254,11 @@ def _dash_among_keys(lines: Sequence[str], broken: Place) -> Fault | None:
 
 
 def _dash_too_many(place: Place, line: str) -> Fault:
-    """Fault of `- wifi: {...}` and `- name: wifi` among keys."""
+    """Fault of `- wifi: {...}`, `- name: wifi` and `- {preset: lte}` among keys."""
+    if (entry := re.fullmatch(r"- +\{(.*)\}", line.partition(" #")[0].strip())) and entry[1]:
+        name = with_name(in_words(entry[1])).partition(":")[0]
+        hint = _meant(f"{name}: {{{re.sub(r'^name: *[^,]*, *', '', entry[1])}}}")
+        return Fault(place, "a dash among entries that have names", f"each needs a name: {hint}")
     text = re.sub(r"^name: *(.+)", r"\1:", line.strip(" -"))
     return Fault(place, "a dash among keys that have none", _meant(text))
 

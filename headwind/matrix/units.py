@@ -16,11 +16,13 @@ from headwind.matrix import wording
 from headwind.matrix.spelling import LONGEST_WORD, containing, nearest
 from headwind.matrix.wording import NUMBER
 
+MEGA = 10**6
 LONGEST_NUMBER = 30  # characters; more than any value needs, and few enough to print
 MOST_PROPOSED = 8  # proposals for a text
 MOST_LISTED = 30  # words
 _LIKE_DIGITS = re.compile(r"[0-9OolI.]*[OolI][0-9OolI.]*")
 _DIGIT_LIKE = str.maketrans("OolI", "0011")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?!,?[0-9])")
 _PARTS = re.compile(rf"({NUMBER})(.*)", re.DOTALL)
 _TRUTHS = {"yes": "true", "on": "true", "1": "true", "true": "true", "no": "false", "off": "false", "0": "false",
            "false": "false"}  # fmt: skip
@@ -215,6 +217,8 @@ class Unit:
                 "and bits nearly everywhere else",
                 f"`{number}{prefix}bit` for bits, `{as_bytes}` for bytes",
             )
+        if _THOUSANDS.match(text):
+            return Mistake(f"{quoted(text)} is not {self.what}", self._without_commas(text.replace(",", "")))
         near = self._in_digits(text) or self._meant(number, unit.strip())
         if re.search(r"\s\S", unit.strip()) and not near and unit[0] != ",":
             return Mistake(
@@ -229,6 +233,14 @@ class Unit:
         hint = f"did you mean `{near}`? {allowed}" if near else allowed
         return Mistake(f"{quoted(text)} is not {self.what}: {quoted(unit)} is not a unit of it", hint)
 
+    def _without_commas(self, plain: str) -> str:
+        """Hint for thousands that commas separated, of which `plain` is the rest."""
+        try:
+            self.parse(plain)
+        except Mistake as mistake:
+            return mistake.hint if "did you mean" in mistake.hint else f"without commas: {mistake.hint}"
+        return f"did you mean {quoted(plain)}?"
+
     def _without_comma(self, text: str) -> str:
         """Question with the likely meaning of `0,5 %`, with a point."""
         parts = _PARTS.fullmatch(text.replace(",", ".", 1))
@@ -238,6 +250,8 @@ class Unit:
         return f"did you mean {quoted(near)}? " if near else ""
 
     def _offers(self, number: str) -> str:
+        if self.factors in (SIZE_UNITS, RATE_UNITS) and Decimal(number) >= MEGA:
+            return self._spelt(Decimal(number))  # bytes or bits
         offers = [f"{number}{unit}" for unit in self.likely]
         if self.factors is RATIO_UNITS and 0 < Decimal(number) <= 1:
             offers.append(f"{(Decimal(number) * 100).normalize():f}%")

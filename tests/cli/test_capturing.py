@@ -67,6 +67,26 @@ def test_a_condition_is_named_by_itself_or_by_its_profile(names: list[str], ids:
     assert [each.id for each in chosen(matrix, names, None)] == ids
 
 
+SWEPT = MATRIX_OF_FOUR.replace("profiles:\n", "profiles:\n  far: {both: {delay: [10ms, 20ms]}}\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("far/small", ["far 10ms/small", "far 20ms/small"]),
+        ("far 20ms", ["far 20ms/small", "far 20ms/large"]),
+        ("far", ["far 10ms/small", "far 10ms/large", "far 20ms/small", "far 20ms/large"]),
+    ],
+)
+def test_the_name_of_a_sweep_stands_for_each_of_its_networks(name: str, ids: list[str], tmp_path: Path) -> None:
+    assert [each.id for each in chosen(load(SWEPT, tmp_path), [name], None)] == ids
+
+
+def test_the_name_of_a_sweep_is_proposed_for_a_misspelt_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean `far`"):
+        chosen(load(SWEPT, tmp_path), ["farr"], None)
+
+
 def test_an_unknown_condition_is_refused_with_a_proposal_before_anything_starts(
     fake_lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:

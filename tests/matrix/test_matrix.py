@@ -291,7 +291,7 @@ def test_a_network_that_would_need_larger_windows_is_refused_where_it_is(tmp_pat
     (complaint,) = refusal(large, tmp_path).complaints
     assert "8.03 MB" in complaint.message
     assert "8 MB" in complaint.hint
-    assert (complaint.line, complaint.column) == (3, large.splitlines()[2].index("{both") + 1)
+    assert (complaint.line, complaint.column) == (3, large.splitlines()[2].index("107mbit") + 1)
     load(large + "settings: as-shipped\n", tmp_path)  # where windows may bind no network is too large for them
 
 

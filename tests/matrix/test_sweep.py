@@ -56,6 +56,19 @@ def test_each_value_is_a_network_and_the_name_of_the_sweep_stands_for_all(tmp_pa
     assert [len(matrix.selfcheck.twins(condition)) for condition in matrix.conditions] == [0, 2, 2, 2, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("profiles: [clean, lossy]", "profiles: [clean, lossyy]"),
+        ("again: [lossy]", "again: [lossyy]"),
+        ("slower: [lossy]", "slower: [lossyy]"),
+        ("selfcheck:", "smoke: [{profiles: [lossyy]}]\nselfcheck:"),
+    ],
+)
+def test_the_name_of_the_sweep_is_proposed_for_a_misspelt_one(old: str, new: str, tmp_path: Path) -> None:
+    assert "did you mean `lossy`?" in complaints(old, new, tmp_path)
+
+
 def test_the_report_draws_it_as_one_line(tmp_path: Path) -> None:
     found = {sweep.parameter: [step.value for step in sweep.steps] for sweep in sweeps_of(load(MATRIX, tmp_path))}
     assert found["downlink loss"] == [0.0, 0.005, 0.05]
