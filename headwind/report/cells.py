@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from headwind.arm import Arm
-from headwind.format import arm_name, setting
+from headwind.format import arm_name
 from headwind.proof.spans import TOO_EARLY
-from headwind.report.certainty import Certainty, Known, certainty_of, most_apart, verdict_of
+from headwind.report.certainty import Certainty, Known, certainty_of, most_apart, slight_text, verdict_of
 from headwind.report.verdicts import (
     MARKS,
     ahead_text,
@@ -126,7 +126,7 @@ def reasons_of(finding: Finding) -> Iterator[str]:
     elif finding.is_cpu_bound:
         yield "CPU-bound"
     elif verdict_of(finding).is_slight:
-        yield f"may be under {setting('margin_ratio', finding.rule.margin_ratio)}"
+        yield slight_text(finding)
     else:
         yield "not significant after correction for multiple comparisons"
 

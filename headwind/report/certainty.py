@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from headwind.format import setting
 from headwind.verdicts.findings import Finding
 from headwind.verdicts.judgement import Line
 from headwind.verdicts.stats import Interval
@@ -32,6 +33,14 @@ def certainty_of(finding: Finding) -> Certainty:
         return Certainty.UNCLEAR
     is_sure = (finding.survives or finding.pair.is_check) and not verdict.is_slight
     return Certainty.SURE if is_sure else Certainty.LIKELY
+
+
+def slight_text(finding: Finding) -> str:
+    """That a lead may be within the margin: `may be under 5 %`; just under it if its end would round to the margin."""
+    interval, margin = finding.comparison.interval, finding.rule.margin_ratio
+    nearest = math.exp(min(abs(interval.low), abs(interval.high)))
+    just = "just " if f"{nearest:.2f}" == f"{1 + margin:.2f}" else ""
+    return f"may be {just}under {setting('margin_ratio', margin)}"
 
 
 def most_apart(interval: Interval) -> float:

@@ -14,7 +14,7 @@ from headwind.format import arm_name, counted, enumerated, setting
 from headwind.metric import Metric
 from headwind.model import Matrix
 from headwind.report.cells import Floors, may_be_noise
-from headwind.report.certainty import Certainty, certainty_of, most_apart, verdict_of
+from headwind.report.certainty import Certainty, certainty_of, most_apart, slight_text, verdict_of
 from headwind.report.networks import Network, placed
 from headwind.report.ranking import Standing, columns_of, is_across, pair_label
 from headwind.report.trust import noise_floors
@@ -79,7 +79,7 @@ class Point:
         if self.word == UNCLEAR or (self.certainty is Certainty.LIKELY and not verdict.is_completion):
             lead = possible_text(toward(interval, 1 if finding.pair.new == self.arm else -1))
             is_small = self.word != UNCLEAR and verdict_of(finding).is_slight
-            small = f", may be under {setting('margin_ratio', finding.rule.margin_ratio)}" if is_small else ""
+            small = f", {slight_text(finding)}" if is_small else ""
             return f"{lead.removesuffix(f' {self.word}')}{small}"
         return "finishes more" if verdict.is_completion else ahead_text(finding).partition(" [")[0]
 

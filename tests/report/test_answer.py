@@ -314,6 +314,8 @@ def test_each_network_has_its_own_noise() -> None:
 
 def test_what_is_only_likely_has_its_reason_by_every_metric() -> None:
     assert str(cell_by(finding(1.02, 1.3))).endswith("may be under 5 %")
+    assert str(cell_by(finding(1.048, 1.3))).endswith("may be just under 5 %"), "its interval reads [1.05, 1.30]"
+    assert str(cell_by(finding(1 / 1.3, 1 / 1.048))).endswith("may be just under 5 %")
     assert str(cell_by(finding(1.2, 1.5, survives=False))).endswith(
         "not significant after correction for multiple comparisons"
     )
