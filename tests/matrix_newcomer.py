@@ -604,14 +604,15 @@ LOOK_ALIKE = [
 
 COMMAND = "tc qdisc add dev eth0 root netem delay 100ms"
 BOTH = "did you mean {both: {delay: 100ms, loss: 1%}}? a command of tc impairs one direction"
+BOTH_AS_KEY = "did you mean both: {delay: 100ms, loss: 1%}? a command of tc impairs one direction"
 BOTH_WIFI = "wifi: {both: {delay: 100ms, loss: 1%}}"
 
 COMMANDS = [
     Change(WIFI, f"wifi: {COMMAND} loss 1%", "tc qdisc", BOTH, BOTH_WIFI),
     Change(WIFI, f"wifi: sudo {COMMAND} loss 1%", "sudo", BOTH, BOTH_WIFI),
     Change(WIFI, f"wifi:\n    - {COMMAND} loss 1%", "- tc", BOTH, BOTH_WIFI),
-    Change(WIFI, f"wifi: {{tc: {COMMAND[3:]} loss 1%}}", "tc", BOTH, BOTH_WIFI),
-    Change(WIFI, "wifi: {netem: {delay: 100ms, loss: 1%}}", "netem", BOTH, BOTH_WIFI),
+    Change(WIFI, f"wifi: {{tc: {COMMAND[3:]} loss 1%}}", "tc", BOTH_AS_KEY, BOTH_WIFI),
+    Change(WIFI, "wifi: {netem: {delay: 100ms, loss: 1%}}", "netem", BOTH_AS_KEY, BOTH_WIFI),
     Change(WIFI, f"wifi: {{downlink: {COMMAND} loss 1%}}", "tc", "did you mean {delay: 100ms, loss: 1%}?",
            "wifi: {downlink: {delay: 100ms, loss: 1%}}"),
     Change(WIFI, "wifi: {downlink: {netem: delay 100ms}}", "netem", "did you mean downlink: {delay: 100ms}?",
@@ -967,6 +968,40 @@ NOT_SO_FAR = [  # a sweep without its brackets, lines that are not indented, bur
            "wifi: {preset: lte}"),
 ]  # fmt: skip
 
+MISPLACED = [  # a moment without `at`, tc's words alone, separators of thousands, a direction below another one
+    Change(DOWN, "downlink: delay 60ms 10ms loss 2%", "delay 60ms",
+           "did you mean {delay: 60ms, jitter: 10ms, loss: 2%}?",
+           "downlink: {delay: 60ms, jitter: 10ms, loss: 2%}"),
+    Change("loss: 2%", "loss: [0.5% 2%]", "[0.5%", "for a network of each value write `loss: [0.5%, 2%]`",
+           "loss: [0.5%, 2%]"),
+    Change("loss: 2%", "loss: 0.5%; 2%", "0.5%; 2%", "write `loss: [0.5%, 2%]`", "loss: [0.5%, 2%]"),
+    Change("loss: 2%", "perte: 2%", "perte", "did you mean `loss`?"),
+    Change("loss: 2%", "loss: {good: 2s, bad: 200ms, loss: 80%}", "good",
+           "in place of `loss` write spells: {good: 2s, bad: 200ms, loss: 80%}",
+           "spells: {good: 2s, bad: 200ms, loss: 80%}"),
+    Change("rate: 5mbit", "down: 5mbit", "down", "did you mean `rate: 5mbit`?"),
+    Change("rate: 30mbit", "rate: 30mbit, queue: {kind: fq_codel, flows: 1024}", "flows",
+           "remove it: the kernel's default applies",
+           "rate: 30mbit, queue: {kind: fq_codel}"),
+    Change("rate: 30mbit", "rate: 30mbit, queue: {kind: fq_codel, noecn: true}", "noecn",
+           "did you mean `ecn: false`?",
+           "rate: 30mbit, queue: {kind: fq_codel, ecn: false}"),
+    Change("rate: 30mbit", "rate: 30mbit, queue: 1.000", "1.000", "did you mean `1000` or `1`?",
+           "rate: 30mbit, queue: 1000"),
+    Change("size: 15kB", "size: 30.000B", "30.000B", "write `30B`, or `30kB` if the point separates", "size: 30kB"),
+    Change("size: 1MB", "size: 5mbit", "5mbit", "did you mean `625kB`?", "size: 625kB"),
+    Change("size: 1MB", "size: 5 000 000B", "5 000 000B", "did you mean `5000000B`?", "size: 5MB"),
+    Change(WIFI, WIFI[:-1] + ", 1s: {both: {delay: 90ms}}}", "1s", "at: {1s: {both: {delay: 90ms}}}",
+           WIFI[:-1] + ", at: {1s: {both: {rate: 30mbit, delay: 90ms}}}}"),
+    Change(WIFI, WIFI[:-1] + ", rebind: {1s: port}}", "rebind", "at: {1s: {rebind: port}}",
+           WIFI[:-1] + ", at: {1s: {rebind: port}}}"),
+    Change(WIFI, WIFI[:-1] + ", at: {0,5s: {rebind: port}}}", "0,5s", "did you mean `0.5s`?",
+           WIFI[:-1] + ", at: {0.5s: {rebind: port}}}"),
+    Change(WIFI, WIFI[:-1] + ", changes: {1s: {rebind: port}}}", "changes", "did you mean `at`?",
+           WIFI[:-1] + ", at: {1s: {rebind: port}}}"),
+    Change(ARM, "h2-bbr: {protocol: h2, congestion: {h2: bbr}}", "{h2", "`congestion: bbr`"),
+]  # fmt: skip
+
 PROPOSED = [  # what could be read only in one way, and is proposed whole
     Change(WIFI, "wifi: {preset: lte, congestion: bbr}", "congestion",
            "it belongs in an arm, or at the top of the file for all: arms: {h2-bbr: {protocol: h2, congestion: bbr}}",
@@ -1040,4 +1075,5 @@ EVERY = [
     *REFUSED,
     *LOOK_ALIKE,
     *PROPOSED,
+    *MISPLACED,
 ]

@@ -222,7 +222,7 @@ def _congestion(key: str, written: Any, spoken: str) -> str:
     """Hint for the congestion control of an arm, which runs over one transport only."""
     transport = Protocol(spoken).transport
     if isinstance(written, dict):
-        value = written.get(transport) or written.get("congestion") or "cubic"
+        value = written.get(transport) or written.get("congestion") or written.get(spoken) or "cubic"
         return f"an arm of {spoken} has one congestion control, {transport.upper()}'s: `congestion: {shown(value)}`"
     if key == transport:
         return f"did you mean `congestion: {shown(written)}`?"

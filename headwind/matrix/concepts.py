@@ -40,6 +40,9 @@ _IN_BURSTS = re.compile(
 _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
 _TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
+WAYS = ("port", "address")  # of a rebinding
+DEFAULT_OF_QUEUE = "remove it: the kernel's default applies, and no key changes it"
+OF_QUEUES = {"flows": DEFAULT_OF_QUEUE, "quantum": DEFAULT_OF_QUEUE, "noecn": "did you mean `ecn: false`?"}
 COMPLEMENTS = {"h": "bad", "k": "good"}  # keys by tc's parameters: each is 1 minus the other
 USUAL_P, USUAL_R = Decimal("0.01"), Decimal("0.25")  # of a hint's example: bursts of four packets
 
@@ -69,6 +72,8 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     if path[0] != "profiles" or len(path) < IN_PROFILE:
         return ""
     key, inside = str(path[-1]), path[IN_PROFILE - 1 : -1]
+    if not inside and (found := _of_moment(key, value, beside)):
+        return found
     if not inside and "preset" in beside and (found := beside_a_preset(beside)):
         return found
     if form(key) in ROUND_TRIPS:
@@ -86,13 +91,50 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     return "" if inside else _by_direction(key, value)
 
 
+def _of_moment(key: str, value: Any, beside: Mapping[str, Any]) -> str:
+    """Hint for what belongs below `at` and stands in the profile: a moment, or a rebinding; empty for other keys."""
+    if _is(TIME, key) and isinstance(value, dict):
+        return f"a change belongs below `at`: at: {{{key}: {shown(value)}}}"
+    if key != "rebind":
+        return ""
+    moments = [each for each in (*(value if isinstance(value, dict) else ()), beside.get("at"))
+               if isinstance(each, str) and _is(TIME, each)]  # fmt: skip
+    what = next(
+        (each for each in (value, *(value.values() if isinstance(value, dict) else ())) if each in WAYS), "port"
+    )
+    return f"the client is rebound at a moment: at: {{{(moments or ['500ms'])[0]}: {{rebind: {what}}}}}"
+
+
 def _inside(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
-    """Hint for a key of a direction or of a loss that belongs to a whole network, or to another model."""
+    """Hint for a key of a direction, or below one, that belongs to a whole network, a direction or another model."""
     if key == "preset":
         return "a preset is a whole network: NAME: {preset: lte}; it cannot be a part of another one"
     if inside[-1:] == ("gemodel",) and key in COMPLEMENTS:
         return f"tc's {key} is the share that arrives: write `{COMPLEMENTS[key]}: {_complement(value)}`, the share lost"
-    return of_bursts(beside) or _only_share(key, value, beside) if inside[-1:] == ("loss",) else ""
+    if inside[-1:] == ("queue",) and key in OF_QUEUES:
+        return OF_QUEUES[key]
+    if inside[-1:] == ("loss",):
+        return of_bursts(beside) or _of_times(beside) or _only_share(key, value, beside)
+    return _of_sides(key, value, beside, inside)
+
+
+def _of_times(loss: Mapping[str, Any]) -> str:
+    """Hint for the times of spells in place of a loss model: `loss: {good: 2s, bad: 200ms}`; empty for others."""
+    if not all(_is(TIME, str(loss.get(each, ""))) for each in ("good", "bad")):
+        return ""
+    return f"times of bursts are not part of a loss: in place of `loss` write {shown(_spells(loss))[1:-1]}"
+
+
+def _of_sides(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
+    """Hint for a direction below another one: `downlink: {down: 16mbit}`, or `{rate: {down: 16mbit, up: 1mbit}}`."""
+    if not synonym(key, DIRECTIONS) or not as_rate(value):
+        return ""
+    if len(inside) == 1:
+        return f"did you mean `rate: {as_rate(value)}`?"
+    rates = {each: as_rate(rate) for name, rate in beside.items() if (each := synonym(name, DIRECTIONS))}
+    if inside[-1] != "rate" or len(rates) < len(beside) or not all(rates.values()):
+        return ""
+    return f"the direction comes first: {shown({side: {'rate': rate} for side, rate in rates.items()})[1:-1]}"
 
 
 def _of_burst_key(value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:

@@ -90,6 +90,7 @@ def _each_once(slips: Iterable[Slip]) -> list[Slip]:
     found = dict[Any, Slip]()
     for slip in slips:
         names_all = " belong in " in slip.mistake.hint or " in bursts of " in slip.mistake.hint
+        names_all = names_all or slip.mistake.hint.startswith(("the direction comes first", "times of bursts"))
         found.setdefault((slip.path[:-1], slip.mistake.hint) if names_all else slip, slip)
     return list(found.values())
 
@@ -397,7 +398,7 @@ def _elsewhere(path: Path, above: Sequence[Level]) -> str:
 def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Level) -> str:
     """Hint with the homes of a key on ways from `start`, and other misplaced keys of the same home."""
     beside = level.written if isinstance(level.written, dict) else {}
-    homes = [way[-1] for way in ways if way[-1] != NAME]
+    homes = list(dict.fromkeys(way[-1] for way in ways if way[-1] != NAME))
     places = " or ".join([", ".join(map(quoted, homes[:-1])), quoted(homes[-1])] if homes[1:] else map(quoted, homes))
     way = _likeliest(ways)
     if set(homes) == set(DIRECTIONS) and (written := [name for name in homes if name in beside]):

@@ -407,7 +407,15 @@ class _Document:
                 is_one = len(beside) == 1
                 hint = f"{enumerated(map(quoted, beside))} {'belongs' if is_one else 'belong'} to it: indent " + (
                     "it further" if is_one else "them further")  # fmt: skip
+            if path[-1:] == ("at",) and key.value.isdecimal() and (rest := self._after(key, path))[:1].isdecimal():
+                hint = f"a comma ends the entry: did you mean {quoted(f'{key.value}.{rest}')}?"
             self._complain(_start(key), f"{quoted(key.value)} has no value", hint)
+
+    def _after(self, key: yaml.ScalarEvent, path: KeyPath) -> str:
+        """The key that follows one of the same mapping; empty for the last one."""
+        return next(
+            (str(each[-1]) for each, place in self._keys.items() if each[:-1] == path and place > _start(key)), ""
+        )
 
     def _unindented(self, key: yaml.ScalarEvent, path: KeyPath) -> list[str]:
         """Keys in the lines after one without a value that belong to it, but are not indented further."""

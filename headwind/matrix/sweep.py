@@ -119,10 +119,11 @@ def _without(keys: Mapping[str, Any], key: str) -> dict[str, Any]:
 def in_a_row(key: str, text: str, least: int = 3) -> list[str]:
     """Values of a sweep of `key` that a text has in a row, each with its unit: `0%, 1%, 3%`, `0 1 3%` or `(0%/1%/3%)`.
 
-    Empty for other texts, and for fewer than `least` values; two are enough if a comma and a space separate them.
+    Empty for other texts, and for fewer than `least` values; two are enough if a comma or a semicolon, and a space,
+    separate them.
     """
     parts = [part for part in re.split(r"[\s,;/|()\[\]{}]+", text) if part]
-    if key not in SWEPT or len(parts) < (2 if ", " in text else least):
+    if key not in SWEPT or len(parts) < (2 if re.search("[,;] ", text) else least):
         return []
     unit = parts[-1].lstrip("0123456789.")
     values = [part + unit if part[-1].isdecimal() else part for part in parts]
@@ -165,7 +166,7 @@ def _commas_missing(key: str, written: Sequence[Any]) -> list[str]:
     """Values of a list such as `[0% 1%, 3%]`, each by itself; empty if no entry has several."""
     texts = [each for each in written if isinstance(each, str)]
     has_several = len(texts) == len(written) and any(in_a_row(key, each, 2) for each in texts)
-    return in_a_row(key, ", ".join(texts)) if has_several else []
+    return in_a_row(key, ", ".join(texts), 2) if has_several else []
 
 
 def _with_point(mistake: Mistake, unit: Unit, written: Sequence[Any], index: int) -> Mistake:

@@ -20,6 +20,7 @@ from impair.profile import FRAME_BYTES
 TOOLS = ("tc", "netem")  # also keys under which a command is written
 IN_PROFILE = 2  # steps: `profiles`, the name
 _COMMAND = re.compile(r"(?:sudo +)?(?:tc|qdisc|netem)\b.*")
+_OPTIONS_ALONE = re.compile(r"(?:delay|loss|duplicate|corrupt|rate|reorder) +[0-9].*")
 _UP_TO_OPTIONS = re.compile(r".*\b(netem|tbf|htb)\b *")
 _VALUE = re.compile(r"[0-9][0-9.]*[A-Za-z%]*")
 _MODELS = {"gemodel": tuple(GemodelKeys.model_fields), "state": tuple(StateKeys.model_fields)}
@@ -39,7 +40,8 @@ def of_tc(path: Sequence[str | int], written: Any) -> str:
         return ""
     is_key = path[-1] in TOOLS and len(path) > IN_PROFILE
     text = " ".join(map(str, written)) if isinstance(written, list) else written
-    if isinstance(text, str) and (is_key or _COMMAND.fullmatch(text)):
+    pattern = _OPTIONS_ALONE if path[-1] in DIRECTIONS else _COMMAND
+    if isinstance(text, str) and (is_key or _COMMAND.fullmatch(text) or pattern.fullmatch(text)):
         keys, correlation = _translated(text)
     elif isinstance(text, dict) and is_key:
         keys, correlation = text, ""
@@ -49,7 +51,8 @@ def of_tc(path: Sequence[str | int], written: Any) -> str:
     is_whole = bool(keys) and not reason
     own, note = shown(keys if is_whole else _EXAMPLE), correlation if is_whole else ""
     if not {*path[IN_PROFILE:]} & {*DIRECTIONS}:
-        own, note = f"{{both: {own}}}", "; ".join(filter(None, (_ONE_WAY, note)))
+        own = f"both: {own}" if is_key else f"{{both: {own}}}"
+        note = "; ".join(filter(None, (_ONE_WAY, note)))
     elif is_key:
         own = f"{path[IN_PROFILE]}: {own}"
     if is_whole:

@@ -22,7 +22,7 @@ MOST_PROPOSED = 8  # proposals for a text
 MOST_LISTED = 30  # words
 _LIKE_DIGITS = re.compile(r"[0-9OolI.]*[OolI][0-9OolI.]*")
 _DIGIT_LIKE = str.maketrans("OolI", "0011")
-_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?!,?[0-9])")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:[, '\u2019][0-9]{3})+(?![, ]?[0-9])")
 _PARTS = re.compile(rf"({NUMBER})(.*)", re.DOTALL)
 _TRUTHS = {"yes": "true", "on": "true", "1": "true", "true": "true", "no": "false", "off": "false", "0": "false",
            "false": "false"}  # fmt: skip
@@ -218,7 +218,9 @@ class Unit:
                 f"`{number}{prefix}bit` for bits, `{as_bytes}` for bytes",
             )
         if _THOUSANDS.match(text):
-            return Mistake(f"{quoted(text)} is not {self.what}", self._without_commas(text.replace(",", "")))
+            return Mistake(
+                f"{quoted(text)} is not {self.what}", self._without_commas(re.sub("[, '\u2019](?=[0-9]{3})", "", text))
+            )
         near = self._in_digits(text) or self._meant(number, unit.strip())
         if re.search(r"\s\S", unit.strip()) and not near and unit[0] != ",":
             return Mistake(
@@ -234,7 +236,7 @@ class Unit:
         return Mistake(f"{quoted(text)} is not {self.what}: {quoted(unit)} is not a unit of it", hint)
 
     def _without_commas(self, plain: str) -> str:
-        """Hint for thousands that commas separated, of which `plain` is the rest."""
+        """Hint for thousands that commas or spaces separated, of which `plain` is the rest."""
         try:
             self.parse(plain)
         except Mistake as mistake:
@@ -300,6 +302,10 @@ def bits_per_second(value: Any) -> int:
 def size_bytes(value: Any) -> int:
     """Convert `15kB` to 15000. Raises Mistake for fractions of a byte."""
     parsed = SIZE.parse(value)
+    if grouped := re.fullmatch(r"([0-9]{1,3})\.000([A-Za-z]+)", value):
+        larger = {"B": "kB", "kB": "MB"}.get(grouped[2], grouped[2])
+        hint = f"write `{grouped[1]}{grouped[2]}`, or `{grouped[1]}{larger}` if the point separates thousands"
+        raise Mistake(f"{quoted(value)} has two meanings", hint)
     if parsed != parsed.to_integral_value():
         raise Mistake(f"{quoted(value)} is not a whole number of bytes", "such as `15kB` or `1500B`")
     return int(parsed)
@@ -314,6 +320,8 @@ def whole(value: Any, low: int, high: int) -> int:
         counted = re.fullmatch(r"([1-9][0-9]{0,19})\s*(?:x|p|pkts?|times|[a-z]{3,}s)", text)
         counted = counted or re.fullmatch(r"([1-9][0-9]{0,19})\.0+", text)
         near = counted[1] if counted else plain.lstrip("0") if re.fullmatch(r"[0-9]{1,20}", plain) else ""
+        if grouped := re.fullmatch(r"([1-9][0-9]{0,2})\.000", text):
+            raise Mistake(f"{quoted(text)} is not a plain number", f"did you mean `{grouped[1]}000` or `{grouped[1]}`?")
         near = near or (str(int(text)) if text.isdecimal() and len(text) < LONGEST_NUMBER else "")
         raise Mistake(f"{quoted(text)} is not a plain number", f"did you mean `{near}`? {bounds}" if near else bounds)
     if not low <= int(text) <= high:

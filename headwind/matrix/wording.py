@@ -19,7 +19,7 @@ _STEPS = {"": Decimal(1)} | {
 }  # fmt: skip
 
 
-def _with_steps(*stems: str, factor: int = 1) -> dict[str, Decimal]:
+def _with_steps(*stems: str, factor: int | Decimal = 1) -> dict[str, Decimal]:
     return {step + stem: times * factor for step, times in _STEPS.items() for stem in stems if step + stem}
 
 
@@ -37,7 +37,7 @@ SHARES = {"%": Decimal("0.01"), "percent": Decimal("0.01"), "pct": Decimal("0.01
 _BYTE_RATES = _with_steps("B/s", "B/sec", factor=8)
 RATES = _with_steps("", "bit", "b") | _with_steps("byte", factor=8) | _BYTE_RATES
 RATES |= {word[0].upper() + word[1:]: factor for word, factor in _BYTE_RATES.items()}
-SIZES = _with_steps("", "byte", "b")
+SIZES = _with_steps("", "byte", "b") | _with_steps("bit", factor=Decimal("0.125"))
 
 
 def understood(text: str, words: Mapping[str, Decimal]) -> Decimal | None:
