@@ -72,7 +72,7 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     if path[0] != "profiles" or len(path) < IN_PROFILE:
         return ""
     key, inside = str(path[-1]), path[IN_PROFILE - 1 : -1]
-    if not inside and (found := _of_moment(key, value, beside)):
+    if not inside and path[1] != "at" and (found := _of_moment(key, value, beside)):
         return found
     if not inside and "preset" in beside and (found := beside_a_preset(beside)):
         return found

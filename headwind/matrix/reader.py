@@ -396,6 +396,8 @@ class _Document:
                 hint = f"did you mean {quoted(meant)}?"
             if len(path) == 1 and key.value in MatrixKeys.model_fields:
                 hint = f"it belongs at the top of the file, next to {quoted(path[0])}: is this indented too far?"
+                self._outside.update(inner for inner, place in self._keys.items()
+                                     if inner[:-1] == path and place > _start(key))  # fmt: skip
             is_in_entry = len(path) == 2 and path[0] in NAMED and isinstance(path[1], str)
             own = frozenset() if path[:1] == ("servers",) else every_key(ServerKeys)  # too common: `port`, `image`
             if is_in_entry and not start.flow_style and not nearest(key.value, list(every_key() - own)):
