@@ -22,7 +22,7 @@ from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_spelt_out, 
 from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, in_a_row
 from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, Unit, quoted
 from headwind.matrix.wording import NUMBER
-from impair.profile import FRAME_BYTES
+from impair.profile import FRAME_BYTES, Rebind
 from impair.queues import KINDS
 
 BURSTS = {"burst", "bursty", "burstiness", "burst loss", "burst length", "burst size", "burst mean"}
@@ -40,7 +40,6 @@ _IN_BURSTS = re.compile(
 _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
 _TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
-WAYS = ("port", "address")  # of a rebinding
 DEFAULT_OF_QUEUE = "remove it: the kernel's default applies, and no key changes it"
 OF_QUEUES = {"flows": DEFAULT_OF_QUEUE, "quantum": DEFAULT_OF_QUEUE, "noecn": "did you mean `ecn: false`?"}
 COMPLEMENTS = {"h": "bad", "k": "good"}  # keys by tc's parameters: each is 1 minus the other
@@ -97,12 +96,10 @@ def _of_moment(key: str, value: Any, beside: Mapping[str, Any]) -> str:
         return f"a change belongs below `at`: at: {{{key}: {shown(value)}}}"
     if key != "rebind":
         return ""
-    moments = [each for each in (*(value if isinstance(value, dict) else ()), beside.get("at"))
-               if isinstance(each, str) and _is(TIME, each)]  # fmt: skip
-    what = next(
-        (each for each in (value, *(value.values() if isinstance(value, dict) else ())) if each in WAYS), "port"
-    )
-    return f"the client is rebound at a moment: at: {{{(moments or ['500ms'])[0]}: {{rebind: {what}}}}}"
+    own = value if isinstance(value, dict) else {}
+    moment = next((each for each in (*own, beside.get("at")) if isinstance(each, str) and _is(TIME, each)), "500ms")
+    what = next((each for each in (value, *own.values()) if each in [*Rebind]), Rebind.PORT)
+    return f"the client is rebound at a moment: at: {{{moment}: {{rebind: {what}}}}}"
 
 
 def _inside(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
