@@ -18,9 +18,8 @@ from headwind.format import about, blocks_text, counted, duration, enumerated
 from headwind.model import CONTROL_RATIO, Block, Matrix, Trial
 from headwind.plan.arms import asked_of_tcp
 from headwind.plan.block_order import plan_block, plan_blocks
-from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.doubts import kept_in_order, notes_of, warnings_of
-from headwind.plan.forecast import START_S, Forecast
+from headwind.plan.forecast import LANE_S, START_S, Forecast
 from headwind.plan.minimum import at_most, guessed, minimum_s, too_few_blocks, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
 from headwind.proof import bursts
@@ -44,7 +43,7 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
         scheduler.forecast.learn(result)
         scheduler.needs.learn(result)
     most = scheduler.lanes
-    lanes, forecast = scheduler.worth(1, most, START_S, matrix.repeat.budget_s), scheduler.forecast
+    lanes, forecast = scheduler.worth(1, most, LANE_S, matrix.repeat.budget_s), scheduler.forecast
     out.print(_table(matrix, trials, forecast, is_one_lane=lanes == 1))
     order_of = f"order of the {matrix.arms_word}s in the first block (#0) of each {matrix.place}"
     out.print(f"{order_of}{_twins_text(matrix)}:", soft_wrap=True)
@@ -52,7 +51,7 @@ def print_plan(matrix: Matrix, reports: Path, out: Console) -> None:
         order = " ".join(arm.name for arm in block.order)
         out.print(escape(f"  {matrix.name_of(block.condition)} #{block.index}: {order}"), highlight=False)
     _print_notes(matrix, out)
-    _print_time(matrix, blocks, forecast, scheduler.needs, lanes, out)
+    _print_time(matrix, blocks, scheduler, out)
     if lanes < most:
         out.print(MORE_LANES.format(most))
 
@@ -107,30 +106,29 @@ def _print_notes(matrix: Matrix, out: Console) -> None:
         out.print(escape(warning), soft_wrap=True, highlight=False)
 
 
-def _print_time(
-    matrix: Matrix, blocks: Sequence[Block], forecast: Forecast, needs: CpuDemand, lanes: int, out: Console
-) -> None:
+def _print_time(matrix: Matrix, blocks: Sequence[Block], scheduler: Scheduler, out: Console) -> None:
     """Print the time of these blocks on the lanes of this machine, and what the budget can settle."""
-    trials = counted(sum(len(block.order) for block in blocks), "trial")
+    forecast, needs, lanes = scheduler.forecast, scheduler.needs, scheduler.lanes
+    trials, start_s = counted(sum(len(block.order) for block in blocks), "trial"), START_S + scheduler.start_s
     each_s = defaultdict[str, float](float)
     for block in blocks:
         each_s[block.condition.id] += forecast.block_s(block) * needs.share(block.condition, lanes)
-    whole_s, guesses = START_S + sum(each_s.values()), guessed(matrix, forecast)
+    whole_s, guesses = start_s + sum(each_s.values()), guessed(matrix, forecast)
     place = f"on {lanes} lanes (testbeds in parallel)" if lanes > 1 else "on one lane"
     if not matrix.repeat.is_adaptive:
-        longest_s = START_S + matrix.timeout_s * sum(len(block.order) for block in blocks)
+        longest_s = start_s + matrix.timeout_s * sum(len(block.order) for block in blocks)
         out.print(f"{trials}, about {about(whole_s)} {place}; never more than {about(longest_s)} plus repairs")
         return
     least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}"
     more = f"; more blocks follow {_until(matrix)}" if matrix.repeat.least < matrix.repeat.most else ""
-    budget_s, longest_s = matrix.repeat.budget_s, START_S + sum(at_most(each_s, guesses).values())
+    budget_s, longest_s = matrix.repeat.budget_s, start_s + sum(at_most(each_s, guesses).values())
     if budget_s is not None and whole_s > budget_s:
         more = f": more than the budget of {duration(budget_s)}"
     elif budget_s is not None and longest_s > budget_s:
         place += f", or up to {about(longest_s)}, since it is a guess"
     out.print(f"the minimum is {trials} ({least}), about {about(whole_s)} {place}{more}")
     costs = minimum_s(matrix, forecast, needs, lanes)
-    if warning := what_a_budget_settles(matrix, costs, guesses):
+    if warning := what_a_budget_settles(matrix, costs, guesses, scheduler.start_s):
         out.print(escape(warning))
 
 

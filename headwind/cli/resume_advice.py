@@ -15,7 +15,7 @@ from headwind.cli.runs import from_here
 from headwind.errors import UsageError
 from headwind.format import about, blocks_text, budget_text, counted, listed
 from headwind.model import Matrix
-from headwind.plan.forecast import START_S
+from headwind.plan.forecast import LANE_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text
 from headwind.plan.scheduler import Scheduler
 from headwind.report.certainty import Certainty, certainty_of
@@ -41,7 +41,7 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
         return []
     lanes = lanes_here(matrix.lanes)
     scheduler = Scheduler(matrix, data.results, lambda: math.inf, lanes, os.cpu_count() or 1, judge=data.judge)
-    scheduler.worth(1, lanes, START_S, matrix.repeat.budget_s)
+    scheduler.worth(1, lanes, LANE_S, matrix.repeat.budget_s)
     is_done = scheduler.next() is None
     if is_done and state is State.FINISHED:
         return _why_done(data)
@@ -70,7 +70,8 @@ class More:
     `costs` are in seconds by condition id. `short` has the ids of those for which the last budget is too short to
     complete the blocks that a result takes, `slow` those that have them and need longer for a result. `beyond` has
     those that had all blocks of the matrix or cannot settle anything within them. `later` has the other open ones for
-    which the budget is probably too short as well. `soonest` has the least forecast.
+    which the budget is probably too short as well. `soonest` has the least forecast. `start_s` are the seconds of the
+    budget in which further testbeds start.
     """
 
     budget_s: float | None
@@ -81,6 +82,12 @@ class More:
     later: Sequence[str] = ()
     soonest: Open | None = None
     missing: Mapping[str, int] = field(default_factory=dict)  # blocks of the minimum by condition id, if there are any
+    start_s: float = 0.0
+
+    @property
+    def settled(self) -> list[str]:
+        """The ids of the conditions in which the budget probably settles something, the soonest first."""
+        return affordable(self.costs, (self.budget_s or math.inf) - self.start_s)
 
     @classmethod
     def of(cls, scheduler: Scheduler, still_open: Sequence[Open]) -> More:
@@ -97,20 +104,22 @@ class More:
         minimum = at_most(scheduler.minimum_s(), guessed(scheduler.matrix, scheduler.forecast))
         least = {name: cost_s for name, cost_s in minimum.items() if cost_s}
         first = dict(sorted(costs.items(), key=lambda item: item[1])[:1])
-        fitting = {*affordable(least, repeat.budget_s), *affordable(first, repeat.budget_s)}
+        left_s = repeat.budget_s - scheduler.start_s
+        fitting = {*affordable(least, left_s), *affordable(first, left_s)}
         short = [name for name in least if name not in fitting]
         slow = [name for name in first if name not in fitting and name not in least]
         wanted_s = max(sum(least.values()), *first.values(), 0.0)
-        budget_s = enough_s(wanted_s) if short or slow else repeat.budget_s
+        budget_s = enough_s(scheduler.start_s + wanted_s) if short or slow else repeat.budget_s
         beyond = [each.condition.id for each in still_open if _is_beyond(each, repeat.confidence)]
         missing = {
             each.condition.id: each.missing
             for each in _wanted(still_open)
             if each.missing and each.condition.id not in beyond
         }
-        named = {*affordable(costs, budget_s), *short, *slow, *beyond, *missing}
+        found = cls(budget_s, costs, short, slow, beyond, (), soonest, missing, scheduler.start_s)
+        named = {*found.settled, *short, *slow, *beyond, *missing}
         later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
-        return cls(budget_s, costs, short, slow, beyond, later, soonest, missing)
+        return replace(found, later=later)
 
 
 def _command(run: Run, budget_s: float | None, cluster: str | None) -> str:
@@ -165,7 +174,7 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     if matrix.find:
         return f"{about(more.budget_s)} more may narrow it"
     names = {condition.id: matrix.name_of(condition) for condition in matrix.conditions}
-    fitting = [each for each in affordable(more.costs, more.budget_s) if each not in more.missing]
+    fitting = [each for each in more.settled if each not in more.missing]
     if more.missing and not fitting:
         return ""  # too few blocks for a forecast
     if not fitting:

@@ -20,6 +20,7 @@ SEGMENT_BYTES = 1448
 PATH_BPS = 300e6  # of a clean path through the user-mode kernel
 PAYS = 1.1  # minimum advantage (factor) of further lanes: forecasts err, and no trial runs while testbeds start
 START_S = 8.0  # from no testbed to the first trial, with images built
+LANE_S = 5.0  # until a further testbed is up: six take six times as long, and no trial runs meanwhile
 
 
 class Forecast:

@@ -86,21 +86,24 @@ def too_few_blocks(matrix: Matrix) -> str:
     )
 
 
-def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float], guesses: Collection[str] = ()) -> str:
+def what_a_budget_settles(
+    matrix: Matrix, costs: Mapping[str, float], guesses: Collection[str] = (), start_s: float = 0.0
+) -> str:
     """A warning that names the conditions whose minimum may not fit into the budget, and a sufficient budget.
 
     Empty if all fit, or if the number of blocks allows no verdict (too_few_blocks). `costs` are those of minimum_s,
-    `guesses` the ids of those that are guessed and may be too short.
+    `guesses` the ids of those that are guessed and may be too short, `start_s` the seconds before the first trial in
+    which further testbeds start.
     """
     repeat, budget_s = matrix.repeat, matrix.repeat.budget_s
     if budget_s is None or matrix.find or not repeat.is_adaptive or too_few_blocks(matrix):
         return ""
-    longest = at_most(costs, guesses)
-    fitting, names = affordable(longest, budget_s), {each.id: matrix.name_of(each) for each in matrix.conditions}
+    longest, left_s = at_most(costs, guesses), budget_s - start_s
+    fitting, names = affordable(longest, left_s), {each.id: matrix.name_of(each) for each in matrix.conditions}
     short = [name for name in costs if name not in fitting]
     if not short:
         return ""
-    is_known = set(short).isdisjoint(affordable(costs, budget_s))
+    is_known = set(short).isdisjoint(affordable(costs, left_s))
     first = min(costs, key=lambda name: costs[name])
     alone = f" ({names[first]} alone needs about {about(costs[first])})"
     where = (
@@ -111,5 +114,5 @@ def what_a_budget_settles(matrix: Matrix, costs: Mapping[str, float], guesses: C
     every = f" for {'both' if len(costs) == 2 else f'all {len(costs)}'} {matrix.place}s" if len(costs) > 1 else ""
     return (
         f"{about(budget_s)} {'is probably' if is_known else 'may be'} too short for {needed_text(matrix)}{where}; "
-        f"`--budget {budget_text(enough_s(sum(longest.values())))}` is probably enough{every}."
+        f"`--budget {budget_text(enough_s(start_s + sum(longest.values())))}` is probably enough{every}."
     )

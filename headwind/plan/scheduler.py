@@ -51,6 +51,7 @@ class Scheduler:
     ) -> None:
         self.matrix, self.lanes, self.left_s, self._clock = matrix, lanes, left_s, clock
         self._most_lanes = lanes
+        self.start_s = 0.0  # for the further lanes that are wanted and not up yet
         self.judge = judge or Judge(matrix, results)
         self.forecast, self.needs = Forecast(matrix.timeout_s), CpuDemand(cores)
         self._attempts: dict[str, int] = {}  # trial id -> number of attempts
@@ -148,7 +149,8 @@ class Scheduler:
                 work_s = partial(self.needs.host_s, self._work())
                 self._lanes_worth = lanes_that_pay(work_s, up, max(up, most), up_s, within_s)
             wanted = max(up, self._lanes_worth)
-        self.lanes = wanted if self._drained_s(running) <= up_s * (wanted - up) else up
+        start_s = up_s * (wanted - up)
+        self.lanes, self.start_s = (wanted, start_s) if self._drained_s(running) <= start_s else (up, 0.0)
         return self.lanes
 
     def _drained_s(self, running: Collection[Task]) -> float:
@@ -256,7 +258,7 @@ class Scheduler:
         for block in idle:
             cost_s = self._left_s(block) * self.needs.share(block.condition, self.lanes)
             costs[block.condition.id] = costs.get(block.condition.id, 0.0) + cost_s
-        whole = affordable(costs, left_s)
+        whole = affordable(costs, left_s - self.start_s)
         if len(whole) == len(costs):
             return waiting
         kept = [block for block in waiting if block.id in self._due or block.condition.id in whole]

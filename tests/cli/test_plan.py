@@ -17,7 +17,7 @@ from headwind.cli.plan import print_plan
 from headwind.format import about
 from headwind.model import AUTO, Matrix, Repetition, SelfCheck
 from headwind.plan.block_order import plan_blocks
-from headwind.plan.forecast import START_S, Forecast
+from headwind.plan.forecast import LANE_S, START_S, Forecast
 from headwind.plan.minimum import GUESSED
 from headwind.run.earlier import earlier_results
 from impair.profile import Link, Loss, Profile
@@ -164,11 +164,12 @@ def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
     work_s = sum(map(Forecast(short.timeout_s).block_s, plan_blocks(short)))
     shown = {each.lanes: " ".join(plan_of(each, tmp_path).split()) for each in (short, long)}
     assert f"of each network), about {about(START_S + work_s)} on one lane: more than the budget of 1 s " in shown[1]
-    here = f"{about(START_S + work_s / 6)} on 6 lanes (testbeds in parallel)"
+    start_s = START_S + 5 * LANE_S
+    here = f"{about(start_s + work_s / 6)} on 6 lanes (testbeds in parallel)"
     assert f"of each network), about {here}; more blocks" in shown[6]
     assert [("time for 9 blocks, one testbed (lane)" in said) for said in shown.values()] == [False, True]
     fixed = " ".join(plan_of(replace(MATRIX, lanes=6), tmp_path).split())
-    assert f"18 trials, about {about(START_S + work_s / 3 / 6)} on 6 lanes (testbeds in parallel); never more" in fixed
+    assert f"18 trials, about {about(start_s + work_s / 3 / 6)} on 6 lanes (testbeds in parallel); never more" in fixed
 
 
 @pytest.mark.parametrize(("budget", "lanes"), [("2s", "one lane"), ("1h", "on 6 lanes")])

@@ -11,6 +11,7 @@ from headwind.model import Matrix, Repetition
 from headwind.plan.cpu_demand import HEADROOM, CpuDemand
 from headwind.plan.forecast import Forecast
 from headwind.plan.minimum import affordable, enough_s, guessed, minimum_s, too_few_blocks, what_a_budget_settles
+from headwind.plan.scheduler import Scheduler
 from tests import fake
 
 NAMES = ("clean", "delay", "loss")
@@ -39,6 +40,20 @@ def test_before_the_start_a_network_that_the_budget_does_not_reach_is_named() ->
     )
     assert text(400.0, 60.0, 40.0, 300.0) == ""
     assert text(None, 60.0, 40.0, 300.0) == ""
+
+
+def test_the_start_of_further_testbeds_takes_its_part_of_the_budget() -> None:
+    """`plan --budget 60s` said 45 s on 6 lanes; their start took 23 s, and 63 of 108 trials ran."""
+    costs = {"clean/article": 10.0, "delay/article": 15.0, "loss/article": 20.0}
+    assert what_a_budget_settles(matrix(60.0), costs, start_s=10.0) == ""
+    assert what_a_budget_settles(matrix(60.0), costs, start_s=23.0) == (
+        "1 min is probably too short for the minimum of 9 blocks in loss: too few there for a sure result, or none; "
+        "`--budget 2min` is probably enough for all 3 networks."
+    )
+    wanted = replace(matrix(60.0), lanes=6)
+    scheduler = Scheduler(wanted, (), lambda: 200.0, lanes=6)
+    assert (scheduler.worth(1, 6, 4.0), scheduler.start_s) == (6, 20.0)
+    assert (scheduler.worth(6, 6, 4.0), scheduler.start_s) == (6, 0.0)
 
 
 def test_a_budget_that_reaches_no_network_says_so() -> None:

@@ -470,6 +470,11 @@ def test_with_too_little_time_for_all_one_network_is_completed_after_the_other()
     assert names(together(short)) == ["clean"] * 3
     roomy = Scheduler(matrix, results, lambda: 1000.0, lanes=3, cores=8)
     assert sorted(names(together(roomy))) == ["clean", "delay", "loss"]
+    starting = Scheduler(matrix, results, lambda: 200.0, lanes=3, cores=8)
+    assert sorted(names(together(starting))) == ["clean", "delay", "loss"]
+    starting = Scheduler(matrix, results, lambda: 200.0, lanes=3, cores=8)
+    starting.start_s = 150.0
+    assert names(together(starting)) == ["clean"] * 3, "its further lanes take most of the time"
 
 
 def test_with_too_little_time_for_all_a_new_network_does_not_come_before_one_that_has_begun() -> None:
