@@ -362,13 +362,19 @@ class Steps:
     def __post_init__(self) -> None:
         if not self.links or len(self.links) != len(self.moments_s):
             raise ImpossibleImpairment("at", "each moment needs a network, and each network a moment")
-        borders = (0.0, *self.moments_s, *(() if self.period_s is None else (self.period_s,)))
-        for before, after in pairwise(borders):
+        for before, after in pairwise((0.0, *self.moments_s)):
             if not after - before > SHORTEST_SPAN_S - 1e-9:
                 raise ImpossibleImpairment(
                     "at", f"{before:g} s and {after:g} s are closer together than {SHORTEST_SPAN_S * 1000:g} ms",
                     "a change that soon after another one would not be on time",
                 )  # fmt: skip
+
+        last_s, period_s = self.moments_s[-1], self.period_s
+        if period_s is not None and not period_s - last_s > SHORTEST_SPAN_S - 1e-9:
+            raise ImpossibleImpairment(
+                "every", f"the changes start over after {period_s:g} s, and the last one is at {last_s:g} s",
+                f"longer than the last moment, such as `every: {2 * last_s:g}s`",
+            )  # fmt: skip
 
     def moments(self, seed: int) -> Iterator[float]:
         """The moments of all changes in s, without end if they repeat; they are the same for every seed."""

@@ -1053,7 +1053,41 @@ PROPOSED = [  # what could be read only in one way, and is proposed whole
     Change("requests: 40", "requests: 4,000", "4,000", "without commas: 4000 is out of range; a whole number"),
 ]  # fmt: skip
 
+AT = WIFI[:-1]
+LATEST = [
+    Change(WIFI, f"{AT}, at: {{300ms: lte}}}}", "lte", "write what changes at this moment: {downlink: {rate: 12mbit",
+           f"{AT}, at: {{300ms: {LTE}}}}}"),
+    Change(WIFI, f"{AT}, at: {{300ms: {{both: {{loss: 5%}}}}, 600ms: null}}}}", "null",
+           "did you mean {}? it restores the beginning", f"{AT}, at: {{300ms: {{both: {{loss: 5%}}}}, 600ms: {{}}}}}}"),
+    Change(WIFI, f"{AT}, at: {{}}}}", "at: {}", "`at` has no moment"),
+    Change(WIFI, "wifi:\n    both: {delay: 10ms}\n    at: 300ms\n      both: {loss: 5%}", "300ms",
+           "begin a line for it below `at:`: `300ms:`",
+           "wifi:\n    both: {delay: 10ms}\n    at:\n      300ms:\n        both: {loss: 5%}"),
+    Change(WIFI, f"{AT}, at: {{300ms: {{link: down}}}}}}", "link", "an outage is a loss: both: {loss: 100%}",
+           f"{AT}, at: {{300ms: {{both: {{loss: 100%}}}}, 1s: {{}}}}}}"),
+    Change(WIFI, f"{AT}, link: down}}", "link", "an outage is a loss: at: {1s: {both: {loss: 100%}}}",
+           f"{AT}, at: {{1s: {{both: {{loss: 100%}}}}}}}}"),
+    Change(WIFI, f"{AT}, every: 500ms, at: {{1s: {{both: {{loss: 5%}}}}}}}}", "500ms",
+           "longer than the last moment, such as `every: 2s`",
+           f"{AT}, every: 2s, at: {{1s: {{both: {{loss: 5%}}}}}}}}"),
+    Change("loss: 2%", "loss: {random: [1%, 2%]}", "[1%", "for a network of each value write `loss: [1%, 2%]`"),
+    Change("loss: 2%", "loss: {values: [1%, 2%]}", "values", "for a network of each value write `loss: [1%, 2%]`"),
+    Change("size: 15kB", "size: 600kB total", "600kB total", "did you mean `600kB`? one value stands here"),
+    Change("rate: 30mbit", "rate: 20mbit -> 5mbit", "20mbit ->", "what changes during a trial is below `at`"),
+    Change("workloads:\n", "", "page: {", "is the line `workloads:` missing above?"),
+    Change("rate: 30mbit", "rate: 4Mo/s", "4Mo/s", "did you mean `32mbit`?", "rate: 32mbit"),
+    Change("size: 1MB", "size: 1 Mo", "1 Mo", "did you mean `1MB`?", "size: 1MB"),
+    Change("loss: 2%", "loss: 1e-3", "1e-3", "did you mean 0.001% or 0.1%?", "loss: 0.1%"),
+    Change("rate: 30mbit", "rate: 2e6", "2e6", "did you mean 2mbit?", "rate: 2mbit"),
+    Change("budget: 3min", "budget: 1h30", "1h30", "did you mean `90min`?", "budget: 90min"),
+    Change(WIFI, "- preset: lte", "- preset", "each needs a name: did you mean `lte: {preset: lte}`?"),
+    Change(ARM, "h2-bbr: {protocol: h2}\n  congestion: bbr", "congestion",
+           "is it indented too little? `h2-bbr: {protocol: h2, congestion: bbr}`", ARM),
+    Change(ARM, f"{ARM}\n  congestion: {{tcp: bbr}}", "congestion", "is it indented too little?", ARM),
+]  # fmt: skip
+
 EVERY = [
+    *LATEST,
     *NOT_SO_FAR,
     *WALK,
     *ELSEWHERE,

@@ -40,6 +40,7 @@ _IN_BURSTS = re.compile(
 _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
 _TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
+_LINK, _DOWN = {"link", "network", "state", "interface", "connection"}, {"down", "off", "dead", "lost", "disconnected"}
 DEFAULT_OF_QUEUE = "remove it: the kernel's default applies, and no key changes it"
 OF_QUEUES = {"flows": DEFAULT_OF_QUEUE, "quantum": DEFAULT_OF_QUEUE, "noecn": "did you mean `ecn: false`?"}
 COMPLEMENTS = {"h": "bad", "k": "good"}  # keys by tc's parameters: each is 1 minus the other
@@ -71,7 +72,8 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     if path[0] != "profiles" or len(path) < IN_PROFILE:
         return ""
     key, inside = str(path[-1]), path[IN_PROFILE - 1 : -1]
-    if not inside and path[1] != "at" and (found := _of_moment(key, value, beside)):
+    is_profile = not inside and path[1] != "at"
+    if found := _of_outage(path, key, value) or (_of_moment(key, value, beside) if is_profile else ""):
         return found
     if not inside and "preset" in beside and (found := beside_a_preset(beside)):
         return found
@@ -90,6 +92,14 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     return "" if inside else _by_direction(key, value)
 
 
+def _of_outage(path: Sequence[str | int], key: str, value: Any) -> str:
+    """Hint for `link: down`; empty for others."""
+    if form(key) not in _LINK or not isinstance(value, str) or form(value) not in _DOWN:
+        return ""
+    outage = "both: {loss: 100%}"
+    return f"an outage is a loss: {outage if path[-3:-2] == ('at',) else f'at: {{1s: {{{outage}}}}}'}"
+
+
 def _of_moment(key: str, value: Any, beside: Mapping[str, Any]) -> str:
     """Hint for what belongs below `at` and stands in the profile: a moment, or a rebinding; empty for other keys."""
     if _is(TIME, key) and isinstance(value, dict):
@@ -104,6 +114,8 @@ def _of_moment(key: str, value: Any, beside: Mapping[str, Any]) -> str:
 
 def _inside(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
     """Hint for a key of a direction, or below one, that belongs to a whole network, a direction or another model."""
+    if inside[-1] in SWEPT and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return as_list(str(inside[-1]), value)
     if key == "preset":
         return "a preset is a whole network: NAME: {preset: lte}; it cannot be a part of another one"
     if inside[-1:] == ("gemodel",) and key in COMPLEMENTS:
@@ -231,6 +243,8 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
         return ""
     if path[-1] == "delay" and isinstance(value, dict):
         return _beside_a_delay(value)
+    if path[1:] and path[-2] in SWEPT and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return as_list(str(path[-2]), value)
     if not isinstance(value, str):
         return ""
     if "loss" in path[-2:] and (hint := _in_bursts(value)):

@@ -62,14 +62,15 @@ TOO_FAR = "is this indented too far?"
 
 def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Slip]:
     """The slips with the best hints that the whole file allows, without slips that another one explains."""
+    slips = _with_heading(slips, root, tree)
     explained = {each for slip in slips for each in _meant(slip, root, tree)}
     swallowed = {slip.path: place for slip in slips if isinstance(slip.mistake, MissingKey)
                  for place in _further_down(slip.path, tree)}  # fmt: skip
     found = dict[Slip, None]()
     nameless = without_names(slips, root, tree)
     for slip in slips:
-        if slip.path in nameless:
-            found[nameless[slip.path]] = None
+        if slip.path[:2] in nameless:
+            found[nameless[slip.path[:2]]] = None
         elif {path[0] for path in nameless} & set(slip.path[2:]):
             continue  # it names an entry of a group without names
         elif slip.path[0] == "servers" and slip.path[1:2] and slip.path[1] in SERVERS and len(slip.path) > 2:
@@ -83,6 +84,31 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
         ):
             found[_advised(_pair(slip, root, tree), root, tree)] = None
     return _each_once(found)
+
+
+def _with_heading(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> Sequence[Slip]:
+    """The slips with a single one for all entries of a group whose first line, such as `workloads:`, is missing."""
+    whole = levels(root, tree, ())[0]
+    groups = {slip.path[0]: whole.below(slip.path[0]) for slip in slips if isinstance(slip.mistake, MissingKey)
+              and len(slip.path) == 1 and whole.below(slip.path[0]).is_of_names}  # fmt: skip
+    for group, level in groups.items():
+        for other in [name for name in whole.written if whole.below(name).is_of_names]:
+            if names := _of_another_group(level, whole.below(other)):
+                message = f"{enumerated(map(quoted, names))} {'are' if names[1:] else 'is'} read as {other}"
+                heading = Mistake(message, f"is the line `{group}:` missing above?")
+                about = {(group,), *((other, name) for name in names)}
+                rest = [slip for slip in slips if slip.path[:2] not in about and value_at(tree, slip.path) not in names]
+                return [Slip((other, names[0]), heading, at_key=True), *rest]
+    return slips
+
+
+def _of_another_group(level: Level, other: Level) -> list[str]:
+    """The names of entries that `other` has and does not allow, and that would be allowed at `level`."""
+    entries = other.written.items() if isinstance(other.written, dict) else ()
+    return [
+        name for name, entry in entries
+        if isinstance(entry, dict) and entry and level.takes_entry(entry) and not other.takes_entry(entry)
+    ]  # fmt: skip
 
 
 def _each_once(slips: Iterable[Slip]) -> list[Slip]:
@@ -272,7 +298,17 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
         return found or _of_both_meanings(key, value, level)
     is_profile = path[0] == "profiles" and len(path) == PROFILE_KEY and not nearest(key, level.keys)
     listing = f"{listed(level.keys)}; a direction has {', '.join(DirectionKeys.model_fields)}" if is_profile else ""
-    return _by_synonym(key, value, level, above[0]) or listing
+    return _by_synonym(key, value, level, above[0]) or listing or _of_every_form(level)
+
+
+def _of_every_form(level: Level) -> str:
+    """The keys of all forms of the written kind; empty if it has one form."""
+    forms = [
+        model
+        for model in level.models
+        if level.model and len(level.models) > 1 and kind_of(model) == kind_of(level.model)
+    ]
+    return listed(list(dict.fromkeys(name for form in forms for name in form.model_fields))) if forms[1:] else ""
 
 
 def _of_both_meanings(key: str, value: Any, level: Level) -> str:

@@ -172,6 +172,10 @@ class ProfileKeys(StepKeys):
             where = ("at",) if written[0] == "at" else (self._home(written[1]), written[1])
             yield Slip(where, Mistake(message, "keep one of them"), at_key=True)
         if "at" in written:
+            if not self.at:
+                yield Slip(
+                    ("at",), Mistake("`at` has no moment", "write one, such as `1s: {...}`, or remove it"), at_key=True
+                )
             return
         for name in sorted(self.model_fields_set & ({"every"} if written else {"every", "clock"})):
             yield Slip((name,), Mistake(f"{quoted(name)} needs changes", "add `at`, or remove it"), at_key=True)
@@ -228,7 +232,7 @@ class ProfileKeys(StepKeys):
                 return Slip((direction, group, name), mistake)
             if group == "queue" and getattr(self, direction).queue:
                 return Slip((direction, group), mistake)
-        return Slip(("at",), mistake, at_key=True)
+        return Slip(("every",), mistake) if group == "every" else Slip(("at",), mistake, at_key=True)
 
     def link(self, direction: Direction) -> Link:
         """Impairments with which one direction begins. Raises Slips."""

@@ -9,9 +9,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from headwind.arm import Protocol
+from headwind.format import enumerated
 from headwind.matrix.indentation import joined_key
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
-from headwind.matrix.mistakes import NoContainer, Slip
+from headwind.matrix.mistakes import NoContainer, Slip, value_at
 from headwind.matrix.presets import NETWORKS
 from headwind.matrix.spelling import containing, form, nearest, respelt
 from headwind.matrix.units import NOTHING, TIME, Mistake, harmless, listed, quoted
@@ -58,7 +59,7 @@ def of_value(path: Path, level: Level, tree: Any) -> str:
             key = "-" if isinstance(path[-1], int) else f"{path[-1]}:"
             return f"write keys in braces, not in a list: {key} {_with_homes(keys, level)}"
         return one_key(level) or _in_order(level)
-    return _of_text(path, level)
+    return _of_text(path, level, tree)
 
 
 def _of_selfcheck(word: str, tree: Any) -> str:
@@ -174,7 +175,7 @@ def count_and_size(text: Any) -> dict[str, Any]:
     return {"requests": found[1], "size": found[2].replace(" ", "")} if found else {}
 
 
-def _of_text(path: Path, level: Level) -> str:
+def _of_text(path: Path, level: Level, tree: Any) -> str:
     """Hint for a text in place of a mapping or a list."""
     text = level.written
     if isinstance(text, dict) and text and text.keys() <= set(level.words):
@@ -184,7 +185,7 @@ def _of_text(path: Path, level: Level) -> str:
     if not isinstance(text, str) or len(text) > (LONGEST_MAPPING if text[:1] == "{" else LONGEST_VALUE):
         return ""
     if level.model is None:
-        return _of_entry(path, text) if level.is_of_entries else _of_list(path, text, level.words)
+        return _of_entry(path, text, tree) if level.is_of_entries else _of_list(path, text, level.words)
     if bounds := _RANGE.fullmatch(text) if path == ("repeat",) else None:
         return f"did you mean {{min: {bounds[1]}, max: {bounds[2]}}}?"
     if level.others and _COUNT_AND_SIZE.fullmatch(text):
@@ -196,11 +197,13 @@ def _of_text(path: Path, level: Level) -> str:
     return in_a_row or one_key(level) or _of_word(path, level) or (listed(level.keys) if path != ("repeat",) else "")
 
 
-def _of_entry(path: Path, text: str) -> str:
+def _of_entry(path: Path, text: str, tree: Any) -> str:
     """Hint for a moment in place of changes."""
     if path[-1] != "at" or not re.fullmatch(TIME.pattern, text):
         return ""
-    return f"a moment comes with what changes then: at: {{{text}: {{both: {{loss: 100%}}}}}}"
+    rebind = value_at(tree, (*path[:-1], "rebind"))
+    change = {"rebind": rebind} if isinstance(rebind, str) else {"both": {"loss": "100%"}}
+    return f"a moment comes with what changes then: at: {{{text}: {shown(change)}}}"
 
 
 def _of_word(path: Path, level: Level) -> str:
@@ -209,7 +212,10 @@ def _of_word(path: Path, level: Level) -> str:
     if text[:1] == "{" and text[-1:] == "}":
         return f"remove the quotes: {harmless(text)}"
     if path[0] == "profiles" and text.casefold() in {*NOTHING, "", "clean"}:
-        return "did you mean {}? it is a clean network"
+        return f"did you mean {{}}? it {'restores the beginning' if path[-2:-1] == ('at',) else 'is a clean network'}"
+    if path[-2:-1] == ("at",):
+        network = NETWORKS.get(respelt(text, list(NETWORKS)))
+        return f"write what changes at this moment: {shown(network.written)}" if network else ""
     if path[0] == "profiles" and (networks := containing(text, list(NETWORKS))):
         return f"did you mean {{preset: {min(networks, key=len)}}}? `lab.py profiles` lists all networks"
     for model in level.others:
@@ -325,11 +331,24 @@ def without_names(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> di
     """A single mistake for all keys of an entry that are written in place of names."""
     found: dict[Path, Slip] = {}
     for group in dict.fromkeys(slip.path[0] for slip in slips if len(slip.path) == 2):
-        level = levels(root, tree, (group,))[-1]
-        inner = [slip.path for slip in slips if slip.path[:1] == (group,) and isinstance(slip.mistake, NoContainer)]
-        keys = [str(path[1]) for path in inner if len(path) == 2 and level.below(path[1]).has(str(path[1]))]
-        if len(keys) > 1 and level.is_of_names:
-            message = f"{', '.join(map(quoted, keys[:-1]))} and {quoted(keys[-1])} are read as names"
-            hint = f"write a name around them: `{NAME}: {shown({key: level.written[key] for key in keys})}`"
-            found |= dict.fromkeys([(group, key) for key in keys], Slip((group, keys[0]), Mistake(message, hint), True))
+        level, own = levels(root, tree, (group,))[-1], [slip for slip in slips if slip.path[0] == group]
+        is_arm = group == "arms"  # no arm is called like a key, but a profile may be
+        wrong = [slip.path[1] for slip in own if slip.path[1:] and (is_arm or isinstance(slip.mistake, NoContainer))]
+        keys = [key for key in map(str, dict.fromkeys(wrong)) if level.below(key).has(key)]
+        if level.is_of_names and len(keys) > (0 if is_arm else 1):
+            mistake = _of_nameless(keys, level.written)
+            found |= dict.fromkeys([(group, key) for key in keys], Slip((group, keys[0]), mistake, at_key=True))
     return found
+
+
+def _of_nameless(keys: Sequence[str], entries: Mapping[str, Any]) -> Mistake:
+    """Mistake of these keys among entries: one alone belongs in the last entry before it, several lack a name."""
+    own = {key: entries[key] for key in keys}
+    named, *others = keys
+    if others:
+        hint = f"write a name around them: `{NAME}: {shown(own)}`"
+        return Mistake(f"{enumerated(map(quoted, keys))} are read as names", hint)
+    above = [name for name, entry in entries.items() if isinstance(entry, dict) and name != named]
+    name = above[-1] if above else NAME
+    hint = f"is it indented too little? `{harmless(name)}: {shown({**(entries[name] if above else {}), **own})}`"
+    return Mistake(f"{quoted(named)} is read as a name", hint)

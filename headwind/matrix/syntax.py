@@ -13,7 +13,7 @@ from headwind.matrix.shapes import in_words, with_name
 from headwind.matrix.sweep import DIRECTIONS
 from headwind.matrix.tc_lines import TOOLS, of_tc
 from headwind.matrix.text import Place, lines_of
-from headwind.matrix.units import harmless, quoted
+from headwind.matrix.units import TIME, harmless, quoted
 
 FREE_TEXT = {"title", "note", "source"}  # keys of which the value is text, in which a colon is allowed
 LISTS = {"protocols", "compare", "conditions", "smoke", "judge", "again", "slower"}  # keys of which the value is a list
@@ -54,7 +54,7 @@ def why_unreadable(broken: Broken, text: str) -> Fault:
         return found
     if found := _comment(lines, place) or _dash(lines, place) or _dashes(lines, broken, begun):
         return found
-    rules = (_missing_colon, _key_in_a_value, _behind_a_value, _dash_among_keys)
+    rules = (_moment_in_its_line, _missing_colon, _key_in_a_value, _behind_a_value, _dash_among_keys)
     if found := next((fault for rule in rules if (fault := rule(lines, place))), None):
         return found
     if uneven := uneven_line(lines, place[0]):
@@ -163,6 +163,18 @@ def colon_missing_in(key: str, line: str, place: Place) -> Fault | None:
     return Fault((place[0], place[1] + len(found[1])), message, _meant(f"{found[1]}: {written[found.end() :]}"))
 
 
+def _moment_in_its_line(lines: Sequence[str], broken: Place) -> Fault | None:
+    """Fault of `at: 300ms` above the lines of what changes then."""
+    *_, above = [("", 0, 0), *((text, indent, number) for number, indent, text in block_lines(lines[: broken[0]]))]
+    found = re.fullmatch(rf"(at: +)({TIME.pattern.strip('^$')})", above[0])
+    if not found:
+        return None
+    place = above[2], above[1] + len(found[1])
+    return Fault(
+        place, f"{quoted(found[2])} is a key of `at`", f"begin a line for it below `at:`: {quoted(f'{found[2]}:')}"
+    )
+
+
 def _key_in_a_value(lines: Sequence[str], broken: Place) -> Fault | None:
     """Fault of `repeat: min: 9, budget: 3min`, `wifi: (both: {...})` and `title: Networks: home and away`."""
     line = lines[broken[0]] if broken[0] < len(lines) else ""
@@ -258,6 +270,9 @@ def _dash_too_many(place: Place, line: str) -> Fault:
     if (entry := re.fullmatch(r"- +\{(.*)\}", line.partition(" #")[0].strip())) and entry[1]:
         name = with_name(in_words(entry[1])).partition(":")[0]
         hint = _meant(f"{name}: {{{re.sub(r'^name: *[^,]*, *', '', entry[1])}}}")
+        return Fault(place, "a dash among entries that have names", f"each needs a name: {hint}")
+    if entry := re.fullmatch(r"- +(preset|protocol|kind): *([\w-]+)", line.partition(" #")[0].strip()):
+        hint = _meant(with_name({entry[1]: entry[2]}))
         return Fault(place, "a dash among entries that have names", f"each needs a name: {hint}")
     text = re.sub(r"^name: *(.+)", r"\1:", line.strip(" -"))
     return Fault(place, "a dash among keys that have none", _meant(text))

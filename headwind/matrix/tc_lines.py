@@ -17,7 +17,7 @@ from headwind.matrix.sweep import DIRECTIONS
 from headwind.matrix.units import RATE, TIME, Mistake
 from impair.profile import FRAME_BYTES
 
-TOOLS = ("tc", "netem")  # also keys under which a command is written
+TOOLS = ("tc", "netem", "tbf", "htb")  # also keys under which a command is written
 IN_PROFILE = 2  # steps: `profiles`, the name
 _COMMAND = re.compile(r"(?:sudo +)?(?:tc|qdisc|netem)\b.*")
 _OPTIONS_ALONE = re.compile(r"(?:delay|loss|duplicate|corrupt|rate|reorder) +[0-9].*")

@@ -223,14 +223,12 @@ class Unit:
             )
         near = self._in_digits(text) or self._meant(number, unit.strip())
         if re.search(r"\s\S", unit.strip()) and not near and unit[0] != ",":
-            return Mistake(
-                f"{quoted(text)} is more than one value",
-                f"{self._among(text)}tc's second number has its own key here",
-            )
+            return Mistake(f"{quoted(text)} is more than one value", self._among(text) + _of_more(unit))
         if (total := wording.clock(text)) is not None and self.words is wording.TIMES:
             return Mistake(f"{quoted(text)} is not {self.what}", f"did you mean `{self._spelt(total)}`? {allowed}")
         if unit[0] in "eE.,_0123456789":
-            hint = f"{self._without_comma(text)}plain digits and a unit, such as `{self.example}`"
+            near = self._without_comma(text) or self._without_power(text)
+            hint = f"{near}plain digits and a unit, such as `{self.example}`"
             return Mistake(f"{quoted(text)} is not {self.what}", hint)
         hint = f"did you mean `{near}`? {allowed}" if near else allowed
         return Mistake(f"{quoted(text)} is not {self.what}: {quoted(unit)} is not a unit of it", hint)
@@ -251,6 +249,11 @@ class Unit:
         near = parts[0] if parts[2] in self.factors else self._meant(parts[1], parts[2].strip())
         return f"did you mean {quoted(near)}? " if near else ""
 
+    def _without_power(self, text: str) -> str:
+        """Question with the plain number, and likely units, of `1e-3`; empty for others."""
+        power = re.fullmatch(r"[0-9.]+[eE][+-]?[0-9]{1,2}", text)
+        return f"did you mean {self._offers(f'{Decimal(text):f}')}? " if power else ""
+
     def _offers(self, number: str) -> str:
         if self.factors in (SIZE_UNITS, RATE_UNITS) and Decimal(number) >= MEGA:
             return self._spelt(Decimal(number))  # bytes or bits
@@ -258,6 +261,13 @@ class Unit:
         if self.factors is RATIO_UNITS and 0 < Decimal(number) <= 1:
             offers.append(f"{(Decimal(number) * 100).normalize():f}%")
         return " or ".join(offers)
+
+
+def _of_more(rest: str) -> str:
+    """Hint for what follows the first of several values."""
+    if re.search("[-=]>|\u2192", rest):
+        return "what changes during a trial is below `at`"
+    return "tc's second number has its own key here" if re.search("[0-9]", rest) else "one value stands here"
 
 
 TIME = Unit("a time", "100ms", TIME_UNITS, wording.TIMES, "ns, us, ms, s", ("ms", "s"))

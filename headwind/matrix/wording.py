@@ -34,10 +34,10 @@ TIMES = {
 }  # fmt: skip
 SHARES = {"%": Decimal("0.01"), "percent": Decimal("0.01"), "pct": Decimal("0.01"), "p": Decimal("0.01"),
           "\u2030": Decimal("0.001")}  # fmt: skip
-_BYTE_RATES = _with_steps("B/s", "B/sec", factor=8)
+_BYTE_RATES = _with_steps("B/s", "B/sec", "o/s", factor=8)
 RATES = _with_steps("", "bit", "b") | _with_steps("byte", factor=8) | _BYTE_RATES
 RATES |= {word[0].upper() + word[1:]: factor for word, factor in _BYTE_RATES.items()}
-SIZES = _with_steps("", "byte", "b") | _with_steps("bit", factor=Decimal("0.125"))
+SIZES = _with_steps("", "byte", "b", "o", "octet") | _with_steps("bit", factor=Decimal("0.125"))
 
 
 def understood(text: str, words: Mapping[str, Decimal]) -> Decimal | None:
@@ -53,7 +53,9 @@ def understood(text: str, words: Mapping[str, Decimal]) -> Decimal | None:
 
 
 def clock(text: str) -> Decimal | None:
-    """Seconds of `1:30` and `0:03:00`; None for other texts."""
+    """Seconds of `1:30`, `0:03:00` and `1h30`; None for other texts."""
+    if hours := re.fullmatch(r"([0-9]{1,3}) ?h([0-5][0-9])", text):
+        return Decimal(3600 * int(hours[1]) + 60 * int(hours[2]))
     if not re.fullmatch(r"[0-9]{1,2}(?::[0-5][0-9]){1,2}", text):
         return None
     total = 0

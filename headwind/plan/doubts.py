@@ -36,6 +36,7 @@ def warnings_of(matrix: Matrix) -> list[str]:
     """The printed warnings, in the order of the file."""
     profiles = {condition.profile.name: condition.profile for condition in matrix.conditions}
     found = [doubt for profile in profiles.values() for doubt in _of_profile(profile)]
+    found += [doubt for profile in profiles.values() for doubt in _too_late(profile, matrix.timeout_s)]
     found += [*_of_arms(matrix), *_of_names(matrix), *_of_clients(matrix), *_uncompared(matrix)]
     return list(dict.fromkeys(f"warning: {each}" for each in (located(matrix, dict(found)) if found else ())))
 
@@ -63,6 +64,18 @@ def _of_profile(profile: Profile) -> Iterator[Located]:
                     f"{setting('at_s', from_s)} to the end of the trial"
                 )
                 yield ("profiles", profile.name, "at"), (message, f"to end it add a later moment: {_later(from_s)}")
+
+
+def _too_late(profile: Profile, timeout_s: float) -> Iterator[Located]:
+    """Changes that begin only after each trial has ended."""
+    changes = [each for direction in Direction if isinstance(each := profile.changes(direction), Steps)]
+    moments_s = [each.moments_s[0] for each in changes] + ([profile.rebinding.at_s] if profile.rebinding else [])
+    if moments_s and (first_s := min(moments_s)) >= timeout_s:
+        message = (
+            f"nothing changes in {quoted(profile.name)}: its first moment is {as_written('at_s', first_s)}, and a "
+            f"trial is stopped after `timeout: {as_written('timeout_s', timeout_s)}`"
+        )
+        yield ("profiles", profile.name, "at"), (message, "write an earlier moment, or a longer `timeout`")
 
 
 def _later(from_s: float) -> str:

@@ -302,7 +302,7 @@ def test_changes_come_in_turn_and_again_after_their_period() -> None:
         (lambda: Steps((0.005,), (Link(),)), "closer together than 10 ms"),
         (lambda: Steps((1.0, 1.002), (Link(), Link())), "1 s and 1.002 s"),
         (lambda: Steps((2.0, 1.0), (Link(), Link())), "closer together"),
-        (lambda: Steps((1.0,), (Link(),), period_s=1.0), "closer together"),
+        (lambda: Steps((1.0,), (Link(),), period_s=1.0), "start over after 1 s, and the last one is at 1 s"),
         (lambda: Steps((), ()), "each moment needs a network"),
         (lambda: Spells(0.02, 1.0, Link()), "20 ms is too short"),
         (

@@ -122,6 +122,10 @@ def test_each_value_of_a_sweep_is_judged_by_itself(tmp_path: Path) -> None:
         ("{both: {delay: 3s}}", "delay", "`clean` delays each packet by 3 s one way", "did you mean `3ms`?"),
         ("{uplink: {loss: {gemodel: {p: 30%, r: 1%}}}}", "loss", "`clean` loses 96.8 % of all packets on average",
          "are `p` and `r` swapped? {p: 1%, r: 30%} loses 3.23 %"),
+        ("{at: {90s: {both: {loss: 100%}}, 91s: {}}}", "at", "nothing changes in `clean`: its first moment is 90s",
+         "write an earlier moment, or a longer `timeout`"),
+        ("{at: {300s: {rebind: port}}}", "at", "its first moment is 300s, and a trial is stopped after `timeout: 60s`",
+         "write an earlier moment"),
         ("{downlink: {loss: 95%}}", "loss", "`clean` loses 95.0 % of all packets on average", "few trials will"),
     ],
 )  # fmt: skip
