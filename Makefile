@@ -90,7 +90,8 @@ lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default
 	exec $(PY) lab.py report "$(RUN)" $(ARGS)
 
 lab-compare: $(RUNTIME) ## Report which protocols gained or lost from BASE=reports/<run-id> to RUN (default: the newest run)
-	@test -n "$(BASE)" -a -n "$(RUN)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
+	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
+	@test -n "$(BASE)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
 	exec $(PY) lab.py compare "$(BASE)" "$(RUN)" $(ARGS)
 
 lab-doctor: $(RUNTIME) ## Check this machine, and print a fix for each problem

@@ -125,7 +125,7 @@ def finish_report(run: Run, *, junit: bool = False, full: bool = False) -> RunDa
 def command_report(options: argparse.Namespace) -> int:
     """Regenerate the report of a run, or combine several runs on one page."""
     from headwind.cli.resume_advice import how_to_resume
-    from headwind.cli.runs import run_folder
+    from headwind.cli.runs import run_folders
     from headwind.errors import UsageError
     from headwind.report.files import write_page
     from headwind.report.html.page import REPORT
@@ -133,7 +133,7 @@ def command_report(options: argparse.Namespace) -> int:
 
     output = Path(options.output) if options.output else None
     with ExitStack() as opened:
-        runs = [opened.enter_context(Run.open(run_folder(name))) for name in options.run]
+        runs = [opened.enter_context(Run.open(folder)) for folder in run_folders(options.run)]
         if len(runs) > 1 and options.junit:
             raise UsageError("--junit: junit.xml is about a single run; give one run")
         if len(runs) > 1:
@@ -174,7 +174,7 @@ def report_several(runs: Sequence[Run], output: Path | None) -> None:
 def command_published(options: argparse.Namespace) -> int:
     """Print or write a document that compares published figures with the results of runs."""
     from headwind.cli.experiments import overview
-    from headwind.cli.runs import run_folder
+    from headwind.cli.runs import run_folders
     from headwind.errors import UsageError
     from headwind.matrix.reader import load_matrix
     from headwind.report.files import write_page
@@ -186,7 +186,7 @@ def command_published(options: argparse.Namespace) -> int:
     if output and output.suffix not in (".md", ".html"):
         raise UsageError(f"--write {output}: the file is Markdown or a page; end its name in .md or .html")
     matrices = [load_matrix(path) for path in sorted((ROOT / "experiments").glob("*.yaml"))]
-    folders = [run_folder(name) for name in options.run]
+    folders = run_folders(options.run)
     with ExitStack() as opened:
         runs = [RunData.of(opened.enter_context(Run.open(folder))) for folder in folders]
     is_page = output is not None and output.suffix == ".html"
@@ -199,14 +199,14 @@ def command_advise(options: argparse.Namespace) -> int:
     """Derive, from runs, a rule for when nginx should offer HTTP/3, and write it as nginx configuration."""
     from headwind.cli.advise import print_advice
     from headwind.cli.console import console
-    from headwind.cli.runs import run_folder
+    from headwind.cli.runs import run_folders
     from headwind.report.advice import advised, snippet
     from headwind.report.files import write_page
     from headwind.run.data import RunData
     from headwind.run.journal import Run
 
     with ExitStack() as opened:
-        runs = [opened.enter_context(Run.open(run_folder(name))) for name in options.run]
+        runs = [opened.enter_context(Run.open(folder)) for folder in run_folders(options.run)]
         refuse_twins(runs)
         found = advised([RunData.of(run) for run in runs])
     print_advice(found, console())
@@ -220,14 +220,15 @@ def command_advise(options: argparse.Namespace) -> int:
 def command_compare(options: argparse.Namespace) -> int:
     """Report which protocols gained or lost against the others from one run to a later one."""
     from headwind.cli.console import console
-    from headwind.cli.runs import run_folder
+    from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text
     from headwind.report.compare.comparison import compared
     from headwind.report.compare.terminal import print_changes
     from headwind.report.files import write_page
     from headwind.run.journal import Run, fits_together
 
-    with Run.open(run_folder(options.earlier)) as earlier, Run.open(run_folder(options.later)) as later:
+    earlier_folder, later_folder = run_folders([options.earlier, options.later])
+    with Run.open(earlier_folder) as earlier, Run.open(later_folder) as later:
         refuse_twins([earlier, later])
         with fits_together(earlier.folder, later.folder):
             comparison = compared(earlier, later, absolute=options.absolute)

@@ -10,6 +10,7 @@ from headwind.matrix.units import harmless
 from headwind.run.journal import MATRIX_RESOLVED, NoRunFolder
 
 USUAL = "give a folder such as reports/<run-id>"
+NONE_YET = "reports/ holds no run yet: `make lab-run` makes one"
 MOST_NAMED = 3
 ALIKE = 0.8  # of two ids; two random ones of the same day have less in common
 REPORTS = Path(__file__).resolve().parent.parent.parent / "reports"
@@ -33,8 +34,21 @@ def run_folder(name: str, reports: Path | None = None) -> Path:
     runs = sorted(names, key=lambda each: (each[:1].isdigit(), each), reverse=True)  # one that was renamed comes last
     near = _near(folder.name, runs)
     shown = " or ".join(f"`{harmless(from_here(beside / each))}`" for each in near or runs[:1])
-    hint = f"did you mean {shown}?" if near else f"the newest is {shown}" if runs else USUAL
+    hint = f"did you mean {shown}?" if near else f"the newest is {shown}" if runs else NONE_YET if is_id else USUAL
     raise NoRunFolder(f"{name}: there is no such run; {hint}")
+
+
+def run_folders(names: Sequence[str], reports: Path | None = None) -> list[Path]:
+    """The folder of each run that was named. Raises NoRunFolder with a line for each that does not exist."""
+    found, lacking = [], []
+    for name in names:
+        try:
+            found.append(run_folder(name, reports))
+        except NoRunFolder as error:
+            lacking.append(str(error))
+    if lacking:
+        raise NoRunFolder("\n".join(dict.fromkeys(lacking)))
+    return found
 
 
 def _near(name: str, runs: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 import lab
 from headwind.cli import runs
-from headwind.cli.runs import USUAL, run_folder
+from headwind.cli.runs import NONE_YET, USUAL, run_folder, run_folders
 from headwind.run.journal import NoRunFolder
 from tests import fake
 
@@ -78,3 +78,9 @@ def test_near_names_are_those_of_runs(
     hint = f"did you mean {proposed}?" if near else newest
     assert str(caught.value) == f"{name}: there is no such run; {hint}"
     assert reports.exists()
+
+
+def test_every_run_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoRunFolder) as caught:
+        run_folders(["a", "b", "a"], tmp_path)
+    assert str(caught.value) == "\n".join(f"{name}: there is no such run; {NONE_YET}" for name in "ab")
