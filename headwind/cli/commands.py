@@ -494,7 +494,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         if name == "plan":
             how_long(command, "plan for a run of at most this long")
     commands.choices["run"].add_argument(
-        "--resume", metavar="RUN", help="continue the run of this folder or id; the default matrix is its own"
+        "--resume", metavar="RUN", help="continue the run of this folder or id (default matrix: the run's)"
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(

@@ -67,7 +67,7 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run one uncounted trial of each arm in this condition (profile/workload, a profile, "
+        help="at the end, run an uncounted trial per protocol or arm in this condition (profile/workload, a profile, "
         "or `all`), and keep its packets, TLS keys and logs; may be repeated",
     )
 

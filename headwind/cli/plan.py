@@ -119,7 +119,8 @@ def _print_time(matrix: Matrix, blocks: Sequence[Block], scheduler: Scheduler, o
         longest_s = start_s + matrix.timeout_s * sum(len(block.order) for block in blocks)
         out.print(f"{trials}, about {about(whole_s)} {place}; never more than {about(longest_s)} plus repairs")
         return
-    least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}"
+    checks = ", with self-checks" if matrix.selfcheck else ""
+    least = f"{counted(matrix.repeat.least, 'block')} of each {matrix.place}{checks}"
     more = f"; more blocks follow {_until(matrix)}" if matrix.repeat.least < matrix.repeat.most else ""
     budget_s, longest_s = matrix.repeat.budget_s, start_s + sum(at_most(each_s, guesses).values())
     if budget_s is not None and whole_s > budget_s:

@@ -50,11 +50,11 @@ NETWORKS: Mapping[str, Network] = {
     "wpt-cable": Network("a cable modem", _access("5mbit", "1mbit", "14ms"), _WEBPAGETEST),
     "wpt-fios": Network("fibre to the home", _access("20mbit", "5mbit", "2ms"), _WEBPAGETEST),
     "lighthouse-slow-4g": Network(
-        "slow 4G, its usual mobile network", _access("1638.4kbit", "750kbit", "75ms"), _LIGHTHOUSE
+        "slow 4G, the default for mobile", _access("1638.4kbit", "750kbit", "75ms"), _LIGHTHOUSE
     ),
     "lighthouse-3g": Network("regular 3G", _access("700kbit", "700kbit", "150ms"), _LIGHTHOUSE),
     "lighthouse-desktop": Network(
-        "dense 4G, its usual desktop network", _access("10240kbit", "10240kbit", "20ms"), _LIGHTHOUSE
+        "dense 4G, the default for desktop", _access("10240kbit", "10240kbit", "20ms"), _LIGHTHOUSE
     ),
     "distance-nuremberg": Network("a data centre 450 km away", {"both": {"delay": "3.4ms"}}, _DISTANCE),
     "distance-helsinki": Network("a data centre 1,100 km away", {"both": {"delay": "8.3ms"}}, _DISTANCE),
@@ -64,7 +64,7 @@ NETWORKS: Mapping[str, Network] = {
         "WebPageTest's connectivity.ini.sample after 2018: 12 Mbit/s, 70 ms round trip",
     ),
     "lte-poor": Network(
-        "LTE with 100 ms more and 15 % loss",
+        "LTE with 100 ms more RTT and 15 % loss",
         {
             "downlink": {"rate": "12mbit", "delay": "85ms", "loss": "15%"},
             "uplink": {"rate": "12mbit", "delay": "85ms"},

@@ -25,7 +25,7 @@ from impair.profile import NEXT_PACKET, Direction, GilbertElliott, Link, Profile
 IN_ORDER = "With a rate of netem, jitter keeps packets in order, so most packets of a train take longer than the delay"
 REORDERING = (
     "jitter reorders packets, which can make large transfers by HTTP/3 several times slower (docs/findings.md). To "
-    "keep packets in order, add a `rate`, even a very high one, and no `queue` with a `kind`"
+    "keep packets in order, add a `rate` (however high), but no `queue` that has a `kind`"
 )
 MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmissions are lost as well
 

@@ -108,11 +108,16 @@ def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
 
 
 def _narrowest(known: Known) -> Iterator[str]:
-    """Another metric that bounds the difference better, if no metric is sure."""
-    if known.is_by_primary and known.certainty is Certainty.UNCLEAR:
-        apart = most_apart(known.narrowest.comparison.interval)
-        if apart <= NEAR < known.most_apart:
-            yield f"by {known.narrowest.metric.label} at most {two(apart)}x apart"
+    """Another metric that is likely or bounds the difference better, if no metric is sure."""
+    if not known.is_by_primary or known.certainty is not Certainty.UNCLEAR:
+        return
+    best = known.narrowest
+    apart = most_apart(best.comparison.interval)
+    if apart <= NEAR < known.most_apart:
+        name, is_likely = arm_name(sides(best)[0]), bool(verdict_of(best).favours)
+        text = f"likely {name} ahead, at most {two(apart)}x" if is_likely else f"at most {two(apart)}x apart"
+        is_open = not is_likely and apart <= 1 + best.rule.margin_ratio
+        yield f"by {best.metric.label} {text}{', but too many trials unfinished' if is_open else ''}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

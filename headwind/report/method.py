@@ -56,8 +56,8 @@ def _lanes(data: RunData) -> Iterator[str]:
     lanes = {(result.place.host, result.place.lane) for result in data.results}
     if len(lanes) > 1:
         yield (
-            f"Blocks ran in parallel on {len(lanes)} testbeds, each with its own addresses: the trials of a block one "
-            "after another on one of them."
+            f"Blocks ran in parallel on {len(lanes)} testbeds with separate addresses; all trials of a block ran on "
+            "the same one, one after another."
         )
 
 
@@ -138,14 +138,14 @@ def _verdicts(data: RunData) -> Iterator[str]:
     repeat, rule = data.matrix.repeat, rule_of(data.matrix, complete=data.status.state is State.FINISHED)
     slight = setting("margin_ratio", rule.margin_ratio)
     yield (
-        "A comparison takes ln(time of the baseline / time of the candidate) in each block, and then the median of "
+        "A comparison of A against B takes ln(time of B / time of A) in each block, and then the median of "
         f"these, with its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
-        f"statistics). If the whole interval of the ratio is above {1 + rule.margin_ratio:g}, the candidate is faster; "
-        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If it excludes 1 but "
-        f"reaches into the margin, the lead may be under {slight}; otherwise it is unclear. A protocol that "
-        "finishes in significantly more blocks is ahead, however slow it is. One that has more unfinished blocks, by "
-        f"at least {FEWEST_STALLS} and by over {setting('stall_ratio', rule.stall_ratio)} of all blocks, is called "
-        "neither faster nor tied. A verdict is sure if its evidence survives e-BH, a correction for "
+        f"statistics). If the whole interval of the ratio is above {1 + rule.margin_ratio:g}, A is faster; "
+        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If the interval excludes 1 but not "
+        f"{1 + rule.margin_ratio:g} or its inverse, the lead may be under {slight}; otherwise the result is "
+        "unclear. A protocol that finishes in significantly more blocks is ahead, however slow it is. One that has "
+        f"more unfinished blocks, by at least {FEWEST_STALLS} and by over "
+        f"{setting('stall_ratio', rule.stall_ratio)} of all blocks, can only be slower or unclear. A verdict is sure if its evidence survives e-BH, a correction for "
         "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
         f"A verdict is likely if it does not survive, or if the lead may be under {slight}."
     )

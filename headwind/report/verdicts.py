@@ -61,7 +61,7 @@ def claim_text(finding: Finding) -> str:
 
 
 def lead_text(finding: Finding) -> str:
-    """The lead of the first of `sides`, with its unfinished trials: `1.2x [1.1, 1.3], HTTP/3 unfinished in 3 of 9`."""
+    """The lead of the first of `sides`, with its unfinished trials: `1.2x [1.1, 1.3], unfinished: h3 3, h2 5 of 9`."""
     return ", ".join(filter(None, (ahead_text(finding), stalled_text(finding))))
 
 
@@ -90,10 +90,13 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished blocks of the arm that leads in speed: `HTTP/3 unfinished in 3 of 60`; empty if none."""
+    """Unfinished blocks of both arms if the one that leads in speed has some: `unfinished: h3 3, h2 5 of 60`."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
-    return f"{arm_name(sides(finding)[0])} unfinished in {stalls} of {completion.n}" if stalls else ""
+    if not stalls:
+        return ""
+    first, second = (arm.name for arm in sides(finding))
+    return f"unfinished: {first} {stalls}, {second} {completion.stalled(-finding.verdict.favours)} of {completion.n}"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -279,7 +282,7 @@ def _by(item: Open, outlook: Outlook) -> str:
 def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     """A forecast, with its aim."""
     if outlook.blocks is None:
-        known = f"at least {outlook.low} more blocks, perhaps hundreds"
+        known = f"at least {outlook.low} more blocks, perhaps far more"
         return known if outlook.low else "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"
@@ -318,7 +321,7 @@ def sure_text(rule: Rule) -> str:
 
 def certainty_key(rule: Rule) -> str:
     """Definitions of "sure" and "likely", in two sentences."""
-    return f"sure: {sure_text(rule)}. Likely: the same with a doubt, which its table cell states."
+    return f"sure: {sure_text(rule)}. Likely: such a result with a doubt, named in the table."
 
 
 def dependence_text(alike: Dependence) -> str:

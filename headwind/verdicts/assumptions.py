@@ -269,7 +269,7 @@ def _ratio_drift(lows: Floats, highs: Floats) -> ComparisonWarning | None:
         return None
     return ComparisonWarning(
         WarningKind.RATIO_DRIFT,
-        f"the ratio changed by {math.expm1(trend.change):+.1%} over the run: the verdict is about a mixture of states",
+        f"the ratio changed by {math.expm1(trend.change):+.1%} over the run: the verdict mixes early and late ratios",
     )
 
 

@@ -302,8 +302,8 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
             )
         if verdict is Verdict.TIE:
             return SelfCheckFinding(finding, True, "a tie, as it should be")
-        prefix = "a difference that can be chance: " if verdict.favours else "no difference detected, but "
-        return SelfCheckFinding(finding, None, f"{prefix}the noise is wider than the margin")
+        prefix = "a difference that can be chance" if verdict.favours else "no difference found"
+        return SelfCheckFinding(finding, None, f"not failed: {prefix}, but the noise exceeds the margin")
     if is_found(finding.pair, finding.comparison):
         return SelfCheckFinding(finding, True, "a network that is 10 % slower was detected")
     if finding.comparison.interval.low > -log1p(LEAST_SLOWER_RATIO):

@@ -249,7 +249,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("HTTP/3 unfinished in 1 of 60",)
+    assert cells(standing)["h3 against h1"].notes == ("unfinished: h3 1, h1 0 of 60",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:

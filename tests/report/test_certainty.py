@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from headwind.arm import H1, H2, H3, Role
+from headwind.report.cells import cell_of
 from headwind.report.certainty import Certainty, certainty_of, known_of, most_apart
 from headwind.report.verdicts import sides
 from headwind.verdicts.findings import Finding
@@ -87,6 +88,26 @@ def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_op
     wide, narrow = finding(0.5, 2.1), finding(0.98, 1.10, metric=OTHERS[0])
     assert known_of(line(wide, narrow)).narrowest is narrow
     assert known_of(line(narrow)).narrowest is narrow
+
+
+@pytest.mark.parametrize(
+    ("narrow", "withheld", "note"),
+    [
+        ((0.96, 1.10), None, "at most 1.10x apart"),
+        ((1.02, 1.10), None, "likely HTTP/3 ahead, at most 1.10x"),
+        ((0.98, 1.04), Verdict.TIE, "at most 1.04x apart, but too many trials unfinished"),
+    ],
+)
+def test_what_the_narrowest_metric_adds_to_an_unclear_cell(
+    narrow: tuple[float, float], withheld: Verdict | None, note: str
+) -> None:
+    """`At most 1.16x apart` was written of what was likely by that metric, and of what too many stalls kept open."""
+    other = finding(*narrow, metric=OTHERS[0], withheld=withheld)
+    if withheld:
+        stalls = replace(other.comparison.completion, only_base=3, new_finished=9)
+        other = replace(other, comparison=replace(other.comparison, completion=stalls))
+    cell = cell_of(known_of(line(finding(0.5, 2.1), other)), {})
+    assert cell.notes == (f"by {OTHERS[0].label} {note}",)
 
 
 def test_below_the_fewest_blocks_nothing_is_claimed() -> None:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from headwind import format as units
 from headwind.report.html.charts.axes import Plot, Scale, scale
 from headwind.report.html.charts.svg import Point, element, joined, line, number, path
+from headwind.report.verdicts import end, two
 
 _WIDEST = 1000.0  # ratios beyond it or its inverse are put on the edge
 
@@ -29,16 +30,12 @@ def tick_text(ratio: float) -> str:
 
 def estimate_text(estimate: float | None) -> str:
     """An estimate such as `1.23x`; a question mark if it is open."""
-    return "?" if estimate is None else f"{_two(estimate)}x"
+    return "?" if estimate is None else f"{two(estimate)}x"
 
 
 def interval_text(low: float, high: float) -> str:
     """An interval such as `[1.18, 1.29]`."""
-    return f"[{_two(low) if low > 0 else '0'}, {_two(high)}]"
-
-
-def _two(ratio: float) -> str:
-    return f"{ratio:.2f}" if math.isfinite(ratio) else "\N{INFINITY}"
+    return f"[{end(low) if low > 0 else '0'}, {end(high)}]"
 
 
 def tie_band(plot: Plot, margin_ratio: float) -> Markup:
