@@ -145,7 +145,8 @@ def _verdicts(data: RunData) -> Iterator[str]:
         f"{1 + rule.margin_ratio:g} or its inverse, the lead may be under {slight}; otherwise the result is "
         "unclear. A protocol that finishes in significantly more blocks is ahead, however slow it is. One that has "
         f"more unfinished blocks, by at least {FEWEST_STALLS} and by over "
-        f"{setting('stall_ratio', rule.stall_ratio)} of all blocks, can only be slower or unclear. A verdict is sure if its evidence survives e-BH, a correction for "
+        f"{setting('stall_ratio', rule.stall_ratio)} of all blocks, can only be slower or unclear. A verdict is sure "
+        "if its evidence survives e-BH, a correction for "
         "multiple comparisons: at most 10 % of all sure verdicts, over all metrics together, are expected to be false. "
         f"A verdict is likely if it does not survive, or if the lead may be under {slight}."
     )
