@@ -126,7 +126,7 @@ def _print_time(matrix: Matrix, blocks: Sequence[Block], scheduler: Scheduler, o
     if budget_s is not None and whole_s > budget_s:
         more = f": more than the budget of {duration(budget_s)}"
     elif budget_s is not None and longest_s > budget_s:
-        place += f", or up to {about(longest_s)}, since it is a guess"
+        place += f", or up to {about(longest_s)}{', since it is a guess' if guesses else ''}"
     out.print(f"the minimum is {trials} ({least}), about {about(whole_s)} {place}{more}")
     costs = minimum_s(matrix, forecast, needs, lanes)
     if warning := what_a_budget_settles(matrix, costs, guesses, scheduler.start_s):

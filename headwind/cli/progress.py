@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from headwind.arm import Arm
 from headwind.clock import Clock
 from headwind.format import about, counted, observed_text
-from headwind.model import Block, Matrix, Outcome, Result, Trial
+from headwind.model import Block, Condition, Matrix, Outcome, Result, Trial
 from headwind.observed import figure
 from headwind.plan.minimum import guessed, what_a_budget_settles
 from headwind.plan.scheduler import Scheduler
@@ -64,17 +65,19 @@ class Reporter:
         self._blocks: dict[int, Block] = {}  # lane -> its current block
         self._rows: dict[str, dict[Arm, Result]] = {}  # block id -> its results so far
         self._settled: set[tuple[str, Pair]] = set()  # comparisons that were printed as sure
-        self._state = ""  # progress of the run: `9 of 24 comparisons sure, 6 min left`
+        self._state = ""  # progress of the run when the last block ended: `9 of 24 comparisons sure, 6 min left`
+        self._sure = ""  # its first part: `9 of 24 comparisons sure, `
+        self._alone: set[str] = set()  # ids of conditions that were printed as running alone
         self._bar: Progress | None = None
         self._task = None
         if out.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                TextColumn("{task.fields[state]}"), console=out, refresh_per_second=REFRESH_PER_S,
-                transient=True,
+                _Live(self._now), console=out, refresh_per_second=REFRESH_PER_S, transient=True,
             )  # fmt: skip
             done, total = scheduler.counts
-            self._task = self._bar.add_task("starting", total=total, completed=done, state=self._time())
+            self._state = self._time()
+            self._task = self._bar.add_task("starting", total=total, completed=done)
 
     def begun(self, lane: int, trial: Trial) -> None:
         """Show the trial that now runs in a lane."""
@@ -87,7 +90,17 @@ class Reporter:
         self._rows.setdefault(result.trial.block.id, {})[result.trial.arm] = result
         if self._verbose or result.outcome is not Outcome.OK:
             self._out.print(escape(line_of(result, self._scheduler.matrix, *self._scheduler.counts)), highlight=False)
+        self._tell_alone(result.trial.block.condition)
         self._show()
+
+    def _tell_alone(self, condition: Condition) -> None:
+        """Print once why other lanes are idle while a condition runs, if CPUs were short."""
+        needs, name = self._scheduler.needs, condition.id
+        if name in self._alone or self._scheduler.lanes == 1 or not needs.is_short(condition):
+            return
+        self._alone.add(name)
+        where = self._scheduler.matrix.name_of(condition)
+        self._out.print(escape(f"{where} now runs without others: CPUs were short in its trials"), highlight=False)
 
     def ended(self, lane: int) -> None:
         """Record the end of a block: print its newly settled comparisons, the progress and the time left."""
@@ -102,13 +115,18 @@ class Reporter:
                 if comparison not in self._settled:
                     self._out.print(escape(f"sure: {verdict}"), highlight=False)
             self._settled |= settled.keys()
-            state = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure, {state}"
+            self._sure = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure, "
+            state = f"{self._sure}{state}"
         if self._bar is None and state != self._state:
             line = f"{line}  ({state})" if line else state
         if line:
             self._out.print(escape(line), highlight=False)
         self._state = state
         self._show()
+
+    def _now(self) -> str:
+        """The progress at this moment; without a budget, when the last block ended."""
+        return f"{self._sure}{self._time()}" if self._scheduler.matrix.repeat.budget_s is not None else self._state
 
     def _time(self) -> str:
         """Time left, of a budget as the scheduler counts it, else the forecast: `40 s left of 2 min`."""
@@ -122,7 +140,7 @@ class Reporter:
         if self._bar is not None and self._task is not None:
             done, total = self._scheduler.counts
             running = "\n".join(name for _, name in sorted(self._lanes.items()))
-            self._bar.update(self._task, description=running, completed=done, total=total, state=self._state)
+            self._bar.update(self._task, description=running, completed=done, total=total)
 
     @contextmanager
     def showing(self) -> Iterator[Reporter]:
@@ -141,6 +159,19 @@ class Reporter:
         else:
             with self._bar:
                 yield self
+
+
+class _Live(ProgressColumn):
+    """A text that is made at each refresh of the bar."""
+
+    def __init__(self, text: Callable[[], str]) -> None:
+        super().__init__()
+        self._text = text
+
+    def render(self, task: Task) -> Text:
+        """The text, whatever the task."""
+        del task
+        return Text(self._text())
 
 
 SHARED = "times are longer and vary more, so verdicts need more blocks"

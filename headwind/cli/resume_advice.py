@@ -198,7 +198,7 @@ def _details(matrix: Matrix, more: More) -> list[str]:
             f"{matrix.name_of(each)} {more.missing[each.id]}" for each in matrix.conditions if each.id in more.missing
         ]
         still = f"Blocks still missing (minimum {matrix.repeat.least}): {listed(missing)}"
-        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them.")
+        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them, and they come first.")
     for ids, what in ((more.short, needed_text(matrix)), (more.slow, "a sure result")):
         if ids:
             another = about(matrix.repeat.budget_s or 0)

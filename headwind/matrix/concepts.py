@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -16,7 +16,7 @@ from headwind.matrix.link_keys import QUEUE_EXAMPLES, DirectionKeys, GemodelKeys
 from headwind.matrix.mistakes import NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
-from headwind.matrix.shapes import shown, takes
+from headwind.matrix.shapes import DOWN, shown, takes
 from headwind.matrix.spelling import form, nearest, respelt, synonym
 from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_spelt_out, with_unit
 from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, in_a_row
@@ -40,7 +40,9 @@ _IN_BURSTS = re.compile(
 _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
 _TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
-_LINK, _DOWN = {"link", "network", "state", "interface", "connection"}, {"down", "off", "dead", "lost", "disconnected"}
+_OUTAGES = {"outage", "blackout", "downtime", "offline", "dropout", "interruption", "disconnect"}
+_BEGINS, _ENDS = {"at", "from", "start", "begin", "after", "time", "moment", "when"}, {"to", "until", "end", "till"}
+_LINK = {"link", "network", "state", "interface", "connection"}
 DEFAULT_OF_QUEUE = "remove it: the kernel's default applies, and no key changes it"
 OF_QUEUES = {"flows": DEFAULT_OF_QUEUE, "quantum": DEFAULT_OF_QUEUE, "noecn": "did you mean `ecn: false`?"}
 COMPLEMENTS = {"h": "bad", "k": "good"}  # keys by tc's parameters: each is 1 minus the other
@@ -93,11 +95,49 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
 
 
 def _of_outage(path: Sequence[str | int], key: str, value: Any) -> str:
-    """Hint for `link: down`; empty for others."""
-    if form(key) not in _LINK or not isinstance(value, str) or form(value) not in _DOWN:
-        return ""
+    """Hint for `link: down`, `blackout: 500ms` and `outage: {at: 1s, duration: 500ms}`; empty for others."""
     outage = "both: {loss: 100%}"
-    return f"an outage is a loss: {outage if path[-3:-2] == ('at',) else f'at: {{1s: {{{outage}}}}}'}"
+    if form(key) in _LINK and isinstance(value, str) and form(value) in DOWN:
+        return f"an outage is a loss: {outage if path[-3:-2] == ('at',) else f'at: {{1s: {{{outage}}}}}'}"
+    if form(key) not in _OUTAGES:
+        return ""
+    begin, end = _from_to(value)
+    return f"an outage is a loss between two moments: at: {{{begin}: {{{outage}}}, {end}: {{}}}}"
+
+
+def _from_to(value: Any) -> tuple[str, str]:
+    """The moments at which an outage begins and ends, from its length, or from a mapping with two of the three."""
+    times = {form(key): str(each) for key, each in value.items()} if isinstance(value, dict) else {"length": str(value)}
+    known = {key: float(TIME.parse(text)) for key, text in times.items() if _is(TIME, text)}
+    begin_s = next((each for key, each in known.items() if key in _BEGINS), 1.0)
+    end_s = next((each for key, each in known.items() if key in _ENDS), 0.0)
+    length_s = next((each for key, each in known.items() if key not in (*_BEGINS, *_ENDS)), 0.5)
+    end_s = end_s if end_s > begin_s else begin_s + length_s
+    return as_written("at_s", begin_s), as_written("at_s", end_s)
+
+
+def of_span(path: Sequence[str | int], value: Any) -> str:
+    """Hint for `at: {from: 1s, to: 1.5s, loss: 100%}`, and for a list of such entries; empty for others."""
+    entries = value if isinstance(value, list) else [value]
+    if path[0] != "profiles" or path[-1:] != ("at",) or not all(map(_is_span, entries)):
+        return ""
+    moments = ", ".join(text for entry in entries for text in _moments(entry))
+    return f"each moment is a key: at: {{{moments}}}" if moments else ""
+
+
+def _is_span(entry: Any) -> bool:
+    return isinstance(entry, dict) and bool({*map(form, entry)} & _BEGINS) and not any(_is(TIME, key) for key in entry)
+
+
+def _moments(entry: Mapping[str, Any]) -> Iterator[str]:
+    """The changes at the beginning of a span and, if it is written, at its end."""
+    change = {key: each for key, each in entry.items() if key in (*DIRECTIONS, *DirectionKeys.model_fields)}
+    inside = change if change.keys() & {*DIRECTIONS} else {"both": change or {"loss": "100%"}}
+    times = {key: each for key, each in entry.items() if key not in change}
+    begin, end = _from_to(times)
+    yield f"{begin}: {shown(inside)}"
+    if len(times) > 1:
+        yield f"{end}: {{}}"
 
 
 def _of_moment(key: str, value: Any, beside: Mapping[str, Any]) -> str:

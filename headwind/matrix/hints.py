@@ -23,6 +23,7 @@ from headwind.matrix.concepts import (
     of_no_mapping,
     of_other_model,
     of_other_tools,
+    of_span,
     of_two_values,
     of_unit,
     varied_by,
@@ -62,7 +63,7 @@ TOO_FAR = "is this indented too far?"
 
 def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Slip]:
     """The slips with the best hints that the whole file allows, without slips that another one explains."""
-    slips = _with_heading(slips, root, tree)
+    slips = _spans_in_one(_with_heading(slips, root, tree), tree)
     explained = {each for slip in slips for each in _meant(slip, root, tree)}
     swallowed = {slip.path: place for slip in slips if isinstance(slip.mistake, MissingKey)
                  for place in _further_down(slip.path, tree)}  # fmt: skip
@@ -100,6 +101,16 @@ def _with_heading(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> Se
                 rest = [slip for slip in slips if slip.path[:2] not in about and value_at(tree, slip.path) not in names]
                 return [Slip((other, names[0]), heading, at_key=True), *rest]
     return slips
+
+
+def _spans_in_one(slips: Sequence[Slip], tree: Any) -> Sequence[Slip]:
+    """The slips with a single one for each `at` that has the beginning of a span in place of moments."""
+    found = dict[Slip, None]()
+    for slip in slips:
+        at = slip.path[:PROFILE_KEY]
+        hint = of_span(at, value_at(tree, at)) if slip.path[:1] == ("profiles",) else ""
+        found[Slip(at, NoContainer("these are not moments", hint), at_key=True) if hint else slip] = None
+    return list(found)
 
 
 def _of_another_group(level: Level, other: Level) -> list[str]:

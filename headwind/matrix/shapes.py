@@ -20,6 +20,7 @@ from headwind.matrix.units import NOTHING, TIME, Mistake, harmless, listed, quot
 LONGEST_VALUE, LONGEST_MAPPING = 40, 160  # characters of a value that a hint repeats
 MOST_ENTRIES = 8  # such as all arms of a block
 PROTOCOLS = [protocol.value for protocol in Protocol]
+DOWN = {"down", "off", "dead", "lost", "disconnected", "outage", "blackout", "offline"}  # said of a network
 YES_OR_NO = {"true", "false", "yes", "no", "on", "off"}
 _PAIR = re.compile(r"([A-Za-z_][\w-]*)\s*[:= ]\s*(\S+)")
 _TUPLE = re.compile(r"\(\s*([\w-]+)\s*,\s*([\w-]+)\s*\)")  # cut by YAML in a list, which knows no parentheses
@@ -214,6 +215,8 @@ def _of_word(path: Path, level: Level) -> str:
     if path[0] == "profiles" and text.casefold() in {*NOTHING, "", "clean"}:
         return f"did you mean {{}}? it {'restores the beginning' if path[-2:-1] == ('at',) else 'is a clean network'}"
     if path[-2:-1] == ("at",):
+        if text.casefold() in DOWN:
+            return "did you mean {both: {loss: 100%}}?"
         network = NETWORKS.get(respelt(text, list(NETWORKS)))
         return f"write what changes at this moment: {shown(network.written)}" if network else ""
     if path[0] == "profiles" and (networks := containing(text, list(NETWORKS))):

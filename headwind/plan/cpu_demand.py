@@ -55,6 +55,11 @@ class CpuDemand:
         seen = self._seen.get(condition.id)
         return statistics.fmean(statistics.fmean(values) for values in seen.values()) if seen else None
 
+    def is_short(self, condition: Condition) -> bool:
+        """True if a condition runs alone because CPUs were short in half of its trials."""
+        seen = self._bound.get(condition.id, ())
+        return len(seen) > 1 and statistics.fmean(seen) >= BOUND_SHARE
+
     def runs_alone(self, condition: Condition) -> bool:
         """True if it is known to need so much CPU that no other block may run in parallel."""
         name = condition.id

@@ -22,7 +22,7 @@ from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
 from impair.profile import NEXT_PACKET, Direction, GilbertElliott, Link, Profile, Steps
 
-IN_ORDER = "With a rate of netem, jitter keeps packets in order, so most packets of a train take longer than the delay"
+IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
 REORDERING = (
     "jitter reorders packets, which can make large transfers by HTTP/3 several times slower (docs/findings.md). To "
     "keep packets in order, add a `rate` (however high), but no `queue` that has a `kind`"

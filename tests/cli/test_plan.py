@@ -57,7 +57,7 @@ def test_the_plan_warns_of_what_is_hardly_meant_and_notes_what_a_rate_does_to_a_
     network = "{delay: 15ms, jitter: 5ms, rate: 10mbit, loss: {gemodel: {p: 30%, r: 1%}}}"
     shown = plan_of(load(MINIMAL.replace("clean: {}", f"far: {{downlink: {network}}}"), tmp_path), tmp_path)
     assert "about 100 packets, 96.8 % lost on average" in shown.replace("\n", " ")
-    assert "so most packets of a train take longer than the delay: far (downlink)." in shown.replace("\n", " ")
+    assert "a late one delays those sent right after it: far (downlink)." in shown.replace("\n", " ")
     assert "`far` loses 96.8 % of all packets on average" in shown
     assert "are `p` and `r` swapped? {p: 1%, r: 30%} loses 3.23 %" in shown
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from headwind.cli.console import console
 from headwind.cli.progress import Reporter, line_of
+from headwind.metric import BUSY, MACHINE, PRESSURE
 from headwind.model import Matrix, Repetition, Result
 from headwind.plan.block_order import plan_block, plan_blocks
 from headwind.plan.scheduler import Scheduler
@@ -99,6 +100,32 @@ def test_a_broken_attempt_is_shown_and_not_counted() -> None:
     shown.finished(fake.lab_error(FIRST))
     shown.finished(fake.ok(FIRST, 1.0, attempt=1))
     assert shown.counts == ["[   0/3]", "[   1/3]"]
+
+
+def test_the_time_left_goes_on_while_nothing_is_reported() -> None:
+    """It stood still while further testbeds came up, and then jumped by 22 s."""
+    left = [90.0]
+    matrix = replace(MATRIX, repeat=Repetition(1, 9, budget_s=90.0))
+    out = io.StringIO()
+    screen = Console(file=out, width=140, force_terminal=True, color_system=None)
+    with Reporter(screen, Scheduler(matrix, (), lambda: left[0])).showing() as shown:
+        assert shown._bar
+        shown._bar.refresh()
+        left[0] = 67.0
+        shown._bar.refresh()
+    assert "1 min 30 s left of 1 min 30 s" in out.getvalue()
+    assert "1 min 7 s left of 1 min 30 s" in out.getvalue()
+
+
+def test_why_a_condition_runs_without_others_is_printed_once() -> None:
+    matrix = replace(MATRIX, repeat=Repetition(2, 9))
+    shown = Shown(terminal=False, matrix=matrix, verbose=False)
+    short = {BUSY.key: 0.1, MACHINE.key: 0.9, PRESSURE.key: 0.8}
+    shown.scheduler.lanes = 3
+    for trial in fake.trials_of(matrix):
+        shown.finished(replace(fake.ok(trial, 1.0), metrics=short))
+    line = "clean [b] now runs without others: CPUs were short in its trials"
+    assert shown.out.getvalue().splitlines() == [line]
 
 
 def test_on_a_terminal_a_bar_says_what_runs_and_how_long_the_rest_takes() -> None:
@@ -281,7 +308,7 @@ def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_can_be_
     # Each has a block already.
     assert said == (
         "1 min is probably too short for the minimum of 9 blocks in clean: too few there for a sure result, or none; "
-        "`--budget 2min` is probably enough for both networks."
+        "`--budget 3min` is probably enough for both networks."
     )
     roomy = Shown(terminal=False, matrix=replace(matrix, repeat=Repetition(9, 60, budget_s=6000.0)))
     with roomy.reporter.showing():

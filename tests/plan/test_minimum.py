@@ -36,16 +36,17 @@ def test_the_shortest_come_first() -> None:
 def test_before_the_start_a_network_that_the_budget_does_not_reach_is_named() -> None:
     assert text(120.0, 60.0, 40.0, 300.0) == (
         "2 min is probably too short for the minimum of 9 blocks in loss: too few there for a sure result, or none; "
-        "`--budget 7min` is probably enough for all 3 networks."
+        "`--budget 9min` is probably enough for all 3 networks."
     )
-    assert text(400.0, 60.0, 40.0, 300.0) == ""
+    assert text(480.0, 60.0, 40.0, 300.0) == ""
+    assert text(420.0, 60.0, 40.0, 300.0).startswith("7 min may be too short"), "a lossy network may take longer"
     assert text(None, 60.0, 40.0, 300.0) == ""
 
 
 def test_the_start_of_further_testbeds_takes_its_part_of_the_budget() -> None:
     """`plan --budget 60s` said 45 s on 6 lanes; their start took 23 s, and 63 of 108 trials ran."""
     costs = {"clean/article": 10.0, "delay/article": 15.0, "loss/article": 20.0}
-    assert what_a_budget_settles(matrix(60.0), costs, start_s=10.0) == ""
+    assert what_a_budget_settles(matrix(60.0), costs, start_s=6.0) == ""
     assert what_a_budget_settles(matrix(60.0), costs, start_s=23.0) == (
         "1 min is probably too short for the minimum of 9 blocks in loss: too few there for a sure result, or none; "
         "`--budget 2min` is probably enough for all 3 networks."
@@ -59,11 +60,11 @@ def test_the_start_of_further_testbeds_takes_its_part_of_the_budget() -> None:
 def test_a_budget_that_reaches_no_network_says_so() -> None:
     assert text(120.0, 240.0, 300.0, 300.0) == (
         "2 min is probably too short for the minimum of 9 blocks in any network (clean alone needs about 4 min), so "
-        "nothing would be sure; `--budget 15min` is probably enough for all 3 networks."
+        "nothing would be sure; `--budget 17min` is probably enough for all 3 networks."
     )
     alone = fake.example_matrix(fake.PROFILES[0], repeat=Repetition(9, 60, budget_s=60.0))
     assert what_a_budget_settles(alone, {"clean/article": 100.0}) == (
-        "1 min is probably too short for the minimum of 9 blocks, so nothing would be sure; `--budget 2min` is "
+        "1 min is probably too short for the minimum of 9 blocks, so nothing would be sure; `--budget 3min` is "
         "probably enough."
     )
 
@@ -80,7 +81,7 @@ def test_a_budget_that_is_enough_has_the_time_to_start_and_is_round(seconds: flo
     [
         (500.0, "8 min may be too short for the minimum of 9 blocks in loss: "),
         (300.0, "5 min is probably too short for the minimum of 9 blocks in loss: "),
-        (551.0, ""),
+        (571.0, ""),
     ],
 )
 def test_a_guess_may_be_too_short(budget_s: float, words: str) -> None:

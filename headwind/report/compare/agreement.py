@@ -217,8 +217,11 @@ def _lacks(unknown: Sequence[Change], fewest: int, ambiguous: Collection[Conditi
         yield f"CPU-bound in one run only ({_places(bound, ambiguous)})"
     comparable = [change for change in others if change.is_counted]
     wide = [change for change in comparable if _is_wide(change)]
-    if unfinished := [change for change in comparable if change not in wide]:
-        yield f"too many trials did not finish, or more in one run than in the other ({_places(unfinished, ambiguous)})"
+    unfinished = [change for change in comparable if change not in wide]
+    if differing := [change for change in unfinished if change.finishing_differs]:
+        yield f"more trials did not finish in one run than in the other ({_places(differing, ambiguous)})"
+    if both := [change for change in unfinished if not change.finishing_differs]:
+        yield f"too many trials did not finish in both runs ({_places(both, ambiguous)})"
     if wide:
         largest = max(most_apart(change.interval) for change in wide)
         size = f"too few blocks to rule out a change above {WIDE_RATIO:.2f}x, up to {two(largest)}x is possible"
