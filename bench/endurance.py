@@ -3,7 +3,7 @@
     .venv/bin/python bench/endurance.py [--minutes 30] [--trials 10000] [--lanes 1] [--write docs/trust.md]
 
 First on real containers, then on fake testbeds, whose clients answer at once, but report times of 10 to 24 s: so 10,000
-trials simulate two days on one lane. That is quickest, because trials of several lanes start half a second apart. Both
+trials simulate two days on one lane. That is quickest, because trials of several lanes start 0.2 s apart. Both
 are whole runs of lab.py, watched from outside, and stopped when time is up.
 Needs root, to look into the processes of containers.
 """

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from headwind.arm import Arm
 from headwind.metric import BUSY
 from headwind.model import Condition, Result
 from headwind.proof.processors import lacked_cpus
+from headwind.trial.overlap import MIN_GAP_S
 
 HEADROOM = 0.5  # of the CPUs may be busy with trials, on average; preparing and verifying them is not included
 UNKNOWN_NEED = 0.3  # CPUs, for a condition without measurements that runs in parallel: rather too many than too few
@@ -30,8 +32,13 @@ def most_lanes(asked: int, cores: int, free_bytes: int) -> int:
 class CpuDemand:
     """The CPUs that each condition keeps busy, on average over its trials; the estimate improves with every trial."""
 
-    def __init__(self, cores: int, results: Iterable[Result] = ()) -> None:
-        self._cores = cores
+    def __init__(
+        self,
+        cores: int,
+        results: Iterable[Result] = (),
+        trial_s: Callable[[Condition], float] = lambda _: math.inf,
+    ) -> None:
+        self._cores, self._trial_s = cores, trial_s  # the second: mean wall time of a condition's trials, by forecast
         self._seen: dict[str, dict[Arm, list[float]]] = {}  # by condition id
         self._bound: dict[str, list[bool]] = {}  # by condition id: whether each trial lacked CPUs or was CPU-bound
         self._alone: dict[str, bool] = {}  # by condition id: `runs_alone`, until one of its trials has a result
@@ -70,10 +77,15 @@ class CpuDemand:
         return self._alone[name]
 
     def share(self, condition: Condition, lanes: int) -> float:
-        """Share of this host's time that a block of the condition takes, if others run on all lanes."""
+        """Share of this host's time that a block of the condition takes, if others run on all lanes.
+
+        It is above 1 if its trials are shorter than the time between two starts on different lanes.
+        """
+        if lanes == 1 or self.runs_alone(condition):
+            return 1.0
         busy = self.processors(condition)
         overlapped = max(1 / lanes, (USUAL_NEED if busy is None else busy) / (HEADROOM * self._cores))
-        return 1.0 if self.runs_alone(condition) else min(1.0, overlapped)
+        return max(min(1.0, overlapped), MIN_GAP_S / self._trial_s(condition))
 
     def host_s(self, work: Mapping[Condition, float], lanes: int) -> float:
         """Seconds that this host takes, on this number of lanes, for these seconds of work in each condition."""

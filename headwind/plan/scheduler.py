@@ -53,7 +53,7 @@ class Scheduler:
         self._most_lanes = lanes
         self.start_s = 0.0  # for the further lanes that are wanted and not up yet
         self.judge = judge or Judge(matrix, results)
-        self.forecast, self.needs = Forecast(matrix.timeout_s), CpuDemand(cores)
+        self.forecast, self.needs = Forecast(matrix.timeout_s), CpuDemand(cores, trial_s=self._trial_s)
         self._attempts: dict[str, int] = {}  # trial id -> number of attempts
         self._done: set[str] = set()  # ids of trials that need no further attempt
         # The minimum and the blocks chosen beyond it that are not done; a search has no minimum.
@@ -364,6 +364,10 @@ class Scheduler:
         if len(task.attempts) < len(block.order):
             return self.forecast.trials_s(task.trials)
         return self._block_s(block.condition)
+
+    def _trial_s(self, condition: Condition) -> float:
+        """Mean seconds of a trial, by the forecast."""
+        return self._block_s(condition) / len(self.matrix.arms_in(condition))
 
     def _block_s(self, condition: Condition) -> float:
         """Seconds of a whole block, by the forecast."""

@@ -6,7 +6,7 @@ import threading
 
 from headwind.clock import CLOCK, Clock
 
-MIN_GAP_S = 0.5  # between the starts of trials of one host, which need the most CPU time when connections begin
+MIN_GAP_S = 0.2  # between the starts of trials of one host, which need the most CPU time when connections begin
 
 
 class OverlapTracker:

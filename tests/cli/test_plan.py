@@ -16,6 +16,7 @@ from headwind.cli import plan
 from headwind.cli.plan import print_plan
 from headwind.format import about
 from headwind.model import AUTO, Matrix, Repetition, SelfCheck
+from headwind.plan import cpu_demand
 from headwind.plan.block_order import plan_blocks
 from headwind.plan.forecast import LANE_S, START_S, Forecast
 from headwind.plan.minimum import GUESSED
@@ -159,6 +160,7 @@ def test_there_is_one_time_and_it_is_that_of_the_lanes_of_this_machine(
     """`plan` gave the time on one lane, and below it another one on six, without a word on which of the two it is."""
     monkeypatch.setattr(plan, "lanes_here", lambda asked: asked or 6)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(cpu_demand, "MIN_GAP_S", 0.0)
     short = replace(MATRIX, lanes=1, repeat=Repetition(9, 60, budget_s=1.0))
     long = replace(short, lanes=6, repeat=Repetition(9, 60, budget_s=1000.0))
     work_s = sum(map(Forecast(short.timeout_s).block_s, plan_blocks(short)))

@@ -197,9 +197,9 @@ def test_slower_alike_is_a_regression_only_on_demand(fake_lab: Lab, capsys: pyte
     assert compared(fake_lab, second, third) == 0
     assert "the machine was 1.3 times slower" in capsys.readouterr().out
     assert compared(fake_lab, second, third, "--absolute") == 3
-    assert "of 27 absolute values 27 got worse" in capsys.readouterr().out
+    assert "of 27 absolute values by 3 metrics 27 got worse" in capsys.readouterr().out
     assert compared(fake_lab, third, second, "--absolute") == 0
-    assert "of 27 absolute values none got worse, 27 got better" in capsys.readouterr().out
+    assert "of 27 absolute values by 3 metrics none got worse, 27 got better" in capsys.readouterr().out
 
 
 def test_what_differs_between_two_runs_is_said(fake_lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
