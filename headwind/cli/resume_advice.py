@@ -181,7 +181,8 @@ def _effect(scheduler: Scheduler, more: More) -> str:
         return f"{about(more.budget_s)} more will probably bring no sure result"
     which = "" if len(fitting) == len(names) else f" ({listed([names[each] for each in fitting])})"
     of = counted(len(names), matrix.place)
-    return f"{about(more.budget_s)} more may bring a sure result in {len(fitting)} of {of}{which}"
+    below = f"; {len(more.missing)} below the minimum have no forecast yet" if more.missing else ""
+    return f"{about(more.budget_s)} more may bring a sure result in {len(fitting)} of {of}{which}{below}"
 
 
 def _details(matrix: Matrix, more: More) -> list[str]:
@@ -198,7 +199,7 @@ def _details(matrix: Matrix, more: More) -> list[str]:
             f"{matrix.name_of(each)} {more.missing[each.id]}" for each in matrix.conditions if each.id in more.missing
         ]
         still = f"Blocks still missing (minimum {matrix.repeat.least}): {listed(missing)}"
-        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them, and they come first.")
+        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them.")
     for ids, what in ((more.short, needed_text(matrix)), (more.slow, "a sure result")):
         if ids:
             another = about(matrix.repeat.budget_s or 0)

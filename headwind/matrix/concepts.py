@@ -28,6 +28,7 @@ from impair.queues import KINDS
 BURSTS = {"burst", "bursty", "burstiness", "burst loss", "burst length", "burst size", "burst mean"}
 PARTNERS = {  # of a key: another one that it needs, and an example of a value
     "distribution": ("jitter", "5ms"), "jitter": ("delay", "20ms"), "reorder": ("delay", "20ms"), "ecn": ("loss", "1%"),
+    "queue": ("rate", "10mbit"),
 }  # fmt: skip
 IN_PROFILE = 3  # steps: `profiles`, the name, the key
 _TWO = re.compile(rf"({NUMBER}[a-z%]+)\s*(?:\s|\u00b1|\+/?-)\s*({NUMBER}[a-z%]+)")
@@ -53,7 +54,7 @@ def lacking(keys: Mapping[str, Any]) -> dict[str, str]:
     """Keys that a direction with these keys needs as well, with examples of values."""
     found: dict[str, str] = {}
     for key, (partner, example) in PARTNERS.items():
-        if key in (*keys, *found) and partner not in (*keys, *found):
+        if key in (*keys, *found) and partner not in (*keys, *found) and not (partner == "rate" and "trace" in keys):
             found[partner] = example
     if "jitter" in keys and "delay" in found:
         with suppress(Mistake):

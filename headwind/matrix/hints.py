@@ -325,7 +325,7 @@ def _of_every_form(level: Level) -> str:
 def _of_both_meanings(key: str, value: Any, level: Level) -> str:
     """Hint for a word for a key of this level, and for one directly below: `timeout` or `repeat: {budget}`."""
     first = synonym(key, level.keys)
-    if not level.model or first not in level.model.model_fields:
+    if not level.model or first not in level.model.model_fields or isinstance(value, dict):
         return ""
     purpose = str(level.model.model_fields[first].description).partition(";")[0]
     for other in synonyms(key):

@@ -39,6 +39,7 @@ from headwind.model import Matrix
 
 __all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
 
+_OTHER = {"downlink": "uplink", "uplink": "downlink"}
 _GLUED = re.compile(r"([A-Za-z_][\w.-]*)(:| *= *)(?!//)(.+)")  # a key and its value, with nothing between
 _TAIL = re.compile(r"([^\s,;]+)\s*([,;]|(?<=\s)//.*)")  # behind a value
 FREE = FREE_TEXT | {"command", "env", "content", "trace"}  # keys of which the value is any text
@@ -284,7 +285,9 @@ class _Document:
                 continue
             if inner in self._keys:
                 first = self._keys[inner][0] + 1
-                self._complain(_start(event), f"{quoted(event.value)} appears twice", f"the first is in line {first}")
+                other = _OTHER.get(event.value)
+                hint = f"the first is in line {first}: {f'is this one `{other}`?' if other else 'keep one of the two'}"
+                self._complain(_start(event), f"{quoted(event.value)} appears twice", hint)
                 self._value(
                     next(events), events, (*path, -len(self._complaints))
                 )  # read under an unused name, for its complaints
@@ -392,7 +395,9 @@ class _Document:
         for key in keys:
             is_one_value = levels(MatrixKeys, {}, (*path, key.value))[-1].is_of_one_value
             hint = why_empty(key.value, is_inline=bool(start.flow_style) or is_one_value)
-            if not (meant := _with_value(key.value)).endswith("..."):
+            names = levels(MatrixKeys, {}, path)[-1].keys_of(key.value)
+            meant = f"{names[0]}: {key.value}" if names else _with_value(key.value)
+            if not meant.endswith("..."):
                 hint = f"did you mean {quoted(meant)}?"
             if len(path) == 1 and key.value in MatrixKeys.model_fields:
                 hint = f"it belongs at the top of the file, next to {quoted(path[0])}: is this indented too far?"

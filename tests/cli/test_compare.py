@@ -50,10 +50,12 @@ def test_a_slower_machine_is_said_and_ends_with_0(
     )
     assert "not counted as a regression (--absolute counts it)" in told
     runs = f"{Path(loaded).name} against {Path(usual).name}"
-    assert told.startswith(f"{runs}: of 18 comparisons none got worse, none got better, 18 show no change above 1.0")
+    assert told.startswith(
+        f"{runs}: of 18 comparisons by 3 metrics none got worse, none got better, 18 show no change above 1.0"
+    )
     assert lab.main(["compare", usual, loaded, "--absolute"]) == 3
     told = " ".join(capsys.readouterr().out.split())
-    assert f"{runs}: of 18 absolute values 18 got worse, none got better" in told
+    assert f"{runs}: of 18 absolute values by 3 metrics 18 got worse, none got better" in told
 
 
 def test_a_slower_protocol_on_a_slower_machine_is_named_alone_and_ends_with_3(
@@ -64,7 +66,9 @@ def test_a_slower_protocol_on_a_slower_machine_is_named_alone_and_ends_with_3(
     assert lab.main(["compare", usual, worse, "--json", str(file)]) == 3
     told = " ".join(capsys.readouterr().out.split())
     runs = f"{Path(worse).name} against {Path(usual).name}"
-    assert told.startswith(f"{runs}: of 18 comparisons 12 got worse, none got better, 6 show no change above 1.0")
+    assert told.startswith(
+        f"{runs}: of 18 comparisons by 3 metrics 12 got worse, none got better, 6 show no change above 1.0"
+    )
     assert "HTTP/3 worse (0.67x): clean/article against h1 and h2" in told
     assert "HTTP/2 worse" not in told
     written: dict[str, Any] = json.loads(file.read_text())
@@ -190,7 +194,7 @@ def test_what_only_one_run_has_is_named(tmp_path: Path, usual: str, capsys: pyte
     later, file = recorded(tmp_path / "later", dict.fromkeys(PLAIN, 1.0), other), tmp_path / "changes.json"
     assert lab.main(["compare", usual, later, "--json", str(file)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "of 3 comparisons none got worse" in told
+    assert "of 3 comparisons by 3 metrics none got worse" in told
     assert f"only in {Path(usual).name}, so not compared: condition delay/article; protocol h1" in told
     assert f"only in {Path(later).name}, so not compared: condition loss/article" in told
     assert "matrix:" not in told, "said once"
@@ -220,7 +224,7 @@ def test_a_condition_that_one_run_did_not_reach_cannot_be_told(
     file = tmp_path / "changes.json"
     assert lab.main(["compare", usual, stopped, "--json", str(file)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "of 18 comparisons none got worse, none got better, 9 show no change above " in told
+    assert "of 18 comparisons by 3 metrics none got worse, none got better, 9 show no change above " in told
     assert "9 are unknown." in told
     assert "unknown: 9 of 18; needs 8 blocks in each run, has 20 and 0 (delay/article)" in told
     assert lab.main(["compare", usual, stopped, "--strict"]) == 4

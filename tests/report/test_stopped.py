@@ -79,7 +79,7 @@ def test_the_terminal_counts_complete_blocks(data: RunData) -> None:
     assert second.startswith("blocks ")
     assert re.search(r"^clean, 10 blocks ", said, re.MULTILINE)
     assert re.search(r"^delay, 7 blocks .*unclear: only 7 blocks .*only 7 blocks .*only 7", said, re.MULTILINE)
-    assert re.search(r"^loss, not run ", said, re.MULTILINE)
+    assert not re.search(r"^loss, ", said, re.MULTILINE)
     assert "blocks excluded" not in said
     assert "\nNot run: loss.\n" in said
     assert "\n\nNot run: loss.\n\n" in summary_md(data, data.judgement, "report.html")

@@ -78,7 +78,9 @@ def headline(changes: Sequence[Change], earlier: str, later: str, what: str = "c
     parts += [f"{likely} likely changed"] if likely else []
     parts += [f"{len(bounded)} show no change above {_largest(bounded)[0][1]:.2f}x"] if bounded else []
     parts += [f"{unknown or 'none'} {'is' if unknown == 1 else 'are'} unknown"]
-    return f"{later} against {earlier}: of {counted(len(changes), what)} {', '.join(parts)}."
+    metrics = len({change.metric for change in changes})
+    by = f" by {metrics} metrics" if metrics > 1 else ""
+    return f"{later} against {earlier}: of {counted(len(changes), what)}{by} {', '.join(parts)}."
 
 
 def only_sentences(found: Sequence[Only]) -> list[str]:

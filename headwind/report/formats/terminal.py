@@ -107,7 +107,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
         table.add_column(str(pair))
     if len(pairs) > MOST_COLUMNS or rest:
         table.add_column(f"comparisons{f'; {len(rest)} more pairs are in the report' if rest else ''}")
-    for standing in found:
+    for standing in [each for each in found if each.rows] or found:  # a sentence names those that did not run
         blocks = counted(standing.blocks, "block") if standing.rows else "not run"
         medians = [observed_text(standing.condition.workload.primary().key, standing.medians.get(arm)) for arm in arms]
         cells = [_cell(standing.cells[pair]) for pair in pairs if pair in standing.cells]
