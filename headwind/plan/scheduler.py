@@ -121,7 +121,9 @@ class Scheduler:
             room_s = self._room_s(running, [*waiting, *chosen])
             block = self._next_parallel(running, [*waiting, *chosen], room_s)
             if block is None and not is_given_out:
-                block = self._next_parallel(running, self._chosen(taken, waiting), room_s)
+                first = {block.condition.id: block for block in reversed(waiting)}  # of the minimum: before any beyond
+                chosen = [first.get(block.condition.id, block) for block in self._chosen(taken, waiting)]
+                block = self._next_parallel(running, chosen, room_s)
         else:
             block = self._first([*waiting, *chosen])
         if block is None:

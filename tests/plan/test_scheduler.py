@@ -281,6 +281,17 @@ def test_lanes_do_not_drain_for_blocks_that_may_not_run_yet() -> None:
     assert sorted(names(together(scheduler, running))) == ["delay", "loss", "loss"]
 
 
+def test_a_block_of_the_minimum_comes_before_one_beyond_it() -> None:
+    """Block 9 ran before block 2, while room was reserved for another network."""
+    matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(4, 60))
+    scheduler = Scheduler(matrix, known(matrix, {"clean": 0.3, "delay": 0.5, "loss": 0.7}), lanes=3, cores=2)
+    assert together(scheduler), "the turn of parallel blocks begins"
+    delay = next(block for block in plan_blocks(matrix) if block.condition.profile.name == "delay")
+    beside = scheduler.next([Task(delay, dict.fromkeys(delay.order, 0))])
+    assert beside
+    assert (names([beside]), beside.block.index) == (["clean"], 0)
+
+
 def test_what_must_run_again_beside_others_does_not_take_the_turn_of_those_that_run_alone() -> None:
     matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(3, 60))
     now = [0.0]
