@@ -70,8 +70,10 @@ endif
 lab-run: docker $(RUNTIME) ## Run MATRIX=FILE (default: matrix.yaml) for up to BUDGET=TIME (default: as in the matrix), and write reports/<run-id>/report.html
 	@exec $(PY) lab.py run $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
+A_RUN = test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
+
 lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newest run) for up to BUDGET=TIME (default: as in its matrix)
-	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
+	@$(A_RUN)
 	exec $(PY) lab.py run --resume "$(RUN)" $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-smoke: docker $(RUNTIME) ## Smoke test: run the small matrix experiments/smoke.yaml
@@ -86,11 +88,11 @@ lab-plan: $(RUNTIME) ## List the conditions of MATRIX= and forecast the time of 
 	@exec $(PY) lab.py plan $(if $(MATRIX),"$(MATRIX)") $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default: the newest run)
-	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
+	@$(A_RUN)
 	exec $(PY) lab.py report "$(RUN)" $(ARGS)
 
 lab-compare: $(RUNTIME) ## Report which protocols gained or lost from BASE=reports/<run-id> to RUN (default: the newest run)
-	@test -n "$(RUN)" || { echo "headwind: reports/ holds no run yet; make lab-run makes one" >&2; exit 2; }
+	@$(A_RUN)
 	@test -n "$(BASE)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
 	exec $(PY) lab.py compare "$(BASE)" "$(RUN)" $(ARGS)
 

@@ -90,10 +90,10 @@ class Reporter:
         self._rows.setdefault(result.trial.block.id, {})[result.trial.arm] = result
         if self._verbose or result.outcome is not Outcome.OK:
             self._out.print(escape(line_of(result, self._scheduler.matrix, *self._scheduler.counts)), highlight=False)
-        self._tell_alone(result.trial.block.condition)
+        self._print_alone(result.trial.block.condition)
         self._show()
 
-    def _tell_alone(self, condition: Condition) -> None:
+    def _print_alone(self, condition: Condition) -> None:
         """Print once why other lanes are idle while a condition runs, if CPUs were short."""
         needs, name = self._scheduler.needs, condition.id
         if name in self._alone or self._scheduler.lanes == 1 or not needs.is_short(condition):

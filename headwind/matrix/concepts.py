@@ -155,8 +155,8 @@ def _of_moment(key: str, value: Any, beside: Mapping[str, Any]) -> str:
 
 def _inside(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[str | int]) -> str:
     """Hint for a key of a direction, or below one, that belongs to a whole network, a direction or another model."""
-    if inside[-1] in SWEPT and isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return as_list(str(inside[-1]), value)
+    if swept := _of_values(inside[-1], value):
+        return swept
     if key == "preset":
         return "a preset is a whole network: NAME: {preset: lte}; it cannot be a part of another one"
     if inside[-1:] == ("gemodel",) and key in COMPLEMENTS:
@@ -166,6 +166,12 @@ def _inside(key: str, value: Any, beside: Mapping[str, Any], inside: Sequence[st
     if inside[-1:] == ("loss",):
         return of_bursts(beside) or _of_times(beside) or _only_share(key, value, beside)
     return _of_sides(key, value, beside, inside)
+
+
+def _of_values(key: str | int, value: Any) -> str:
+    """Hint for a list of texts below a key that a sweep varies: `loss: {values: [1%, 2%]}`; empty for others."""
+    is_row = key in SWEPT and isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return as_list(str(key), value) if is_row else ""
 
 
 def _of_times(loss: Mapping[str, Any]) -> str:
@@ -284,8 +290,8 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
         return ""
     if path[-1] == "delay" and isinstance(value, dict):
         return _beside_a_delay(value)
-    if path[1:] and path[-2] in SWEPT and isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return as_list(str(path[-2]), value)
+    if path[1:] and (swept := _of_values(path[-2], value)):
+        return swept
     if not isinstance(value, str):
         return ""
     if "loss" in path[-2:] and (hint := _in_bursts(value)):

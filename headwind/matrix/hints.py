@@ -314,12 +314,10 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
 
 def _of_every_form(level: Level) -> str:
     """The keys of all forms of the written kind; empty if it has one form."""
-    forms = [
-        model
-        for model in level.models
-        if level.model and len(level.models) > 1 and kind_of(model) == kind_of(level.model)
-    ]
-    return listed(list(dict.fromkeys(name for form in forms for name in form.model_fields))) if forms[1:] else ""
+    if level.model is None or len(level.models) == 1:
+        return ""
+    alike = [model for model in level.models if kind_of(model) == kind_of(level.model)]
+    return listed(list(dict.fromkeys(name for model in alike for name in model.model_fields))) if alike[1:] else ""
 
 
 def _of_both_meanings(key: str, value: Any, level: Level) -> str:

@@ -336,7 +336,10 @@ def without_names(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> di
     for group in dict.fromkeys(slip.path[0] for slip in slips if len(slip.path) == 2):
         level, own = levels(root, tree, (group,))[-1], [slip for slip in slips if slip.path[0] == group]
         is_arm = group == "arms"  # no arm is called like a key, but a profile may be
-        wrong = [slip.path[1] for slip in own if slip.path[1:] and (is_arm or isinstance(slip.mistake, NoContainer))]
+        wrong = [
+            slip.path[1] for slip in own
+            if (is_arm and slip.path[1:]) or (len(slip.path) == 2 and isinstance(slip.mistake, NoContainer))
+        ]  # fmt: skip
         keys = [key for key in map(str, dict.fromkeys(wrong)) if level.below(key).has(key)]
         if level.is_of_names and len(keys) > (0 if is_arm else 1):
             mistake = _of_nameless(keys, level.written)

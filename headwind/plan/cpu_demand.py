@@ -64,16 +64,17 @@ class CpuDemand:
 
     def is_short(self, condition: Condition) -> bool:
         """True if a condition runs alone because CPUs were short in half of its trials."""
-        seen = self._bound.get(condition.id, ())
-        return len(seen) > 1 and statistics.fmean(seen) >= BOUND_SHARE
+        return len(self._bound.get(condition.id, ())) > 1 and self._is_bound(condition.id)
+
+    def _is_bound(self, name: str) -> bool:
+        return statistics.fmean(self._bound.get(name, [False])) >= BOUND_SHARE
 
     def runs_alone(self, condition: Condition) -> bool:
         """True if it is known to need so much CPU that no other block may run in parallel."""
         name = condition.id
         if name not in self._alone:  # a long run has thousands of blocks, asked after every trial
             most = max((statistics.fmean(values) for values in self._seen.get(name, {}).values()), default=0.0)
-            bound = statistics.fmean(self._bound.get(name, [False]))
-            self._alone[name] = bound >= BOUND_SHARE or most > ALONE_SHARE * self._cores
+            self._alone[name] = self._is_bound(name) or most > ALONE_SHARE * self._cores
         return self._alone[name]
 
     def share(self, condition: Condition, lanes: int) -> float:

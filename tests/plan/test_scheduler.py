@@ -287,9 +287,9 @@ def test_a_block_of_the_minimum_comes_before_one_beyond_it() -> None:
     scheduler = Scheduler(matrix, known(matrix, {"clean": 0.3, "delay": 0.5, "loss": 0.7}), lanes=3, cores=2)
     assert together(scheduler), "the turn of parallel blocks begins"
     delay = next(block for block in plan_blocks(matrix) if block.condition.profile.name == "delay")
-    beside = scheduler.next([Task(delay, dict.fromkeys(delay.order, 0))])
-    assert beside
-    assert (names([beside]), beside.block.index) == (["clean"], 0)
+    parallel = scheduler.next([Task(delay, dict.fromkeys(delay.order, 0))])
+    assert parallel
+    assert (names([parallel]), parallel.block.index) == (["clean"], 0)
 
 
 def test_what_must_run_again_beside_others_does_not_take_the_turn_of_those_that_run_alone() -> None:
