@@ -11,6 +11,7 @@ from headwind.metric import BUSY
 from headwind.model import Condition, Result
 from headwind.proof.processors import lacked_cpus
 from headwind.trial.overlap import MIN_GAP_S
+from impair.profile import Direction
 
 HEADROOM = 0.5  # of the CPUs may be busy with trials, on average; preparing and verifying them is not included
 UNKNOWN_NEED = 0.3  # CPUs, for a condition without measurements that runs in parallel: rather too many than too few
@@ -70,7 +71,12 @@ class CpuDemand:
         return statistics.fmean(self._bound.get(name, [False])) >= BOUND_SHARE
 
     def runs_alone(self, condition: Condition) -> bool:
-        """True if it is known to need so much CPU that no other block may run in parallel."""
+        """True if no other block may run in parallel: it is known to need much CPU, or its network changes.
+
+        A change must be made within milliseconds. In parallel blocks on two CPUs half of the trials missed that.
+        """
+        if any(map(condition.profile.changes, Direction)):
+            return True
         name = condition.id
         if name not in self._alone:  # a long run has thousands of blocks, asked after every trial
             most = max((statistics.fmean(values) for values in self._seen.get(name, {}).values()), default=0.0)

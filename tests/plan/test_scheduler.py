@@ -19,7 +19,7 @@ from headwind.plan.block_order import plan_blocks
 from headwind.plan.scheduler import SHORT_S, TURN_ALONE_S, TURN_PARALLEL_S, Scheduler
 from headwind.proof.attempts import MOST_ATTEMPTS
 from headwind.trial.block import Task
-from impair.profile import Loss, Profile
+from impair.profile import Link, Loss, Profile, Steps
 from tests import fake
 
 MATRIX = fake.example_matrix(repeat=3)
@@ -195,6 +195,20 @@ def test_a_block_that_needs_the_processors_runs_alone() -> None:
         finish(scheduler, running.pop(0))
     assert alone == MATRIX.repeat.least
     assert scheduler.counts == (45, 45)
+
+
+def test_a_network_that_changes_during_a_trial_is_measured_with_no_other_block_however_little_it_needs() -> None:
+    blackout = Steps((1.0, 1.5), (Link(loss=Loss(1.0)), Link()))
+    changing = Profile("changing", downlink_changes=blackout)
+    matrix = fake.example_matrix(Profile("clean"), changing, repeat=4)
+    scheduler = Scheduler(matrix, known(matrix, {"clean": 0.1, "changing": 0.1}), lanes=3, cores=16)
+    seen, running = set[tuple[str, int]](), list[Task]()
+    while running := together(scheduler, running):
+        seen.add((names(running)[0], len(running)))
+        assert len(running) == 1 or "changing" not in names(running)
+        finish(scheduler, running.pop(0))
+    assert ("changing", 1) in seen
+    assert ("clean", 3) in seen, "the others still run in parallel"
 
 
 def test_those_that_run_alone_and_the_others_take_turns_by_the_clock() -> None:
