@@ -79,7 +79,7 @@ lab-resume: docker $(RUNTIME) ## Resume RUN=reports/<run-id> (default: the newes
 lab-smoke: docker $(RUNTIME) ## Smoke test: run the small matrix experiments/smoke.yaml
 	@exec $(PY) lab.py run $(SMOKE) $(ARGS)
 
-lab-experiments: docker $(RUNTIME) ## Repeat published experiments, and write one page of results; BUDGET=TIME limits all together (default: each as in its matrix)
+lab-experiments: docker $(RUNTIME) ## Repeat published experiments, and write one page of results; BUDGET=TIME limits their total (default: each as in its matrix)
 	@exec $(PY) lab.py experiments $(if $(BUDGET),--budget "$(BUDGET)") $(if $(LANES),--lanes "$(LANES)") $(ARGS)
 
 lab-run lab-smoke lab-experiments: with_images := yes # a fresh clone builds them while pip installs packages
@@ -91,7 +91,7 @@ lab-report: $(RUNTIME) ## Regenerate the report of RUN=reports/<run-id> (default
 	@$(A_RUN)
 	exec $(PY) lab.py report "$(RUN)" $(ARGS)
 
-lab-compare: $(RUNTIME) ## Report which protocols gained or lost from BASE=reports/<run-id> to RUN (default: the newest run)
+lab-compare: $(RUNTIME) ## Report which protocols became faster or slower, relative to the others, from BASE=reports/<run-id> to RUN (default: the newest run)
 	@$(A_RUN)
 	@test -n "$(BASE)" || { echo "headwind: name the earlier run: make lab-compare BASE=reports/<run-id>" >&2; exit 2; }
 	exec $(PY) lab.py compare "$(BASE)" "$(RUN)" $(ARGS)
@@ -105,7 +105,7 @@ lab-down: $(RUNTIME) ## Remove containers and networks that earlier runs left
 lab-sbom: $(RUNTIME) docker ## Write sbom.cdx.json: all image packages and Python packages, with versions and licences
 	@exec $(PY) lab.py sbom $(or $(ARGS),sbom.cdx.json)
 
-lab-faults: $(DEV) docker ## Test the lab itself: 200 faults at random moments of real runs, with a table of losses and leftovers
+lab-faults: $(DEV) docker ## Test the lab itself: 200 faults at random moments of real runs, with a table of lost results and leftovers
 	@exec $(PY) bench/faults.py $(ARGS)
 
 ##@ The code
@@ -124,7 +124,7 @@ format: $(DEV) ## Format the Python code
 	@$(PY) -m ruff check --fix-only --quiet .
 	$(PY) -m ruff format .
 
-lock: ## Lock the newest versions (needs `uv`): requirements.lock, requirements-dev.lock
+lock: ## Lock the newest Python packages (needs `uv`): requirements.lock, requirements-dev.lock
 	@compile() { uv pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes --no-emit-index-url \
 	    --custom-compile-command "make lock" pyproject.toml "$$@" >/dev/null; }
 	compile --output-file requirements.lock

@@ -218,7 +218,7 @@ def command_advise(options: argparse.Namespace) -> int:
 
 
 def command_compare(options: argparse.Namespace) -> int:
-    """Report which protocols gained or lost against the others from one run to a later one."""
+    """Report which protocols became faster or slower, relative to the others, from one run to a later one."""
     from headwind.cli.console import console
     from headwind.cli.runs import run_folders
     from headwind.report.compare.changes_json import changes_text
@@ -345,10 +345,10 @@ def command_down(options: argparse.Namespace) -> int:
 
 EXIT_CODES = """exit status:
   0    success; for a run: it has enough data, and the network was as requested in nearly every trial
-  1    after a run: too little data, or the network deviated in too many trials; or Headwind itself failed
+  1    Headwind itself failed; or, after a run: too little data, or the network deviated in too many trials
   2    a mistake in the matrix or on the command line
   3    compare: a protocol got worse
-  4    compare --strict: no protocol got worse, but some comparison is unknown
+  4    compare --strict: no protocol got worse, but some comparisons have no answer yet
   130  stopped by Ctrl-C or SIGTERM
 
 With 1, the output names the cause. docs/files.md explains how much data is enough."""

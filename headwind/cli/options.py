@@ -23,7 +23,7 @@ def how_long(command: argparse.ArgumentParser, limit: str) -> None:
         "--lanes",
         metavar="N",
         type=lanes,
-        help="number of parallel testbeds, or `auto`: as many as CPUs and memory allow (default: the matrix decides)",
+        help="number of parallel testbeds, or `auto`: what CPUs and memory allow (default: the matrix decides)",
     )
 
 
@@ -38,7 +38,7 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check: run each protocol once in the conditions of the matrix's key `smoke` (without it: in all)",
+        help="quick check: run each protocol once in the conditions of the matrix's `smoke` (if it has none: in all)",
     )
 
 
@@ -67,8 +67,8 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run an uncounted trial per protocol or arm in this condition (profile/workload, a profile, "
-        "or `all`), and keep its packets, TLS keys and logs; may be repeated",
+        help="at the end, run an uncounted trial per arm (protocol with settings) in this condition (profile/workload, a "
+        "profile, or `all`), and keep its packets, TLS keys and logs; may be repeated",
     )
 
 
@@ -81,7 +81,7 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--matrix",
         metavar="FILE",
-        help="matrix that defines your server; the files of its `content` folder are fetched as well",
+        help="matrix that defines your server; also fetches the files in the matrix's `content` folder",
     )
 
 
@@ -91,7 +91,9 @@ def how_to_report(command: argparse.ArgumentParser) -> None:
         "run", nargs="+", metavar="RUN", help="run folder, or the id in reports/<id>; several are shown on one page"
     )
     command.add_argument(
-        "--output", metavar="FILE", help="also write a copy of the page here; for several runs: write their page here"
+        "--output",
+        metavar="FILE",
+        help="one run: also write a copy of the page here; several runs: write their page here",
     )
 
 
@@ -126,7 +128,7 @@ def how_to_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict",
         action="store_true",
-        help="exit with 4 if no protocol got worse, but some comparison is unknown",
+        help="exit with 4 if no protocol got worse, but some comparisons have no answer yet",
     )
     command.add_argument("--json", metavar="FILE", help="also write the result as JSON")
 

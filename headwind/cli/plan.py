@@ -163,5 +163,5 @@ def _by(matrix: Matrix) -> str:
     if matrix.find or max(map(len, judged)) == 1:
         return ""
     first, *others = judged
-    labels = "one of its judged metrics" if others else enumerated([metric.label for metric in first], "or")
-    return f" by {labels} (one is enough)"
+    labels = "its judged metrics" if others else enumerated([metric.label for metric in first], "or")
+    return f" by at least one of {labels}"

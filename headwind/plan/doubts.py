@@ -25,7 +25,7 @@ from impair.profile import NEXT_PACKET, Direction, GilbertElliott, Link, Profile
 IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
 REORDERING = (
     "jitter reorders packets, which can make large transfers by HTTP/3 several times slower (docs/findings.md). To "
-    "keep packets in order, add a `rate` (however high), but no `queue` that has a `kind`"
+    "keep packets in order, set a `rate` (any value), and no `kind` of `queue`"
 )
 MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmissions are lost as well
 

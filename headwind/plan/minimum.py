@@ -108,7 +108,7 @@ def what_a_budget_settles(
     first = min(costs, key=lambda name: costs[name])
     alone = f" ({names[first]} alone needs about {about(costs[first])})"
     where = (
-        f" in {listed([names[name] for name in short])}: too few there for a sure result, or none" if fitting
+        f" in {listed([names[name] for name in short])}: too few blocks there for a sure result, or none" if fitting
         else f" in any {matrix.place}{alone}, so nothing would be sure" if len(costs) > 1
         else ", so nothing would be sure"
     )  # fmt: skip

@@ -100,7 +100,7 @@ def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
     if finding.verdict.is_completion:
         return f"{winner} finishes more", ahead_text(finding).removeprefix("finished ")
     if is_tie:
-        return "tie", interval_text(interval)
+        return "tie", interval_text(interval).removeprefix("? ")
     if not interval.has_estimate:
         return f"{winner} ahead", interval_text(toward(interval, finding.verdict.favours)).removeprefix("? ")
     lead, bracket, ends = ahead_text(finding).partition(" [")
@@ -117,7 +117,7 @@ def _narrowest(known: Known) -> Iterator[str]:
         name, is_likely = arm_name(sides(best)[0]), bool(verdict_of(best).favours)
         text = f"likely {name} ahead, at most {two(apart)}x" if is_likely else f"at most {two(apart)}x apart"
         is_open = not is_likely and apart <= 1 + best.rule.margin_ratio
-        yield f"by {best.metric.label} {text}{', but too many trials unfinished' if is_open else ''}"
+        yield f"by {best.metric.label}: {text}{', but too many trials unfinished' if is_open else ''}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

@@ -236,7 +236,7 @@ def _sentence(cards: Sequence[Card], key: str, data: RunData, found: Sequence[St
     if not known:
         return ""
     judged = [each for each in found if any(metric.key == key for one in each.known for metric in one.line.findings)]
-    of_all = counted(len(judged), data.matrix.place) + (" judged by it" if len(judged) < len(found) else "")
+    of_all = counted(len(judged), data.matrix.place) + (" judged by this metric" if len(judged) < len(found) else "")
     alike: dict[tuple[frozenset[str], ...], list[Card]] = {}
     for card in known[:MOST_RIVALS]:
         sure = card.sure[key]

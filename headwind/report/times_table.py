@@ -197,7 +197,7 @@ def _attempt_notices(data: RunData) -> Iterator[TrialNote]:
     if unproven:
         text = (
             f"run again: the network was not verified in an earlier attempt, which is excluded "
-            f"(attempts: {by_arm(data.results, unproven)})"
+            f"(such attempts: {by_arm(data.results, unproven)})"
         )
         yield TrialNote(text, _ids(unproven))
     if broken := [result for result in again if result.outcome is Outcome.LAB_ERROR and not was_stopped(result)]:

@@ -61,7 +61,7 @@ def claim_text(finding: Finding) -> str:
 
 
 def lead_text(finding: Finding) -> str:
-    """The lead of the first of `sides`, with its unfinished trials: `1.2x [1.1, 1.3], unfinished: h3 3, h2 5 of 9`."""
+    """The lead of the first of `sides`, with its unfinished trials: `1.2x [1.1, 1.3], unfinished of 9: h3 3, h2 5`."""
     return ", ".join(filter(None, (ahead_text(finding), stalled_text(finding))))
 
 
@@ -90,13 +90,13 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished blocks of both arms if the one that leads in speed has some: `unfinished: h3 3, h2 5 of 60`."""
+    """Unfinished blocks of both arms if the one that leads in speed has some: `unfinished of 60: h3 3, h2 5`."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     if not stalls:
         return ""
     first, second = (arm.name for arm in sides(finding))
-    return f"unfinished: {first} {stalls}, {second} {completion.stalled(-finding.verdict.favours)} of {completion.n}"
+    return f"unfinished of {completion.n}: {first} {stalls}, {second} {completion.stalled(-finding.verdict.favours)}"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -173,7 +173,10 @@ def few_text(blocks: int) -> str:
 def apart_text(finding: Finding) -> str:
     """The largest difference that the interval leaves open: `at most 1.19x`."""
     most = most_apart(finding.comparison.interval)
-    return f"at most {two(most)}x" if math.isfinite(most) else "no upper limit"
+    if math.isinf(most):
+        return "no upper limit"
+    looks_as_margin = two(most) == two(1 + finding.rule.margin_ratio)  # 1.046 and 1.054 are not alike
+    return f"at most {f'{most:.3f}' if looks_as_margin else two(most)}x"
 
 
 def reach_text(finding: Finding, name: Callable[[Arm], str] = arm_name) -> str:
@@ -193,7 +196,7 @@ def possible_text(lead: Interval) -> str:
     reached = [f"{times(each)} {word}" for each, word in ends if two(math.exp(each)) != "1.00"]
     if len(ends) < 2:
         other = "slower" if math.isfinite(high) else "faster"
-        return f"{other}, or up to {reached[0]}" if reached else f"not {ends[0][1]}" if ends else "no limit"
+        return f"{other}, or up to {reached[0]}" if reached else f"not {ends[0][1]}" if ends else "no upper limit"
     return " to ".join(reached) if reached[1:] else f"up to {reached[0]}" if reached else "equal"
 
 
@@ -307,8 +310,8 @@ def settled_by_others(data: RunData) -> list[str]:
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
         f"{certainty} by {metric.label}, but not pursued, because another metric is sure: "
-        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to go on until "
-        f"{metric.label} is sure, put `judge: [{metric.key}]` into the matrix of a new run"
+        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; a run goes on "
+        f"until {metric.label} is sure with `judge: [{metric.key}]` in its matrix"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))
     ]
 
@@ -321,7 +324,7 @@ def sure_text(rule: Rule) -> str:
 
 def certainty_key(rule: Rule) -> str:
     """Definitions of "sure" and "likely", in two sentences."""
-    return f"sure: {sure_text(rule)}. Likely: such a result with a doubt, named in the table."
+    return f"sure: {sure_text(rule)}. Likely: such a result with a reservation, stated in the table."
 
 
 def dependence_text(alike: Dependence) -> str:

@@ -71,12 +71,12 @@ class Line:
 
     @property
     def settled_text(self) -> str:
-        """Text of the first finding that settled it: `h3 beats h1`, `h3 and h1 tie by mean completion time`."""
+        """Text of the first finding that settled it: `h3 beats h1`; of several metrics, `h3 beats h1 by total time`."""
         decided = (finding for finding in self.findings.values() if finding.is_decided)
         finding = max(decided, key=lambda finding: finding.survives, default=None)
         if finding is None:
             return str(self.pair)
-        by = "" if finding == self.primary else f" by {finding.metric.label}"
+        by = f" by {finding.metric.label}" if len(self.findings) > 1 else ""
         new, base = self.pair.new, self.pair.base
         favours = finding.verdict.favours
         return (

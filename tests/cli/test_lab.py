@@ -122,7 +122,7 @@ def test_many_unproven_attempts_end_the_run_with_1_although_all_of_its_trials_ar
     (said,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("lab.py: "))
     junit = (fake_lab.folders[-1] / "junit.xml").read_text()
     assert f'<failure message="{said.removeprefix("lab.py: ")}">' in junit
-    assert f"the network was not verified in 4 of {TRIALS + 4} attempts, above 3, by these checks: " in said
+    assert f"the network was not verified in 4 of {TRIALS + 4} attempts, above the limit of 3; failed checks: " in said
 
 
 def test_a_busy_machine_does_not_make_a_run_fail(fake_lab: Lab) -> None:

@@ -260,7 +260,7 @@ def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
     shown.reporter.ended(1)
     shown.reporter.ended(1)
     said = shown.out.getvalue().splitlines()
-    assert "sure: clean [b]: h3 beats h1" in said
+    assert "sure: clean [b]: h3 beats h1 by total time" in said
     assert len([line for line in said if line.startswith("sure: ")]) == 3
     assert said[-1].startswith("3 of 3 comparisons sure, ")
 
@@ -307,7 +307,8 @@ def test_a_budget_that_is_too_short_for_the_minimum_says_beforehand_what_can_be_
     said = " ".join(shown.out.getvalue().split())
     # Each has a block already.
     assert said == (
-        "1 min is probably too short for the minimum of 9 blocks in clean: too few there for a sure result, or none; "
+        "1 min is probably too short for the minimum of 9 blocks in clean: too few blocks there for a sure result, "
+        "or none; "
         "`--budget 3min` is probably enough for both networks."
     )
     roomy = Shown(terminal=False, matrix=replace(matrix, repeat=Repetition(9, 60, budget_s=6000.0)))

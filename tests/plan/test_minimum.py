@@ -37,7 +37,8 @@ def test_the_shortest_come_first() -> None:
 
 def test_before_the_start_a_network_that_the_budget_does_not_reach_is_named() -> None:
     assert text(120.0, 60.0, 40.0, 300.0) == (
-        "2 min is probably too short for the minimum of 9 blocks in loss: too few there for a sure result, or none; "
+        "2 min is probably too short for the minimum of 9 blocks in loss: too few blocks there for a sure result, "
+        "or none; "
         "`--budget 9min` is probably enough for all 3 networks."
     )
     assert text(480.0, 60.0, 40.0, 300.0) == ""
@@ -50,7 +51,8 @@ def test_the_start_of_further_testbeds_takes_its_part_of_the_budget() -> None:
     costs = {"clean/article": 10.0, "delay/article": 15.0, "loss/article": 20.0}
     assert what_a_budget_settles(matrix(60.0), costs, start_s=6.0) == ""
     assert what_a_budget_settles(matrix(60.0), costs, start_s=23.0) == (
-        "1 min is probably too short for the minimum of 9 blocks in loss: too few there for a sure result, or none; "
+        "1 min is probably too short for the minimum of 9 blocks in loss: too few blocks there for a sure result, "
+        "or none; "
         "`--budget 2min` is probably enough for all 3 networks."
     )
     wanted = replace(matrix(60.0), lanes=6)

@@ -204,7 +204,7 @@ def test_a_ratio_is_that_of_the_winner() -> None:
 
 def test_a_likely_lead_says_what_keeps_it_from_being_sure() -> None:
     slight = cells(the_only(raced({H1: 1, H2: 1, H3: 1.052}, PROFILES[0])))["h3 against h1"]
-    assert (slight.certainty, slight.winner, slight.notes) == (Certainty.LIKELY, H3, ("may be under 5 %",))
+    assert (slight.certainty, slight.winner, slight.notes) == (Certainty.LIKELY, H3, ("lead may be under 5 %",))
 
 
 def test_a_row_counts_the_blocks_that_its_comparisons_count() -> None:
@@ -249,7 +249,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("unfinished: h3 1, h1 0 of 60",)
+    assert cells(standing)["h3 against h1"].notes == ("unfinished of 60: h3 1, h1 0",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:
@@ -313,9 +313,9 @@ def test_each_network_has_its_own_noise() -> None:
 
 
 def test_what_is_only_likely_has_its_reason_by_every_metric() -> None:
-    assert str(cell_by(finding(1.02, 1.3))).endswith("may be under 5 %")
-    assert str(cell_by(finding(1.048, 1.3))).endswith("may be just under 5 %"), "its interval reads [1.05, 1.30]"
-    assert str(cell_by(finding(1 / 1.3, 1 / 1.048))).endswith("may be just under 5 %")
+    assert str(cell_by(finding(1.02, 1.3))).endswith("lead may be under 5 %")
+    assert str(cell_by(finding(1.048, 1.3))).endswith("lead may be just under 5 %"), "its interval reads [1.05, 1.30]"
+    assert str(cell_by(finding(1 / 1.3, 1 / 1.048))).endswith("lead may be just under 5 %")
     assert str(cell_by(finding(1.2, 1.5, survives=False))).endswith(
         "not significant after correction for multiple comparisons"
     )
@@ -564,7 +564,10 @@ def test_a_narrow_terminal_loses_no_word() -> None:
 
 def test_one_phrase_says_how_confidence_and_false_share_fit() -> None:
     text = words(parse(render(raced({H1: 1, H2: 1, H3: 2}, PROFILES[1]), 0.0)))
-    assert "Each interval alone has 95 % confidence. Results that are sure are also corrected for the number of" in text
+    assert (
+        "Each interval alone has 95 % confidence. Sure also allows for the number of comparisons: of all sure results"
+        in text
+    )
 
 
 def test_what_is_between_backticks_is_code_on_the_page() -> None:

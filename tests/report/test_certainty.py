@@ -107,7 +107,7 @@ def test_what_the_narrowest_metric_adds_to_an_unclear_cell(
         stalls = replace(other.comparison.completion, only_base=3, new_finished=9)
         other = replace(other, comparison=replace(other.comparison, completion=stalls))
     cell = cell_of(known_of(line(finding(0.5, 2.1), other)), {})
-    assert cell.notes == (f"by {OTHERS[0].label} {note}",)
+    assert cell.notes == (f"by {OTHERS[0].label}: {note}",)
 
 
 def test_below_the_fewest_blocks_nothing_is_claimed() -> None:

@@ -35,7 +35,7 @@ WIN, LOSS, TIE, MAYBE, SLIGHT, BIG = (1.3, 1.5), (0.6, 0.8), (0.97, 1.03), (0.8,
 SURE = {WIN, LOSS, TIE, BIG}
 DONE = OTHERS[0]
 BY_DONE = (
-    "Sure by mean completion time (of all requests, from the start): "
+    "Sure by mean completion time (over requests, from client start): "
     "HTTP/3 is faster than HTTP/1.1 and HTTP/2 under 100 ± 10 ms delay."
 )
 
@@ -63,10 +63,10 @@ def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Ca
         (WIN, "sure faster: no impairment (1.40x)"),
         (LOSS, "sure slower: no impairment (1.44x)"),
         (TIE, "sure tied: no impairment (at most 1.03x apart)"),
-        (SLIGHT, "likely faster: no impairment (1.02x to 1.20x, may be under 5 %)"),
-        ((1.01, 1.06), "likely faster: no impairment (1.01x to 1.06x, may be under 5 %)"),
+        (SLIGHT, "likely faster: no impairment (1.02x to 1.20x, lead may be under 5 %)"),
+        ((1.01, 1.06), "likely faster: no impairment (1.01x to 1.06x, lead may be under 5 %)"),
         (MAYBE, "unclear unclear: no impairment (1.25x slower to 1.40x faster)"),
-        (OPEN, "unclear unclear: no impairment (no limit)"),
+        (OPEN, "unclear unclear: no impairment (no upper limit)"),
     ],
 )
 def test_a_comparison_says_how_sure_it_is_who_leads_and_how_far(ends: Ends, said: str) -> None:
@@ -94,7 +94,11 @@ def test_the_surest_come_first_and_of_each_the_largest() -> None:
             TIE,
             ["unclear: (1.25x slower to 1.40x faster)", "tied by mean completion time: (at most 1.03x apart)"],
         ),
-        (SLIGHT, WIN, ["likely faster: (1.02x to 1.20x, may be under 5 %)", "faster by mean completion time: (1.40x)"]),
+        (
+            SLIGHT,
+            WIN,
+            ["likely faster: (1.02x to 1.20x, lead may be under 5 %)", "faster by mean completion time: (1.40x)"],
+        ),
         (WIN, LOSS, ["faster: (1.40x)", "slower by mean completion time: (1.44x)"]),
         (TIE, WIN, ["tied: (at most 1.03x apart)", "faster by mean completion time: (1.40x)"]),
         (WIN, WIN, ["faster: (1.40x)"]),
@@ -198,7 +202,7 @@ def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
         (0.95, 1.004, "up to 1.05x slower"),
         (0.999, 1.3, "up to 1.30x faster"),
         (1.0, 1.004, "equal"),
-        (*OPEN, "no limit"),
+        (*OPEN, "no upper limit"),
     ],
 )
 def test_an_interval_is_told_as_what_may_be(low: float, high: float, said: str) -> None:
@@ -311,7 +315,7 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_and_its_size_in_th
     assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(texts_of(answer.cards))
     agreeing = measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})
     assert answer_of(agreeing).by_others == ()
-    key = "Other metrics are listed only where total time is not sure, or where they contradict it."
+    key = "Where total time is not sure, the list has the first other metric that is sure"
     assert [key in render(data, 0.0) for data in (measured_as(request_p50_s=slower), agreeing)] == [True, False]
 
 

@@ -120,10 +120,24 @@ def test_a_share_of_the_attempts_may_be_unproven(trials: int, most: int, more: i
     said = shortfall(matrix, [*lost, *good[most + more :], *again])
     assert bool(said) == bool(more)
     if more:
-        assert f"not verified in {most + 1} of {trials + most + 1:,} attempts, above {most}" in said
+        assert f"not verified in {most + 1} of {trials + most + 1:,} attempts, above the limit of {most}" in said
         assert "downlink loss_ratio" in said
-        assert "; these attempts ran again and are excluded from all figures, but so many make" in said
+        assert ". These attempts ran again and are excluded from all figures, but so many make" in said
         assert said.endswith("; the report lists what each of them measured")
+
+
+@pytest.mark.parametrize(("late", "quantity", "enough"), [(10, "change_late_s", True), (11, "change_late_s", False),
+                                                          (10, "standstill_s", False)])  # fmt: skip
+def test_changes_that_came_late_and_ran_again_may_be_a_tenth(late: int, quantity: str, *, enough: bool) -> None:
+    matrix = example_matrix(LOSS, repeat=Repetition(30, 60, budget_s=60.0))
+    good = [ok(trial, 1.0) for trial in trials_of(matrix)]
+    check = replace(good[0].proof.checks[0], quantity=quantity, measured=1.0, passed=False)
+    proof = replace(good[0].proof, checks=(check,))
+    lost = [replace(invalid(result.trial, 1.0), proof=proof) for result in good[:late]]
+    again = [replace(result, attempt=1) for result in good[:late]]
+    assert len(good) == 90
+    assert (shortfall(matrix, [*lost, *good[late:], *again]) == "") == enough
+    assert shortfall(matrix, [*lost, *good[late:], *again[1:]]) != "", "one of them did not run again"
 
 
 def test_attempts_in_which_a_host_stood_still_ask_for_a_quieter_machine() -> None:
@@ -136,5 +150,5 @@ def test_attempts_in_which_a_host_stood_still_ask_for_a_quieter_machine() -> Non
         for each in results[:2] for number in (1, 2)
     ]  # fmt: skip
     said = shortfall(matrix, [*results, *still])
-    assert "; these attempts are excluded" in said, "some are the last at their trials"
+    assert ". These attempts are excluded" in said, "some are the last at their trials"
     assert said.endswith("; something else used the CPUs: run again on a quieter machine, or with `--lanes 1`")

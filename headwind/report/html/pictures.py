@@ -63,13 +63,13 @@ def condition_pictures(view: ConditionView, timeout_s: float, rule: Rule) -> Con
         ecdf=charts.ecdf(
             f"{view.anchor}-ecdf", series, metric=metric, timeout_s=limit(metric, timeout_s), span=span,
             title=f"Share of trials finished in {name}",
-            description=f"By {metric.label}, up to the timeout; the rest to 100 % did not finish.",
+            description=f"By {metric.label}, up to the timeout; trials missing from 100 % did not finish.",
         ),
         violin=charts.violin(
             f"{view.anchor}-violin", series, metric=metric, span=span,
             title=f"Distribution of {metric.label} in {name}",
-            description="Density of the trials that finished; quartiles and median of all; an unfinished one "
-            "is worse than any.",
+            description="Density of the trials that finished; quartiles and median of all trials; an "
+            "unfinished one counts as the worst.",
         ),
         running=tuple((running, _running(view, running, rule)) for running in view.running if running.is_closed),
     )  # fmt: skip
