@@ -67,8 +67,8 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run an uncounted trial per arm (protocol with settings) in this condition (profile/workload, a "
-        "profile, or `all`), and keep its packets, TLS keys and logs; may be repeated",
+        help="at the end, run an uncounted trial per arm (protocol with settings) in this condition (profile/workload, "
+        "a profile, or `all`), and keep its packets, TLS keys and logs; may be repeated",
     )
 
 

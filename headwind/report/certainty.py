@@ -36,7 +36,7 @@ def certainty_of(finding: Finding) -> Certainty:
 
 
 def slight_text(finding: Finding) -> str:
-    """That a lead may be within the margin: `lead may be under 5 %`; just under it if its end would round to the margin."""
+    """That a lead may be within the margin: `lead may be under 5 %`; just under if its end rounds to the margin."""
     interval, margin = finding.comparison.interval, finding.rule.margin_ratio
     nearest = math.exp(min(abs(interval.low), abs(interval.high)))
     just = "just " if f"{nearest:.2f}" == f"{1 + margin:.2f}" else ""

@@ -58,7 +58,8 @@ def how_far(data: RunData) -> str:
     if is_over and is_adaptive and is_short:
         short = f"{counted(missing, 'trial')} {'is' if missing == 1 else 'are'} missing"
         blocks = counted(data.matrix.repeat.least, "block")
-        return f"The budget was too short for {blocks} in every {data.matrix.place}: {short}. {counted(done, 'trial')} ran."
+        where = f"in every {data.matrix.place}"
+        return f"The budget was too short for {blocks} {where}: {short}. {counted(done, 'trial')} ran."
     if is_over:
         return ran
     why = f"{status.reason[:1].upper()}{status.reason[1:]}"
