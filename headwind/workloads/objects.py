@@ -60,10 +60,7 @@ class Objects(H2load):
         )
 
     def in_short(self, metrics: Sequence[Mapping[str, float]], protocols: Collection[str]) -> str:
-        """A short description.
-
-        Such as `60 objects of 10,000 bytes, 6 new connections of HTTP/1.1 and 1 of HTTP/2 and HTTP/3; not a page load`.
-        """
+        """A short description: `60 objects of 10,000 bytes over 1 new connection; not a page load`."""
         del metrics
         return f"{self._brief(protocols)}; not a page load"
 
@@ -81,9 +78,11 @@ class Objects(H2load):
         alike: dict[int, list[str]] = {}
         for protocol in (each for each in BUDGET if each in protocols):
             alike.setdefault(min(BUDGET[protocol], self.requests), []).append(arm_name(protocol))
-        first, *others = (f"{counted(count, 'new connection')} of {enumerated(names)}"
-                          for count, names in alike.items())  # fmt: skip
-        return enumerated([first, *(text.replace(" new connection", "", 1) for text in others)])
+        first, *others = alike.items()
+        over = counted(first[0], "new connection")
+        if others:
+            over = f"{over} ({enumerated(first[1])})" + "".join(f" or {n} ({enumerated(names)})" for n, names in others)
+        return over
 
 
 class ObjectsKeys(CompetedKeys):

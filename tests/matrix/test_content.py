@@ -55,8 +55,8 @@ def test_a_list_of_paths_is_fetched_with_the_sizes_of_its_files(home: Path) -> N
     }  # fmt: skip
     assert over_h1.least() == (1, 6510)
     assert page.brief() == (
-        "5 files of the content (0 to 5,000 bytes each, 6,510 bytes in total) over 5 new connections of HTTP/1.1 and 1 "
-        "of HTTP/2 and HTTP/3"
+        "5 files of the content (0 to 5,000 bytes each, 6,510 bytes in total) over 5 new connections (HTTP/1.1) or 1 "
+        "(HTTP/2 and HTTP/3)"
     )
     assert found.content
     assert found.content.folder == str(home / "site")

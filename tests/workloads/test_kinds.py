@@ -252,7 +252,7 @@ def test_a_whole_run_of_both_is_judged_by_their_metrics_and_drawn(tmp_path: Path
         write_files(run)
         page, frames = (run.folder / REPORT).read_text(), open_run(run.folder)
     assert {result.outcome for result in results} == {Outcome.OK}
-    for told in ("60 objects of 10,000 bytes over 6 new connections of HTTP/1.1 and 1 of HTTP/2 and HTTP/3",
+    for told in ("60 objects of 10,000 bytes over 6 new connections (HTTP/1.1) or 1 (HTTP/2 and HTTP/3)",
                  "one object of 1,000,000 bytes over a new connection", "The total time of a transfer is"):  # fmt: skip
         assert told in page
     judged = frames.verdicts[frames.verdicts["judged"]].groupby("workload", observed=True)["metric"].unique()
