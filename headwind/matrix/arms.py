@@ -15,6 +15,7 @@ from headwind.matrix import values
 from headwind.matrix.keys import Keys, key
 from headwind.matrix.mistakes import Misspelt, Slip, Slips, Unserved
 from headwind.matrix.servers import ServerKeys
+from headwind.matrix.spelling import nearest
 from headwind.matrix.units import Mistake, choose, quoted, scalar
 from headwind.matrix.values import Short, Written
 from headwind.matrix.workload import WorkloadKeys
@@ -85,6 +86,15 @@ else:
     WorkloadOverrides = _each_optional(KEYS)
 
 
+def _other_control(text: str, server: Server) -> str:
+    """Hint for a congestion control that a server's QUIC lacks."""
+    if near := nearest(text, list(server.quic_congestion)):
+        return f"did you mean {quoted(near)}?"
+    having = [each.name for each in SERVERS.values() if nearest(text, list(each.quic_congestion)) and each != server]
+    other = f", or write `server: {having[0]}`" if having else ""
+    return f"remove it here{other}: arms of h1 and h2 can have all that Linux has"
+
+
 class ArmKeys(WorkloadOverrides):
     """A protocol with its overrides: server, keys of the workload, congestion control, windows."""
 
@@ -112,8 +122,7 @@ class ArmKeys(WorkloadOverrides):
                     values.quic_congestion(self.congestion, server or NGINX)
             except Mistake as mistake:
                 is_other = self.protocol is Protocol.H3 and not isinstance(mistake, Misspelt)
-                hint = "remove it here: other congestion controls are for arms of h1 and h2"
-                own = Mistake(str(mistake), hint) if is_other else mistake
+                own = Mistake(str(mistake), _other_control(self.congestion, server or NGINX)) if is_other else mistake
                 raise Slips([Slip(("congestion",), own)]) from None
         return self
 

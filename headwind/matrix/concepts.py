@@ -16,7 +16,7 @@ from headwind.matrix.link_keys import QUEUE_EXAMPLES, DirectionKeys, GemodelKeys
 from headwind.matrix.mistakes import NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
-from headwind.matrix.shapes import DOWN, shown, takes
+from headwind.matrix.shapes import DOWN, UP, shown, takes
 from headwind.matrix.spelling import form, nearest, respelt, synonym
 from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_spelt_out, with_unit
 from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, in_a_row
@@ -40,6 +40,7 @@ _IN_BURSTS = re.compile(
 )
 _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
+_SPREAD = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:\u00b1|\+/?-) ?({NUMBER}) ?(ns|us|ms|s)")
 _TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
 _OUTAGES = {"outage", "blackout", "downtime", "offline", "dropout", "interruption", "disconnect"}
 _BEGINS, _ENDS = {"at", "from", "start", "begin", "after", "time", "moment", "when"}, {"to", "until", "end", "till"}
@@ -100,6 +101,8 @@ def _of_outage(path: Sequence[str | int], key: str, value: Any) -> str:
     outage = "both: {loss: 100%}"
     if form(key) in _LINK and isinstance(value, str) and form(value) in DOWN:
         return f"an outage is a loss: {outage if path[-3:-2] == ('at',) else f'at: {{1s: {{{outage}}}}}'}"
+    if form(key) in _LINK and isinstance(value, str) and form(value) in UP and path[-3:-2] == ("at",):
+        return f"did you mean `{path[-2]}: {{}}`? it restores the beginning"
     if form(key) not in _OUTAGES:
         return ""
     begin, end = _from_to(value)
@@ -122,7 +125,7 @@ def of_span(path: Sequence[str | int], value: Any) -> str:
     entries = value if isinstance(value, list) else [value]
     if path[0] != "profiles" or path[-1:] != ("at",) or not all(map(_is_span, entries)):
         return ""
-    moments = ", ".join(text for entry in entries for text in _moments(entry))
+    moments = ", ".join(text for number, entry in enumerate(entries) for text in _moments(entry, is_first=not number))
     return f"each moment is a key: at: {{{moments}}}" if moments else ""
 
 
@@ -130,13 +133,17 @@ def _is_span(entry: Any) -> bool:
     return isinstance(entry, dict) and bool({*map(form, entry)} & _BEGINS) and not any(_is(TIME, key) for key in entry)
 
 
-def _moments(entry: Mapping[str, Any]) -> Iterator[str]:
-    """The changes at the beginning of a span and, if it is written, at its end."""
+def _moments(entry: Mapping[str, Any], *, is_first: bool) -> Iterator[str]:
+    """The changes at the beginning of a span and, if it is written, at its end.
+
+    A later moment without changes is the end of the one before.
+    """
     change = {key: each for key, each in entry.items() if key in (*DIRECTIONS, *DirectionKeys.model_fields)}
     inside = change if change.keys() & {*DIRECTIONS} else {"both": change or {"loss": "100%"}}
     times = {key: each for key, each in entry.items() if key not in change}
     begin, end = _from_to(times)
-    yield f"{begin}: {shown(inside)}"
+    is_end = not change and not is_first and len(times) == 1
+    yield f"{begin}: {shown({} if is_end else inside)}"
     if len(times) > 1:
         yield f"{end}: {{}}"
 
@@ -297,10 +304,8 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
     if "loss" in path[-2:] and (hint := _in_bursts(value)):
         return hint
     swept = next((str(each) for each in path[:1:-1] if each in SWEPT), "")
-    if path[-1] == "delay" and (ends := _RANGE.fullmatch(value)) and ends[2] in ("", ends[4]):
-        low, high = sorted((Decimal(ends[1]), Decimal(ends[3])))
-        middle, half = ((each / 2).normalize() for each in (low + high, high - low))
-        return f"did you mean `delay: {middle:f}{ends[4]}, jitter: {half:f}{ends[4]}`?"
+    if path[-1] == "delay" and (hint := _of_spread(value)):
+        return hint
     if hint := _of_both_ways(str(path[-1]), value) or _in_tc(path, value) or _of_sweep(swept, value):
         return hint
     found = _TWO.fullmatch(value)
@@ -308,6 +313,17 @@ def of_two_values(path: Sequence[str | int], value: Any) -> str:
     if not found or not key:
         return ""
     return correlated(found[1]) if key == "loss" else f"did you mean `{key}: {found[1]}`? {NO_CORRELATION}"
+
+
+def _of_spread(value: str) -> str:
+    """Hint for the ends of a delay, `5ms-20ms`, or its middle and jitter, `5 +- 2 ms`; empty for others."""
+    if (ends := _RANGE.fullmatch(value)) and ends[2] in ("", ends[4]):
+        low, high = sorted((Decimal(ends[1]), Decimal(ends[3])))
+        middle, half = ((each / 2).normalize() for each in (low + high, high - low))
+        return f"did you mean `delay: {middle:f}{ends[4]}, jitter: {half:f}{ends[4]}`?"
+    if spread := _SPREAD.fullmatch(value):
+        return f"did you mean `delay: {spread[1]}{spread[2] or spread[4]}, jitter: {spread[3]}{spread[4]}`?"
+    return ""
 
 
 def _of_sweep(key: str, value: str) -> str:

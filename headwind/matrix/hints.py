@@ -294,6 +294,8 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
         return found
     if found := gone or already(key, level):
         return found
+    if form(key) == "latency" and "delay" in level.keys and not {"delay", "burst", "limit"} & beside.keys():
+        return f"did you mean `delay`? {ONE_WAY}"
     if found := of_session(path, value, level) or as_kind(key, value, level) or as_value(key, value, level):
         return found
     if (near := _of_another_form(key, level)) or ("kind" in beside and synonym(key, level.keys)):

@@ -49,7 +49,8 @@ def _kinds(key: str, level: Level) -> str:
     is_only_one = level.model and written.keys() - {key} <= level.model.model_fields.keys()
     if level.model and "kind" in written and (strange[0] or is_only_one):
         own = f"`kind: {kind_of(level.model)}`"
-        return f"{quoted(key)} is a key of {enumerated(best)}; {own} has none: {_in_place_of(key, level)}"
+        others = ["others"] if {*map(kind_of, having)} - {name[7:-1] for name in best} else []
+        return f"{quoted(key)} is a key of {enumerated([*best, *others])}; {own} has none: {_in_place_of(key, level)}"
     gone = [name for name in written if level.has(name) and name not in having[0].model_fields and name != key]
     if "kind" not in written and gone:
         named = " and ".join(map(quoted, gone))

@@ -110,4 +110,5 @@ def of_unknown(path: Path, level: Level) -> str:
     is_path = str(written.get(key)).startswith("/")
     if is_path or respelt(key, level.keys) or synonym(key, level.keys) or level.has(key):
         return ""
-    return answer(key, str(path[0]) if path[1:] else "")
+    is_load = str(path[0]) == "workloads" and re.fullmatch(r"[0-9.]+ *(?:/ *s|rps|req.*)", str(written.get(key)))
+    return answer("rps" if is_load else key, str(path[0]) if path[1:] else "")

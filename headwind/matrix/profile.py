@@ -159,7 +159,7 @@ class ProfileKeys(StepKeys):
             links = [self._linked(direction, step) for direction in Direction]
             is_next = any(link.loss == NEXT_PACKET for link in links)  # each moment takes another one
             if links == before and not step.rebind and not is_next:
-                hint = "write what is different from then on, such as `{both: {loss: 100%}}`"
+                hint = "write what is different from then on, or `{}` to restore the beginning"
                 hint = of_moment(text, moments[: moments.index(text)]) or hint
                 yield Slip(("at", text), Mistake("nothing changes at this moment", hint), at_key=True)
             before = links

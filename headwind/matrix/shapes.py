@@ -21,6 +21,7 @@ LONGEST_VALUE, LONGEST_MAPPING = 40, 160  # characters of a value that a hint re
 MOST_ENTRIES = 8  # such as all arms of a block
 PROTOCOLS = [protocol.value for protocol in Protocol]
 DOWN = {"down", "off", "dead", "lost", "disconnected", "outage", "blackout", "offline"}  # said of a network
+UP = {"up", "on", "restored", "recovered", "back", "online", "alive", "end", "ok"}  # that an outage is over
 YES_OR_NO = {"true", "false", "yes", "no", "on", "off"}
 _PAIR = re.compile(r"([A-Za-z_][\w-]*)\s*[:= ]\s*(\S+)")
 _TUPLE = re.compile(r"\(\s*([\w-]+)\s*,\s*([\w-]+)\s*\)")  # cut by YAML in a list, which knows no parentheses
@@ -212,6 +213,10 @@ def _of_word(path: Path, level: Level) -> str:
     text = level.written
     if text[:1] == "{" and text[-1:] == "}":
         return f"remove the quotes: {harmless(text)}"
+    if path[-3:-2] == ("at",) and text.casefold() in DOWN:
+        return "did you mean {loss: 100%}?"
+    if "at" in path[-3:-1] and text.casefold() in UP:
+        return f"did you mean `{path[path.index('at') + 1]}: {{}}`? it restores the beginning"
     if path[0] == "profiles" and text.casefold() in {*NOTHING, "", "clean"}:
         return f"did you mean {{}}? it {'restores the beginning' if path[-2:-1] == ('at',) else 'is a clean network'}"
     if path[-2:-1] == ("at",):

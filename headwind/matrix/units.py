@@ -46,6 +46,7 @@ RATE_UNITS = {"bit": Decimal(1)} | {
 }
 _OF_1024 = re.compile(r"[KMGTkmgt]i(?:bit|B)")
 _TC_BYTES = re.compile(r"([kmgt]i?)?bps", re.IGNORECASE)
+_BYTES = re.compile(r"([kmgtKMGT])i?B")
 
 
 class Mistake(ValueError):
@@ -209,21 +210,15 @@ class Unit:
         allowed = f"units: {self.named}"
         if not unit:
             return Mistake(f"{quoted(text)} has no unit", f"{self._offers(number)}?")
-        if self.factors is RATE_UNITS and (bytes_unit := _TC_BYTES.fullmatch(unit.strip())):
-            prefix = (bytes_unit[1] or "").lower()
-            as_bytes = f"{Decimal(number) * 8:f}{prefix}bit"
-            return Mistake(
-                f"{quoted(text)} is ambiguous: {bytes_unit[0]} counts bytes per second in tc, "
-                "and bits nearly everywhere else",
-                f"`{number}{prefix}bit` for bits, `{as_bytes}` for bytes",
-            )
+        if self.factors is RATE_UNITS and (found := _of_bytes(number, unit.strip())):
+            return found
         if _THOUSANDS.match(text):
             return Mistake(
                 f"{quoted(text)} is not {self.what}", self._without_commas(re.sub("[, '\u2019](?=[0-9]{3})", "", text))
             )
         near = self._in_digits(text) or self._meant(number, unit.strip())
         if re.search(r"\s\S", unit.strip()) and not near and unit[0] != ",":
-            return Mistake(f"{quoted(text)} is more than one value", self._among(text) + _of_more(unit))
+            return Mistake(f"{quoted(text)} is more than one value", self._among(text) + self._of_more(unit))
         if (total := wording.clock(text)) is not None and self.words is wording.TIMES:
             return Mistake(f"{quoted(text)} is not {self.what}", f"did you mean `{self._spelt(total)}`? {allowed}")
         if unit[0] in "eE.,_0123456789":
@@ -232,6 +227,13 @@ class Unit:
             return Mistake(f"{quoted(text)} is not {self.what}", hint)
         hint = f"did you mean `{near}`? {allowed}" if near else allowed
         return Mistake(f"{quoted(text)} is not {self.what}: {quoted(unit)} is not a unit of it", hint)
+
+    def _of_more(self, rest: str) -> str:
+        """Hint for what follows the first of several values."""
+        if re.search("[-=]>|\u2192", rest):
+            return "what changes during a trial is below `at`"
+        has_second = self.factors in (TIME_UNITS, RATIO_UNITS) and re.search("[0-9]", rest)
+        return "tc's second number has its own key here" if has_second else "one value stands here"
 
     def _without_commas(self, plain: str) -> str:
         """Hint for thousands that commas or spaces separated, of which `plain` is the rest."""
@@ -263,11 +265,17 @@ class Unit:
         return " or ".join(offers)
 
 
-def _of_more(rest: str) -> str:
-    """Hint for what follows the first of several values."""
-    if re.search("[-=]>|\u2192", rest):
-        return "what changes during a trial is below `at`"
-    return "tc's second number has its own key here" if re.search("[0-9]", rest) else "one value stands here"
+def _of_bytes(number: str, unit: str) -> Mistake | None:
+    """The mistake of a rate in tc's `bps`, or in bytes without a time; None for other units."""
+    if found := _TC_BYTES.fullmatch(unit):
+        reason = f"{unit} counts bytes per second in tc, and bits nearly everywhere else"
+    elif found := _BYTES.fullmatch(unit):
+        reason = "a rate is in bits per second"
+    else:
+        return None
+    prefix = (found[1] or "").lower()
+    hint = f"`{number}{prefix}bit` for bits, `{Decimal(number) * 8:f}{prefix}bit` for bytes"
+    return Mistake(f"{quoted(number + unit)} is ambiguous: {reason}", hint)
 
 
 TIME = Unit("a time", "100ms", TIME_UNITS, wording.TIMES, "ns, us, ms, s", ("ms", "s"))

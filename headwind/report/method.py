@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from headwind.arm import Protocol
 from headwind.engines import ENGINES
 from headwind.format import arm_name, counted, duration, enumerated, override_texts, served_text, setting
-from headwind.model import CONTROL_RATIO
+from headwind.model import CONTROL_RATIO, NOWHERE
 from headwind.plan.doubts import kept_in_order
 from headwind.proof import bursts
 from headwind.report.verdicts import dependence_text
@@ -53,7 +53,7 @@ def method(data: RunData) -> Iterator[str]:
 
 
 def _lanes(data: RunData) -> Iterator[str]:
-    lanes = {(result.place.host, result.place.lane) for result in data.results}
+    lanes = {(result.place.host, result.place.lane) for result in data.results if result.place != NOWHERE}
     if len(lanes) > 1:
         yield (
             f"Blocks ran in parallel on {len(lanes)} testbeds with separate addresses; all trials of a block ran on "

@@ -91,9 +91,10 @@ def _unproven(data: RunData) -> Iterator[str]:
     faults = Counter(fault for result in unproven for fault in faults_of(result))
     named = ", ".join(f"{fault} in {count}" for fault, count in faults.most_common())
     again = "ran again and " if ran_again else ""
+    has_lanes = len({result.place.lane for result in data.results}) > 1
     waited = any(fault.endswith((" standstill_s", LATE)) for fault in faults)
     advice = (
-        "something else used the CPUs: run again on a quieter machine, or with `--lanes 1`" if waited
+        f"something else used the CPUs: run again on a quieter machine{', or with `--lanes 1`' * has_lanes}" if waited
         else "the report lists what each of them measured"
     )  # fmt: skip
     of = counted(len(data.results), "attempt")

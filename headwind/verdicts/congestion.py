@@ -20,11 +20,15 @@ def control_of(arm: Arm, matrix: Matrix, condition: Condition) -> str:
 
 
 def difference_text(first: Arm, second: Arm, matrix: Matrix, condition: Condition) -> str:
-    """`differ in congestion control: BBR and CUBIC` for two arms; empty if they have the same one, or one protocol."""
+    """`differ in congestion control: BBR and CUBIC` for two arms; empty if they have the same one.
+
+    Also empty for arms of one protocol and one server, whose congestion control is what is compared.
+    """
     one, other = (control_of(arm, matrix, condition) for arm in (first, second))
-    if one == other or first.protocol is second.protocol:
+    if one == other or (first.protocol is second.protocol and first.server == second.server):
         return ""
-    return f"differ in congestion control: {_label(one)} and {_label(other)}"
+    servers = f"server, {first.server.name} and {second.server.name}, and in " if first.server != second.server else ""
+    return f"differ in {servers}congestion control: {_label(one)} and {_label(other)}"
 
 
 def confounded(matrix: Matrix) -> list[str]:

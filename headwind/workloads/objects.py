@@ -23,6 +23,7 @@ from headwind.workloads.h2load import DONE, FURTHER, MOST_CONNECTIONS, MOST_STRE
 from servers.objects import path_of, size_of
 
 BUDGET = {"h1": 6, "h2": 1, "h3": 1}  # connections to one host that browsers open
+UNLIKE = "from sending to last byte; HTTP/1.1 sends a request only when a connection is free, so its times are shorter"
 AS_BROWSERS = 0  # value of Objects.connections and Objects.streams for the protocol's budget
 
 
@@ -31,7 +32,12 @@ class Objects(H2load):
     """Workload of `requests` objects of one size, each fetched once, all requested as soon as connections allow."""
 
     kind: ClassVar[str] = "objects"
-    metrics: ClassVar[tuple[Metric, ...]] = (TOTAL, DONE, replace(REQUEST, use=Use.COMPARED), TAIL, *FURTHER)
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        TOTAL,
+        DONE,
+        *(replace(each, use=Use.COMPARED, note=UNLIKE) for each in (REQUEST, TAIL)),
+        *FURTHER,
+    )
 
     def over(self, protocol: str) -> Self:
         """The workload over the protocol's connections.

@@ -17,6 +17,7 @@ from headwind.run.data import RunData
 from headwind.verdicts.congestion import confounded
 from tests.fake import ok_results, recorded
 
+CADDY = "HTTP/3 (caddy) differ in server, nginx and caddy, and in congestion control: CUBIC and New Reno"
 DIFFER = "HTTP/2 (bbr) and HTTP/3 differ in congestion control: BBR and CUBIC"
 
 
@@ -41,7 +42,11 @@ BBR = "{h2-bbr: {protocol: h2, congestion: bbr}}"
         ("[h2, h3]", BBR, "[[h3, h2], [h2-bbr, h2]]", []),  # one protocol, or one congestion control
         (
             "[h2]", "{h3-caddy: {protocol: h3, server: caddy}}", "[[h3-caddy, h2]]",
-            ["HTTP/2 and HTTP/3 (caddy) differ in congestion control: CUBIC and New Reno"],
+            [f"HTTP/2 and {CADDY}"],
+        ),
+        (
+            "[h3]", "{h3-caddy: {protocol: h3, server: caddy}}", "[[h3-caddy, h3]]",
+            [f"HTTP/3 and {CADDY}"],
         ),
     ],
 )  # fmt: skip
