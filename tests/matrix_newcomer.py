@@ -1055,6 +1055,8 @@ PROPOSED = [  # what could be read only in one way, and is proposed whole
 
 AT = WIFI[:-1]
 LATEST = [
+    Change(ARM, "h2-bbr: {protocol: h2, congestion: bbr, streams: 10}", "10}",
+           "an arm sets keys that every workload has"),
     Change(WIFI, f"{AT}, at: {{1s: {{both: {{loss: 100%}}}}, 1.3s: {{link: up}}}}}}", "link",
            "did you mean `1.3s: {}`?", f"{AT}, at: {{1s: {{both: {{loss: 100%}}}}, 1.3s: {{}}}}}}"),
     Change(WIFI, f"{AT}, at: {{1s: {{both: {{loss: 100%}}}}, 1.3s: up}}}}", "up}", "did you mean `1.3s: {}`?",

@@ -289,7 +289,7 @@ def _workload_slips(name: str, arm: ArmKeys, workloads: Mapping[str, WorkloadKey
     for load, written in workloads.items():
         workload = _with_overrides(arm, written.workload(load))
         over = workload.over(arm.protocol.value)
-        for field in own.keys() & {each.name for each in fields(workload)}:
+        for field in own.keys() & type(written).model_fields & {each.name for each in fields(workload)}:
             if getattr(over, field) != getattr(workload, field) and field not in reported:
                 reported.add(field)
                 message = f"`{field}: {own[field]}` has no effect on {arm.protocol}"
