@@ -75,12 +75,11 @@ class CpuDemand:
 
         A change must be made within milliseconds. In parallel blocks on two CPUs half of the trials missed that.
         """
-        if any(map(condition.profile.changes, Direction)):
-            return True
         name = condition.id
         if name not in self._alone:  # a long run has thousands of blocks, asked after every trial
             most = max((statistics.fmean(values) for values in self._seen.get(name, {}).values()), default=0.0)
-            self._alone[name] = self._is_bound(name) or most > ALONE_SHARE * self._cores
+            changes = any(map(condition.profile.changes, Direction))
+            self._alone[name] = changes or self._is_bound(name) or most > ALONE_SHARE * self._cores
         return self._alone[name]
 
     def share(self, condition: Condition, lanes: int) -> float:

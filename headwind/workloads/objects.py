@@ -23,7 +23,7 @@ from headwind.workloads.h2load import DONE, FURTHER, MOST_CONNECTIONS, MOST_STRE
 from servers.objects import path_of, size_of
 
 BUDGET = {"h1": 6, "h2": 1, "h3": 1}  # connections to one host that browsers open
-UNLIKE = "from sending to last byte; HTTP/1.1 sends a request only when a connection is free, so its times are shorter"
+UNLIKE = "from sending to last byte; HTTP/1.1 sends a request only when a connection is free, and leaves that wait out"
 AS_BROWSERS = 0  # value of Objects.connections and Objects.streams for the protocol's budget
 
 

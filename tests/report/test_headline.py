@@ -21,7 +21,7 @@ from headwind.report.ranking import Standing, columns_of, ordered_pairs
 from headwind.report.trust import trust_line
 from headwind.report.verdicts import leader, possible_text
 from headwind.servers import SERVERS
-from headwind.workloads.objects import Objects
+from headwind.workloads.objects import UNLIKE, Objects
 from headwind.workloads.transfer import Transfer
 from headwind.workloads.ttfb import Ttfb
 from tests.comparisons import OPEN, OTHERS, finding, line
@@ -415,3 +415,12 @@ def test_results_of_trials_that_ended_before_the_network_changed_are_not_sure() 
     assert unmet.network_doubts == {unmet.matrix.conditions[0].id: ["36 of 36 trials ended before the network changed"]}
     assert "write an earlier moment or a larger workload" in trust_line(unmet)
     assert "do not rely" not in trust_line(unmet).lower()
+
+
+def test_the_limitation_of_times_per_request_is_above_their_comparisons() -> None:
+    workload = Objects("page", 40, 0, 0, path="/bytes/15000")
+    matrix = example_matrix(PROFILES[1], repeat=9, workload=workload)
+    results = [took(trial, 1.0) for trial in trials_of(matrix)]
+    results = [replace(each, metrics={**each.metrics, "request_p50_s": 0.1}) for each in results]
+    page = words(section(parse(render(Golden(matrix, tuple(results)).data("x"), 0.0)), "comparisons"))
+    assert f"{UNLIKE[0].upper()}{UNLIKE[1:]}." in page
