@@ -1054,6 +1054,27 @@ PROPOSED = [  # what could be read only in one way, and is proposed whole
 ]  # fmt: skip
 
 AT = WIFI[:-1]
+SPLIT = "wifi: {downlink: {rate: 16mbit, delay: 10ms}, uplink: {rate: 2mbit, delay: 10ms}}"
+REPLACING = [  # proposals that set other written keys as well
+    Change("{delay: 10ms", "{delay: 5ms..20ms, jitter: 2ms", "5ms..20ms",
+           "did you mean `delay: 12.5ms, jitter: 7.5ms`? in place of `delay` and `jitter`",
+           "{delay: 12.5ms, jitter: 7.5ms"),
+    Change("requests: 40,", "requests: 40x15kB,", "40x15kB",
+           "did you mean `requests: 40, size: 15kB`? in place of `requests` and `size`"),
+    Change(WIFI, "wifi: {both: {down: 16mbit, up: 2mbit, delay: 10ms}}", "down",
+           "`both` has no directions in it: in its place write downlink: {rate: 16mbit, delay: 10ms}", SPLIT),
+    Change(WIFI, "wifi: {both: {downloadThroughput: 2000000, uploadThroughput: 250000, latency: 20}}", "downloadT",
+           "in its place write downlink: {rate: 16000kbit, delay: 10ms}, uplink: {rate: 2000kbit, delay: 10ms}", SPLIT),
+    Change("{kind: objects, requests: 40", "{kind: objects, n: 40", "n: 40", "did you mean `requests`?"),
+    Change("requests: 40,", "requests: 40, c: 6,", "c: 6", "did you mean `connections`?",
+           "requests: 40, connections: 6,"),
+    Change("rate: 30mbit", "rate: 30mbit, queue: {kind: fifo, packets: 9, quantity: 5}", "quantity",
+           "`kind: fifo` has no other keys than `packets`", "rate: 30mbit, queue: {kind: fifo, packets: 9}"),
+    Change(CONDITIONS, f"{CONDITIONS}smoke: [{{WIFI: page}}]\n", "WIFI", "did you mean {profiles: [wifi], ",
+           f"{CONDITIONS}smoke: [{{profiles: [wifi], workloads: [page]}}]\n"),
+    Change(REPEAT, f"{REPEAT}\nselfcheck: true", "true", "did you mean {protocol: h2, again: [clean]}?",
+           f"{REPEAT}\nselfcheck: {{protocol: h2, again: [clean]}}"),
+]  # fmt: skip
 LATEST = [
     Change(ARM, "h2-bbr: {protocol: h2, congestion: bbr, streams: 10}", "10}",
            "an arm sets keys that every workload has"),
@@ -1138,6 +1159,7 @@ LATEST = [
 
 EVERY = [
     *LATEST,
+    *REPLACING,
     *NOT_SO_FAR,
     *WALK,
     *ELSEWHERE,

@@ -12,7 +12,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from headwind.format import as_written, enumerated
-from headwind.matrix.link_keys import QUEUE_EXAMPLES, DirectionKeys, GemodelKeys, SpellsKeys, StateKeys
+from headwind.matrix.link_keys import (
+    QUEUE_EXAMPLES,
+    DirectionKeys,
+    GemodelKeys,
+    QueueKeys,
+    SpellsKeys,
+    StateKeys,
+    queue_keys,
+)
 from headwind.matrix.mistakes import NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
@@ -494,10 +502,20 @@ def _of_discipline(key: str, value: Any) -> str:
     return f"did you mean {shown({'kind': kind, **(value if isinstance(value, dict) else {'packets': value})})}?"
 
 
+def _of_kind(key: str, direction: Any) -> str:
+    """Hint with the keys of the written kind of queue; empty if the key stands for one of any kind."""
+    queue = direction.get("queue") if isinstance(direction, dict) else None
+    name = queue.get("kind") if isinstance(queue, dict) else None
+    kind = KINDS.get(str(name))
+    if not kind or key in OF_QUEUES or nearest(key, list(QueueKeys.model_fields)):
+        return ""
+    return f"`kind: {name}` has no other keys than {enumerated(map(quoted, queue_keys(kind)))}"
+
+
 def _of_queue(key: str, value: Any, direction: Any) -> str:
     """Hint for a discipline, the bytes or the time of a queue in place of its packets; empty for other keys."""
     if not {*form(key).split()} & {"byte", "latency", "time", "delay"}:
-        return _of_discipline(key, value)
+        return _of_discipline(key, value) or _of_kind(key, direction)
     written = f"{value}B" if str(value).isdecimal() else value
     beside = direction if isinstance(direction, dict) else {}
     found = _of_share_or_time(Slip(("queue",), Mistake("", "")), written, beside)

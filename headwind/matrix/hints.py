@@ -38,6 +38,7 @@ from headwind.matrix.presets import NETWORKS
 from headwind.matrix.profile import of_moment
 from headwind.matrix.shapes import (
     count_and_size,
+    of_condition,
     of_entries,
     of_pair,
     of_pairs,
@@ -48,7 +49,7 @@ from headwind.matrix.shapes import (
     without_names,
 )
 from headwind.matrix.spelling import form, nearest, respelt, synonym, synonyms
-from headwind.matrix.spelt_out import ONE_WAY, with_unit
+from headwind.matrix.spelt_out import IN_BOTH, ONE_WAY, with_unit
 from headwind.matrix.sweep import DIRECTIONS, RANGE, SWEPT
 from headwind.matrix.tc_lines import of_tc
 from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted
@@ -127,7 +128,7 @@ def _each_once(slips: Iterable[Slip]) -> list[Slip]:
     found = dict[Any, Slip]()
     for slip in slips:
         names_all = " belong in " in slip.mistake.hint or " in bursts of " in slip.mistake.hint
-        names_all = names_all or slip.mistake.hint.startswith(("the direction comes first", "times of bursts"))
+        names_all = names_all or slip.mistake.hint.startswith(("the direction comes first", "times of bursts", IN_BOTH))
         found.setdefault((slip.path[:-1], slip.mistake.hint) if names_all else slip, slip)
     return list(found.values())
 
@@ -286,7 +287,8 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     beside = level.written if isinstance(level.written, dict) else {}
     value = beside.get(key)
     if (
-        found := of_tc(path, value)
+        found := of_condition(path[:-1], level, above[0].written)
+        or of_tc(path, value)
         or of_other_model(path, beside)
         or of_other_tools(path, value, beside, above[-2:][0].written)
         or of_place(path, beside)

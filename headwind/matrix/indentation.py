@@ -41,8 +41,16 @@ def _odd_one(lines: Sequence[str], broken: int) -> tuple[int, int, str] | None:
     if not found:
         return None
     _, number, indent, other = min(found)
-    alike = min((line for line, begun, _ in block if begun == other), key=lambda line: (abs(line - number), line))
+    alike = min(
+        (line for line, begun, _ in block if begun == other),
+        key=lambda line: (_is_between(block, line, number, other), abs(line - number), line),
+    )
     return number, indent, _hint(indent, (other, alike))
+
+
+def _is_between(block: Sequence[tuple[int, int, str]], one: int, other: int, indent: int) -> bool:
+    """True if a line between two lines is indented less: they belong to different keys."""
+    return any(begun < indent for line, begun, _ in block if min(one, other) < line < max(one, other))
 
 
 def _is_even(lines: Sequence[str]) -> bool:

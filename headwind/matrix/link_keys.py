@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, Field, fields, replace
 from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, model_validator
@@ -146,7 +146,7 @@ class QueueKeys(Keys):
         """Convert to the model: a number of packets is netem's own queue. Raises ImpossibleImpairment."""
         written = {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
         kind = KINDS.get(written.pop("kind", ""))
-        allowed = {_QUEUE_KEYS.get(item.name, item.name): item for item in fields(kind)} if kind else {"packets": None}
+        allowed = queue_keys(kind) if kind else {"packets": None}
         about = self.kind or "netem's own queue"
         for name in written:
             if name not in allowed:
@@ -160,6 +160,11 @@ class QueueKeys(Keys):
             if item and item.default is MISSING and name not in written:
                 raise ImpossibleImpairment("queue.kind", f"{about} needs `{name}`", f"such as {QUEUE_EXAMPLES[about]}")
         return kind(**{item.name: written[name] for name, item in allowed.items() if item and name in written})
+
+
+def queue_keys(kind: type[Queue]) -> dict[str, Field[Any]]:
+    """The keys that a kind of queue has next to `kind`, and the fields of the model that they set."""
+    return {_QUEUE_KEYS.get(item.name, item.name): item for item in fields(kind)}
 
 
 _QUEUE_KEYS = {

@@ -1,4 +1,4 @@
-"""Withdraws proposals that would be refused as well, such as `15000MB` for `15GB`."""
+"""Withdraws proposals that would be refused as well, such as `15000MB` for `15GB`, and says what they replace."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from headwind.format import enumerated
 from headwind.matrix.levels import Path
 from headwind.matrix.mistakes import Slip, value_at
 from headwind.matrix.units import Mistake, quoted
 
 MOST_TRIED = 20  # mistakes with a proposal: each takes a validation; a file with more keeps all of them
 _QUESTION = re.compile(r"did you mean (`[^`]+`|\[[^][{}?]*\])\?(?:$| )")
+_KEY = re.compile(r"(?:^`|, )(\w+): ")
 _OFFERS = re.compile(r"[^\s?]+(?: or [^\s?]+)*\?")
 
 Check = Callable[[Any], Sequence[Slip]]
@@ -21,11 +23,27 @@ Check = Callable[[Any], Sequence[Slip]]
 
 def acceptable(slips: Sequence[Slip], tree: Any, check: Check) -> list[Slip]:
     """The slips without proposals for values that `check`, which lists the mistakes of a tree, refuses."""
+    slips = [_with_replaced(slip, tree) for slip in slips]
     asking = [slip for slip in slips if any(True for _ in _proposed(slip, tree))]
     if not 0 < len(asking) <= MOST_TRIED:
-        return list(slips)
+        return slips
     known = {_identity(slip) for slip in check(tree)}
     return [_without_refused(slip, tree, check, known) if slip in asking else slip for slip in slips]
+
+
+def _with_replaced(slip: Slip, tree: Any) -> Slip:
+    """The slip, whose hint names the written keys that a proposed `key: value, key: value` replaces."""
+    place = _place(slip.path, tree)
+    level = value_at(tree, place[:-1])
+    question = _QUESTION.search(slip.mistake.hint)
+    if slip.at_key or not place or not question or not isinstance(level, dict):
+        return slip
+    keys = dict.fromkeys(_KEY.findall(question[1]))
+    replaced = [quoted(key) for key in keys if key in level and key != place[-1]]
+    if place[-1] not in keys or not replaced:
+        return slip
+    hint = f"{slip.mistake.hint} in place of {enumerated([quoted(place[-1]), *replaced])}"
+    return replace(slip, mistake=type(slip.mistake)(str(slip.mistake), hint))
 
 
 def _without_refused(slip: Slip, tree: Any, check: Check, known: set[tuple[Path, str]]) -> Slip:

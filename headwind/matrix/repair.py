@@ -16,7 +16,7 @@ from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import Slip, UnknownKey
 from headwind.matrix.shapes import as_objects, count_and_size, is_objects
 from headwind.matrix.spelling import respelt, synonym
-from headwind.matrix.spelt_out import as_rate, with_unit
+from headwind.matrix.spelt_out import as_rate, names_directions, with_unit
 from headwind.matrix.sweep import DIRECTIONS
 
 
@@ -42,6 +42,8 @@ class Repair:
         level = levels(root, self.tree, above)[-1]
         if not isinstance(level.written, dict) or key not in level.written:
             return False
+        if above[-1:] == ["both"] and names_directions(level.written):
+            return False  # the hint has both directions
         if nowhere.of_unknown(path, level) or (above[-1:] == ["loss"] and of_bursts(level.written)):
             return False
         if model := level.kind_as_key(str(key), level.written[str(key)]):

@@ -48,7 +48,7 @@ def of_each(entries: Mapping[str, str]) -> str:
 
 def of_value(path: Path, level: Level, tree: Any) -> str:
     """Hint for a value in place of a mapping or a list; empty if its meaning is unclear."""
-    if path[:1] in (("conditions",), ("smoke",)) and len(path) <= 2 and (found := _of_condition(path, level, tree)):
+    if found := of_condition(path, level, tree):
         return found
     if level.is_of_names and isinstance(level.written, list):
         return of_entries(str(path[-1]), level.written)
@@ -70,6 +70,7 @@ def _of_selfcheck(word: str, tree: Any) -> str:
         return "leave `selfcheck` out for no self-check"
     groups = [tree.get(group) for group in ("protocols", "arms", "profiles")]
     protocols, arms, profiles = (list(each) if isinstance(each, dict | list) else [] for each in groups)
+    profiles.sort(key=lambda name: tree["profiles"][name] != {})  # a clean network takes the least time
     arm = next((name for name in (word, "h2", *protocols, *arms) if name in (*protocols, *arms)), "h2")
     if word not in YES_OR_NO and word != arm:
         return ""
@@ -295,17 +296,17 @@ def _with_homes(keys: Mapping[str, Any], level: Level) -> str:
     return text
 
 
-def _of_condition(path: Path, level: Level, tree: Any) -> str:
+def of_condition(path: Path, level: Level, tree: Any) -> str:
     """Hint with an entry of the list for `[wifi/page]`, `[[wifi, page]]`, `{wifi: [page]}`, or a missing dash."""
+    if path[:1] not in (("conditions",), ("smoke",)) or len(path) > 2:
+        return ""
     written = level.written
     if isinstance(written, dict) and written.keys() <= {"profiles", "workloads"}:
         return f"each entry of the list begins with a dash: `- {shown(written)}`"
     first = dict([next(iter(written.items()))]) if isinstance(written, dict) and written else written
     names = list(_names(first))
-    found = {
-        group: [name for name in names if isinstance(tree.get(group), dict) and name in tree[group]]
-        for group in ("profiles", "workloads")
-    }
+    groups = {group: [*entries] for group in ("profiles", "workloads") if isinstance(entries := tree.get(group), dict)}
+    found = {group: [own for name in names if (own := respelt(name, known))] for group, known in groups.items()}
     if not names or sum(map(len, found.values())) < len(names):
         return ""
     entry = shown({group: own for group, own in found.items() if own})

@@ -30,6 +30,7 @@ SYNONYMS = {  # other names of a key or a kind, by form; a round trip is twice a
     "extend": "preset", "library": "preset", "type": "kind", "count": "requests", "number": "requests",
     "url": "path", "uri": "path", "arm": "protocol", "start": "from", "begin": "from", "min": "from",
     "minimum": "from min", "low": "from", "end": "to", "stop": "to", "max": "to", "maximum": "to max", "high": "to",
+    "n": "requests", "c": "connections", "m": "streams", "concurrent max stream": "streams", "q": "r",
     "precision": "within", "resolution": "within", "javascript": "js", "script": "js", "stylesheet": "css",
     "style": "css", "picture": "images requests", "img": "images requests", "image": "requests",
     "image size": "size", "environment": "env", "healthcheck": "ready",

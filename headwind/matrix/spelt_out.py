@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -21,6 +21,7 @@ UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKb
 USUAL_UNITS = {"delay": "ms", "jitter": "ms", "rate": "kbit", "loss": "%"}  # of their numbers without a unit
 LEAST_KBIT = 1000  # a rate without a unit is in kbit from here on, in mbit below
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
+IN_BOTH = "`both` has no directions in it"
 ONE_WAY = "a delay is one way, half of a round trip"
 CHROMES = {"download", "upload"}  # in Chrome's names, alone or with `throughput`
 _BITS = re.compile(rf"({NUMBER}) ?([kmg])(?:bps|b/s|bits?/s|bit)", re.IGNORECASE)
@@ -55,18 +56,19 @@ def half(value: Any) -> str:
     return f"{(Decimal(number[0]) / 2).normalize():f}{value[number.end() :]}" if number else "..."
 
 
-def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: Iterable[str]) -> str:
+def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: Mapping[str, Any]) -> str:
     """Hint for `bwDown: 1600`, `downlink_rate: 5mbit`, `download: 1.6Mbps` and `delay_ms: 50`; empty for other keys.
 
-    `inside` is the way from the profile to the key, `neighbours` are the keys of its level.
+    `inside` is the way from the profile to the key, `neighbours` are the keys of its level with their values.
     """
+    if inside == ("both",) and names_directions(neighbours) and (directions := _of_both(neighbours)):
+        return f"{IN_BOTH}: in its place write {shown(directions)[1:-1]}"
     sides, units, name = _parts(key)
     if "." in key or (sides and inside) or len(sides) > 1:
         return ""
     if sides and not units and not name and (rate := as_rate(value)):
         return f"did you mean {shown({sides[0]: {'rate': rate}})[1:-1]}?{_taken(value, rate)}"
-    allowed = list(DirectionKeys.model_fields)
-    own = "delay" if form(name) in ROUND_TRIPS else respelt(name, allowed) or synonym(name, allowed)
+    own = _own_key(name)
     is_bare = is_number(value) and name != own and own in USUAL_UNITS
     is_latency = form(name) == "latency" and not inside
     is_chromes = is_latency and any(map(_is_chromes, neighbours))
@@ -81,6 +83,34 @@ def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: 
     for side in sides or ([] if inside else ["downlink" if own == "loss" else "both"]):
         keys = {side: keys}
     return f"did you mean {shown(keys)[1:-1]}?{note}"
+
+
+def names_directions(keys: Iterable[str]) -> bool:
+    """True if a key such as `uploadThroughput` or `down` has a direction in its name."""
+    return any(_parts(key)[0] for key in keys)
+
+
+def _of_both(keys: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Both directions for keys of `both` of which some name a direction; empty if one of the keys is unknown."""
+    directions: dict[str, dict[str, Any]] = {"downlink": {}, "uplink": {}}
+    is_chromes = any(map(_is_chromes, keys))
+    for key, value in keys.items():
+        sides, units, name = _parts(key)
+        rate = as_rate(value) if sides and not name else ""
+        own = "rate" if rate else _own_key(name)
+        if not own:
+            return {}
+        written = rate or _written(own, value, units, is_bytes=name == "throughput" and bool(sides))[0]
+        is_trip = form(name) in ROUND_TRIPS or (is_chromes and form(name) == "latency")
+        for side in sides or directions:
+            directions[side][own] = half(written) if is_trip else written
+    return directions
+
+
+def _own_key(name: str) -> str:
+    """Key of a direction that a name stands for; empty if it is none."""
+    allowed = list(DirectionKeys.model_fields)
+    return "delay" if form(name) in ROUND_TRIPS else respelt(name, allowed) or synonym(name, allowed)
 
 
 def _parts(key: str) -> tuple[list[str], list[str], str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable
 from itertools import count
+from math import ceil
 
 from headwind.clock import CLOCK, Clock
 from headwind.model import Block, Condition, Matrix
@@ -35,13 +36,18 @@ def block_seconds(matrix: Matrix, forecast: Forecast) -> BlockSeconds:
 
 
 def choices(
-    matrix: Matrix, still_open: Iterable[Open], done: Collection[str], in_flight: Collection[Block], left_s: float
-) -> list[Block]:
+    matrix: Matrix,
+    still_open: Iterable[Open],
+    done: Collection[str],
+    in_flight: Collection[Block],
+    left_s: float,
+    at_once: Callable[[Condition], int] = lambda _: 1,
+) -> list[Block]:  # fmt: skip
     """The next block of each condition beyond its minimum that fits into left_s, the most promising first.
 
     Empty if all is decided or at its maximum, or if no block fits. `done` are the ids of the trials that need not run
-    again. If a block of a condition is running, only another one of the same Latin square may run in parallel, and it
-    comes last: it will run in any case.
+    again, `at_once` is the number of blocks of a condition that may run in parallel. Blocks of a condition of which
+    one is running come last: those of the same Latin square, which will run in any case, then those of another one.
     """
     waiting = []
     running = {block.condition.id for block in in_flight}
@@ -50,8 +56,8 @@ def choices(
         block = first_missing(matrix, item.condition, known)
         size, is_running = len(block.order), item.condition.id in running
         begun = block.index % size
-        square_s = item.block_s * (1 if begun else size)
-        if block.index < matrix.repeat.most and square_s <= left_s and (begun or not is_running):
+        square_s = item.block_s * (1 if begun else ceil(size / at_once(item.condition)))
+        if block.index < matrix.repeat.most and square_s <= left_s:
             waiting.append((is_running, not begun, *_promise(item, matrix.repeat.most - block.index, left_s), block))
     return [entry[-1] for entry in sorted(waiting, key=lambda entry: entry[:-1])]
 

@@ -276,7 +276,11 @@ class Scheduler:
         left_s = self.left_s() - sum(self._left_s(block) for block in waiting if block.id in self._due)
         if self.matrix.find:
             return [] if waiting else search_blocks(self.matrix, self.judge, self._block_s, self._done, running, left_s)
-        return choices(self.matrix, self._judged.open, self._done, [*running, *waiting], left_s)
+        return choices(self.matrix, self._judged.open, self._done, [*running, *waiting], left_s, self._at_once)
+
+    def _at_once(self, condition: Condition) -> int:
+        """Number of blocks of a condition that may run in parallel."""
+        return 1 if self.needs.runs_alone(condition) else max(1, self.lanes)
 
     def _order(self, waiting: Sequence[Block], running: Sequence[Block]) -> Callable[[Block], tuple[float, ...]]:
         """Sort key: blocks that must run again first; then by square, so that drift affects all conditions equally.

@@ -272,7 +272,9 @@ def _clause(
               if word != first and (word in counts or (is_first and word == OPPOSITE.get(first)))]  # fmt: skip
     left = total - sum(counts.values()) if is_first else 0
     clause = enumerated([f"{lead} in {counts[first]} of {of_all}", *others])
-    return f"{clause} ({left} not sure)" if left else clause
+    not_run = min(left, sum(not each.blocks for each in judged))
+    rest = [f"{count} {what}" for count, what in ((left - not_run, "not sure"), (not_run, "not run")) if count]
+    return f"{clause} ({', '.join(rest)})" if rest else clause
 
 
 def lines_of(cards: Sequence[Card]) -> Iterator[tuple[str, Certainty, str]]:

@@ -275,7 +275,7 @@ def more_text(item: Open) -> str:
         first = f"first sure result{_by(item, item.soonest)}: {_forecast_text(item, item.soonest)}"
         return f"{first}; all: {_forecast_text(item, item.outlook)}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
-    return _forecast_text(item, item.outlook, f"until sure{by}" if by else "")
+    return _forecast_text(item, item.outlook, f"to be sure{by}" if by else "")
 
 
 def _by(item: Open, outlook: Outlook) -> str:

@@ -13,6 +13,7 @@ from headwind.run.codec import matrix_from_json
 from headwind.site import site_changes
 from headwind.workloads import workload_to_json
 from impair.profile import Direction
+from servers.objects import is_on_demand, size_of
 
 NOT_SET, NOTHING = "not set", "none"
 # trials of hosts that differ in these are not comparable
@@ -135,9 +136,18 @@ def _settings(matrix: Matrix) -> dict[str, dict[str, str]]:
             for direction in Direction
             for key, value in network_settings(condition.profile, direction, as_written).items()
         }
-        settings = workload_to_json(condition.workload)
+        settings = _with_size(workload_to_json(condition.workload))
         groups[workload] = {key: str(value) for key, value in settings.items() if key not in ("name", "files")}
     return groups
+
+
+def _with_size(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a workload with the `size` that made the lab's own path, as it is written in matrix.yaml."""
+    path = str(settings.get("path", ""))
+    if not is_on_demand(path):
+        return dict(settings)
+    size = {"size": as_written("size_memory_bytes", size_of(path) or 0)}
+    return size | {key: value for key, value in settings.items() if key != "path"}
 
 
 def _settings_text(settings: Mapping[str, str]) -> str:

@@ -284,6 +284,15 @@ def test_settings_are_one_word_or_one_for_each_end(tmp_path: Path) -> None:
     ]
 
 
+def test_a_size_that_differs_is_named_as_it_is_written(tmp_path: Path) -> None:
+    written = "{requests: 10, connections: 2}"
+    one, other = (
+        matrix_to_json(load(MINIMAL.replace(written, f"{{kind: objects, requests: 10, size: {size}}}"), tmp_path))
+        for size in ("15kB", "1.5MB")
+    )
+    assert list(differences(one, other)) == ["workloads.page.size: 15kB -> 1.5MB"]
+
+
 def test_a_network_that_would_need_larger_windows_is_refused_where_it_is(tmp_path: Path) -> None:
     fits = MINIMAL.replace("clean: {}", "fat: {both: {delay: 300ms}, downlink: {rate: 106mbit}}")
     load(fits, tmp_path)

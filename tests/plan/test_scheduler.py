@@ -306,6 +306,26 @@ def test_a_block_of_the_minimum_comes_before_one_beyond_it() -> None:
     assert (names([parallel]), parallel.block.index) == (["clean"], 0)
 
 
+def test_lanes_without_other_work_run_further_blocks_of_a_condition_in_parallel() -> None:
+    """Three of six lanes were idle: a second Latin square waited for the last block of the first one."""
+    matrix = fake.example_matrix(Profile("clean"), repeat=Repetition(2, 60))
+    scheduler = Scheduler(matrix, known(matrix, {"clean": 0.1}), lanes=6, cores=2)
+    running = together(scheduler)
+    assert [task.block.index for task in running] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_latin_square_whose_blocks_run_in_parallel_needs_the_time_of_one_block() -> None:
+    matrix = fake.example_matrix(Profile("clean"), repeat=Repetition(3, 60))
+    first = known(matrix, {"clean": 0.1})
+    left_s = 2 * Scheduler(matrix, first).forecast.block_s(plan_blocks(matrix)[0])
+    for lanes, begun in ((1, 0), (3, 3)):
+        scheduler = Scheduler(matrix, first, lanes=lanes, cores=2)
+        for task in given_out(scheduler, 3):
+            assert task.block.index < 3
+        scheduler.left_s = lambda: left_s
+        assert len(together(scheduler)) == begun
+
+
 def test_what_must_run_again_beside_others_does_not_take_the_turn_of_those_that_run_alone() -> None:
     matrix = fake.example_matrix(*fake.PROFILES[:3], repeat=Repetition(3, 60))
     now = [0.0]

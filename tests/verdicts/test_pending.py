@@ -149,7 +149,7 @@ def test_a_forecast_names_the_metric_of_the_verdict() -> None:
     total, other, *_ = item.judged
     soon = Outlook(5, 3, 9, metric=other)
     said = open_text(replace(item, soonest=soon, outlook=soon), "far")
-    assert said.endswith(f"; about 5 more blocks (3 to 9), 5 s, until sure by {other.label}")
+    assert said.endswith(f"; about 5 more blocks (3 to 9), 5 s, to be sure by {other.label}")
     assert "until" not in open_text(replace(item, soonest=soon, outlook=soon, judged=(total,)), "far"), "the only one"
 
 
@@ -166,7 +166,7 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
 
 
 def test_a_row_names_the_comparisons_of_its_forecast_unless_it_is_for_all() -> None:
-    """`until sure by mean completion time` stood in a row of which two of three comparisons were sure by it."""
+    """`to be sure by mean completion time` stood in a row of which two of three comparisons were sure by it."""
     item = opened(with_noise(9))
     assert item is not None
     assert forecast_of(item, 3) == more_text(item)

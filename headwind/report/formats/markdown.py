@@ -137,14 +137,15 @@ def _others(verdicts: Judgement) -> list[Metric]:
 
 
 def _by_metric(data: RunData, found: Sequence[Standing], metric: Metric) -> Iterator[str]:
-    """A row for each condition and a column for each comparison, by another judged metric."""
+    """A row for each condition that the metric judges, and a column for each comparison."""
     pairs = ordered_pairs(data.matrix, data.judgement)
     yield row(f"by {metric.label}", *(pair_label(pair) for pair in pairs))
     yield row(*["---"] * (len(pairs) + 1))
     for standing in found:
         findings = {known.line.pair: known.line.findings.get(metric) for known in standing.known}
         cells = (str(cell_by(each)) if (each := findings.get(pair)) else NOTHING for pair in pairs)
-        yield row(_name(data, standing), *map(text, cells))
+        if any(findings.values()):
+            yield row(_name(data, standing), *map(text, cells))
 
 
 def _name(data: RunData, standing: Standing) -> str:
