@@ -1056,6 +1056,15 @@ PROPOSED = [  # what could be read only in one way, and is proposed whole
 AT = WIFI[:-1]
 SPLIT = "wifi: {downlink: {rate: 16mbit, delay: 10ms}, uplink: {rate: 2mbit, delay: 10ms}}"
 REPLACING = [  # proposals that set other written keys as well
+    Change(WIFI, "wifi: bw=10, delay='5ms', loss=1", "bw=10",
+           "did you mean {both: {rate: 10mbit, delay: 5ms, loss: 1%}}?",
+           "wifi: {both: {rate: 10mbit, delay: 5ms, loss: 1%}}"),
+    Change(WIFI, "wifi: {bw: 10, delay: 5ms, loss: 1}", "bw", "both: {rate: 10mbit, delay: 5ms, loss: 1%}",
+           "wifi: {both: {rate: 10mbit, delay: 5ms, loss: 1%}}"),
+    Change(WIFI, "wifi: {bandwidth: 10Mbps, latency: 50ms, loss: 1}", "bandwidth",
+           "both: {rate: 10mbit, delay: 50ms, loss: 1%}", "wifi: {both: {rate: 10mbit, delay: 50ms, loss: 1%}}"),
+    Change(WIFI, f"{AT}, at: {{1s: {{both: {{loss: 100%}}}}, 1.3s: }}}}", "1.3s: }", "or `1.3s: {}` to restore",
+           f"{AT}, at: {{1s: {{both: {{loss: 100%}}}}, 1.3s: {{}}}}}}"),
     Change("{delay: 10ms", "{delay: 5ms..20ms, jitter: 2ms", "5ms..20ms",
            "did you mean `delay: 12.5ms, jitter: 7.5ms`? in place of `delay` and `jitter`",
            "{delay: 12.5ms, jitter: 7.5ms"),

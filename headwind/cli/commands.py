@@ -471,8 +471,9 @@ OPTIONS = {
     "try-server": how_to_try, "compare": how_to_compare, "report": how_to_report, "advise": how_to_advise,
     "published": how_to_publish,
 }  # fmt: skip
-MEASURING = {  # commands, and what --budget does
-    "run": "measure for at most this long from now on", "experiments": "share this time among all experiments",
+MEASURING = {  # commands, what --budget does, and its default
+    "run": ("measure for at most this long from now on", "the budget in the matrix"),
+    "experiments": ("share this time among all experiments", "each has the budget of its own matrix"),
 }  # fmt: skip
 
 
@@ -490,11 +491,13 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         if name in ("run", "plan", "experiments"):
             where_and_how_much(command, str(ROOT / "reports"))
         if name in MEASURING:
-            how_to_measure(command, MEASURING[name])
+            how_to_measure(command, *MEASURING[name])
         if name == "plan":
             how_long(command, "plan for a run of at most this long")
     commands.choices["run"].add_argument(
-        "--resume", metavar="RUN", help="continue the run of this folder or id (default matrix: the run's)"
+        "--resume",
+        metavar="RUN",
+        help="continue the run with this folder or id; if no matrix is given, its own matrix is used",
     )
     how_to_capture(commands.choices["run"])
     commands.choices["experiments"].add_argument(
@@ -513,9 +516,7 @@ def parse(arguments: list[str], description: str, commands_: Mapping[str, Comman
         "push", nargs="?", choices=["push"], help="push the images to the registry that $HEADWIND_REGISTRY names"
     )
     commands.choices["sbom"].add_argument("output", metavar="FILE", help="the file to write, such as sbom.cdx.json")
-    commands.choices["down"].add_argument(
-        "--all", action="store_true", help="also those of runs in progress; list the images that stay"
-    )
+    commands.choices["down"].add_argument("--all", action="store_true", help="also remove those of runs in progress")
     commands.choices["down"].add_argument(
         "--images", action="store_true", help="also remove the lab's images that no container uses"
     )

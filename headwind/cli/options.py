@@ -11,13 +11,13 @@ from headwind.engines import AUTO, CHOICES
 _Value = TypeVar("_Value")
 
 
-def how_long(command: argparse.ArgumentParser, limit: str) -> None:
+def how_long(command: argparse.ArgumentParser, limit: str, default: str = "the budget in the matrix") -> None:
     """Add the options that override the time and the lanes of a matrix; the help of `--budget` begins with `limit`."""
     command.add_argument(
         "--budget",
         metavar="TIME",
         type=budget,
-        help=f"{limit}, such as 15min or 2h (default: the budget in the matrix)",
+        help=f"{limit}, such as 15min or 2h (default: {default})",
     )
     command.add_argument(
         "--lanes",
@@ -38,12 +38,13 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check: run each protocol once in the conditions of the matrix's `smoke` (if it has none: in all)",
+        help="quick check of this matrix: run each protocol once in the conditions that the matrix lists under `smoke`, "
+        "or in all if it has no such key",
     )
 
 
-def how_to_measure(command: argparse.ArgumentParser, limit: str) -> None:
-    """Add the options of the measuring commands; the help of `--budget` begins with `limit`."""
+def how_to_measure(command: argparse.ArgumentParser, limit: str, default: str) -> None:
+    """Add the options of the measuring commands; the help of `--budget` has `limit` and its `default`."""
     command.add_argument(
         "--engine",
         choices=CHOICES,
@@ -51,7 +52,7 @@ def how_to_measure(command: argparse.ArgumentParser, limit: str) -> None:
         help="netem of the host's kernel, or of a user-mode kernel (uml); auto (default): kernel if its netem can do "
         "all that the matrix needs, else uml",
     )
-    how_long(command, limit)
+    how_long(command, limit, default)
     command.add_argument(
         "--cluster",
         metavar="ADDRESS",
@@ -67,8 +68,9 @@ def how_to_capture(command: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         action="append",
         default=[],
-        help="at the end, run an uncounted trial per arm (protocol with settings) in this condition (profile/workload, "
-        "a profile, or `all`), and keep its packets, TLS keys and logs; may be repeated",
+        help="at the end, run one extra trial of each arm (protocol with settings) in CONDITION, not counted in the "
+        "results, and keep its packets, TLS keys and logs; CONDITION is PROFILE/WORKLOAD, PROFILE or `all`; may be "
+        "repeated",
     )
 
 
@@ -81,7 +83,7 @@ def how_to_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--matrix",
         metavar="FILE",
-        help="matrix that defines your server; also fetches the files in the matrix's `content` folder",
+        help="matrix that defines your server; with it, the check also fetches the files of its `content` folder",
     )
 
 

@@ -67,6 +67,7 @@ class Reporter:
         self._settled: set[tuple[str, Pair]] = set()  # comparisons that were printed as sure
         self._state = ""  # progress of the run when the last block ended: `9 of 24 comparisons sure, 6 min left`
         self._sure = ""  # its first part: `9 of 24 comparisons sure, `
+        self._is_explained = False  # the lines of blocks
         self._alone: set[str] = set()  # ids of conditions that were printed as running alone
         self._bar: Progress | None = None
         self._task = None
@@ -120,9 +121,18 @@ class Reporter:
         if self._bar is None and state != self._state:
             line = f"{line}  ({state})" if line else state
         if line:
+            self._explain_lines()
             self._out.print(escape(line), highlight=False)
         self._state = state
         self._show()
+
+    def _explain_lines(self) -> None:
+        """Print once which metric the lines of blocks have."""
+        labels = dict.fromkeys(item.workload.primary().label for item in self._scheduler.matrix.conditions)
+        if not self._is_explained:
+            text = f"each line: a block, with the {' or '.join(labels)} of each {self._scheduler.matrix.arms_word}"
+            self._out.print(escape(text), highlight=False)
+        self._is_explained = True
 
     def _now(self) -> str:
         """The progress at this moment; without a budget, when the last block ended."""

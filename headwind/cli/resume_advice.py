@@ -19,7 +19,7 @@ from headwind.plan.forecast import LANE_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text
 from headwind.plan.scheduler import Scheduler
 from headwind.report.certainty import Certainty, certainty_of
-from headwind.report.verdicts import has_forecast, more_text
+from headwind.report.verdicts import has_forecast, more_text, names_of
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.journal import Run
@@ -151,8 +151,12 @@ def _why(matrix: Matrix, data: RunData) -> str:
     """The reason to resume a run that ended by itself."""
     left = [pair for item in data.judgement.open for pair in item.pairs if not pair.is_check]
     if left:
-        verb = "is" if len(left) == 1 else "are"
-        return f"{len(left)} of {counted(len(data.judgement.compared), 'comparison')} {verb} not sure"
+        verb, metrics = (
+            "is" if len(left) == 1 else "are",
+            {each for item in data.judgement.open for each in item.judged},
+        )
+        by = " by any metric" if len(metrics) > 1 else ""
+        return f"{len(left)} of {counted(len(data.judgement.compared), 'comparison')} {verb} not sure{by}"
     if matrix.find:
         return "The search is not finished"
     short = [each for each in matrix.conditions if complete(data.rows.get(each.id, {})) < matrix.repeat.least]
@@ -193,7 +197,9 @@ def _details(matrix: Matrix, more: More) -> list[str]:
 
     found = []
     if more.soonest:
-        found.append(f"Soonest: {names([more.soonest.condition.id])}, {more_text(more.soonest)}.")
+        soonest = more.soonest
+        pair = f" ({names_of(soonest.pairs)})" if len(soonest.pairs) == 1 else ""
+        found.append(f"Soonest: {names([soonest.condition.id])}{pair}, {more_text(soonest)}.")
     if more.missing:
         missing = [
             f"{matrix.name_of(each)} {more.missing[each.id]}" for each in matrix.conditions if each.id in more.missing
@@ -205,7 +211,8 @@ def _details(matrix: Matrix, more: More) -> list[str]:
             another = about(matrix.repeat.budget_s or 0)
             found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
     if more.later:
-        found.append(f"Probably not sure after {about(more.budget_s or 0)} more: {names(more.later)}.")
+        later = f"After {about(more.budget_s or 0)} more, these will probably still have unclear comparisons"
+        found.append(f"{later}: {names(more.later)}.")
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")
     return [f"  {each}" for each in found]

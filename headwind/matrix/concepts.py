@@ -26,9 +26,9 @@ from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
 from headwind.matrix.shapes import DOWN, UP, shown, takes
 from headwind.matrix.spelling import form, nearest, respelt, synonym
-from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_spelt_out, with_unit
+from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_spelt_out
 from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, in_a_row
-from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, Unit, quoted
+from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, Unit, quoted, with_unit
 from headwind.matrix.wording import NUMBER
 from impair.profile import FRAME_BYTES, Rebind
 from impair.queues import KINDS

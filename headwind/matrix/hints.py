@@ -49,10 +49,10 @@ from headwind.matrix.shapes import (
     without_names,
 )
 from headwind.matrix.spelling import form, nearest, respelt, synonym, synonyms
-from headwind.matrix.spelt_out import IN_BOTH, ONE_WAY, with_unit
+from headwind.matrix.spelt_out import IN_BOTH, ONE_WAY, as_rate
 from headwind.matrix.sweep import DIRECTIONS, RANGE, SWEPT
 from headwind.matrix.tc_lines import of_tc
-from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted
+from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted, with_unit
 from headwind.servers import SERVERS
 
 LIKELIEST = ("both", "workloads")  # preferred among several homes of a key
@@ -481,16 +481,22 @@ def _together(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Le
     for name, value in beside.items() if isinstance(beside, dict) else ():
         if name == key or (name not in level.keys and level.homes(name) == list(ways)):
             found[name] = name if home.has(name) else synonym(name, home.keys) or name
-        elif name not in level.keys and not str(value).isdecimal() and (meant := synonym(name, home.keys)):
+        elif name not in level.keys and (meant := synonym(name, home.keys)) and _is_clear(meant, value, home):
             found[name] = meant
         elif is_new and found and name in home.keys and name != way[0]:
             found[name] = name
     return found
 
 
+def _is_clear(key: str, value: Any, home: Level) -> bool:
+    """True unless a value is a number that could also be meant for another key than this one at home."""
+    return not str(value).isdecimal() or (home.model is DirectionKeys and with_unit(key, value) != value)
+
+
 def _fitting(value: Any, home: Level, key: str) -> Any:
     """Value if a key at home accepts it, at most with another unit; else the key's default if it is a word."""
-    value = with_unit(key, value) if home.model is DirectionKeys else value
+    if home.model is DirectionKeys:
+        value = (as_rate(value) if key == "rate" else "") or with_unit(key, value)
     if home.model is DirectionKeys and key in SWEPT and isinstance(value, list | dict):
         return _of_one_unit(key, value)
     if home.model is None or _takes(home, key, value):

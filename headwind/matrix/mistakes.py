@@ -118,8 +118,10 @@ def unknown(key: str, allowed: list[str]) -> Mistake:
     return UnknownKey(f"unknown key {quoted(key)}", meant(key, allowed))
 
 
-def why_empty(key: str, *, is_inline: bool) -> str:
-    """Hint for a key without a value."""
+def why_empty(path: Sequence[str | int], key: str, *, is_inline: bool) -> str:
+    """Hint for a key without a value in the mapping at `path`."""
+    if path[-1:] == ("at",):
+        return f"write what changes at this moment, or {quoted(f'{key}: {{}}')} to restore the beginning"
     if is_inline:
         return f"its value follows it: {quoted(f'{key}: ...')}; or remove the key"
     return "write {} for an empty mapping, or remove the key; lines that belong to it are indented further than it is"

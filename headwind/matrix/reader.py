@@ -394,7 +394,7 @@ class _Document:
             return
         for key in keys:
             is_one_value = levels(MatrixKeys, {}, (*path, key.value))[-1].is_of_one_value
-            hint = why_empty(key.value, is_inline=bool(start.flow_style) or is_one_value)
+            hint = why_empty(path, key.value, is_inline=bool(start.flow_style) or is_one_value)
             names = levels(MatrixKeys, {}, path)[-1].keys_of(key.value)
             meant = f"{names[0]}: {key.value}" if names else _with_value(key.value)
             if not meant.endswith("..."):

@@ -16,8 +16,9 @@ from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import Slip, UnknownKey
 from headwind.matrix.shapes import as_objects, count_and_size, is_objects
 from headwind.matrix.spelling import respelt, synonym
-from headwind.matrix.spelt_out import as_rate, names_directions, with_unit
+from headwind.matrix.spelt_out import as_rate, names_directions
 from headwind.matrix.sweep import DIRECTIONS
+from headwind.matrix.units import with_unit
 
 
 @dataclass(slots=True)

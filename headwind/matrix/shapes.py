@@ -14,8 +14,8 @@ from headwind.matrix.indentation import joined_key
 from headwind.matrix.levels import NAME, Level, Path, kind_of, levels
 from headwind.matrix.mistakes import NoContainer, Slip, value_at
 from headwind.matrix.presets import NETWORKS
-from headwind.matrix.spelling import containing, form, nearest, respelt
-from headwind.matrix.units import NOTHING, TIME, Mistake, harmless, listed, quoted
+from headwind.matrix.spelling import containing, form, nearest, respelt, synonym
+from headwind.matrix.units import NOTHING, TIME, Mistake, harmless, listed, quoted, with_unit
 
 LONGEST_VALUE, LONGEST_MAPPING = 40, 160  # characters of a value that a hint repeats
 MOST_ENTRIES = 8  # such as all arms of a block
@@ -193,11 +193,19 @@ def _of_text(path: Path, level: Level, tree: Any) -> str:
         return f"did you mean {{min: {bounds[1]}, max: {bounds[2]}}}?"
     if level.others and _COUNT_AND_SIZE.fullmatch(text):
         return f"did you mean {shown(as_objects(text, {}))}?"
-    for part in (text, text.partition(" ")[2]):  # without the name of a tool in front
-        if (keys := in_words(part)) and all(key in level.keys or level.homes(key) for key in keys):
+    is_tool_in_front = text.partition(" ")[0].isalnum()
+    for part in (text, *([text.partition(" ")[2]] if is_tool_in_front else [])):
+        if keys := _known_as(in_words(part), level):
             return f"did you mean {_with_homes(keys, level)}?"
     in_a_row = _in_order(Level(level.kind, text.split()))
     return in_a_row or one_key(level) or _of_word(path, level) or (listed(level.keys) if path != ("repeat",) else "")
+
+
+def _known_as(keys: Mapping[str, str], level: Level) -> dict[str, Any]:
+    """The keys by their names at a level or directly below it, their values without quotes; empty if one is unknown."""
+    below = [name for _, inner in level.further() for name in inner.keys]
+    names = {key: key if key in level.keys or level.homes(key) else synonym(key, below) for key in keys}
+    return {name: with_unit(name, keys[key].strip("'\"")) for key, name in names.items()} if all(names.values()) else {}
 
 
 def _of_entry(path: Path, text: str, tree: Any) -> str:

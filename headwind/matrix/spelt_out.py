@@ -11,33 +11,18 @@ from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.shapes import shown
 from headwind.matrix.spelling import form, in_words, respelt, synonym
 from headwind.matrix.sweep import DIRECTIONS
-from headwind.matrix.units import TIME, Mistake
+from headwind.matrix.units import TIME, USUAL_UNITS, Mistake, is_number, with_unit
 from headwind.matrix.wording import NUMBER
 
 UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKbps`, by form
     "ms": "ms", "millisecond": "ms", "us": "us", "s": "s", "sec": "s", "second": "s", "kbp": "kbit", "kbit": "kbit",
     "mbp": "mbit", "mbit": "mbit", "bp": "bit", "percent": "%", "pct": "%",
 }  # fmt: skip
-USUAL_UNITS = {"delay": "ms", "jitter": "ms", "rate": "kbit", "loss": "%"}  # of their numbers without a unit
-LEAST_KBIT = 1000  # a rate without a unit is in kbit from here on, in mbit below
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
 IN_BOTH = "`both` has no directions in it"
 ONE_WAY = "a delay is one way, half of a round trip"
 CHROMES = {"download", "upload"}  # in Chrome's names, alone or with `throughput`
 _BITS = re.compile(rf"({NUMBER}) ?([kmg])(?:bps|b/s|bits?/s|bit)", re.IGNORECASE)
-
-
-def is_number(value: Any) -> bool:
-    """True for a number without a unit."""
-    return isinstance(value, str) and re.fullmatch(NUMBER, value) is not None
-
-
-def with_unit(key: str, value: Any) -> Any:
-    """Value of a direction's key, a number with its usual unit; a share up to 1 stays, as its unit is unclear."""
-    if key not in USUAL_UNITS or not is_number(value) or (key == "loss" and Decimal(value) <= 1):
-        return value
-    unit = "mbit" if key == "rate" and Decimal(value) < LEAST_KBIT else USUAL_UNITS[key]
-    return f"{value}{unit}"
 
 
 def as_rate(value: Any) -> str:
@@ -69,7 +54,8 @@ def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: 
     if sides and not units and not name and (rate := as_rate(value)):
         return f"did you mean {shown({sides[0]: {'rate': rate}})[1:-1]}?{_taken(value, rate)}"
     own = _own_key(name)
-    is_bare = is_number(value) and name != own and own in USUAL_UNITS
+    is_among_keys = not inside and any(each in DirectionKeys.model_fields for each in neighbours)  # named together
+    is_bare = is_number(value) and name != own and own in USUAL_UNITS and not is_among_keys
     is_latency = form(name) == "latency" and not inside
     is_chromes = is_latency and any(map(_is_chromes, neighbours))
     if not own or not (sides or units or is_bare or is_chromes):

@@ -17,6 +17,8 @@ from headwind.matrix.spelling import LONGEST_WORD, containing, nearest
 from headwind.matrix.wording import NUMBER
 
 MEGA = 10**6
+USUAL_UNITS = {"delay": "ms", "jitter": "ms", "rate": "kbit", "loss": "%"}  # of their numbers without a unit
+LEAST_KBIT = 1000  # a rate without a unit is in kbit from here on, in mbit below
 LONGEST_NUMBER = 30  # characters; more than any value needs, and few enough to print
 MOST_PROPOSED = 8  # proposals for a text
 MOST_LISTED = 30  # words
@@ -66,6 +68,19 @@ def quoted(text: object) -> str:
     """Text between backticks, escaped and not longer than a word may be."""
     shown = str(text)
     return f"`{harmless(shown[:LONGEST_WORD])}{'...' if len(shown) > LONGEST_WORD else ''}`"
+
+
+def is_number(value: Any) -> bool:
+    """True for a number without a unit."""
+    return isinstance(value, str) and re.fullmatch(NUMBER, value) is not None
+
+
+def with_unit(key: str, value: Any) -> Any:
+    """Value of a direction's key, a number with its usual unit; a share below 1 stays, as its unit is unclear."""
+    if key not in USUAL_UNITS or not is_number(value) or (key == "loss" and Decimal(value) < 1):
+        return value
+    unit = "mbit" if key == "rate" and Decimal(value) < LEAST_KBIT else USUAL_UNITS[key]
+    return f"{value}{unit}"
 
 
 def listed(allowed: list[str]) -> str:

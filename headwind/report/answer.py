@@ -14,6 +14,7 @@ from headwind.report.headline import Card, cards_of, headline
 from headwind.report.ranking import Standing, standings
 from headwind.report.search import search_text
 from headwind.report.trust import trust_line
+from headwind.report.verdicts import first_judged
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.shortfall import not_run, unfinished
@@ -26,6 +27,7 @@ class Answer:
 
     headline: str  # in how many networks a result is sure; for a search, where the winner changes
     by_others: tuple[str, ...]  # the same by other metrics, if they add to it or differ; what arms differ in besides
+    selection: str  # which results of other metrics the cards have; empty if they have none
     cards: tuple[Card, ...]  # one for each comparison over all networks
     measured: str  # what was fetched, in plain words
     trust: str
@@ -41,11 +43,22 @@ def answer_of(data: RunData) -> Answer:
     return Answer(
         search_text(data) or first,
         (*others, *(f"{sentence}." for sentence in confounded(data.matrix))),
+        _selection(data, cards),
         tuple(cards),
         " ".join(workloads(data)),
         trust_line(data),
         tuple(_gaps(data)),
         found,
+    )
+
+
+def _selection(data: RunData, cards: Sequence[Card]) -> str:
+    """Sentence on the other metrics in the cards; empty if they have none."""
+    if not any(point.metric for card in cards for point in card.points):
+        return ""
+    first = first_judged(data.judgement.compared)
+    return (
+        f"The list below has another metric only if {first} is not sure, or if the metric contradicts a listed result."
     )
 
 

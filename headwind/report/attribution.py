@@ -111,7 +111,8 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
             alike.setdefault(key, []).append(account)
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
         verb = "beats" if certainty is Certainty.SURE else "likely beats"
-        of = f"{_shares(accounts)} of {'it' if len(accounts) == 1 else 'these leads'}"
+        share = _shares(accounts, "all" if cause else "nearly all")
+        of = f"{share} of {'it' if len(accounts) == 1 else 'these leads'}"
         reason = (
             f"{cause} accounts for {of}" if cause else f"the slower trials were {window}" if window else UNEXPLAINED
         )
@@ -152,11 +153,11 @@ def _by(accounts: Sequence[Account]) -> str:
     return f" by {least}" if least == most else f" by {least} to {most}"
 
 
-def _shares(accounts: Sequence[Account]) -> str:
-    """The shares of the causes: `98 % and 97 %`, or `all`."""
+def _shares(accounts: Sequence[Account], whole: str) -> str:
+    """The shares of causes or places, ratios of two medians: `98 % and 97 %`, or the word for the `whole`."""
     shares = [round(100 * min(account.share, 1.0)) for account in accounts]
     if min(shares) == 100:
-        return "all"
+        return whole
     return enumerated(f"{each} %" for each in shares) if len(shares) <= MOST_NAMED else f"{min(shares)} % or more"
 
 

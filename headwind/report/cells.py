@@ -115,9 +115,11 @@ def _narrowest(known: Known) -> Iterator[str]:
     apart = most_apart(best.comparison.interval)
     if apart <= NEAR < known.most_apart:
         name, is_likely = arm_name(sides(best)[0]), bool(verdict_of(best).favours)
-        text = f"likely {name} ahead, at most {two(apart)}x" if is_likely else f"at most {two(apart)}x apart"
-        is_open = not is_likely and apart <= 1 + best.rule.margin_ratio
-        yield f"by {best.metric.label}: {text}{', but too many trials unfinished' if is_open else ''}"
+        if is_likely:
+            yield f"likely {name} ahead by {best.metric.label}, at most {two(apart)}x"
+            return
+        open_ = ", too many trials unfinished" if apart <= 1 + best.rule.margin_ratio else ""
+        yield f"not sure by {best.metric.label} either: at most {two(apart)}x apart{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

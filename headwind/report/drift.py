@@ -44,7 +44,8 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     verb = "longer" if middles[worst] > 1 else "less"
     who = "all protocols together" if together else "not all protocols alike"
     size = abs(middles[worst] - 1)
-    return f"In one tenth of the run, trials took {measured('drift_ratio', size)} {verb} than their medians, {who}."
+    took = f"trials took {measured('drift_ratio', size)} {verb} than the median of their condition and protocol, {who}"
+    return f"In the most unusual tenth of the run, {took}."
 
 
 def usual_times(data: RunData) -> dict[Key, float]:

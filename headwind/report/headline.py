@@ -67,8 +67,9 @@ class Point:
 
     def _note(self, finding: Finding) -> str:
         """The note of a network: `2.16x`, `1.18x slower to 1.03x faster, may be noise`, `3 blocks`."""
-        is_noise = self.metric is None and may_be_noise(finding, self.floors)
-        return f"{self._size(finding)}{', may be noise' if is_noise else ''}"
+        size, is_noise = self._size(finding), self.metric is None and may_be_noise(finding, self.floors)
+        noise = " or noise" if size.endswith(slight_text(finding)) else ", may be noise"
+        return f"{size}{noise if is_noise else ''}"
 
     def _size(self, finding: Finding) -> str:
         interval, verdict = finding.comparison.interval, finding.verdict
@@ -271,7 +272,8 @@ def _clause(
     others = [f"{word} in {counts.get(word) or 'none'}" for word in LEADS
               if word != first and (word in counts or (is_first and word == OPPOSITE.get(first)))]  # fmt: skip
     left = total - sum(counts.values()) if is_first else 0
-    clause = enumerated([f"{lead} in {counts[first]} of {of_all}", *others])
+    same = "the same " if len(cards) > 1 else ""
+    clause = enumerated([f"{lead} in {same}{counts[first]} of {of_all}", *others])
     not_run = min(left, sum(not each.blocks for each in judged))
     rest = [f"{count} {what}" for count, what in ((left - not_run, "not sure"), (not_run, "not run")) if count]
     return f"{clause} ({', '.join(rest)})" if rest else clause

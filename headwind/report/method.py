@@ -141,8 +141,8 @@ def _verdicts(data: RunData) -> Iterator[str]:
         "A comparison of A against B takes ln(time of B / time of A) in each block, and then the median of "
         f"these, with its distribution-free {setting('confidence_ratio', rule.confidence)} interval (order "
         f"statistics). If the whole interval of the ratio is above {1 + rule.margin_ratio:g}, A is faster; "
-        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If the interval excludes 1 but not "
-        f"{1 + rule.margin_ratio:g} or its inverse, the lead may be under {slight}; otherwise the result is "
+        f"below 1/{1 + rule.margin_ratio:g}, slower; between them, tied. If the interval excludes 1 but has "
+        f"{1 + rule.margin_ratio:g} or its inverse in it, the lead may be under {slight}; otherwise the result is "
         "unclear. A protocol that finishes in significantly more blocks is ahead, however slow it is. One that has "
         f"more unfinished blocks, by at least {FEWEST_STALLS} and by over "
         f"{setting('stall_ratio', rule.stall_ratio)} of all blocks, can only be slower or unclear. A verdict is sure "
@@ -165,7 +165,7 @@ def _budgets(data: RunData) -> str:
     """The budget at the first start, and the last one if it is another."""
     first, last = data.matrix.repeat.budget_s, data.environment.get(LAST_BUDGET)
     later = f", {duration(last)} when it was last resumed" if last and last != first else ""
-    return f" ({duration(first)} at the start{later})" if first else ""
+    return f" ({duration(first)}{later})" if first else ""
 
 
 def _analysis() -> Iterator[str]:

@@ -61,7 +61,7 @@ def claim_text(finding: Finding) -> str:
 
 
 def lead_text(finding: Finding) -> str:
-    """The lead of the first of `sides`, with its unfinished trials: `1.2x [1.1, 1.3], unfinished of 9: h3 3, h2 5`."""
+    """The lead of the first of `sides`, with its unfinished trials: `1.2x [1.1, 1.3], unfinished: h3 3, h2 5 of 9`."""
     return ", ".join(filter(None, (ahead_text(finding), stalled_text(finding))))
 
 
@@ -90,13 +90,13 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished blocks of both arms if the one that leads in speed has some: `unfinished of 60: h3 3, h2 5`."""
+    """Unfinished blocks of both arms if the one that leads in speed has some: `unfinished: h3 3, h2 5 of 60`."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     if not stalls:
         return ""
     first, second = (arm.name for arm in sides(finding))
-    return f"unfinished of {completion.n}: {first} {stalls}, {second} {completion.stalled(-finding.verdict.favours)}"
+    return f"unfinished: {first} {stalls}, {second} {completion.stalled(-finding.verdict.favours)} of {completion.n}"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -149,7 +149,8 @@ def end(ratio: float) -> str:
 def finding_text(finding: Finding) -> str:
     """Certainty, leader and lead: `sure: h3 1.23x [1.18, 1.29]`, `unclear: only 3 blocks`.
 
-    An unclear one has the largest possible differences: `unclear: median h3 1.02x, h3 1.09x slower to 1.19x faster`.
+    An unclear one has the largest possible differences:
+    `unclear: median: h3 1.02x faster; interval: h3 1.09x slower to 1.19x faster`.
     """
     certainty = certainty_of(finding)
     n = finding.comparison.interval.n
@@ -158,9 +159,10 @@ def finding_text(finding: Finding) -> str:
         return f"{certainty}: {few_text(n)}"
     if certainty is Certainty.UNCLEAR:
         ratio = ahead_text(finding).partition(" [")[0]
-        seen = f"median {sides(finding)[0].name} {ratio}" if finding.comparison.interval.has_estimate else ""
         reach = reach_text(finding, lambda arm: arm.name) or apart_text(finding)
-        return f"{certainty}: {', '.join(filter(None, (seen, reach, stalled_text(finding))))}"
+        if finding.comparison.interval.has_estimate:
+            reach = f"median: {sides(finding)[0].name} {ratio} faster; interval: {reach}"
+        return f"{certainty}: {', '.join(filter(None, (reach, stalled_text(finding))))}"
     who = "tie" if verdict_of(finding) is Verdict.TIE else sides(finding)[0].name
     return f"{certainty}: {who} {lead_text(finding)}"
 
@@ -196,7 +198,13 @@ def possible_text(lead: Interval) -> str:
     reached = [f"{times(each)} {word}" for each, word in ends if two(math.exp(each)) != "1.00"]
     if len(ends) < 2:
         other = "slower" if math.isfinite(high) else "faster"
-        return f"{other}, or up to {reached[0]}" if reached else f"not {ends[0][1]}" if ends else "no upper limit"
+        return (
+            f"{other} by an unknown factor, or up to {reached[0]}"
+            if reached
+            else f"not {ends[0][1]}"
+            if ends
+            else "no upper limit"
+        )
     return " to ".join(reached) if reached[1:] else f"up to {reached[0]}" if reached else "equal"
 
 
@@ -275,7 +283,7 @@ def more_text(item: Open) -> str:
         first = f"first sure result{_by(item, item.soonest)}: {_forecast_text(item, item.soonest)}"
         return f"{first}; all: {_forecast_text(item, item.outlook)}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
-    return _forecast_text(item, item.outlook, f"to be sure{by}" if by else "")
+    return _forecast_text(item, item.outlook, f"sure{by} after " if by else "")
 
 
 def _by(item: Open, outlook: Outlook) -> str:
@@ -283,15 +291,15 @@ def _by(item: Open, outlook: Outlook) -> str:
 
 
 def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
-    """A forecast, with its aim."""
+    """A forecast, with its aim in front."""
     if outlook.blocks is None:
         known = f"at least {outlook.low} more blocks, perhaps far more"
         return known if outlook.low else "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
-    parts = f"about {counted(outlook.blocks, 'more block')}{spread}", about(outlook.blocks * item.block_s), aim
-    return f"{', '.join(filter(None, parts))}{beyond}{raised}"
+    more = f"{aim}about {counted(outlook.blocks, 'more block')}{spread}"
+    return f"{more}, {about(outlook.blocks * item.block_s)}{beyond}{raised}"
 
 
 def settled_by_others(data: RunData) -> list[str]:
@@ -310,8 +318,8 @@ def settled_by_others(data: RunData) -> list[str]:
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
         f"{certainty} by {metric.label}, but not pursued, because another metric is sure: "
-        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; a run goes on "
-        f"until {metric.label} is sure with `judge: [{metric.key}]` in its matrix"
+        f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to pursue "
+        f"{metric.label}, write `judge: [{metric.key}]` into the matrix of a new run"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))
     ]
 

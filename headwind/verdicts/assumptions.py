@@ -248,7 +248,7 @@ def _unfinished(base: Sequence[bool], new: Sequence[bool], *, names: tuple[str, 
         return None
     return ComparisonWarning(
         WarningKind.UNFINISHED,
-        f"unfinished of {len(base)}: {names[1]} {stalled[1]}, {names[0]} {stalled[0]}; counted as above the timeout",
+        f"unfinished: {names[1]} {stalled[1]}, {names[0]} {stalled[0]} of {len(base)}; counted as above the timeout",
     )
 
 

@@ -302,8 +302,9 @@ def _check(finding: Finding, rule: Rule) -> SelfCheckFinding:
             )
         if verdict is Verdict.TIE:
             return SelfCheckFinding(finding, True, "a tie, as it should be")
-        prefix = "a difference that can be chance" if verdict.favours else "no difference found"
-        return SelfCheckFinding(finding, None, f"not failed: {prefix}, but the noise exceeds the margin")
+        if verdict.favours:
+            return SelfCheckFinding(finding, None, "a difference that can be chance; the noise is too large to tell")
+        return SelfCheckFinding(finding, None, "no difference found, but the noise is too large to exclude one")
     if is_found(finding.pair, finding.comparison):
         return SelfCheckFinding(finding, True, "a network that is 10 % slower was detected")
     if finding.comparison.interval.low > -log1p(LEAST_SLOWER_RATIO):

@@ -34,7 +34,8 @@ TOTAL = Metric("total_s", "total time", "total time", "s", use=Use.JUDGED, unfin
                meaning="until the last request is done, so the slowest connection determines it")  # fmt: skip
 DONE = Metric(
     "mean_done_s", "mean completion time", "mean completion", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,
-    meaning="mean over requests of the time from client start to completion", note="over requests, from client start",
+    meaning="mean over requests of the time from client start to completion",
+    note="over all requests, counted from client start",
 )  # fmt: skip
 REQUEST = Metric(
     "request_p50_s", "median time per request", "median request", "s", use=Use.JUDGED, unfinished=Unfinished.BOUNDED,

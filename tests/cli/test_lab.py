@@ -358,7 +358,7 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     out = capsys.readouterr().out
     missing = "Blocks still missing (minimum 2): clean 2, loss 2; 3 min will probably complete them."
     expected = f"{missing} Another 1 s would be too short for the 8 blocks that a sure result takes in clean, loss."
-    assert f"6 of 6 comparisons are not sure. {expected} Resume with:" in " ".join(out.split())
+    assert f"6 of 6 comparisons are not sure by any metric. {expected} Resume with:" in " ".join(out.split())
     assert "More time would settle" not in out, "said once"
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "3min"]
@@ -394,7 +394,7 @@ def test_the_last_budget_is_recorded_and_used_by_report(fake_lab: Lab, capsys: p
     capsys.readouterr()
     lab.main(["report", str(folder)])
     assert last_command(capsys.readouterr().out)[-2:] == ["--budget", "2h"]
-    assert "(1 h at the start, 2 h when it was last resumed)" in (folder / "report.html").read_text()
+    assert "(1 h, 2 h when it was last resumed)" in (folder / "report.html").read_text()
 
 
 def test_ctrl_c_before_the_testbed_is_up_says_again_how_to_resume(
@@ -442,7 +442,7 @@ def test_experiments_say_how_to_resume_each_once_all_have_run(
     assert "--resume" not in between
     lines = last.splitlines()
     sentences = [line.removesuffix(".") for line in lines if line.startswith("About ")]
-    assert sentences == [f"About {name}: 6 of 6 comparisons are not sure" for name in ("one", "two")]
+    assert sentences == [f"About {name}: 6 of 6 comparisons are not sure by any metric" for name in ("one", "two")]
     commands = [lines[number + 1] for number, line in enumerate(lines) if line == "Resume with:"]
     assert {str(folder) for folder in fake_lab.folders} == {shlex.split(line)[4] for line in commands}
 

@@ -26,6 +26,9 @@ MATRIX = fake.example_matrix(Profile("clean [b]"), repeat=1)
 FIRST, SECOND, THIRD = BLOCK.trials()
 
 
+EXPLAINED = "each line: a block, with the "
+
+
 class Shown:
     """A scheduler and what is shown of it: told of a result in the order in which the lab does it."""
 
@@ -47,6 +50,11 @@ class Shown:
         """A trial ended."""
         self.scheduler.tell([result])
         self.reporter.finished(result)
+
+    @property
+    def lines(self) -> list[str]:
+        """What is printed, without the line that explains the blocks."""
+        return [line for line in self.out.getvalue().splitlines() if not line.startswith(EXPLAINED)]
 
     @property
     def counts(self) -> list[str]:
@@ -75,7 +83,7 @@ def test_where_it_is_asked_for_every_trial_is_one_plain_line() -> None:
             shown.reporter.begun(1, trial)
             shown.finished(fake.ok(trial, 1.0))
     assert shown.counts == ["[   1/3]", "[   2/3]", "[   3/3]"]
-    assert all("clean [b] #0" in line for line in shown.out.getvalue().splitlines())
+    assert all("clean [b] #0" in line for line in shown.lines)
     assert "\x1b" not in shown.out.getvalue()
 
 
@@ -125,7 +133,7 @@ def test_why_a_condition_runs_without_others_is_printed_once() -> None:
     for trial in fake.trials_of(matrix):
         shown.finished(replace(fake.ok(trial, 1.0), metrics=short))
     line = "clean [b] now runs without others: CPUs were short in its trials"
-    assert shown.out.getvalue().splitlines() == [line]
+    assert shown.lines == [line]
 
 
 def test_on_a_terminal_a_bar_says_what_runs_and_how_long_the_rest_takes() -> None:
@@ -175,7 +183,18 @@ def run_block(shown: Shown, *results: Result) -> list[str]:
         shown.reporter.begun(1, result.trial)
         shown.finished(result)
     shown.reporter.ended(1)
-    return shown.out.getvalue().splitlines()
+    return shown.lines
+
+
+def test_the_lines_of_blocks_are_explained_once_before_the_first() -> None:
+    """`h2 beats h3 by median time per request` stood below total times in which h3 was ahead."""
+    shown = Shown(terminal=False, verbose=False)
+    for block in (BLOCK, plan_block(MATRIX, BLOCK.condition, 1)):
+        run_block(shown, *(fake.ok(trial, 1.0) for trial in block.trials()))
+    first, *others = shown.out.getvalue().splitlines()
+    assert first == f"{EXPLAINED}total time of each protocol"
+    assert len(others) == 2
+    assert not any(EXPLAINED in line for line in others)
 
 
 def test_a_block_is_a_line_with_every_time_and_no_claim_of_who_was_first() -> None:
@@ -215,7 +234,7 @@ def test_two_lanes_keep_their_blocks_apart() -> None:
         shown.finished(fake.ok(beside, 3.0))
     shown.reporter.ended(2)
     shown.reporter.ended(1)
-    first, second = shown.out.getvalue().splitlines()
+    first, second = shown.lines
     assert first.startswith("clean [b] #1  h1 3.00 s  h2 3.00 s  h3 3.00 s")
     assert second.startswith("clean [b] #0  h1 1.00 s  h2 1.00 s  h3 1.00 s")
 
@@ -243,7 +262,7 @@ def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_le
         shown.finished(fake.timeout(trial, 60.0))
     shown.reporter.ended(1)
     shown.reporter.ended(1)
-    assert shown.out.getvalue().splitlines()[3:] == [
+    assert shown.lines[3:] == [
         f"clean [b] #0  h1 > 60 s  h2 > 60 s  h3 > 60 s  (0 of 3 comparisons sure, {words} of 15 min)"
     ]
 
@@ -259,7 +278,7 @@ def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
     shown = Shown(terminal=False, matrix=matrix, results=results)
     shown.reporter.ended(1)
     shown.reporter.ended(1)
-    said = shown.out.getvalue().splitlines()
+    said = shown.lines
     assert "sure: clean [b]: h3 beats h1 by total time" in said
     assert len([line for line in said if line.startswith("sure: ")]) == 3
     assert said[-1].startswith("3 of 3 comparisons sure, ")
@@ -275,7 +294,7 @@ def test_a_comparison_that_a_second_metric_settles_has_no_second_line(monkeypatc
     ):
         monkeypatch.setattr(Scheduler, "settled", lambda _, said=said: said)
         shown.reporter.ended(1)
-    first, count, second, last = shown.out.getvalue().splitlines()
+    first, count, second, last = shown.lines
     assert (first, second) == (
         "sure: clean: h3 beats h1 by mean completion time", "sure: clean: h3 beats h2",
     )  # fmt: skip
@@ -339,7 +358,7 @@ def test_a_resumed_run_counts_what_was_settled_before_and_prints_only_what_is_ne
     shown = Shown(terminal=False, matrix=matrix, results=results)
     with shown.reporter.showing():
         shown.reporter.ended(1)
-    said = shown.out.getvalue().splitlines()
+    said = shown.lines
     assert f"already sure: 3 of {shown.scheduler.comparisons} comparisons" in said
     assert not any(line.startswith("sure: ") for line in said)
 

@@ -29,7 +29,9 @@ def test_nothing_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         for name in ("tell", "_cell"):
             monkeypatch.setattr(Judge, name, None)
         why, *_, command = how_to_resume(run, data)
-    assert why.startswith("6 of 6 comparisons are not sure; 15 min more may bring a sure result in 2 of 2 networks")
+    assert why.startswith(
+        "6 of 6 comparisons are not sure by any metric; 15 min more may bring a sure result in 2 of 2 networks"
+    )
     assert command.endswith(" --budget 15min")
 
 
@@ -45,7 +47,7 @@ def resumed(folder: Path, budget_s: float) -> list[str]:
 
 def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 240.0)
-    assert why == "6 of 6 comparisons are not sure."
+    assert why == "6 of 6 comparisons are not sure by any metric."
     assert "  Blocks still missing (minimum 9): clean 6, delay 6; 8 min will probably complete them." in details
     assert "  Another 4 min would be too short for the minimum of 9 blocks in delay." in details
     assert command.endswith(" --budget 8min")
@@ -63,7 +65,7 @@ def test_a_block_that_was_cut_short_is_missing(tmp_path: Path) -> None:
 
 def test_a_budget_that_is_long_enough_is_repeated(tmp_path: Path) -> None:
     why, *details, command = resumed(tmp_path, 480.0)
-    assert why == "6 of 6 comparisons are not sure.", "nothing is promised from less than the minimum"
+    assert why == "6 of 6 comparisons are not sure by any metric.", "nothing is promised from less than the minimum"
     assert not any(word in line for line in details for word in ("Soonest", "Probably"))
     assert not any("too short" in line for line in details)
     assert command.endswith(" --budget 8min")
@@ -112,7 +114,7 @@ def test_only_what_the_forecast_of_the_report_allows_is_promised(
     raised = [line for line in details if "raise `max`" in line]
     assert raised == (["  For delay, raise `max` (60) in a new run."] if most == 9 else []), "blocks are left below it"
     is_later = most == 60 and "(clean)" in promised
-    later = "  Probably not sure after 15 min more: delay."
+    later = "  After 15 min more, these will probably still have unclear comparisons: delay."
     assert (later in details) == is_later, "no comparison that is open goes unnamed"
     assert command.endswith(" --budget 15min")
 

@@ -84,7 +84,7 @@ def test_a_run_goes_on_until_every_comparison_is_decided(fake_lab: Lab, capsys: 
     assert verdicts["undecided"] == []
     assert all(check["passed"] for check in verdicts["self_checks"])
     assert len(verdicts["comparisons"]) == 3 * PAIRS + 2
-    assert "HTTP/3 is faster than HTTP/1.1 and HTTP/2 in 2 of 3 networks" in verdicts["sentence"]
+    assert "HTTP/3 is faster than HTTP/1.1 and HTTP/2 in the same 2 of 3 networks" in verdicts["sentence"]
     assert verdicts["sentence"] in " ".join(capsys.readouterr().out.split()), "wrapped lines may end with a blank"
 
 
@@ -107,7 +107,7 @@ def test_the_budget_is_respected_and_what_is_left_open_is_said(
     assert undecided
     assert any(item["blocks"] < 60 for item in undecided)
     said = " ".join(capsys.readouterr().out.split())
-    assert " of 9 comparisons are not sure; 3 min more may bring a sure result in " in said
+    assert " of 9 comparisons are not sure by any metric; 3 min more may bring a sure result in " in said
     assert said.endswith(" --budget 3min")
 
 

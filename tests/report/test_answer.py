@@ -249,7 +249,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("unfinished of 60: h3 1, h1 0",)
+    assert cells(standing)["h3 against h1"].notes == ("unfinished: h3 1, h1 0 of 60",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:
@@ -335,7 +335,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     ("low", "high", "said"),
     [
         (0.61, 1.39, "unclear: HTTP/3 1.64x slower to 1.39x faster"),
-        (0.8, math.inf, "unclear: HTTP/3 faster, or up to 1.25x slower"),
+        (0.8, math.inf, "unclear: HTTP/3 faster by an unknown factor, or up to 1.25x slower"),
         (*OPEN, "unclear: no upper limit"),
     ],
 )
@@ -344,8 +344,11 @@ def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, sai
 
 
 def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
-    assert finding_text(finding(0.61, 1.39)) == "unclear: median h2 1.09x, h3 1.64x slower to 1.39x faster"
-    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 faster, or up to 1.25x slower"
+    assert (
+        finding_text(finding(0.61, 1.39))
+        == "unclear: median: h2 1.09x faster; interval: h3 1.64x slower to 1.39x faster"
+    )
+    assert finding_text(finding(0.8, math.inf)) == "unclear: h3 faster by an unknown factor, or up to 1.25x slower"
     assert finding_text(finding(*OPEN)) == "unclear: no upper limit"
 
 

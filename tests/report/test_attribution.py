@@ -193,7 +193,9 @@ def test_where_a_difference_lies_is_said_when_its_cause_is_not_known() -> None:
     assert (
         told(run(late))
         .sentences[0]
-        .endswith("; not explained by the counters, but all of these leads arose in the last tenth of the requests.")
+        .endswith(
+            "; not explained by the counters, but nearly all of these leads arose in the last tenth of the requests."
+        )
     )
 
 

@@ -93,9 +93,9 @@ def test_the_narrowest_metric_bounds_a_difference_that_the_primary_one_leaves_op
 @pytest.mark.parametrize(
     ("narrow", "withheld", "note"),
     [
-        ((0.96, 1.10), None, "at most 1.10x apart"),
-        ((1.02, 1.10), None, "likely HTTP/3 ahead, at most 1.10x"),
-        ((0.98, 1.04), Verdict.TIE, "at most 1.04x apart, but too many trials unfinished"),
+        ((0.96, 1.10), None, "not sure by {by} either: at most 1.10x apart"),
+        ((1.02, 1.10), None, "likely HTTP/3 ahead by {by}, at most 1.10x"),
+        ((0.98, 1.04), Verdict.TIE, "not sure by {by} either: at most 1.04x apart, too many trials unfinished"),
     ],
 )
 def test_what_the_narrowest_metric_adds_to_an_unclear_cell(
@@ -107,7 +107,7 @@ def test_what_the_narrowest_metric_adds_to_an_unclear_cell(
         stalls = replace(other.comparison.completion, only_base=3, new_finished=9)
         other = replace(other, comparison=replace(other.comparison, completion=stalls))
     cell = cell_of(known_of(line(finding(0.5, 2.1), other)), {})
-    assert cell.notes == (f"by {OTHERS[0].label}: {note}",)
+    assert cell.notes == (note.format(by=OTHERS[0].label),)
 
 
 def test_below_the_fewest_blocks_nothing_is_claimed() -> None:

@@ -52,7 +52,7 @@ def summary_md(data: RunData, verdicts: Judgement, report: str) -> str:
             f"> **⚠ {text(describe.check_text(check, data.matrix.name_of(check.finding.condition)))}**"
             for check in failed
         ),
-        " ".join([f"**{text(answer.headline)}**", *map(text, answer.by_others)]),
+        " ".join([f"**{text(answer.headline)}**", *map(text, (*answer.by_others, answer.selection))]).strip(),
         _list(
             text(f"{label}, {'✓ ' if certainty is Certainty.SURE else ''}{line}")
             for label, certainty, line in lines_of(answer.cards)

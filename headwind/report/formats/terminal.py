@@ -67,7 +67,7 @@ def _answer(data: RunData, found: Answer) -> Iterator[tuple[str, str]]:
     """The answer line by line, each with its style; a comparison over all networks has a line for each point."""
     yield from ((text, "") for text in override_texts(data.matrix.arms))
     yield found.headline, "bold"
-    yield from ((text, "") for text in found.by_others)
+    yield from ((text, "") for text in (*found.by_others, found.selection) if text)
     for label, lines in groupby(lines_of(found.cards), key=itemgetter(0)):
         yield label, "bold"
         for _, certainty, line in lines:

@@ -142,8 +142,6 @@ def _answer(data: RunData) -> dict[str, Any]:
         "group_notes": {
             word: note.format(margin, first_judged(data.judgement.compared)) for word, note in GROUPS.items()
         },
-        "has_other_metrics": any(point.metric for card in answer.cards for point in card.points),
-        "first_metrics": first_judged(data.judgement.compared),
         "meanings": _meanings(data),
         "how_far": "" if data.status.state is State.FINISHED else row_text.how_far(data),
         "details": {each.condition.id: _detail(each) for each in answer.standings},
