@@ -38,8 +38,8 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check of this matrix: run each protocol once in the conditions that the matrix lists under `smoke`, "
-        "or in all if it has no such key",
+        help="quick check of this matrix: run each protocol once in the conditions that the matrix lists under `smoke` "
+        "(if it has no such key: in all)",
     )
 
 
