@@ -309,7 +309,7 @@ class FakeAgent(Agent):
         seen = quiet.train(
             expect, delays, 8 * FRAME_BYTES / frame_s,
             sources=["10.9.9.9" if self.world.broken.translated else self._sender()],
-            arrivals_s=[frame_s * position for position in range(arrived)],
+            sequences=list(range(arrived)), arrivals_s=[frame_s * position for position in range(arrived)],
         )  # fmt: skip
         seen["rate"]["agreeing"] *= not unsteady
         return seen

@@ -1056,6 +1056,9 @@ PROPOSED = [  # what could be read only in one way, and is proposed whole
 AT = WIFI[:-1]
 SPLIT = "wifi: {downlink: {rate: 16mbit, delay: 10ms}, uplink: {rate: 2mbit, delay: 10ms}}"
 REPLACING = [  # proposals that set other written keys as well
+    Change(WIFI, f"{AT}, at: {{1s: {{both: {{loss: 5%}}}}, queue: {{kind: fifo, packets: 15}}}}}}", "queue",
+           "it belongs in a direction, such as both: {queue: {kind: fifo, packets: 15}}",
+           "wifi: {both: {delay: 10ms, rate: 30mbit, queue: {kind: fifo, packets: 15}}, at: {1s: {both: {loss: 5%}}}}"),
     Change(WIFI, "wifi: bw=10, delay='5ms', loss=1", "bw=10",
            "did you mean {both: {rate: 10mbit, delay: 5ms, loss: 1%}}?",
            "wifi: {both: {rate: 10mbit, delay: 5ms, loss: 1%}}"),

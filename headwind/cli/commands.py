@@ -472,7 +472,10 @@ OPTIONS = {
     "published": how_to_publish,
 }  # fmt: skip
 MEASURING = {  # commands, what --budget does, and its default
-    "run": ("measure for at most this long from now on", "the budget in the matrix"),
+    "run": (
+        "start no block that will probably end later than this from now; one that takes longer is completed",
+        "the budget in the matrix",
+    ),
     "experiments": ("share this time among all experiments", "each has the budget of its own matrix"),
 }  # fmt: skip
 

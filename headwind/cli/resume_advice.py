@@ -6,9 +6,11 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 
 from headwind.cli.doctor import lanes_here
 from headwind.cli.runs import from_here
@@ -18,6 +20,7 @@ from headwind.model import Matrix
 from headwind.plan.forecast import LANE_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text
 from headwind.plan.scheduler import Scheduler
+from headwind.proof.attempts import is_unproven
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.verdicts import has_forecast, more_text, names_of
 from headwind.run.codec import State
@@ -27,6 +30,7 @@ from headwind.verdicts.ended import complete
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import fewest_blocks
 
+MOST_UNVERIFIED = 0.5  # of the attempts in a condition
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -48,7 +52,7 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
     more = More.of(scheduler, data.judgement.open)
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
-    details = [] if is_done else _details(matrix, more)
+    details = [] if is_done else _details(matrix, more, _unverified(data))
     return [f"{why}{effect}.", *details, "Resume with:", f"  {_command(run, more.budget_s, cluster)}"]
 
 
@@ -189,7 +193,15 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     return f"{about(more.budget_s)} more may bring a sure result in {len(fitting)} of {of}{which}{below}"
 
 
-def _details(matrix: Matrix, more: More) -> list[str]:
+def _unverified(data: RunData) -> set[str]:
+    """Ids of the conditions of which most attempts were not verified: further ones will hardly be."""
+    attempts = defaultdict[str, list[bool]](list)
+    for result in data.results:
+        attempts[result.trial.block.condition.id].append(is_unproven(result))
+    return {name for name, unproven in attempts.items() if fmean(unproven) > MOST_UNVERIFIED}
+
+
+def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[str]:
     """The forecast for the condition that is settled soonest, and the limits of the last budget and of `max`."""
 
     def names(ids: Sequence[str]) -> str:
@@ -205,7 +217,9 @@ def _details(matrix: Matrix, more: More) -> list[str]:
             f"{matrix.name_of(each)} {more.missing[each.id]}" for each in matrix.conditions if each.id in more.missing
         ]
         still = f"Blocks still missing (minimum {matrix.repeat.least}): {listed(missing)}"
-        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them.")
+        doubtful = names([each for each in more.missing if each in unverified])
+        but = f", but hardly {doubtful}, where most trials were not verified" if doubtful else ""
+        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them{but}.")
     for ids, what in ((more.short, needed_text(matrix)), (more.slow, "a sure result")):
         if ids:
             another = about(matrix.repeat.budget_s or 0)

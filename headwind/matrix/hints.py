@@ -75,6 +75,8 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
             found[nameless[slip.path[:2]]] = None
         elif {path[0] for path in nameless} & set(slip.path[2:]):
             continue  # it names an entry of a group without names
+        elif slip.path[4:] and slip.path[2] == "at" and slip.path[3] in DirectionKeys.model_fields:
+            continue  # a key of a direction in place of a moment: what is in it depends on where it belongs
         elif slip.path[0] == "servers" and slip.path[1:2] and slip.path[1] in SERVERS and len(slip.path) > 2:
             continue  # a server of the lab has no keys: only its name is wrong here
         elif place := swallowed.get(slip.path):
@@ -234,6 +236,9 @@ def _of_key(slip: Slip, beside: Any, along: Any = "") -> str:
     path, keys = slip.path, beside if isinstance(beside, dict) else {}
     if path[0] == "profiles" and path[-2:-1] == ("at",) and str(path[-1]).startswith("+"):
         return of_moment(str(path[-1]), [*keys][: [*keys].index(path[-1])])
+    if path[0] == "profiles" and path[-2:-1] == ("at",) and path[-1] in DirectionKeys.model_fields:
+        inside = f"{path[-1]}: {shown(keys[path[-1]])}"
+        return f"it belongs in a direction, such as both: {{{inside}}}, next to `at` or at a moment of it"
     if "correlation" in str(path[-1]) and "loss" not in {*path, *keys}:
         return f"remove it: {NO_CORRELATION}"
     if "correlation" in str(path[-1]):

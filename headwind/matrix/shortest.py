@@ -235,9 +235,10 @@ def _meant(condition: Condition, least: Shortest) -> str:
 
 
 def _way_out(condition: Condition, least: Shortest) -> str:
-    lower = {"delay": "lower the delay", "at": "shorten the blackout, fetch less"}.get(
-        least.key, "raise the rate, fetch less"
-    )
+    lower = {
+        "delay": "lower the delay",
+        "at": "shorten the blackout, which a later moment ends (`700ms: {}`), fetch less",
+    }.get(least.key, "raise the rate, fetch less")
     enough_s = math.ceil(least.seconds * 2)
     wait = f" or wait longer, such as `timeout: {budget_text(enough_s)}`" if enough_s <= TIMEOUT_S[1] else ""
     found = _meant(condition, least)

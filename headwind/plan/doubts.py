@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from headwind.arm import UNKNOWN, Protocol
-from headwind.format import arm_name, as_written, duration, enumerated, measured, setting
+from headwind.format import arm_name, as_written, counted, duration, enumerated, measured, setting
 from headwind.matrix.profile import another_unit
 from headwind.matrix.reader import KeyPath, located
 from headwind.matrix.shortest import unfinished
@@ -21,6 +21,7 @@ from headwind.proof.expectation import Expectation
 from headwind.settings import Windows
 from headwind.verdicts.congestion import confounded, control_of
 from impair.profile import NEXT_PACKET, Direction, GilbertElliott, Link, Profile, Steps
+from impair.queues import Fifo
 
 IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
 REORDERING = (
@@ -28,6 +29,9 @@ REORDERING = (
     "keep packets in order, set a `rate` (any value), and no `kind` of `queue`"
 )
 MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmissions are lost as well
+
+# Packets: through a queue of 5 at 20 Mbit/s 4 of 8 trials did not show the rate, through one of 15 all did.
+LEAST_ROOM = 10
 
 Located = tuple[KeyPath, tuple[str, str]]  # its place; message and hint
 
@@ -55,6 +59,10 @@ def _of_profile(profile: Profile) -> Iterator[Located]:
         if (lost := Expectation.of(link).loss) >= MOST_LOST:
             message = f"{quoted(profile.name)} loses {measured('loss_ratio', lost)} of all packets on average"
             yield (*place, "loss"), (message, _swapped(link))
+        if isinstance(link.queue, Fifo) and link.room < LEAST_ROOM:
+            message = f"a queue of {counted(link.room, 'packet')} is too short to verify the rate exactly"
+            hint = f"many trials will be `invalid`; write {LEAST_ROOM} packets or more"
+            yield (*place, "queue"), (message, hint)
         changes = profile.changes(direction)
         if isinstance(changes, Steps) and changes.period_s is None and changes.links[-1] != link:
             last, from_s = changes.links[-1], changes.moments_s[-1]

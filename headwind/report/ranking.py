@@ -50,6 +50,14 @@ class Standing:
         return complete(self.rows)
 
     @property
+    def unfinished_text(self) -> str:
+        """The arms with unfinished trials: `unfinished: HTTP/2 2, HTTP/3 1`; empty if all finished."""
+        arms = dict.fromkeys((*self.medians, *self.timeouts, *self.untimed))
+        counts = ((arm, self.timeouts.get(arm, 0) + self.untimed.get(arm, 0)) for arm in arms)
+        found = ", ".join(f"{arm_name(arm)} {count}" for arm, count in counts if count)
+        return f"unfinished: {found}" if found else ""
+
+    @property
     def certainty(self) -> Certainty:
         """Certainty of the surest comparison, by the primary metric."""
         return min((each.by_primary for each in self.known), key=[*Certainty].index, default=Certainty.UNCLEAR)

@@ -11,7 +11,7 @@ import pytest
 
 from headwind.cli.resume_advice import how_to_resume
 from headwind.format import budget_text
-from headwind.model import Repetition
+from headwind.model import Outcome, Repetition
 from headwind.report.verdicts import more_text
 from headwind.run.data import LAST_BUDGET, RunData
 from headwind.verdicts.judgement import Judge
@@ -43,6 +43,20 @@ def resumed(folder: Path, budget_s: float) -> list[str]:
     results = [fake.ok(trial, 0.1 if trial.block.condition == first else 20.0) for trial in trials]
     with fake.recorded(folder, matrix, results) as run:
         return how_to_resume(run, RunData.of(run))
+
+
+def test_more_time_is_not_promised_to_a_network_that_was_not_verified(tmp_path: Path) -> None:
+    """`7 min will probably complete them` stood below 38 attempts of which none was verified."""
+    matrix = replace(MATRIX, repeat=Repetition(9, 60, budget_s=180.0))
+    clean, delay = matrix.conditions
+    trials = fake.trials_of(replace(matrix, repeat=Repetition.fixed(3)))
+    results = [fake.ok(trial, 1.0) for trial in trials]
+    results = [
+        each if each.trial.block.condition == clean else replace(each, outcome=Outcome.INVALID) for each in results
+    ]
+    with fake.recorded(tmp_path, matrix, results) as run:
+        (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still missing" in line]
+    assert line.endswith(f"complete them, but hardly {delay.profile.name}, where most trials were not verified.")
 
 
 def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from headwind.format import short_digests
 from headwind.model import Matrix, Result
 from headwind.report.html.page import facts_of
 from headwind.report.trust import OTHER_LABS
+from headwind.run.codec import State
 from headwind.run.data import LAST_BUDGET, RunData
 from headwind.run.differences import different_settings
 from headwind.run.journal import PAUSES
@@ -126,6 +127,8 @@ def warnings(before: RunData, after: RunData) -> Iterator[str]:
     if before.status.started_at > after.status.started_at:
         yield f"{before.id} began after {after.id}: better and worse describe the earlier run, {after.id}"
     for data in (before, after):
+        if data.status.state is State.RUNNING:
+            yield f"{data.id} is still in progress: its results so far are compared"
         for name, deviations in data.network_doubts.items():
             yield f"{data.id}: the network of {name} was not as requested: {'; '.join(deviations)}"
     for line in different_settings(before.matrix, after.matrix):

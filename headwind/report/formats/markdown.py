@@ -122,9 +122,8 @@ def _table(data: RunData, found: Sequence[Standing]) -> Iterator[str]:
     for each in found:
         metric = each.condition.workload.primary()
         medians = (observed_text(metric.key, each.medians.get(arm)) for arm in arms)
-        counts = ((arm, each.timeouts.get(arm, 0) + each.untimed.get(arm, 0)) for arm in arms)
-        unfinished = ", ".join(f"{arm_name(arm)} {count}" for arm, count in counts if count)
-        blocks = f"{each.blocks}<br>unfinished: {unfinished}" if unfinished else str(each.blocks)
+        unfinished = each.unfinished_text
+        blocks = f"{each.blocks}<br>{unfinished}" if unfinished else str(each.blocks)
         cells = (text(str(each.cells[pair])) if pair in each.cells else NOTHING for pair in pairs)
         yield row(_name(data, each), *medians, *cells, blocks)
 

@@ -115,7 +115,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
             shown = [(pair_label(pair), standing.cells[pair]) for pair in pairs if pair in standing.cells]
             cells = [Text("\n").join(_line(label, cell) for label, cell in shown)]
         label, meaning = data.matrix.name_of(standing.condition), standing.network.meaning
-        below = f"\n{clean(meaning)}" if meaning else ""
+        below = "".join(f"\n{clean(text)}" for text in (meaning, standing.unfinished_text) if text)
         name = Text.assemble((clean(label), "bold"), (f", {blocks}{below}", "dim"))
         table.add_row(name, *(medians if has_room else ()), *cells)
     return table
