@@ -476,7 +476,7 @@ MEASURING = {  # commands, what --budget does, and its default
         "start no block that will probably end later than this from now; one that takes longer is completed",
         "the budget in the matrix",
     ),
-    "experiments": ("share this time among all experiments", "each has the budget of its own matrix"),
+    "experiments": ("share this time among all experiments", "each has the budget in its matrix"),
 }  # fmt: skip
 
 
