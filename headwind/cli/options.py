@@ -38,7 +38,7 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check of this matrix: run each protocol once in the conditions that the matrix lists under `smoke` "
+        help="quick check of a matrix: run each protocol once in the conditions that the matrix lists under `smoke` "
         "(if it has no such key: in all)",
     )
 
@@ -120,8 +120,10 @@ def how_to_publish(command: argparse.ArgumentParser) -> None:
 
 def how_to_compare(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `compare`."""
-    command.add_argument("earlier", metavar="RUN_A", help="run folder, or the id in reports/<id>")
-    command.add_argument("later", metavar="RUN_B", help="folder of a later run of the same matrix")
+    command.add_argument(
+        "earlier", metavar="RUN_A", help="the earlier run: its folder, or its id (the name of the folder)"
+    )
+    command.add_argument("later", metavar="RUN_B", help="a later run of the same matrix: its folder or id")
     command.add_argument(
         "--absolute",
         action="store_true",

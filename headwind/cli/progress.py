@@ -114,7 +114,10 @@ class Reporter:
             settled = self._scheduler.settled()
             for comparison, verdict in settled.items():
                 if comparison not in self._settled:
-                    self._out.print(escape(f"sure: {verdict}"), highlight=False)
+                    shown = _primary(matrix, comparison[0])
+                    is_by_other = " by " in verdict.rpartition(": ")[2] and not verdict.endswith(f" by {shown}")
+                    other = f" (not {shown})" if is_by_other else ""
+                    self._out.print(escape(f"sure: {verdict}{other}"), highlight=False)
             self._settled |= settled.keys()
             self._sure = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure, "
             state = f"{self._sure}{state}"
@@ -219,3 +222,8 @@ class Beside:
             most = max(before["testbeds"], testbeds)
             known[owner] = {"owner": owner, "testbeds": most, "from": before["from"], "to": now}
         self.run.note_environment(**{OTHER_LABS: list(known.values())})
+
+
+def _primary(matrix: Matrix, condition: str) -> str:
+    """Label of the metric that the lines of a condition's blocks have."""
+    return next(item.workload.primary().label for item in matrix.conditions if item.id == condition)

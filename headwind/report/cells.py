@@ -18,6 +18,7 @@ from headwind.report.verdicts import (
     interval_text,
     lead_size,
     leader,
+    possible_text,
     reach_text,
     sides,
     stalled_text,
@@ -119,7 +120,7 @@ def _narrowest(known: Known) -> Iterator[str]:
             yield f"likely {name} ahead by {best.metric.label}, at most {two(apart)}x"
             return
         open_ = ", too many trials unfinished" if apart <= 1 + best.rule.margin_ratio else ""
-        yield f"not sure by {best.metric.label} either: at most {two(apart)}x apart{open_}"
+        yield f"also unclear by {best.metric.label}: {possible_text(best.comparison.interval)}{open_}"
 
 
 def reasons_of(finding: Finding) -> Iterator[str]:

@@ -149,8 +149,7 @@ def end(ratio: float) -> str:
 def finding_text(finding: Finding) -> str:
     """Certainty, leader and lead: `sure: h3 1.23x [1.18, 1.29]`, `unclear: only 3 blocks`.
 
-    An unclear one has the largest possible differences:
-    `unclear: median: h3 1.02x faster; interval: h3 1.09x slower to 1.19x faster`.
+    An unclear one has the largest possible differences: `unclear: h3 1.02x faster (1.09x slower to 1.19x faster)`.
     """
     certainty = certainty_of(finding)
     n = finding.comparison.interval.n
@@ -159,9 +158,10 @@ def finding_text(finding: Finding) -> str:
         return f"{certainty}: {few_text(n)}"
     if certainty is Certainty.UNCLEAR:
         ratio = ahead_text(finding).partition(" [")[0]
-        reach = reach_text(finding, lambda arm: arm.name) or apart_text(finding)
-        if finding.comparison.interval.has_estimate:
-            reach = f"median: {sides(finding)[0].name} {ratio} faster; interval: {reach}"
+        reach, interval = reach_text(finding, lambda arm: arm.name) or apart_text(finding), finding.comparison.interval
+        if interval.estimate is not None and interval.has_estimate:
+            word = "slower" if interval.estimate < 0 else "faster"
+            reach = f"{finding.pair.new.name} {ratio} {word} ({reach.removeprefix(f'{finding.pair.new.name} ')})"
         return f"{certainty}: {', '.join(filter(None, (reach, stalled_text(finding))))}"
     who = "tie" if verdict_of(finding) is Verdict.TIE else sides(finding)[0].name
     return f"{certainty}: {who} {lead_text(finding)}"
@@ -199,7 +199,7 @@ def possible_text(lead: Interval) -> str:
     if len(ends) < 2:
         other = "slower" if math.isfinite(high) else "faster"
         return (
-            f"{other} by an unknown factor, or up to {reached[0]}"
+            f"{other} (no limit known) to {reached[0]}"
             if reached
             else f"not {ends[0][1]}"
             if ends
@@ -283,7 +283,7 @@ def more_text(item: Open) -> str:
         first = f"first sure result{_by(item, item.soonest)}: {_forecast_text(item, item.soonest)}"
         return f"{first}; all: {_forecast_text(item, item.outlook)}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
-    return _forecast_text(item, item.outlook, f"sure{by} after " if by else "")
+    return _forecast_text(item, item.outlook, f"probably sure{by} after " if by else "")
 
 
 def _by(item: Open, outlook: Outlook) -> str:
@@ -332,7 +332,7 @@ def sure_text(rule: Rule) -> str:
 
 def certainty_key(rule: Rule) -> str:
     """Definitions of "sure" and "likely", in two sentences."""
-    return f"sure: {sure_text(rule)}. Likely: such a result with a reservation, stated in the table."
+    return f"sure: {sure_text(rule)}. Likely: a lead or a tie with a reservation, which the table states."
 
 
 def dependence_text(alike: Dependence) -> str:

@@ -287,16 +287,16 @@ def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
 def test_a_comparison_that_a_second_metric_settles_has_no_second_line(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = replace(MATRIX, repeat=Repetition(1, 60))
     shown = Shown(terminal=False, matrix=matrix)
-    pair, other = pairs_of(matrix, matrix.conditions[0])[:2]
+    name, (pair, other) = matrix.conditions[0].id, pairs_of(matrix, matrix.conditions[0])[:2]
     for said in (
-        {("clean", pair): "clean: h3 beats h1 by mean completion time"},
-        {("clean", pair): "clean: h3 beats h1", ("clean", other): "clean: h3 beats h2"},
+        {(name, pair): "clean: h3 beats h1 by mean completion time"},
+        {(name, pair): "clean: h3 beats h1", (name, other): "clean: h3 beats h2"},
     ):
         monkeypatch.setattr(Scheduler, "settled", lambda _, said=said: said)
         shown.reporter.ended(1)
     first, count, second, last = shown.lines
     assert (first, second) == (
-        "sure: clean: h3 beats h1 by mean completion time", "sure: clean: h3 beats h2",
+        "sure: clean: h3 beats h1 by mean completion time (not total time)", "sure: clean: h3 beats h2",
     )  # fmt: skip
     assert count.startswith("1 of 3 comparisons sure, ")
     assert last.startswith("2 of 3 comparisons sure, ")

@@ -47,7 +47,7 @@ def test_a_verdict_that_does_not_stand_among_all_comparisons_is_not_settled() ->
     assert item.rate == pytest.approx(3 / item.fewest)
     pairs = "HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1"
     assert open_text(item, item.condition.id).startswith(
-        f"delay1/article: {pairs} are not sure by any metric; sure by total time after about"
+        f"delay1/article: {pairs} are not sure by any metric; probably sure by total time after about"
     )
 
 
@@ -151,7 +151,7 @@ def test_a_forecast_names_the_metric_of_the_verdict() -> None:
     total, other, *_ = item.judged
     soon = Outlook(5, 3, 9, metric=other)
     said = open_text(replace(item, soonest=soon, outlook=soon), "far")
-    assert said.endswith(f"; sure by {other.label} after about 5 more blocks (3 to 9), 5 s")
+    assert said.endswith(f"; probably sure by {other.label} after about 5 more blocks (3 to 9), 5 s")
     assert "until" not in open_text(replace(item, soonest=soon, outlook=soon, judged=(total,)), "far"), "the only one"
 
 
@@ -168,7 +168,7 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
 
 
 def test_a_row_names_the_comparisons_of_its_forecast_unless_it_is_for_all() -> None:
-    """`sure by mean completion time` stood in a row of which two of three comparisons were sure by it."""
+    """`probably sure by mean completion time` stood in a row of which two of three comparisons were sure by it."""
     item = opened(with_noise(9))
     assert item is not None
     assert forecast_of(item, 3) == more_text(item)
