@@ -473,7 +473,7 @@ OPTIONS = {
 }  # fmt: skip
 MEASURING = {  # commands, what --budget does, and its default
     "run": (
-        "time limit from now on; a block that is running then is completed. TIME is a duration",
+        "time limit, counted from now; a block still running when it ends is completed. TIME is a duration",
         "the budget in the matrix",
     ),
     "experiments": ("share this time among all experiments", "each has the budget in its matrix"),

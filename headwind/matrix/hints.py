@@ -237,7 +237,7 @@ def _of_key(slip: Slip, beside: Any, along: Any = "") -> str:
     if path[0] == "profiles" and path[-2:-1] == ("at",) and str(path[-1]).startswith("+"):
         return of_moment(str(path[-1]), [*keys][: [*keys].index(path[-1])])
     if path[0] == "profiles" and path[-2:-1] == ("at",) and path[-1] in DirectionKeys.model_fields:
-        inside = f"{path[-1]}: {shown(keys[path[-1]])}"
+        inside = f"{path[-1]}: {shown(keys.get(path[-1]))}"
         return f"it belongs in a direction, such as both: {{{inside}}}, next to `at` or at a moment of it"
     if "correlation" in str(path[-1]) and "loss" not in {*path, *keys}:
         return f"remove it: {NO_CORRELATION}"

@@ -70,7 +70,7 @@ def _of_selfcheck(word: str, tree: Any) -> str:
         return "leave `selfcheck` out for no self-check"
     groups = [tree.get(group) for group in ("protocols", "arms", "profiles")]
     protocols, arms, profiles = (list(each) if isinstance(each, dict | list) else [] for each in groups)
-    profiles.sort(key=lambda name: tree["profiles"][name] != {})  # a clean network takes the least time
+    profiles.sort(key=lambda name: value_at(tree, ("profiles", name)) != {})  # a clean network takes the least time
     arm = next((name for name in (word, "h2", *protocols, *arms) if name in (*protocols, *arms)), "h2")
     if word not in YES_OR_NO and word != arm:
         return ""

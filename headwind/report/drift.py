@@ -45,7 +45,7 @@ def drift_text(data: RunData, usual: Mapping[Key, float]) -> str:
     who = "all protocols together" if together else "not all protocols alike"
     size = abs(middles[worst] - 1)
     took = f"trials took {measured('drift_ratio', size)} {verb} than the median of their condition and protocol, {who}"
-    return f"In the most unusual tenth of the run, {took}."
+    return f"The run is cut into ten equal periods. In the one that deviates most, {took}."
 
 
 def usual_times(data: RunData) -> dict[Key, float]:

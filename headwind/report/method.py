@@ -155,9 +155,10 @@ def _verdicts(data: RunData) -> Iterator[str]:
     if repeat.is_adaptive:
         limit = f", within the time budget{_budgets(data)}" if repeat.budget_s else ""
         yield (
-            "The number of blocks of each condition depended on the measurements: the next blocks went where a verdict "
-            f"was predicted to cost least{limit}. The intervals hold at any stopping time (they are anytime-valid), so "
-            "this does not raise the share of false verdicts. But estimates become slightly too extreme."
+            "The number of blocks of each condition depended on the measurements: the next blocks were given to the "
+            f"condition that was predicted to reach a verdict in the least time{limit}. The intervals hold at any "
+            "stopping time (they are anytime-valid), so this does not raise the share of false verdicts. But estimates "
+            "become slightly too extreme."
         )
 
 

@@ -15,6 +15,11 @@ from tests.matrix_typos import OF_EACH, Typo, typos
 ENOUGH = 0.9
 
 
+def test_a_self_check_is_proposed_for_a_list_of_networks_too(tmp_path: Path) -> None:
+    text = "protocols: [h1, h2]\nprofiles: [lte]\nworkloads: {a: {requests: 1, connections: 1}}\nselfcheck: true\n"
+    assert "did you mean {protocol: h2, again: [lte]}?" in str(refusal(text, tmp_path))
+
+
 def test_nine_of_ten_typing_mistakes_are_repaired_by_their_hint(tmp_path: Path) -> None:
     corpus = typos()
     assert Counter(typo.kind for typo in corpus) == OF_EACH
