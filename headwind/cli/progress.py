@@ -131,11 +131,12 @@ class Reporter:
 
     def _explain_lines(self) -> None:
         """Print once which metric the lines of blocks have."""
-        labels = dict.fromkeys(item.workload.primary().label for item in self._scheduler.matrix.conditions)
-        if not self._is_explained:
-            text = f"each line: a block, with the {' or '.join(labels)} of each {self._scheduler.matrix.arms_word}"
-            self._out.print(escape(text), highlight=False)
-        self._is_explained = True
+        if self._is_explained:
+            return
+        self._is_explained, matrix = True, self._scheduler.matrix
+        labels = dict.fromkeys(item.workload.primary().label for item in matrix.conditions)
+        text = f"each line: a block, with the {' or '.join(labels)} of each {matrix.arms_word}"
+        self._out.print(escape(text), highlight=False)
 
     def _now(self) -> str:
         """The progress at this moment; without a budget, when the last block ended."""

@@ -155,11 +155,8 @@ def _why(matrix: Matrix, data: RunData) -> str:
     """The reason to resume a run that ended by itself."""
     left = [pair for item in data.judgement.open for pair in item.pairs if not pair.is_check]
     if left:
-        verb, metrics = (
-            "is" if len(left) == 1 else "are",
-            {each for item in data.judgement.open for each in item.judged},
-        )
-        by = " by any metric" if len(metrics) > 1 else ""
+        verb = "is" if len(left) == 1 else "are"
+        by = " by any metric" if len({each for item in data.judgement.open for each in item.judged}) > 1 else ""
         return f"{len(left)} of {counted(len(data.judgement.compared), 'comparison')} {verb} not sure{by}"
     if matrix.find:
         return "The search is not finished"

@@ -121,8 +121,8 @@ def rate_behind(train: Train, link: Link) -> RateEstimate:
     They come at the rate of the path. In a long train they hardly count; a short one, through a queue of 15 packets at
     20 Mbit/s, showed 21.8 Mbit/s with them.
     """
-    arrivals = zip(train.sequences, train.arrivals_s, train.delays_s, strict=True)
-    kept = [each for each in arrivals if each[0] >= unshaped_frames(link)]
+    passed, arrivals = unshaped_frames(link), zip(train.sequences, train.arrivals_s, train.delays_s, strict=True)
+    kept = [each for each in arrivals if each[0] >= passed]
     return estimate_rate(
         [arrived_s for _, arrived_s, _ in kept],
         [sequence for sequence, _, _ in kept],
