@@ -289,7 +289,7 @@ def _of_unknown(path: Path, above: Sequence[Level]) -> str:
     gone = nowhere.of_unknown(path, level)
     if respelt(key, level.keys) and not gone:
         return already(key, level)
-    beside = level.written if isinstance(level.written, dict) else {}
+    beside = _around(level)
     value = beside.get(key)
     if (
         found := of_condition(path[:-1], level, above[0].written)
@@ -339,7 +339,7 @@ def _of_both_meanings(key: str, value: Any, level: Level) -> str:
         ways = [] if other in level.keys else level.homes(other)
         way = _likeliest(ways) if ways else ()
         if way[1:] in ((), (NAME,)) and way not in ((), (NAME,)):
-            return f"did you mean `{first}`? {purpose}; or {_written(way, {other: value}, level)}"
+            return f"did you mean `{first}`? {purpose}; or {_written(way, {other: value}, level, _around(level))}"
     return ""
 
 
@@ -351,13 +351,20 @@ def _by_synonym(key: str, value: Any, level: Level, top: Level) -> str:
         if meant and each is level and len(_together(key, level, ways := level.homes(meant), level)) > 1:
             return _belongs(key, level, ways, level)
         if meant and _takes(reduce(Level.below, way := _likeliest(each.homes(meant)), each), meant, value):
-            return f"did you mean `{meant}`? {_written(way, {meant: value}, each)}{_one_way({key: meant})}"
+            around = _around(each)
+            if len(way) == 1 and isinstance(home := around.get(way[0]), dict) and meant in home:
+                return f"did you mean `{meant}`? `{way[0]}` has one: change it to `{harmless(meant)}: {shown(value)}`"
+            return f"did you mean `{meant}`? {_written(way, {meant: value}, each, around)}{_one_way({key: meant})}"
     return ""
+
+
+def _around(level: Level) -> dict[Any, Any]:
+    return level.written if isinstance(level.written, dict) else {}
 
 
 def _of_another_form(key: str, level: Level) -> str:
     """Hint for a key of another form of the written kind: its spelling, or that it belongs in `parts`."""
-    written = level.written if isinstance(level.written, dict) else {}
+    written = _around(level)
     every = [name for model in level.models for name in model.model_fields]
     if not level.model or "kind" not in written or key in every:
         return ""
@@ -376,7 +383,7 @@ def _of_another_form(key: str, level: Level) -> str:
 
 def _by_value(key: str, value: Any, level: Level) -> str:
     """Keys that accept the mapping written under an unknown key, such as the direction `from server` for `server`."""
-    beside = level.written if isinstance(level.written, dict) else {}
+    beside = _around(level)
     fitting = [
         name for name in level.keys
         if isinstance(value, dict) and value and name not in beside and all(map(level.below(name).knows, value))
@@ -451,7 +458,7 @@ def _elsewhere(path: Path, above: Sequence[Level]) -> str:
 
 def _belongs(key: str, level: Level, ways: Sequence[tuple[str, ...]], start: Level) -> str:
     """Hint with the homes of a key on ways from `start`, and other misplaced keys of the same home."""
-    beside = level.written if isinstance(level.written, dict) else {}
+    beside = _around(level)
     homes = list(dict.fromkeys(way[-1] for way in ways if way[-1] != NAME))
     places = " or ".join([", ".join(map(quoted, homes[:-1])), quoted(homes[-1])] if homes[1:] else map(quoted, homes))
     way = _likeliest(ways)
