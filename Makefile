@@ -105,7 +105,7 @@ lab-down: $(RUNTIME) ## Remove containers and networks that earlier runs left
 lab-sbom: $(RUNTIME) docker ## Write sbom.cdx.json: all image packages and Python packages, with versions and licences
 	@exec $(PY) lab.py sbom $(or $(ARGS),sbom.cdx.json)
 
-lab-faults: $(DEV) docker ## Test the lab itself: 200 faults at random moments of real runs, with a table of lost results and leftovers
+lab-faults: $(DEV) docker ## Test the lab itself: cause 200 faults at random moments of real runs, and print a table of lost results and leftovers
 	@exec $(PY) bench/faults.py $(ARGS)
 
 ##@ The code

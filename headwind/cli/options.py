@@ -38,8 +38,8 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check of a matrix: run each protocol once in the conditions that the matrix lists under `smoke` "
-        "(if it has no such key: in all)",
+        help="quick check of a matrix: run each protocol once in each condition under `smoke` in the matrix, or in all "
+        "conditions if it has no such key",
     )
 
 
@@ -49,8 +49,8 @@ def how_to_measure(command: argparse.ArgumentParser, limit: str, default: str) -
         "--engine",
         choices=CHOICES,
         default=AUTO,
-        help="netem of the host's kernel, or of a user-mode kernel (uml); auto (default): kernel if its netem can do "
-        "all that the matrix needs, else uml",
+        help="where netem runs: in the host's kernel (kernel) or in a user-mode kernel (uml); auto (default): kernel "
+        "if its netem can do all that the matrix needs, else uml",
     )
     how_long(command, limit, default)
     command.add_argument(

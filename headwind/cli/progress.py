@@ -32,12 +32,13 @@ REFRESH_PER_S = 2  # of the bar: a higher rate uses CPU time that trials may nee
 
 
 def line_of(result: Result, matrix: Matrix, number: int, total: int) -> str:
-    """The line of a trial: `[ 12/72] loss #0 h3  ok  2.13 s  470 req/s`."""
+    """The line of a trial: `[ 12/72] loss #0 h3  ok  2.13 s  470 req/s`; while more may follow, without `total`."""
     trial = result.trial
     figures = trial.workload.line(result.metrics)
     reason = f"  {result.reason.splitlines()[0]}" if result.reason else ""
     name = f"{matrix.name_of(trial.block.condition)} #{trial.block.index} {trial.arm.name}"
-    return f"[{number:>4}/{total}] {name:<32} {result.outcome.value:<8} {figures}{reason}"
+    of = "" if matrix.repeat.is_adaptive else f"/{total}"
+    return f"[{number:>4}{of}] {name:<32} {result.outcome.value:<8} {figures}{reason}"
 
 
 def block_line(block: Block, row: Mapping[Arm, Result], matrix: Matrix) -> str:
@@ -116,7 +117,7 @@ class Reporter:
                 if comparison not in self._settled:
                     shown = _primary(matrix, comparison[0])
                     is_by_other = " by " in verdict.rpartition(": ")[2] and not verdict.endswith(f" by {shown}")
-                    other = f" (not {shown})" if is_by_other else ""
+                    other = f" ({shown} not sure yet)" if is_by_other else ""
                     self._out.print(escape(f"sure: {verdict}{other}"), highlight=False)
             self._settled |= settled.keys()
             self._sure = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure, "

@@ -57,7 +57,7 @@ def _selection(data: RunData, cards: Sequence[Card]) -> str:
     if not any(point.metric for card in cards for point in card.points):
         return ""
     first = first_judged(data.judgement.compared)
-    return f"The list below leaves out other metrics where {first} is sure, unless they contradict it."
+    return f"Below, results by other metrics are listed only where {first} is not sure or contradicts them."
 
 
 def _gaps(data: RunData) -> Iterator[str]:

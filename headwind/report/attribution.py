@@ -2,7 +2,7 @@
 
 A cause is named only if the figures support it, block by block: the slower arm's loss by it is between three and five
 quarters of its total loss, and without it at most a quarter of the difference is left in the median block. Everything
-else is not explained by the counters. Agreeing seconds do not prove a cause, except for the slowest handshake, since
+else no counter accounts for. Agreeing seconds do not prove a cause, except for the slowest handshake, since
 nothing is done on a connection before its handshake.
 """
 
@@ -35,7 +35,6 @@ MOSTLY = 0.8  # of a total: a part of this size is reported
 EARLY = 0.5  # of the time until all was done: an earlier end of the first nine tenths is reported
 BUSY = 0.5  # of a total: an arm that worked less waited for something else
 NINE_TENTHS, ALL = 0.9, 1.0  # shares of the requests
-UNEXPLAINED = "not explained by the counters"
 LAST_TENTH = "the last tenth of the requests"
 
 Seconds = Callable[[Result], float | None]  # seconds that a finished trial spent on something
@@ -112,9 +111,14 @@ def _leads(standing: Standing, lines: Sequence[Line], data: RunData) -> Iterator
     for (certainty, winner, cause, place, window, differ), accounts in alike.items():
         verb = "beats" if certainty is Certainty.SURE else "likely beats"
         share = _shares(accounts, "all" if cause else "nearly all")
-        of = f"{share} of {'it' if len(accounts) == 1 else 'these leads'}"
+        which = "it" if len(accounts) == 1 else "these leads"
+        of = f"{share} of {which}"
         reason = (
-            f"{cause} accounts for {of}" if cause else f"the slower trials were {window}" if window else UNEXPLAINED
+            f"{cause} accounts for {of}"
+            if cause
+            else f"the slower trials were {window}"
+            if window
+            else f"no counter accounts for {which}"
         )
         if place and not window:
             reason += f", but {of} arose in {place}"

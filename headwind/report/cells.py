@@ -22,7 +22,6 @@ from headwind.report.verdicts import (
     reach_text,
     sides,
     stalled_text,
-    toward,
     two,
 )
 from headwind.verdicts.assumptions import WarningKind
@@ -96,14 +95,12 @@ def _unclear(finding: Finding) -> tuple[str, str]:
 
 
 def _claim(finding: Finding, *, is_tie: bool) -> tuple[str, str]:
-    """The lead and its interval; only the interval if unfinished trials leave the size open."""
+    """The lead and its interval; `at least 1.98x` and no interval if unfinished trials leave the size open."""
     winner, interval = arm_name(sides(finding)[0]), finding.comparison.interval
     if finding.verdict.is_completion:
         return f"{winner} finishes more", ahead_text(finding).removeprefix("finished ")
     if is_tie:
         return "tie", interval_text(interval).removeprefix("? ")
-    if not interval.has_estimate:
-        return f"{winner} ahead", interval_text(toward(interval, finding.verdict.favours)).removeprefix("? ")
     lead, bracket, ends = ahead_text(finding).partition(" [")
     return f"{winner} {lead}", f"[{ends}" if bracket else ""
 
@@ -147,7 +144,7 @@ def _stalls(finding: Finding) -> Iterator[str]:
 def _drift(finding: Finding) -> Iterator[str]:
     """A note if the ratio changed during the run."""
     if verdict_of(finding).favours and finding.ratio_drifts:
-        yield "ratio drift"
+        yield "the ratio drifted during the run"
 
 
 def _noise(known: Known, floors: Floors) -> Iterator[str]:

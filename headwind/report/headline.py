@@ -273,8 +273,8 @@ def _clause(
     others = [f"{word} in {counts.get(word) or 'none'}" for word in LEADS
               if word != first and (word in counts or (is_first and word == OPPOSITE.get(first)))]  # fmt: skip
     left = total - sum(counts.values()) if is_first else 0
-    every = {1: "", 2: "both "}.get(len(cards), "each of ")  # in the same networks
-    clause = enumerated([f"{LEADS[first]} {every}{rivals} in {counts[first]} of {of_all}", *others])
+    same = "the same " if len(cards) > 1 else ""
+    clause = enumerated([f"{LEADS[first]} {rivals} in {same}{counts[first]} of {of_all}", *others])
     not_run = min(left, sum(not each.blocks for each in judged))
     rest = [f"{count} {what}" for count, what in ((left - not_run, "not sure"), (not_run, "not run")) if count]
     return f"{clause} ({', '.join(rest)})" if rest else clause

@@ -188,7 +188,7 @@ def unbroken(text: str) -> str:
 
     A narrow column then does not separate them.
     """
-    ratio = r"(?<=[0-9)]) (?=[0-9.]+x)|(?<=[0-9]x) (?=\[)|(?<=[0-9],) (?=[0-9.∞]+\])"
+    ratio = r"(?<=[0-9)]) (?=[0-9.]+x)|(?<=[0-9]x) (?=\[|slower|faster)|(?<=[0-9],) (?=[0-9.∞]+\])"
     return re.sub(rf"(?<=[0-9]) (?=[%µnmskMGb])|(?<=[>↓↑±]) |{ratio}", "\N{NO-BREAK SPACE}", text)
 
 

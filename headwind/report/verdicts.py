@@ -61,7 +61,7 @@ def claim_text(finding: Finding) -> str:
 
 
 def lead_text(finding: Finding) -> str:
-    """The lead of the first of `sides`, with its unfinished trials: `1.2x [1.1, 1.3], unfinished: h3 3, h2 5 of 9`."""
+    """The lead of the first of `sides`, with unfinished trials: `1.2x [1.1, 1.3], unfinished: h3 3 of 9, h2 5 of 9`."""
     return ", ".join(filter(None, (ahead_text(finding), stalled_text(finding))))
 
 
@@ -90,13 +90,14 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished blocks of both arms if the one that leads in speed has some: `unfinished: h3 3, h2 5 of 60`."""
+    """Unfinished blocks of both arms if the one that leads in speed has some: `unfinished: h3 3 of 60, h2 5 of 60`."""
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     if not stalls:
         return ""
-    first, second = (arm.name for arm in sides(finding))
-    return f"unfinished: {first} {stalls}, {second} {completion.stalled(-finding.verdict.favours)} of {completion.n}"
+    counts = (stalls, completion.stalled(-finding.verdict.favours))
+    each = (f"{arm.name} {count} of {completion.n}" for arm, count in zip(sides(finding), counts, strict=True))
+    return f"unfinished: {', '.join(each)}"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -198,13 +199,9 @@ def possible_text(lead: Interval) -> str:
     reached = [f"{times(each)} {word}" for each, word in ends if two(math.exp(each)) != "1.00"]
     if len(ends) < 2:
         other = "slower" if math.isfinite(high) else "faster"
-        return (
-            f"{other} (no limit known) to {reached[0]}"
-            if reached
-            else f"not {ends[0][1]}"
-            if ends
-            else "no upper limit"
-        )
+        if reached:
+            return f"at most {reached[0]}, or {other} by any amount"
+        return f"not {ends[0][1]}" if ends else "no upper limit"
     return " to ".join(reached) if reached[1:] else f"up to {reached[0]}" if reached else "equal"
 
 

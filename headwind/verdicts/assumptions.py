@@ -29,10 +29,10 @@ class WarningKind(StrEnum):
 
     NETWORK = "network not as requested"
     FEW_BLOCKS = "few blocks"
-    UNFINISHED = "unfinished"
+    UNFINISHED = "unfinished trials"
     EXCLUDED = "excluded blocks"
-    DRIFT = "drift"
-    RATIO_DRIFT = "ratio drift"
+    DRIFT = "drift of times"
+    RATIO_DRIFT = "drift of the ratio"
     IMBALANCE = "imbalance"
     HOSTS = "hosts disagree"
     PROCESSORS = "CPU-bound"
@@ -246,10 +246,8 @@ def _unfinished(base: Sequence[bool], new: Sequence[bool], *, names: tuple[str, 
     stalled = [len(finished) - sum(finished) for finished in (base, new)]
     if not any(stalled):
         return None
-    return ComparisonWarning(
-        WarningKind.UNFINISHED,
-        f"unfinished: {names[1]} {stalled[1]}, {names[0]} {stalled[0]} of {len(base)}; counted as above the timeout",
-    )
+    arms = (f"{name} {count} of {len(base)}" for name, count in zip(reversed(names), reversed(stalled), strict=True))
+    return ComparisonWarning(WarningKind.UNFINISHED, f"unfinished: {', '.join(arms)}; counted as above the timeout")
 
 
 def _drift(level: Floats) -> ComparisonWarning | None:

@@ -60,9 +60,9 @@ class LiveLab:
 
     def wait_until_done(self, number: int) -> None:
         """So many trials are done, or more."""
-        self.wait_for(r"\[ *\d+/\d+\]")
-        while int(re.findall(r"\[ *(\d+)/\d+\]", self.said[-1])[-1]) < number:
-            self.wait_for(r"\[ *\d+/\d+\]")
+        self.wait_for(r"\[ *\d+(?:/\d+)?\]")
+        while int(re.findall(r"\[ *(\d+)(?:/\d+)?\]", self.said[-1])[-1]) < number:
+            self.wait_for(r"\[ *\d+(?:/\d+)?\]")
 
     def wait_for_trial(self, number: int) -> None:
         """All before it are done, and the client runs it; the first one has number 0."""

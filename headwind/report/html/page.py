@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 GROUPS = {  # headings of groups of networks: meaning of the word, with the margin
-    Certainty.SURE: "at least one comparison by {1} is sure",
-    Certainty.LIKELY: "a difference or a tie by {1} that may be chance, or a lead that may be below {0}",
-    Certainty.UNCLEAR: "no comparison by {1} is sure or likely",
+    Certainty.SURE: "at least one comparison",
+    Certainty.LIKELY: "a difference or a tie that may be chance, or a lead that may be below {}",
+    Certainty.UNCLEAR: "all comparisons",
 }
 MOST_COMMANDS = 6  # changes of a direction whose tc command is printed
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; names differ by testbed
@@ -140,7 +140,8 @@ def _answer(data: RunData) -> dict[str, Any]:
         "labels": {pair: pair_label(pair) for pair in (*pairs, *rest)},
         "is_stacked": len(pairs) > MOST_COLUMNS or bool(rest),
         "group_notes": {
-            word: note.format(margin, first_judged(data.judgement.compared)) for word, note in GROUPS.items()
+            word: (f"{word.value.capitalize()} by {first_judged(data.judgement.compared)}", note.format(margin))
+            for word, note in GROUPS.items()
         },
         "meanings": _meanings(data),
         "how_far": "" if data.status.state is State.FINISHED else row_text.how_far(data),
