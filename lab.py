@@ -291,6 +291,8 @@ def main(arguments: list[str], deps: Dependencies | None = None) -> int:
         return COMMANDS[options.command](options)
     except HeadwindError as error:
         return commands.ended(error, str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        return commands.ended(error, commands.lacking(error, arguments), 2)
     except KeyboardInterrupt as stop:
         return commands.ended(stop, stops.sentence(), 130)
     except BrokenPipeError:  # the reader of the output is gone, such as `head`

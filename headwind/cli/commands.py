@@ -6,6 +6,7 @@ import argparse
 import errno
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,6 +108,19 @@ def ended(error: BaseException, sentence: str, code: int) -> int:
     for line in getattr(error, "__notes__", ()):
         say(line)
     return code
+
+
+def lacking(error: ModuleNotFoundError, arguments: Sequence[str]) -> str:
+    """Sentence on a package that this Python lacks, with the same command in the virtual environment.
+
+    Raises the error again if it is about a module of the lab.
+    """
+    package = (error.name or "").partition(".")[0]
+    if not package or (ROOT / package).exists():
+        raise error
+    command = shlex.join([str(ROOT / ".venv/bin/python"), str(ROOT / "lab.py"), *arguments])
+    where = "in the virtual environment, which `make lab-plan` creates"
+    return f"{sys.executable} lacks the package {package}; run it {where}:\n  {command}"
 
 
 def finish_report(run: Run, *, junit: bool = False, full: bool = False) -> RunData:

@@ -26,6 +26,7 @@ from headwind.plan.scheduler import Scheduler
 from headwind.report.trust import OTHER_LABS
 from headwind.run.journal import Run
 from headwind.testbed.docker import DockerError, Say
+from headwind.verdicts.findings import judged_metrics
 from headwind.verdicts.pairs import Pair
 
 REFRESH_PER_S = 2  # of the bar: a higher rate uses CPU time that trials may need
@@ -66,8 +67,11 @@ class Reporter:
         self._blocks: dict[int, Block] = {}  # lane -> its current block
         self._rows: dict[str, dict[Arm, Result]] = {}  # block id -> its results so far
         self._settled: set[tuple[str, Pair]] = set()  # comparisons that were printed as sure
-        self._state = ""  # progress of the run when the last block ended: `9 of 24 comparisons sure, 6 min left`
-        self._sure = ""  # its first part: `9 of 24 comparisons sure, `
+        self._state = (
+            ""  # progress of the run when the last block ended: `9 of 24 comparisons sure by some metric, 6 min left`
+        )
+        self._sure = ""  # its first part
+        self._by = " by some metric" if len(judged_metrics(scheduler.matrix)) > 1 else ""
         self._is_explained = False  # the lines of blocks
         self._alone: set[str] = set()  # ids of conditions that were printed as running alone
         self._bar: Progress | None = None
@@ -120,7 +124,7 @@ class Reporter:
                     other = f" ({shown} not sure yet)" if is_by_other else ""
                     self._out.print(escape(f"sure: {verdict}{other}"), highlight=False)
             self._settled |= settled.keys()
-            self._sure = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure, "
+            self._sure = f"{len(settled)} of {self._scheduler.comparisons} comparisons sure{self._by}, "
             state = f"{self._sure}{state}"
         if self._bar is None and state != self._state:
             line = f"{line}  ({state})" if line else state
@@ -167,7 +171,8 @@ class Reporter:
         if scheduler.matrix.repeat.is_adaptive and (earlier := scheduler.settled()):
             self._settled |= earlier.keys()
             self._out.print(
-                f"already sure: {len(self._settled)} of {scheduler.comparisons} comparisons", highlight=False
+                f"already sure{self._by}: {len(self._settled)} of {scheduler.comparisons} comparisons",
+                highlight=False,
             )
         if self._bar is None:
             yield self

@@ -86,6 +86,7 @@ class More:
     later: Sequence[str] = ()
     soonest: Open | None = None
     missing: Mapping[str, int] = field(default_factory=dict)  # blocks of the minimum by condition id, if there are any
+    guesses: Collection[str] = ()  # the ids of conditions without known trials, so that their forecasts are guesses
     start_s: float = 0.0
 
     @property
@@ -105,7 +106,8 @@ class More:
         costs = _costs(scheduler, still_open)
         forecast = [each for each in still_open if each.condition.id in costs and has_forecast(each)]
         soonest = min(forecast, key=lambda each: costs[each.condition.id], default=None)
-        minimum = at_most(scheduler.minimum_s(), guessed(scheduler.matrix, scheduler.forecast))
+        guesses = guessed(scheduler.matrix, scheduler.forecast)
+        minimum = at_most(scheduler.minimum_s(), guesses)
         least = {name: cost_s for name, cost_s in minimum.items() if cost_s}
         first = dict(sorted(costs.items(), key=lambda item: item[1])[:1])
         left_s = repeat.budget_s - scheduler.start_s
@@ -120,7 +122,7 @@ class More:
             for each in _wanted(still_open)
             if each.missing and each.condition.id not in beyond
         }
-        found = cls(budget_s, costs, short, slow, beyond, (), soonest, missing, scheduler.start_s)
+        found = cls(budget_s, costs, short, slow, beyond, (), soonest, missing, guesses, scheduler.start_s)
         named = {*found.settled, *short, *slow, *beyond, *missing}
         later = [each.condition.id for each in _wanted(still_open) if each.condition.id not in named]
         return replace(found, later=later)
@@ -216,7 +218,9 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
         still = f"Blocks still missing (minimum {matrix.repeat.least}): {listed(missing)}"
         doubtful = names([each for each in more.missing if each in unverified])
         but = f", but hardly {doubtful}, where most trials were not verified" if doubtful else ""
-        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them{but}.")
+        guesses = names([each for each in more.missing if each in more.guesses])
+        guess = f" (a guess: no trial has run in {guesses})" if guesses else ""
+        found.append(f"{still}; {about(more.budget_s or 0)} will probably complete them{guess}{but}.")
     for ids, what in ((more.short, needed_text(matrix)), (more.slow, "a sure result")):
         if ids:
             another = about(matrix.repeat.budget_s or 0)

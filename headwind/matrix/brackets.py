@@ -157,7 +157,7 @@ class _Region:
         other = key + self._value(index)
         if space:
             place = (last.place[0], last.place[1] + len(last.text) - len(key))
-            return _comma(_shown(entry[:-1]) + before.rstrip("; "), other, place)
+            return _comma(_shown(entry[:-1]) + before.rstrip(";. "), other, place)
         if len(entry) - colons[0] > 2:  # the words of two lines
             return _comma(_shown(entry[:-1]), other, last.place)
         hint = harmless(f"did you mean `{_shown(entry[:-1])}{{{other}}}`?")
@@ -196,7 +196,7 @@ def closes_nothing(place: Place, bracket: str) -> Fault:
 
 
 def _comma(one: str, other: str, place: Place) -> Fault:
-    one, other = harmless(one), harmless(other.replace("; ", ", "))
+    one, other = harmless(one), harmless(other.lstrip(";. ").replace("; ", ", "))
     return Fault(place, f"a comma is missing between `{one}` and `{other}`", f"did you mean `{one}, {other}`?")
 
 

@@ -24,9 +24,9 @@ from headwind.matrix.link_keys import (
 from headwind.matrix.mistakes import NO_CORRELATION, Slip
 from headwind.matrix.presets import NETWORKS, with_keys
 from headwind.matrix.profile import another_unit
-from headwind.matrix.shapes import DOWN, UP, shown, takes
+from headwind.matrix.shapes import DOWN, UP, YES, shown, takes
 from headwind.matrix.spelling import form, nearest, respelt, synonym
-from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_spelt_out
+from headwind.matrix.spelt_out import ROUND_TRIPS, as_rate, half, of_directions, of_spelt_out
 from headwind.matrix.sweep import DIRECTIONS, SWEPT, as_list, in_a_row
 from headwind.matrix.units import RATE, RATIO, SIZE, TIME, Mistake, Unit, quoted, with_unit
 from headwind.matrix.wording import NUMBER
@@ -39,7 +39,7 @@ PARTNERS = {  # of a key: another one that it needs, and an example of a value
     "queue": ("rate", "10mbit"),
 }  # fmt: skip
 IN_PROFILE = 3  # steps: `profiles`, the name, the key
-_TWO = re.compile(rf"({NUMBER}[a-z%]+)\s*(?:\s|\u00b1|\+/?-)\s*({NUMBER}[a-z%]+)")
+_TWO = re.compile(rf"({NUMBER}[a-z%]+)\s*(?:\s|\u00b1|\+/?-)\s*(?:correlation )?({NUMBER}[a-z%]+)")
 _RANGE = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?(ns|us|ms|s)")
 _SPAN = re.compile(rf"({NUMBER}) ?([a-z%]*) ?(?:-|to|\.\.+|\u2013) ?({NUMBER}) ?([a-z%]+)")
 _BURSTY = re.compile(rf"(?:ge|ge?model|gilbert\S*|bursty?|bursts)((?:[ ,]+{NUMBER}%){{0,4}})")
@@ -50,6 +50,7 @@ _TRIP = re.compile(rf"({NUMBER} ?[a-z]+) (?:rtt|round ?trip)")
 _BDP = re.compile(rf"({NUMBER})? ?[x*]? ?bdps?")
 _SPREAD = re.compile(rf"({NUMBER}) ?([a-z]*) ?(?:\u00b1|\+/?-) ?({NUMBER}) ?(ns|us|ms|s)")
 _TWO_RATES = re.compile(rf"({NUMBER} ?[a-z]+) ?/ ?({NUMBER} ?[a-z]+)")
+_BIT_ERRORS = {"ber", "bit error", "bit error rate"}
 _OUTAGES = {"outage", "blackout", "downtime", "offline", "dropout", "interruption", "disconnect"}
 _BEGINS, _ENDS = {"at", "from", "start", "begin", "after", "time", "moment", "when"}, {"to", "until", "end", "till"}
 _LINK = {"link", "network", "state", "interface", "connection"}
@@ -85,13 +86,16 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
         return ""
     key, inside = str(path[-1]), path[IN_PROFILE - 1 : -1]
     is_profile = not inside and path[1] != "at"
-    if found := _of_outage(path, key, value) or (_of_moment(key, value, beside) if is_profile else ""):
-        return found
-    if not inside and "preset" in beside and (found := beside_a_preset(beside)):
+    if (
+        found := _of_outage(path, key, value)
+        or _of_bit_errors(key, value)
+        or (_of_moment(key, value, beside) if is_profile else "")
+        or (beside_a_preset(beside) if not inside and "preset" in beside else "")
+        or of_directions(inside, beside)
+    ):
         return found
     if form(key) in ROUND_TRIPS:
-        delay = f"delay: {half(with_unit('delay', value))}"
-        return f"{quoted(key)} is two delays: {delay if inside == ('both',) else f'both: {{{delay}}}'}"
+        return _of_round_trip(key, half(with_unit("delay", value)), beside, is_both=inside == ("both",))
     if key == "latency" and "rate" in beside and {"burst", "limit"} & {*beside}:
         queue = _of_share_or_time(Slip((*path[:-1], "queue"), Mistake("", "")), value, beside)
         return f"the latency of tc's token bucket is `queue`{f'; {queue}' if queue else ''}"
@@ -104,10 +108,20 @@ def of_other_tools(path: Sequence[str | int], value: Any, beside: Mapping[str, A
     return "" if inside else _by_direction(key, value)
 
 
+def _of_round_trip(key: str, delay: str, beside: Mapping[str, Any], *, is_both: bool) -> str:
+    """Hint for a round trip, half of which is `delay`; `both` may be written as well, with a delay or without."""
+    both = beside.get("both")
+    if isinstance(both, dict) and "delay" in both:
+        return f"{quoted(key)} is two delays, and `both` has one: remove it, or change that one to {delay}"
+    more = ", ..." if isinstance(both, dict) and both else ""
+    return f"{quoted(key)} is two delays: {f'delay: {delay}' if is_both else f'both: {{delay: {delay}{more}}}'}"
+
+
 def _of_outage(path: Sequence[str | int], key: str, value: Any) -> str:
     """Hint for `link: down`, `blackout: 500ms` and `outage: {at: 1s, duration: 500ms}`; empty for others."""
     outage = "both: {loss: 100%}"
-    if form(key) in _LINK and isinstance(value, str) and form(value) in DOWN:
+    is_down = form(key) in DOWN and value in YES
+    if is_down or (form(key) in _LINK and isinstance(value, str) and form(value) in DOWN):
         return f"an outage is a loss: {outage if path[-3:-2] == ('at',) else f'at: {{1s: {{{outage}}}}}'}"
     if form(key) in _LINK and isinstance(value, str) and form(value) in UP and path[-3:-2] == ("at",):
         return f"did you mean `{path[-2]}: {{}}`? it restores the beginning"
@@ -126,6 +140,19 @@ def _from_to(value: Any) -> tuple[str, str]:
     length_s = next((each for key, each in known.items() if key not in (*_BEGINS, *_ENDS)), 0.5)
     end_s = end_s if end_s > begin_s else begin_s + length_s
     return as_written("at_s", begin_s), as_written("at_s", end_s)
+
+
+def of_two_moments(text: str, value: Any) -> str:
+    """Hint for the ends of a change in place of its beginning, such as `1s-1.5s`; empty for others."""
+    ends = [each.strip() for each in re.split(r"\s*(?:-|\u2013|to|\.\.)\s*", text)]
+    try:
+        begin_s, end_s = map(TIME.parse, ends)
+    except (Mistake, ValueError):
+        return ""
+    if begin_s >= end_s:
+        return ""
+    change = shown(value) if value else "{both: {loss: 100%}}"
+    return f"each moment is a key: {{{ends[0]}: {change}, {ends[1]}: {{}}}}"
 
 
 def of_span(path: Sequence[str | int], value: Any) -> str:
@@ -154,6 +181,20 @@ def _moments(entry: Mapping[str, Any], *, is_first: bool) -> Iterator[str]:
     yield f"{begin}: {shown({} if is_end else inside)}"
     if len(times) > 1:
         yield f"{end}: {{}}"
+
+
+def _of_bit_errors(key: str, value: Any) -> str:
+    """Hint for a ratio of bit errors: netem flips one bit of a share of the packets. Empty for other keys."""
+    if form(key) not in _BIT_ERRORS:
+        return ""
+    reason = "netem corrupts packets, each in one bit"
+    try:
+        share = 1 - (1 - Decimal(str(value))) ** (8 * FRAME_BYTES)
+    except (InvalidOperation, ValueError):
+        share = Decimal(0)
+    if not 0 < share < 1:
+        return f"{reason}: corrupt: 1%"
+    return f"{reason}: corrupt: {_percent(share)}, for full packets of {FRAME_BYTES} bytes"
 
 
 def _of_moment(key: str, value: Any, beside: Mapping[str, Any]) -> str:
@@ -520,6 +561,15 @@ def _of_queue(key: str, value: Any, direction: Any) -> str:
     beside = direction if isinstance(direction, dict) else {}
     found = _of_share_or_time(Slip(("queue",), Mistake("", "")), written, beside)
     return found.replace("mean `", "mean `packets: ").replace("` packets, which", "`, which")
+
+
+def of_packets(path: Sequence[str | int], value: Any, direction: Any) -> str:
+    """Hint for the packets of a queue as bytes or as a time; empty for others."""
+    if path[-2:] != ("queue", "packets"):
+        return ""
+    beside = direction if isinstance(direction, dict) else {}
+    found = _of_share_or_time(Slip(("queue",), Mistake("", "")), value, beside)
+    return found.replace("` packets, which", "`, which") if "` packets, which" in found else ""
 
 
 def _complement(share: Any) -> str:

@@ -23,7 +23,9 @@ from headwind.matrix.concepts import (
     of_no_mapping,
     of_other_model,
     of_other_tools,
+    of_packets,
     of_span,
+    of_two_moments,
     of_two_values,
     of_unit,
     varied_by,
@@ -35,7 +37,7 @@ from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import NO_CORRELATION, MissingKey, NoContainer, Slip, Unindented, UnknownKey, value_at
 from headwind.matrix.places import already, as_value, of_place, of_session
 from headwind.matrix.presets import NETWORKS
-from headwind.matrix.profile import of_moment
+from headwind.matrix.profile import ProfileKeys, of_moment
 from headwind.matrix.shapes import (
     count_and_size,
     of_condition,
@@ -49,7 +51,7 @@ from headwind.matrix.shapes import (
     without_names,
 )
 from headwind.matrix.spelling import form, nearest, respelt, synonym, synonyms
-from headwind.matrix.spelt_out import IN_BOTH, ONE_WAY, as_rate
+from headwind.matrix.spelt_out import IN_BOTH, ONE_WAY, TOGETHER, as_rate
 from headwind.matrix.sweep import DIRECTIONS, RANGE, SWEPT
 from headwind.matrix.tc_lines import of_tc
 from headwind.matrix.units import Mistake, NotOneValue, harmless, listed, quoted, with_unit
@@ -59,6 +61,7 @@ LIKELIEST = ("both", "workloads")  # preferred among several homes of a key
 IN_PROFILE = 2  # steps to a profile: `profiles`, the name
 PROFILE_KEY = 3  # steps to a key of a profile: `profiles`, the name, the key
 ONE_ROUND_TRIP = ("1 rtt", "1rtt", "one rtt")  # of a handshake, by form
+_NEXT_TO_AT = [(name,) for name in ProfileKeys.model_fields]
 TOO_FAR = "is this indented too far?"
 
 
@@ -77,6 +80,8 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
             continue  # it names an entry of a group without names
         elif slip.path[4:] and slip.path[2] == "at" and slip.path[3] in DirectionKeys.model_fields:
             continue  # a key of a direction in place of a moment: what is in it depends on where it belongs
+        elif slip.path[2:3] == ("at",) and slip.path[3:] in _NEXT_TO_AT and isinstance(slip.mistake, NoContainer):
+            continue  # likewise of a network
         elif slip.path[0] == "servers" and slip.path[1:2] and slip.path[1] in SERVERS and len(slip.path) > 2:
             continue  # a server of the lab has no keys: only its name is wrong here
         elif place := swallowed.get(slip.path):
@@ -130,7 +135,9 @@ def _each_once(slips: Iterable[Slip]) -> list[Slip]:
     found = dict[Any, Slip]()
     for slip in slips:
         names_all = " belong in " in slip.mistake.hint or " in bursts of " in slip.mistake.hint
-        names_all = names_all or slip.mistake.hint.startswith(("the direction comes first", "times of bursts", IN_BOTH))
+        names_all = names_all or slip.mistake.hint.startswith(
+            ("the direction comes first", "times of bursts", IN_BOTH, TOGETHER)
+        )
         found.setdefault((slip.path[:-1], slip.mistake.hint) if names_all else slip, slip)
     return list(found.values())
 
@@ -199,7 +206,8 @@ def _of_wrong_value(slip: Slip, above: Sequence[Level]) -> str:
         return of_two_values(path, own) or of_unit(replace(slip, path=path[:-1]), own, above[-3].written)
     if found := _of_key(slip, above[-2].written, _along(above[0].written)) if slip.at_key and len(above) > 1 else "":
         return found
-    if found := _of_mapping(path, written) or of_two_values(path, written) or of_unit(slip, written, above[-2].written):
+    found = _of_mapping(path, written) or of_two_values(path, written) or of_unit(slip, written, above[-2].written)
+    if found := found or of_packets(path, written, above[-3:][0].written):
         return found
     if slip.at_key or not written or isinstance(written, dict):
         return ""
@@ -234,6 +242,10 @@ def _of_key(slip: Slip, beside: Any, along: Any = "") -> str:
     `along` is the parameter of the file's search.
     """
     path, keys = slip.path, beside if isinstance(beside, dict) else {}
+    if path[0] == "profiles" and path[-2:-1] == ("at",) and path[-1] in ProfileKeys.model_fields:
+        return f"{quoted(path[-1])} belongs next to `at`: {TOO_FAR}"
+    if path[0] == "profiles" and path[-2:-1] == ("at",) and (span := of_two_moments(str(path[-1]), keys[path[-1]])):
+        return span
     if path[0] == "profiles" and path[-2:-1] == ("at",) and str(path[-1]).startswith("+"):
         return of_moment(str(path[-1]), [*keys][: [*keys].index(path[-1])])
     if path[0] == "profiles" and path[-2:-1] == ("at",) and path[-1] in DirectionKeys.model_fields:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwind.matrix.levels import Level, Path
-from headwind.matrix.shapes import PROTOCOLS, YES_OR_NO, shown
+from headwind.matrix.shapes import PROTOCOLS, YES, YES_OR_NO, shown
 from headwind.matrix.spelling import form, respelt, synonym
 from headwind.matrix.units import quoted
 
 SESSIONS = ("new", "resumed", "early")  # of workloads of kind ttfb
-YES = ("true", "yes", "on")
 _REFERENCES = {"profile": "profiles", "workload": "workloads"}  # groups of names by keys that would name one entry
 
 

@@ -85,7 +85,7 @@ class StepKeys(Keys):
         """Mistakes of keys that are both in a direction and in `both`."""
         for direction in Direction:
             for name in sorted(self.own(direction).model_fields_set & self.both.model_fields_set):
-                hint = f"keep it in `{direction}` or in `both`"
+                hint = f"move that one to `{direction.other}`, or remove one of the two"
                 yield Slip((direction, name), Mistake(f"`{name}` is already in `both`", hint), at_key=True)
 
 

@@ -72,7 +72,7 @@ def _without(hint: str, refused: Mapping[str, Mistake]) -> str:
         return _QUESTION.sub(lambda _: f"{mistake}, {mistake.hint}", hint, count=1)  # it may have a backslash
     if _OFFERS.fullmatch(hint) and (left := [each for each in hint[:-1].split(" or ") if each not in refused]):
         return f"{' or '.join(left)}?"
-    if not mistake.hint or "did you mean" in mistake.hint:
+    if not mistake.hint or "did you mean" in mistake.hint or str(mistake).endswith(" appears twice"):
         return _QUESTION.sub("", hint, count=1)
     return f"{'' if quoted(proposal) in str(mistake) else f'with {quoted(proposal)}: '}{mistake}; {mistake.hint}"
 

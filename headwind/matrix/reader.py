@@ -40,7 +40,8 @@ from headwind.model import Matrix
 __all__ = ["Complaint", "MatrixError", "load_matrix", "schema"]
 
 _OTHER = {"downlink": "uplink", "uplink": "downlink"}
-_GLUED = re.compile(r"([A-Za-z_][\w.-]*)(:| *= *)(?!//)(.+)")  # a key and its value, with nothing between
+_GLUED = re.compile(r"([A-Za-z_][\w.-]*)(:| *= *|[;>\uff1a] *)(?!//)(.+)")  # a key and its value, without `: `
+_QUOTES = re.compile("[\u2018-\u201f\u00ab\u00bb]+(.+?)[\u2018-\u201f\u00ab\u00bb]+")
 _TAIL = re.compile(r"([^\s,;]+)\s*([,;]|(?<=\s)//.*)")  # behind a value
 FREE = FREE_TEXT | {"command", "env", "content", "trace"}  # keys of which the value is any text
 _COMMA = re.compile(r"[0-9]+,[0-9]+ *[^\s0-9,]*")
@@ -66,6 +67,11 @@ def located(matrix: Matrix, messages: Mapping[KeyPath, tuple[str, str]]) -> tupl
 def networks_of_sweeps(matrix: Matrix) -> Mapping[str, Sequence[str]]:
     """The names of the networks of each sweep of a valid matrix, by the sweep's name."""
     return _Document(harmless(Path(matrix.path)), matrix.source).sweeps()
+
+
+def left_out(matrix: Matrix) -> Mapping[str, Sequence[str]]:
+    """The profiles and workloads that no entry of a valid matrix's `conditions` has; none without that key."""
+    return _Document(harmless(Path(matrix.path)), matrix.source).left_out()
 
 
 class _Unreadable(Exception):
@@ -163,12 +169,14 @@ class _Document:
         return bool(inside) and inside <= self._empty and not isinstance(slip.mistake, NoContainer | NotOneValue)
 
     def _follows(self, slip: Slip) -> bool:
-        """True if a slip follows from an entry that is indented too far: about its lines, or at its name."""
+        """True if a slip follows from an entry without a value or indented too far: about its lines, or at its name."""
         name, line = self._too_far.get(slip.path[:2], ("", 0))
         if name:
             return self._at(slip.path, at_key=slip.at_key)[0] > line
-        names = tuple(name for name, _ in self._too_far.values())
-        return slip.path in self._values and self._from(slip.path).startswith(names)
+        empty = [str(path[1]) for path in self._empty if len(path) == 2 and path[0] in NAMED]
+        names = (*empty, *(name for name, _ in self._too_far.values()))
+        said = self._from(slip.path) if slip.path in self._values else ""
+        return any(re.match(rf"{re.escape(name)}(?![\w-])", said) for name in names)
 
     def _as_meant(self, slip: Slip) -> Slip:
         """Slip with the hint `[h1, h3]` for `{h1, h3}` and `(h1, h3)` in place of a list, and `4` for `{4}`.
@@ -209,6 +217,17 @@ class _Document:
     def sweeps(self) -> Mapping[str, Sequence[str]]:
         """Names of the networks of each sweep of a valid matrix."""
         return expand(self._tree()).names
+
+    def left_out(self) -> Mapping[str, Sequence[str]]:
+        """Names of profiles and workloads that no entry of `conditions` has."""
+        tree, sweeps = self._tree(), self.sweeps()
+        entries: list[dict[str, Any]] = tree.get("conditions", [])
+        found = dict[str, list[str]]()
+        for group in ("profiles", "workloads"):
+            if entries and all(group in entry for entry in entries):
+                named = {name for entry in entries for name in entry[group]}
+                found[group] = [name for name in tree[group] if named.isdisjoint((name, *sweeps.get(name, ())))]
+        return {group: names for group, names in found.items() if names}
 
     def _complain_of_hidden(self, place: Place, letter: str) -> None:
         code = f"U+{ord(letter):04X}"
@@ -260,6 +279,9 @@ class _Document:
 
     def _scalar(self, event: yaml.ScalarEvent, path: KeyPath) -> str:
         """Text of a value; without what follows it as in other languages, which is a mistake: `3;` and `3 // three`."""
+        if not event.style and not {*path} & FREE and (inner := _QUOTES.fullmatch(event.value)):
+            self._complain(_start(event), "these quotes are part of the text", f"did you mean {quoted(inner[1])}?")
+            return inner[1]
         found = None if event.style or {*path} & FREE else _TAIL.fullmatch(event.value)
         if not found:
             return str(event.value)
@@ -375,7 +397,11 @@ class _Document:
             return False
         line, column = _start(key)
         place = line, column + written.start(3)
-        message = "a space is missing after the colon" if written[2] == ":" else "a key and its value need a colon"
+        message = (
+            "a space is missing after the colon" if written[2] == ":" else
+            "this is not a plain `:` but U+FF1A" if written[2].startswith("\uff1a") else
+            "a key and its value need a colon"
+        )  # fmt: skip
         self._complain(place, message, f"did you mean {quoted(f'{name}: {written[3]}')}?")
         self._keys[*path, name], self._values[*path, name] = (line, column), place
         found[name] = written[3]

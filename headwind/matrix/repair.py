@@ -14,7 +14,7 @@ from headwind.matrix.concepts import of_bursts
 from headwind.matrix.levels import Level, Path, kind_of, levels
 from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.mistakes import Slip, UnknownKey
-from headwind.matrix.shapes import as_objects, count_and_size, is_objects
+from headwind.matrix.shapes import YES, as_objects, count_and_size, is_objects
 from headwind.matrix.spelling import respelt, synonym
 from headwind.matrix.spelt_out import as_rate, names_directions
 from headwind.matrix.sweep import DIRECTIONS
@@ -58,7 +58,7 @@ class Repair:
         if isinstance(level.written[str(key)], str) and level.below(right).is_of_names:
             return False  # `server: caddy` is no misspelt `servers`, which has entries
         is_other_word = not respelt(str(key), level.keys)  # its hint has the value as well
-        if is_other_word and right in DIRECTIONS and as_rate(level.written[str(key)]):
+        if is_other_word and right in DIRECTIONS and (as_rate(value := level.written[str(key)]) or value in YES):
             return False
         value = level.written.pop(str(key))
         level.written[right] = with_unit(right, value) if is_other_word and level.model is DirectionKeys else value

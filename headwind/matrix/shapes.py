@@ -22,6 +22,7 @@ MOST_ENTRIES = 8  # such as all arms of a block
 PROTOCOLS = [protocol.value for protocol in Protocol]
 DOWN = {"down", "off", "dead", "lost", "disconnected", "outage", "blackout", "offline"}  # said of a network
 UP = {"up", "on", "restored", "recovered", "back", "online", "alive", "end", "ok"}  # that an outage is over
+YES = ("true", "yes", "on")
 YES_OR_NO = {"true", "false", "yes", "no", "on", "off"}
 _PAIR = re.compile(r"([A-Za-z_][\w-]*)\s*[:= ]\s*(\S+)")
 _TUPLE = re.compile(r"\(\s*([\w-]+)\s*,\s*([\w-]+)\s*\)")  # cut by YAML in a list, which knows no parentheses
@@ -311,14 +312,20 @@ def of_condition(path: Path, level: Level, tree: Any) -> str:
     written = level.written
     if isinstance(written, dict) and written.keys() <= {"profiles", "workloads"}:
         return f"each entry of the list begins with a dash: `- {shown(written)}`"
-    first = dict([next(iter(written.items()))]) if isinstance(written, dict) and written else written
-    names = list(_names(first))
-    groups = {group: [*entries] for group in ("profiles", "workloads") if isinstance(entries := tree.get(group), dict)}
-    found = {group: [own for name in names if (own := respelt(name, known))] for group, known in groups.items()}
-    if not names or sum(map(len, found.values())) < len(names):
-        return ""
-    entry = shown({group: own for group, own in found.items() if own})
-    return f"did you mean {f'`- {entry}`' if len(path) == 1 else entry}?"
+    entries = [{key: value} for key, value in written.items()] if isinstance(written, dict) and written else [written]
+    groups = {group: [*own] for group in ("profiles", "workloads") if isinstance(own := tree.get(group), dict)}
+    found = list(filter(None, (_condition(entry, groups) for entry in entries)))
+    if len(found) > 1 and len(path) == 1:
+        return f"write {path[0]}: [{', '.join(map(shown, found))}]"
+    return f"did you mean {f'`- {shown(found[0])}`' if len(path) == 1 else shown(found[0])}?" if found else ""
+
+
+def _condition(written: Any, groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The entry of `conditions` with the profiles and workloads that are named; empty if one is unknown."""
+    names = list(_names(written))
+    found = {group: [own for name in names if (own := respelt(name, list(known)))] for group, known in groups.items()}
+    is_known = names and sum(map(len, found.values())) >= len(names)
+    return {group: own for group, own in found.items() if own} if is_known else {}
 
 
 def _names(written: Any) -> Iterator[str]:

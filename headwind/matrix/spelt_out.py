@@ -11,7 +11,7 @@ from headwind.matrix.link_keys import DirectionKeys
 from headwind.matrix.shapes import shown
 from headwind.matrix.spelling import form, in_words, respelt, synonym
 from headwind.matrix.sweep import DIRECTIONS
-from headwind.matrix.units import TIME, USUAL_UNITS, Mistake, is_number, with_unit
+from headwind.matrix.units import LEAST_KBIT, TIME, USUAL_UNITS, Mistake, is_number, with_unit
 from headwind.matrix.wording import NUMBER
 
 UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKbps`, by form
@@ -20,6 +20,8 @@ UNITS = {  # in other tools' names of keys, such as `delay_ms` and `throughputKb
 }  # fmt: skip
 ROUND_TRIPS = {"rtt", "ping", "round trip", "roundtrip", "round time trip"}
 IN_BOTH = "`both` has no directions in it"
+LEAST_LINE = 56  # kbit/s: a smaller number is in mbit/s
+TOGETHER = "in place of these keys"
 ONE_WAY = "a delay is one way, half of a round trip"
 CHROMES = {"download", "upload"}  # in Chrome's names, alone or with `throughput`
 _BITS = re.compile(rf"({NUMBER}) ?([kmg])(?:bps|b/s|bits?/s|bit)", re.IGNORECASE)
@@ -41,31 +43,41 @@ def half(value: Any) -> str:
     return f"{(Decimal(number[0]) / 2).normalize():f}{value[number.end() :]}" if number else "..."
 
 
+def of_directions(inside: Sequence[str | int], keys: Mapping[str, Any]) -> str:
+    """Hint for all keys of a profile, or of its `both`, of which some have a direction in their name."""
+    is_several = inside in ((), ("both",)) and len(keys) > 1 and names_directions(keys)
+    directions = _of_directions(keys, is_both=bool(inside)) if is_several else {}
+    text = f"write {shown(directions)[1:-1]}"
+    if not directions:
+        return ""
+    return f"{IN_BOTH}: in its place {text}" if inside else f"{TOGETHER} {text}{_round_trip(keys)}"
+
+
 def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: Mapping[str, Any]) -> str:
     """Hint for `bwDown: 1600`, `downlink_rate: 5mbit`, `download: 1.6Mbps` and `delay_ms: 50`; empty for other keys.
 
     `inside` is the way from the profile to the key, `neighbours` are the keys of its level with their values.
     """
-    if inside == ("both",) and names_directions(neighbours) and (directions := _of_both(neighbours)):
-        return f"{IN_BOTH}: in its place write {shown(directions)[1:-1]}"
     sides, units, name = _parts(key)
     if "." in key or (sides and inside) or len(sides) > 1:
         return ""
-    if sides and not units and not name and (rate := as_rate(value)):
+    if sides and not name and not units and (rate := _rate(key, value, neighbours)):
         return f"did you mean {shown({sides[0]: {'rate': rate}})[1:-1]}?{_taken(value, rate)}"
     own = _own_key(name)
     is_among_keys = not inside and any(each in DirectionKeys.model_fields for each in neighbours)  # named together
     is_bare = is_number(value) and name != own and own in USUAL_UNITS and not is_among_keys
     is_latency = form(name) == "latency" and not inside
-    is_chromes = is_latency and any(map(_is_chromes, neighbours))
-    if not own or not (sides or units or is_bare or is_chromes):
+    is_trip = form(name) in ROUND_TRIPS or (is_latency and bool(_tools(neighbours)))
+    if not own or not (sides or units or is_bare or (is_latency and is_trip)):
         return ""
-    written, note = _written(own, value, units, is_bytes=bool(sides) and name == "throughput")
-    if is_chromes:
-        note = " Chrome's latency is a round trip, half of it each way"
+    if own == "loss" and is_number(value) and not Decimal(value):
+        return "remove it: without `loss` nothing is lost"
+    written, note = _written(key, value, neighbours)
+    if is_latency and is_trip:
+        note = _round_trip(neighbours)
     elif is_latency and not sides:
         note = f"{note}; {ONE_WAY}" if note else f" {ONE_WAY}"
-    keys: dict[str, Any] = {own: half(written) if is_chromes or form(name) in ROUND_TRIPS else written}
+    keys: dict[str, Any] = {own: half(written) if is_trip else written}
     for side in sides or ([] if inside else ["downlink" if own == "loss" else "both"]):
         keys = {side: keys}
     return f"did you mean {shown(keys)[1:-1]}?{note}"
@@ -76,21 +88,26 @@ def names_directions(keys: Iterable[str]) -> bool:
     return any(_parts(key)[0] for key in keys)
 
 
-def _of_both(keys: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Both directions for keys of `both` of which some name a direction; empty if one of the keys is unknown."""
+def _of_directions(keys: Mapping[str, Any], *, is_both: bool) -> dict[str, dict[str, Any]]:
+    """The directions for keys of which some name one; empty if one of the keys is unknown.
+
+    The others are those of both directions, except for a loss, unless they are written in `both`.
+    """
     directions: dict[str, dict[str, Any]] = {"downlink": {}, "uplink": {}}
-    is_chromes = any(map(_is_chromes, keys))
     for key, value in keys.items():
-        sides, units, name = _parts(key)
-        rate = as_rate(value) if sides and not name else ""
+        sides, _, name = _parts(key)
+        rate = _rate(key, value, keys) if sides and not name else ""
         own = "rate" if rate else _own_key(name)
-        if not own:
+        if not own or (own == "loss" and is_number(value) and not Decimal(value)):
+            if own:
+                continue
             return {}
-        written = rate or _written(own, value, units, is_bytes=name == "throughput" and bool(sides))[0]
-        is_trip = form(name) in ROUND_TRIPS or (is_chromes and form(name) == "latency")
-        for side in sides or directions:
+        written = rate or _written(key, value, keys)[0]
+        is_trip = form(name) in ROUND_TRIPS or (bool(_tools(keys)) and form(name) == "latency")
+        usual = ["downlink"] if own == "loss" and not is_both else list(directions)
+        for side in usual if not sides or "both" in sides else sides:
             directions[side][own] = half(written) if is_trip else written
-    return directions
+    return {side: own for side, own in directions.items() if own}
 
 
 def _own_key(name: str) -> str:
@@ -108,21 +125,42 @@ def _parts(key: str) -> tuple[list[str], list[str], str]:
     return list(dict.fromkeys(sides.values())), units, name
 
 
-def _is_chromes(key: str) -> bool:
-    """True for a key of Chrome's networks, such as `downloadThroughput`."""
-    words = {*form(in_words(key)).split()}
-    return bool(words & CHROMES) and words <= CHROMES | {"throughput"}
+def _tools(keys: Iterable[str]) -> list[str]:
+    """The tools that have such keys as `downloadThroughput` or `bwDown` in their networks, and round trips there."""
+    words = [{*form(in_words(key)).split()} for key in keys]
+    chromes = any(each & CHROMES and each <= CHROMES | {"throughput"} for each in words)
+    return ["Chrome"] * chromes + ["WebPageTest"] * any("bw" in each and each & {"down", "up"} for each in words)
 
 
-def _written(own: str, value: Any, units: Sequence[str], *, is_bytes: bool) -> tuple[Any, str]:
-    """The value with the unit of its key's name or its usual one, and a note; `is_bytes` if Chrome counts bytes."""
+def _round_trip(keys: Iterable[str]) -> str:
+    tools = _tools(keys) if any(form(_parts(key)[2]) == "latency" for key in keys) else []
+    return f"; the latency of {tools[0]} is a round trip, half of it each way" if tools else ""
+
+
+def _rate(key: str, value: Any, neighbours: Mapping[str, Any]) -> str:
+    """The rate for a value; a number is in kbit/s if the tool of its key has it so. Empty for what is no rate."""
+    rate = as_rate(value)
+    if not rate or not is_number(value):
+        return rate
+    lines = [Decimal(str(each)) for name, each in neighbours.items() if _parts(name)[0] and is_number(each)]
+    most = max(lines, default=Decimal(0))
+    is_chromes = "Chrome" in _tools([key]) and (most >= LEAST_KBIT or "latency" in map(form, neighbours))
+    is_kbit = is_chromes or ("WebPageTest" in _tools([key]) and most >= LEAST_LINE)
+    return f"{value}kbit" if is_kbit else rate
+
+
+def _written(key: str, value: Any, neighbours: Mapping[str, Any]) -> tuple[Any, str]:
+    """The value with the unit of its key's name or its usual one, and a note."""
+    sides, units, name = _parts(key)
+    own = _own_key(name)
     if not is_number(value) or own not in USUAL_UNITS:
         return value, ""
     if units:
         return f"{value}{UNITS[units[0]]}", ""
-    if is_bytes:
+    if sides and name == "throughput":
         return f"{Decimal(value) * 8 / 1000:f}kbit", " a throughput of Chrome's is in bytes per second"
-    return (written := with_unit(own, value)), _taken(value, written)
+    written = _rate(key, value, neighbours) if own == "rate" else with_unit(own, value)
+    return written, _taken(value, written)
 
 
 def _taken(value: Any, written: str) -> str:

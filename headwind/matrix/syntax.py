@@ -19,7 +19,7 @@ FREE_TEXT = {"title", "note", "source"}  # keys of which the value is text, in w
 LISTS = {"protocols", "compare", "conditions", "smoke", "judge", "again", "slower"}  # keys of which the value is a list
 LONGEST_SHOWN = 80  # characters of a line that a hint repeats
 _KEY = re.compile(r"[^\s\[\]{},:#'\"&*!|>%@`-][^\[\]{},:#]*")
-_SIGN = r"\s*(?:[-=]>|:?=|-(?=\s))?\s*"  # signs that others write in place of a colon
+_SIGN = r"\s*(?:[-=]>|:?=|[;>\uff1a]|-(?=\s))?\s*"  # in place of a colon: of others, and of keys next to it
 _DASHES = re.compile(r"( *)(?:-(?=[\[{\w])|[\u2010-\u2015\u2022*] *)(?=\S)(.*)")
 
 
@@ -143,6 +143,7 @@ def _missing_colon(lines: Sequence[str], broken: Place) -> Fault | None:
         elif _KEY.fullmatch(text):
             has_more = index + 1 < len(block) and block[index + 1][1] > indent
             key, _, value = (text, "", "") if has_more else text.partition(" ")
+            key = key.rstrip(";>\uff1a")
             value = value if value or has_more else "{}"
         else:
             continue

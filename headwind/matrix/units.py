@@ -170,7 +170,7 @@ class Unit:
     def _in_digits(self, text: str) -> str:
         """Quantity with digits in place of letters that look like them, as in `1Oms`; empty if that is none."""
         start = _LIKE_DIGITS.match(text)
-        meant = start[0].translate(_DIGIT_LIKE) + text[start.end() :] if start else ""
+        meant = start[0].translate(_DIGIT_LIKE) + text[start.end() :].replace(" ", "") if start else ""
         return meant if meant != text and self._reads(meant) else ""
 
     def _among(self, text: str) -> str:
@@ -236,6 +236,9 @@ class Unit:
             return Mistake(f"{quoted(text)} is more than one value", self._among(text) + self._of_more(unit))
         if (total := wording.clock(text)) is not None and self.words is wording.TIMES:
             return Mistake(f"{quoted(text)} is not {self.what}", f"did you mean `{self._spelt(total)}`? {allowed}")
+        if self.factors is RATIO_UNITS and (one := re.fullmatch(rf"({NUMBER}) ?/ ?({NUMBER})", text)) and float(one[2]):
+            share = (Decimal(one[1]) / Decimal(one[2]) * 100).quantize(Decimal("0.0001")).normalize()
+            return Mistake(f"{quoted(text)} is not {self.what}", f"did you mean `{share:f}%`? {allowed}")
         if unit[0] in "eE.,_0123456789":
             near = self._without_comma(text) or self._without_power(text)
             hint = f"{near}plain digits and a unit, such as `{self.example}`"

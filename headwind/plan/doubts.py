@@ -12,7 +12,7 @@ from dataclasses import replace
 from headwind.arm import UNKNOWN, Protocol
 from headwind.format import arm_name, as_written, counted, duration, enumerated, measured, setting
 from headwind.matrix.profile import another_unit
-from headwind.matrix.reader import KeyPath, located
+from headwind.matrix.reader import KeyPath, left_out, located
 from headwind.matrix.shortest import unfinished
 from headwind.matrix.units import quoted
 from headwind.matrix.values import TCP_CONGESTION
@@ -26,7 +26,7 @@ from impair.queues import Fifo
 IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
 REORDERING = (
     "jitter reorders packets, which can make large transfers by HTTP/3 several times slower (docs/findings.md). To "
-    "keep packets in order, set a `rate` (any value), and no `kind` of `queue`"
+    "keep packets in order, set a `rate` (any value) and leave `kind` out of `queue`"
 )
 MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmissions are lost as well
 
@@ -46,8 +46,14 @@ def warnings_of(matrix: Matrix) -> list[str]:
 
 
 def notes_of(matrix: Matrix) -> list[str]:
-    """Notes as they are printed: networks that reorder packets, and what a comparison of two protocols mixes in."""
-    return [f"note: {sentence}" for sentence in (*_reordering(matrix), *confounded(matrix))]
+    """Notes as they are printed: networks that reorder packets or are left out, and what else a comparison mixes in."""
+    return [f"note: {sentence}" for sentence in (*_reordering(matrix), *_left_out(matrix), *confounded(matrix))]
+
+
+def _left_out(matrix: Matrix) -> Iterator[str]:
+    for group, names in left_out(matrix).items() if matrix.source else ():
+        which = group if names[1:] else group.removesuffix("s")
+        yield f"no entry of `conditions` has the {which} {enumerated(map(quoted, names))}: not measured"
 
 
 def _of_profile(profile: Profile) -> Iterator[Located]:

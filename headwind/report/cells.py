@@ -50,10 +50,11 @@ class Cell:
     def __str__(self) -> str:
         """The cell as text.
 
-        Such as `unclear: HTTP/3 1.09x slower to 1.19x faster; ✓ HTTP/3 1.10x [1.06, 1.14], by mean completion time`.
+        Such as `unclear: HTTP/3 1.09x slower to 1.19x faster; ✓ by mean completion time: HTTP/3 1.10x [1.06, 1.14]`.
         """
-        first = " ".join(filter(None, (self.mark, self.text, self.interval)))
-        own = ", ".join(filter(None, (first, self.metric, *self.notes)))
+        metric = f"{self.metric}:" if self.metric else ""
+        first = " ".join(filter(None, (self.mark, metric, self.text, self.interval)))
+        own = ", ".join(filter(None, (first, *self.notes)))
         return "; ".join((own, *map(str, self.others)))
 
 

@@ -61,7 +61,7 @@ def claim_text(finding: Finding) -> str:
 
 
 def lead_text(finding: Finding) -> str:
-    """The lead of the first of `sides`, with unfinished trials: `1.2x [1.1, 1.3], unfinished: h3 3 of 9, h2 5 of 9`."""
+    """The lead of the first of `sides`: `1.2x [1.1, 1.3]`, with its unfinished trials as in `stalled_text`."""
     return ", ".join(filter(None, (ahead_text(finding), stalled_text(finding))))
 
 
@@ -90,14 +90,17 @@ def range_text(ratios: Iterable[float]) -> str:
 
 
 def stalled_text(finding: Finding) -> str:
-    """Unfinished blocks of both arms if the one that leads in speed has some: `unfinished: h3 3 of 60, h2 5 of 60`."""
+    """Unfinished blocks of both arms if the one that leads in speed has some.
+
+    Such as `although h3 left 3 of 60 unfinished (h2 5)`.
+    """
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
     if not stalls:
         return ""
-    counts = (stalls, completion.stalled(-finding.verdict.favours))
-    each = (f"{arm.name} {count} of {completion.n}" for arm, count in zip(sides(finding), counts, strict=True))
-    return f"unfinished: {', '.join(each)}"
+    first, second = (arm.name for arm in sides(finding))
+    other = completion.stalled(-finding.verdict.favours)
+    return f"although {first} left {stalls} of {completion.n} unfinished ({second} {other})"
 
 
 def toward(interval: Interval, side: int) -> Interval:
@@ -177,7 +180,7 @@ def apart_text(finding: Finding) -> str:
     """The largest difference that the interval leaves open: `at most 1.19x`."""
     most = most_apart(finding.comparison.interval)
     if math.isinf(most):
-        return "no upper limit"
+        return "left open by unfinished trials"
     looks_as_margin = two(most) == two(1 + finding.rule.margin_ratio)  # 1.046 and 1.054 are not alike
     return f"at most {f'{most:.3f}' if looks_as_margin else two(most)}x"
 
@@ -201,7 +204,7 @@ def possible_text(lead: Interval) -> str:
         other = "slower" if math.isfinite(high) else "faster"
         if reached:
             return f"at most {reached[0]}, or {other} by any amount"
-        return f"not {ends[0][1]}" if ends else "no upper limit"
+        return f"not {ends[0][1]}" if ends else "left open by unfinished trials"
     return " to ".join(reached) if reached[1:] else f"up to {reached[0]}" if reached else "equal"
 
 

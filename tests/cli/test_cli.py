@@ -456,3 +456,21 @@ def test_a_budget_for_a_fixed_number_of_blocks_is_2(matrix: Path, capsys: pytest
 
 def test_the_engines_offered_are_those_that_impair() -> None:
     assert engines.CHOICES == ("auto", "kernel", "uml")
+
+
+def test_a_python_without_the_packages_is_told_the_one_that_has_them(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-S", "lab.py", "plan", "a matrix.yaml"], cwd=commands.ROOT, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    first, command = done.stderr.splitlines()
+    assert re.search(
+        r" lacks the package \w+; run it in the virtual environment, which `make lab-plan` creates:$", first
+    )
+    assert command.endswith("/.venv/bin/python " + f"{commands.ROOT}/lab.py plan 'a matrix.yaml'")
+
+
+def test_a_module_of_the_lab_that_is_missing_is_a_bug() -> None:
+    with pytest.raises(ModuleNotFoundError, match="nothing"):
+        commands.lacking(ModuleNotFoundError("headwind.nothing", name="headwind.nothing"), [])

@@ -356,7 +356,8 @@ def test_the_last_line_of_a_run_that_left_comparisons_open_goes_on_with_them(
     fake_lab.matrix.write_text(MATRIX.replace("repeat: 2", "repeat: {min: 2, max: 60}"))
     fake_lab.run("--budget", "1s")  # too short for a block
     out = capsys.readouterr().out
-    missing = "Blocks still missing (minimum 2): clean 2, loss 2; 3 min will probably complete them."
+    missing = "Blocks still missing (minimum 2): clean 2, loss 2; 3 min will probably complete them"
+    missing += " (a guess: no trial has run in clean, loss)."
     expected = f"{missing} Another 1 s would be too short for the 8 blocks that a sure result takes in clean, loss."
     assert f"6 of 6 comparisons are not sure by any metric. {expected} Resume with:" in " ".join(out.split())
     assert "More time would settle" not in out, "said once"

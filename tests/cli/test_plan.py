@@ -244,6 +244,15 @@ def test_the_plan_explains_its_self_checks_and_has_a_sum(tmp_path: Path) -> None
     assert " 9 to 60 │" in shown
 
 
+def test_a_network_that_no_condition_has_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = MINIMAL.replace("profiles: {clean: {}}", "profiles: {clean: {}, outage: {both: {loss: 2%}}, far: {}}")
+    assert text != MINIMAL
+    file = tmp_path / "matrix.yaml"
+    file.write_text(f"{text}conditions: [{{profiles: [clean, outage]}}]\n")
+    assert lab.main(["plan", str(file), "--reports", str(tmp_path)]) == 0
+    assert "note: no entry of `conditions` has the profile `far`: not measured" in capsys.readouterr().out
+
+
 def test_the_shipped_matrix_has_no_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its networks are those of an article, with a jitter that reorders packets: a note, since it is meant."""
     assert lab.main(["plan", "--reports", str(tmp_path)]) == 0

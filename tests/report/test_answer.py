@@ -249,7 +249,7 @@ def test_who_is_ahead_and_stalled_is_named() -> None:
         for trial in trials_of(matrix)
     ]  # fmt: skip
     standing = the_only(Golden(matrix, tuple(results)).data("x"))
-    assert cells(standing)["h3 against h1"].notes == ("unfinished: h3 1 of 60, h1 0 of 60",)
+    assert cells(standing)["h3 against h1"].notes == ("although h3 left 1 of 60 unfinished (h1 0)",)
 
 
 def test_a_lead_below_the_noise_says_so_and_the_line_on_trust_says_where() -> None:
@@ -327,7 +327,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     assert (cell.certainty, cell.metric, cell.winner) == (Certainty.UNCLEAR, "", None)
     assert str(cell) == (
         "unclear: HTTP/3 1.25x slower to 1.40x faster; "
-        "\N{CHECK MARK} HTTP/3 1.34x [1.20, 1.50], by mean completion time"
+        "\N{CHECK MARK} by mean completion time: HTTP/3 1.34x [1.20, 1.50]"
     )
 
 
@@ -336,7 +336,7 @@ def test_a_cell_by_another_metric_than_the_drawn_one_says_so() -> None:
     [
         (0.61, 1.39, "unclear: HTTP/3 1.64x slower to 1.39x faster"),
         (0.8, math.inf, "unclear: HTTP/3 at most 1.25x slower, or faster by any amount"),
-        (*OPEN, "unclear: no upper limit"),
+        (*OPEN, "unclear: left open by unfinished trials"),
     ],
 )
 def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, said: str) -> None:
@@ -346,7 +346,7 @@ def test_an_unclear_cell_has_the_bound_of_each_side(low: float, high: float, sai
 def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side() -> None:
     assert finding_text(finding(0.61, 1.39)) == "unclear: h3 1.09x slower (1.64x slower to 1.39x faster)"
     assert finding_text(finding(0.8, math.inf)) == "unclear: h3 at most 1.25x slower, or faster by any amount"
-    assert finding_text(finding(*OPEN)) == "unclear: no upper limit"
+    assert finding_text(finding(*OPEN)) == "unclear: left open by unfinished trials"
 
 
 @pytest.mark.parametrize(
@@ -536,7 +536,7 @@ def test_the_terminal_says_the_answer_on_a_screen_below_its_table() -> None:
         for number, text in enumerate(lines)
         if text == "Sure by total time: HTTP/3 is faster than HTTP/1.1 and HTTP/2 in all 8 networks."
     ]
-    assert place == 18, "the answer stands below the table, two lines for each network, and a third for the longest"
+    assert place == 19, "the answer is below a title and the table: two lines for each network, three for the longest"
     assert answer_of(data).measured in lines
     assert len(printed(data, 140, full=True)) > 2 * len(lines)
 

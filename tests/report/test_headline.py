@@ -66,7 +66,7 @@ def over(*ends: Ends, newest: bool = True, other: Ends | None = None) -> list[Ca
         (SLIGHT, "likely faster: no impairment (1.02x to 1.20x, lead may be under 5 %)"),
         ((1.01, 1.06), "likely faster: no impairment (1.01x to 1.06x, lead may be under 5 %)"),
         (MAYBE, "unclear unclear: no impairment (1.25x slower to 1.40x faster)"),
-        (OPEN, "unclear unclear: no impairment (no upper limit)"),
+        (OPEN, "unclear unclear: no impairment (left open by unfinished trials)"),
     ],
 )
 def test_a_comparison_says_how_sure_it_is_who_leads_and_how_far(ends: Ends, said: str) -> None:
@@ -202,7 +202,7 @@ def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
         (0.95, 1.004, "up to 1.05x slower"),
         (0.999, 1.3, "up to 1.30x faster"),
         (1.0, 1.004, "equal"),
-        (*OPEN, "no upper limit"),
+        (*OPEN, "left open by unfinished trials"),
     ],
 )
 def test_an_interval_is_told_as_what_may_be(low: float, high: float, said: str) -> None:

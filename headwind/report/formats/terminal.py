@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -23,7 +25,7 @@ from headwind.verdicts.findings import metrics_of
 from headwind.verdicts.judgement import Line
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
     from rich.text import Text
 
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 WIDTH = 120  # columns, if the terminal is that wide
 WIDTH_OF_NAME, WIDTH_OF_CELL, WIDTH_OF_MEDIAN = 22, 23, 9  # of columns, as a rule
 MOST_WARNINGS = 4
+_JOINED = re.compile(
+    r"(?<=[0-9]) (?=%|[nµm]?s\b|of [0-9])|(?<=of) (?=[0-9])|(?<=x) (?=slower|faster)|(?<=[0-9],) (?=[^ ]+\])"
+)
+HELD = "\ue000"  # in place of a space at which no line may end
 STYLES = {Certainty.SURE: "bold", Certainty.LIKELY: "", Certainty.UNCLEAR: "dim"}
 
 
@@ -49,7 +55,7 @@ def print_summary(data: RunData, console: Console, *, full: bool = False) -> Non
         console.print(_times(data))
         if data.judgement.compared:
             console.print(_verdict_table(data))
-    console.print(_overview(data, found.standings, width), width=width, soft_wrap=False)
+    console.print(_Spaced(_overview(data, found.standings, width)), width=width, soft_wrap=False)
     for text, style in _answer(data, found):
         say(text, style)
     for check in data.judgement.checks:
@@ -98,7 +104,11 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
 
     arms = data.matrix.arms
     pairs, rest = columns_of(data.matrix, data.judgement)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    labels = row_text.primaries(data.matrix.conditions)
+    title = f"Medians and comparisons by {labels}, unless another metric is named; {MARKS[Certainty.SURE]} is sure"
+    table = Table(
+        title=title, title_justify="left", title_style="dim", box=None, padding=(0, 2, 0, 0), header_style="dim"
+    )
     table.add_column(f"{data.matrix.place}, complete blocks")
     has_room = WIDTH_OF_NAME + len(pairs) * WIDTH_OF_CELL + len(arms) * WIDTH_OF_MEDIAN <= width
     for arm in arms if has_room else ():
@@ -116,7 +126,7 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
             cells = [Text("\n").join(_line(label, cell) for label, cell in shown)]
         label, meaning = data.matrix.name_of(standing.condition), standing.network.meaning
         below = "".join(f"\n{clean(text)}" for text in (meaning, standing.unfinished_text) if text)
-        name = Text.assemble((clean(label), "bold"), (f", {blocks}{below}", "dim"))
+        name = Text.assemble((clean(label), "bold"), (_held(f", {blocks}{below}"), "dim"))
         table.add_row(name, *(medians if has_room else ()), *cells)
     return table
 
@@ -124,16 +134,32 @@ def _overview(data: RunData, found: Sequence[Standing], width: int) -> Table:
 def _cell(cell: Cell) -> Text:
     from rich.text import Text
 
-    text = Text(clean(f"{cell.mark} {cell.text}"), style=STYLES[cell.certainty])
-    for line in filter(None, (cell.interval, cell.metric, *cell.notes, *map(str, cell.others))):
-        text.append(clean(f"\n  {line}"), style="not bold")
+    text = Text(_held(clean(f"{cell.mark} {cell.text}")), style=STYLES[cell.certainty])
+    for line in filter(None, (cell.interval, *cell.notes, *map(str, cell.others))):
+        text.append(f"\n{_held(clean(line))}", style="not bold")
     return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Spaced:
+    """A table that is printed with spaces in place of HELD, after its lines were broken."""
+
+    table: Table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for part in console.render(self.table, options):
+            yield part._replace(text=part.text.replace(HELD, " "))
+
+
+def _held(text: str) -> str:
+    """The text, of which no line ends between a number and its unit, within an interval, or within `1 of 61`."""
+    return _JOINED.sub(HELD, text)
 
 
 def _line(label: str, cell: Cell) -> Text:
     from rich.text import Text
 
-    return Text(clean(f"{label}: {cell}"), style=STYLES[cell.certainty])
+    return Text(_held(clean(f"{label}: {cell}")), style=STYLES[cell.certainty])
 
 
 def _times(data: RunData) -> Table:
