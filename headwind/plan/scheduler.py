@@ -156,14 +156,19 @@ class Scheduler:
         return self.lanes
 
     def _drained_s(self, running: Collection[Task]) -> float:
-        """Seconds until these blocks have ended, by the forecast; not above 0 if they should have, or if none runs.
+        """Seconds until these blocks have ended, by the forecast; not above 0 if none runs.
 
-        Infinite if the demand of one is not measured.
+        One that should have ended takes another trial's time: late ones are those that wait for timeouts. Infinite if
+        the demand of one is not measured.
         """
         if not all(self.needs.is_known(task.block.condition) for task in running):
             return math.inf
-        ends_s = [self._given_at[task.block.id] + self.forecast.trials_s(task.trials) for task in running]
-        return max(ends_s, default=-math.inf) - self._clock.monotonic()
+        now_s = self._clock.monotonic()
+        found = -math.inf
+        for task in running:
+            left_s = self._given_at[task.block.id] + self.forecast.trials_s(task.trials) - now_s
+            found = max(found, left_s if left_s > 0 else self._trial_s(task.block.condition))
+        return found
 
     def _work(self) -> Mapping[Condition, float]:
         """Seconds that each condition takes on one lane: the planned blocks, and those that may follow."""

@@ -608,8 +608,10 @@ def test_lanes_do_not_wait_for_a_long_block_so_that_more_can_come_up() -> None:
     assert task
     assert len(task.trials) == trials - 1, "one of its trials is known"
     assert scheduler.worth(1, 6, 2.0, running=[task]) == scheduler.lanes == 1
-    now_s[0] = 20.0 * (trials - 1) - 9.0
+    now_s[0] = scheduler.forecast.trials_s(task.trials) - 9.0
     assert scheduler.worth(1, 6, 2.0, running=[task]) == scheduler.lanes == 6, "five more take 10 s, the block 9"
+    now_s[0] += 10.0
+    assert scheduler.worth(1, 6, 2.0, running=[task]) == 1, "a late block takes another trial's time"
 
 
 def test_lanes_do_not_wait_for_a_condition_whose_time_is_unknown() -> None:
