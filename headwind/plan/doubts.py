@@ -26,7 +26,7 @@ from impair.queues import Fifo
 IN_ORDER = "With a rate of netem, jitter keeps packets in order: a late one delays those sent right after it"
 REORDERING = (
     "jitter reorders packets, which can make large transfers by HTTP/3 several times slower (docs/findings.md). To "
-    "keep packets in order, set a `rate` (any value) and leave `kind` out of `queue`"
+    "keep packets in order, give the profile a `rate`, however high, and no `queue: {kind: ...}`"
 )
 MOST_LOST = 0.9  # on average: above it hardly any packet arrives, and retransmissions are lost as well
 

@@ -14,7 +14,6 @@ from headwind.report.headline import Card, cards_of, headline
 from headwind.report.ranking import Standing, standings
 from headwind.report.search import search_text
 from headwind.report.trust import trust_line
-from headwind.report.verdicts import first_judged
 from headwind.run.codec import State
 from headwind.run.data import RunData
 from headwind.run.shortfall import not_run, unfinished
@@ -43,7 +42,7 @@ def answer_of(data: RunData) -> Answer:
     return Answer(
         search_text(data) or first,
         (*others, *(f"{sentence}." for sentence in confounded(data.matrix))),
-        _selection(data, cards),
+        _selection(cards),
         tuple(cards),
         " ".join(workloads(data)),
         trust_line(data),
@@ -52,12 +51,11 @@ def answer_of(data: RunData) -> Answer:
     )
 
 
-def _selection(data: RunData, cards: Sequence[Card]) -> str:
+def _selection(cards: Sequence[Card]) -> str:
     """Sentence on the other metrics in the cards; empty if they have none."""
     if not any(point.metric for card in cards for point in card.points):
         return ""
-    first = first_judged(data.judgement.compared)
-    return f"Below, results by other metrics are listed only where {first} is not sure or contradicts them."
+    return "Below, a metric is listed only where those before it are not sure, or where it contradicts them."
 
 
 def _gaps(data: RunData) -> Iterator[str]:

@@ -92,7 +92,7 @@ def range_text(ratios: Iterable[float]) -> str:
 def stalled_text(finding: Finding) -> str:
     """Unfinished blocks of both arms if the one that leads in speed has some.
 
-    Such as `although h3 left 3 of 60 unfinished (h2 5)`.
+    Such as `although h3 left 3 of 60 unfinished (h2 1)`.
     """
     completion = finding.comparison.completion
     stalls = 0 if finding.verdict.is_completion else completion.stalled(finding.verdict.favours)
@@ -100,6 +100,8 @@ def stalled_text(finding: Finding) -> str:
         return ""
     first, second = (arm.name for arm in sides(finding))
     other = completion.stalled(-finding.verdict.favours)
+    if stalls <= other:
+        return f"unfinished: {first} {stalls} of {completion.n}, {second} {other} of {completion.n}"
     return f"although {first} left {stalls} of {completion.n} unfinished ({second} {other})"
 
 
@@ -123,7 +125,7 @@ def ratio_text(interval: Interval) -> str:
     if interval.low > 0:
         return f"at least {two(interval.ratios[1])}x"
     if math.isfinite(interval.low) or math.isfinite(interval.high):
-        return interval_text(interval).removeprefix("? ")
+        return interval_text(interval).replace("? ", "ratio unknown ", 1)
     return "left open by unfinished trials" if interval.n else NOTHING
 
 
@@ -199,13 +201,13 @@ def possible_text(lead: Interval) -> str:
         (least, most), word = sorted((abs(low), abs(high))), "faster" if low > 0 else "slower"
         return f"{times(least)} to {times(most)} {word}" if math.isfinite(most) else f"at least {times(least)} {word}"
     ends = [(abs(each), word) for each, word in ((low, "slower"), (high, "faster")) if math.isfinite(each)]
-    reached = [f"{times(each)} {word}" for each, word in ends if two(math.exp(each)) != "1.00"]
+    reached = [f"{times(each)} {word}" for each, word in ends if f"{math.exp(each):.4f}" != "1.0000"]
     if len(ends) < 2:
         other = "slower" if math.isfinite(high) else "faster"
         if reached:
             return f"at most {reached[0]}, or {other} by any amount"
         return f"not {ends[0][1]}" if ends else "left open by unfinished trials"
-    return " to ".join(reached) if reached[1:] else f"up to {reached[0]}" if reached else "equal"
+    return " to ".join(reached) if reached[1:] else f"at most {reached[0]}" if reached else "equal"
 
 
 def times(log_ratio: float) -> str:
@@ -293,7 +295,7 @@ def _by(item: Open, outlook: Outlook) -> str:
 def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     """A forecast, with its aim in front."""
     if outlook.blocks is None:
-        known = f"at least {outlook.low} more blocks, perhaps far more"
+        known = f"{'' if aim else 'needs '}at least {outlook.low} more blocks, perhaps far more"
         return known if outlook.low else "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"

@@ -192,14 +192,14 @@ def _train(seen: TrainSeen, sent: int) -> Train:
 
 
 def describe(check: Check) -> str:
-    """A check as text: `downlink delay: measured 24.2 ms, requested 15 ms ± 3 ms (median one-way delay of ...)`."""
+    """A check as text: `downlink delay: measured 24.2 ms, requested 15 ms, tolerance 3 ms (median of ...)`."""
 
     def text(value: float | None, write: Write) -> str:
         return "nothing" if value is None else write(check.quantity, value)
 
     name = f"{quantity_name(check.quantity)}{check.span and f' {check.span}'}"
     seen = text(check.measured, measured if check.quantity.endswith(WITH_UNITS) else setting)
-    about = f" \N{PLUS-MINUS SIGN} {text(check.tolerance, measured)}" if check.tolerance else ""
+    about = f", tolerance {text(check.tolerance, measured)}" if check.tolerance else ""
     return (
         f"{check.direction} {name}: measured {seen}, requested {text(check.requested, setting)}{about} ({check.note})"
     )

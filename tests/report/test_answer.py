@@ -352,9 +352,9 @@ def test_a_table_has_the_estimate_of_what_is_unclear_and_the_lead_of_each_side()
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (0.97, 1.06, "[0.97, 1.06]"),
-        (0, 1.06, "[0, 1.06]"),
-        (0.97, math.inf, "[0.97, \N{INFINITY}]"),
+        (0.97, 1.06, "ratio unknown [0.97, 1.06]"),
+        (0, 1.06, "ratio unknown [0, 1.06]"),
+        (0.97, math.inf, "ratio unknown [0.97, \N{INFINITY}]"),
         (1.18, math.inf, "at least 1.18x"),
         (*OPEN, "left open by unfinished trials"),
     ],

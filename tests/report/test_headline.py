@@ -199,9 +199,10 @@ def test_what_is_not_sure_says_how_large_a_difference_is_possible() -> None:
         (0.8, math.inf, "at most 1.25x slower, or faster by any amount"),
         (0, 3.24, "at most 3.24x faster, or slower by any amount"),
         (1.98, math.inf, "at least 1.98x faster"),
-        (0.95, 1.004, "up to 1.05x slower"),
-        (0.999, 1.3, "up to 1.30x faster"),
-        (1.0, 1.004, "equal"),
+        (0.95, 1.004, "1.05x slower to 1.004x faster"),
+        (0.999, 1.3, "1.001x slower to 1.30x faster"),
+        (1.0, 1.004, "at most 1.004x faster"),
+        (1.0, 1.0, "equal"),
         (*OPEN, "left open by unfinished trials"),
     ],
 )
@@ -318,7 +319,7 @@ def test_a_metric_that_reverses_the_total_time_has_a_sentence_and_its_size_in_th
     assert "slower by median time per request: 100 ± 10 ms delay (2.00x)" in " ".join(texts_of(answer.cards))
     agreeing = measured_as(mean_done_s={H1: 1.0, H2: 1.0, H3: 0.5})
     assert answer_of(agreeing).by_others == ()
-    key = "results by other metrics are listed only where total time is not sure"
+    key = "a metric is listed only where those before it are not sure"
     assert [key in render(data, 0.0) for data in (measured_as(request_p50_s=slower), agreeing)] == [True, False]
 
 
