@@ -226,8 +226,7 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
             another = about(matrix.repeat.budget_s or 0)
             found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
     if more.later:
-        later = f"After {about(more.budget_s or 0)} more, these will probably still have unclear comparisons"
-        found.append(f"{later}: {names(more.later)}.")
+        found.append(f"{about(more.budget_s or 0)} more will probably make nothing else sure in {names(more.later)}.")
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")
     return [f"  {each}" for each in found]

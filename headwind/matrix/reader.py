@@ -29,7 +29,7 @@ from headwind.matrix.levels import levels
 from headwind.matrix.mistakes import MissingKey, NoContainer, Slip, Slips, Unindented, Unserved, why_empty
 from headwind.matrix.parse import parse
 from headwind.matrix.servers import ServerKeys
-from headwind.matrix.shapes import in_parentheses
+from headwind.matrix.shapes import in_parentheses, shown
 from headwind.matrix.spelling import nearest
 from headwind.matrix.sweep import SWEPT, as_list, in_a_row
 from headwind.matrix.syntax import FREE_TEXT, Broken, colon_missing_in, why_unreadable
@@ -310,9 +310,11 @@ class _Document:
                 other = _OTHER.get(event.value)
                 hint = f"the first is in line {first}: {f'is this one `{other}`?' if other else 'keep one of the two'}"
                 self._complain(_start(event), f"{quoted(event.value)} appears twice", hint)
-                self._value(
+                again = self._value(
                     next(events), events, (*path, -len(self._complaints))
                 )  # read under an unused name, for its complaints
+                if joined := _joined(event.value, found.get(event.value), again):
+                    self._explain(_start(event), f"the first is in line {first}: join the two: {joined}")
                 continue
             self._keys[inner] = _start(event)
             value = self._value(next(events), events, inner)
@@ -466,6 +468,13 @@ class _Document:
             else:
                 found.append(value)
         return found
+
+
+def _joined(key: str, first: Any, second: Any) -> str:
+    """YAML for a key that is written twice with other keys below it; empty if the two have a key in common."""
+    if not isinstance(first, dict) or not isinstance(second, dict) or not first or first.keys() & second.keys():
+        return ""
+    return f"{key}: {shown({**first, **second})}" if key not in _OTHER else ""
 
 
 def _with_value(text: str) -> str:

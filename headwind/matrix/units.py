@@ -243,8 +243,15 @@ class Unit:
             near = self._without_comma(text) or self._without_power(text)
             hint = f"{near}plain digits and a unit, such as `{self.example}`"
             return Mistake(f"{quoted(text)} is not {self.what}", hint)
-        hint = f"did you mean `{near}`? {allowed}" if near else allowed
+        hint = f"did you mean `{near}`? {self._of_bits(number, unit)}{allowed}" if near else allowed
         return Mistake(f"{quoted(text)} is not {self.what}: {quoted(unit)} is not a unit of it", hint)
+
+    def _of_bits(self, number: str, unit: str) -> str:
+        """The size in bytes of a size that may be in bits, such as `8Mb`; empty for others."""
+        if self.factors is not SIZE_UNITS or not re.fullmatch("[kKMG]b", unit.strip()):
+            return ""
+        size = self.parse(self._meant(number, unit.strip())) / 8
+        return f"or in bits `{self._spelt(size)}`? " if size == size.to_integral_value() else ""
 
     def _of_more(self, rest: str) -> str:
         """Hint for what follows the first of several values."""

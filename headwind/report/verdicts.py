@@ -285,7 +285,8 @@ def more_text(item: Open) -> str:
         first = f"first sure result{_by(item, item.soonest)}: {_forecast_text(item, item.soonest)}"
         return f"{first}; all: {_forecast_text(item, item.outlook)}"
     by = _by(item, item.outlook) if item.outlook.blocks is not None else ""
-    return _forecast_text(item, item.outlook, f"probably sure{by} after " if by else "")
+    text = _forecast_text(item, item.outlook, f"probably sure{by} after " if by else "")
+    return f"needs {text}" if text.startswith("at least") else text
 
 
 def _by(item: Open, outlook: Outlook) -> str:
@@ -295,7 +296,8 @@ def _by(item: Open, outlook: Outlook) -> str:
 def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     """A forecast, with its aim in front."""
     if outlook.blocks is None:
-        known = f"{'' if aim else 'needs '}at least {outlook.low} more blocks, perhaps far more"
+        known = f"at least {outlook.low} more blocks, perhaps far more"
+        known += f"; the matrix allows {item.most} in all" if item.n + (outlook.low or 0) > item.most else ""
         return known if outlook.low else "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
     beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"

@@ -120,7 +120,7 @@ def test_max_is_not_to_be_raised_while_blocks_below_it_are_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "said"), [(24, "at least 24 more blocks, perhaps far more"), (None, "probably hundreds more blocks")]
+    ("low", "said"), [(24, "needs at least 24 more blocks, perhaps far more"), (None, "probably hundreds more blocks")]
 )
 def test_a_forecast_beyond_its_horizon_has_a_range_and_no_never(low: int | None, said: str) -> None:
     item = opened(with_noise(9))
@@ -161,7 +161,8 @@ def test_what_can_be_settled_is_said_before_what_cannot() -> None:
     never, soon = Outlook(None, 200, None), Outlook(5, 3, 9)
     said = open_text(replace(item, soonest=soon, outlook=never), "far")
     assert said.endswith(
-        "; first sure result: about 5 more blocks (3 to 9), 5 s; all: at least 200 more blocks, perhaps far more"
+        "; first sure result: about 5 more blocks (3 to 9), 5 s; all: at least 200 more blocks, perhaps far more; "
+        "the matrix allows 60 in all"
     )
     assert "first" not in open_text(replace(item, soonest=soon, outlook=soon), "far")
     assert "first" not in open_text(replace(item, soonest=never, outlook=never), "far")
