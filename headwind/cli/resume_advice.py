@@ -225,7 +225,7 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
         if ids:
             another = about(matrix.repeat.budget_s or 0)
             found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
-    if more.later:
+    if more.later and more.settled:  # else the first sentence says it of all
         found.append(f"{about(more.budget_s or 0)} more will probably make nothing else sure in {names(more.later)}.")
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")
