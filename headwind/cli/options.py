@@ -38,8 +38,8 @@ def where_and_how_much(command: argparse.ArgumentParser, reports: str) -> None:
     command.add_argument(
         "--smoke",
         action="store_true",
-        help="quick check: one trial of each protocol in the conditions that the matrix lists in `smoke` (without this "
-        "key: in all)",
+        help="quick check: one trial of each protocol in each condition listed under `smoke:` in the matrix (all "
+        "conditions if it has no `smoke:`)",
     )
 
 

@@ -67,11 +67,9 @@ class Reporter:
         self._blocks: dict[int, Block] = {}  # lane -> its current block
         self._rows: dict[str, dict[Arm, Result]] = {}  # block id -> its results so far
         self._settled: set[tuple[str, Pair]] = set()  # comparisons that were printed as sure
-        self._state = (
-            ""  # progress of the run when the last block ended: `9 of 24 comparisons sure by some metric, 6 min left`
-        )
+        self._state = ""  # progress of the run when the last block ended: `9 of 24 comparisons sure, 6 min left`
         self._sure = ""  # its first part
-        self._by = " by some metric" if len(judged_metrics(scheduler.matrix)) > 1 else ""
+        self._by = " by at least one metric" if len(judged_metrics(scheduler.matrix)) > 1 else ""
         self._is_explained = False  # the lines of blocks
         self._alone: set[str] = set()  # ids of conditions that were printed as running alone
         self._bar: Progress | None = None

@@ -55,7 +55,7 @@ def _selection(cards: Sequence[Card]) -> str:
     """Sentence on the other metrics in the cards; empty if they have none."""
     if not any(point.metric for card in cards for point in card.points):
         return ""
-    return "Below, a metric is listed only where those before it are not sure, or where it contradicts them."
+    return "The lists below leave out a metric where one named before it already gives the same sure result."
 
 
 def _gaps(data: RunData) -> Iterator[str]:

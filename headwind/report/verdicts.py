@@ -125,7 +125,10 @@ def ratio_text(interval: Interval) -> str:
     if interval.low > 0:
         return f"at least {two(interval.ratios[1])}x"
     if math.isfinite(interval.low) or math.isfinite(interval.high):
-        return interval_text(interval).replace("? ", "ratio unknown ", 1)
+        low, high = (end(math.exp(each)) for each in (interval.low, interval.high))
+        if interval.low == -math.inf:
+            return f"at most {high}x"
+        return f"between {low}x and {high}x" if math.isfinite(interval.high) else f"at least {low}x"
     return "left open by unfinished trials" if interval.n else NOTHING
 
 

@@ -263,7 +263,8 @@ def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_le
     shown.reporter.ended(1)
     shown.reporter.ended(1)
     assert shown.lines[3:] == [
-        f"clean [b] #0  h1 > 60 s  h2 > 60 s  h3 > 60 s  (0 of 3 comparisons sure by some metric, {words} of 15 min)"
+        "clean [b] #0  h1 > 60 s  h2 > 60 s  h3 > 60 s  "
+        + f"(0 of 3 comparisons sure by at least one metric, {words} of 15 min)"
     ]
 
 
@@ -281,7 +282,7 @@ def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:
     said = shown.lines
     assert "sure: clean [b]: h3 beats h1 by total time" in said
     assert len([line for line in said if line.startswith("sure: ")]) == 3
-    assert said[-1].startswith("3 of 3 comparisons sure by some metric, ")
+    assert said[-1].startswith("3 of 3 comparisons sure by at least one metric, ")
 
 
 def test_a_comparison_that_a_second_metric_settles_has_no_second_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,8 +299,8 @@ def test_a_comparison_that_a_second_metric_settles_has_no_second_line(monkeypatc
     assert (first, second) == (
         "sure: clean: h3 beats h1 by mean completion time (total time not sure yet)", "sure: clean: h3 beats h2",
     )  # fmt: skip
-    assert count.startswith("1 of 3 comparisons sure by some metric, ")
-    assert last.startswith("2 of 3 comparisons sure by some metric, ")
+    assert count.startswith("1 of 3 comparisons sure by at least one metric, ")
+    assert last.startswith("2 of 3 comparisons sure by at least one metric, ")
 
 
 def test_the_metric_that_settled_a_comparison_is_named() -> None:
@@ -359,7 +360,7 @@ def test_a_resumed_run_counts_what_was_settled_before_and_prints_only_what_is_ne
     with shown.reporter.showing():
         shown.reporter.ended(1)
     said = shown.lines
-    assert f"already sure by some metric: 3 of {shown.scheduler.comparisons} comparisons" in said
+    assert f"already sure by at least one metric: 3 of {shown.scheduler.comparisons} comparisons" in said
     assert not any(line.startswith("sure: ") for line in said)
 
 

@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from headwind.run.journal import Run
 
 REPORT = "report.html"
-GROUPS = {  # headings of groups of networks: meaning of the word, with the margin
-    Certainty.SURE: "at least one comparison",
-    Certainty.LIKELY: "a difference or a tie that may be chance, or a lead that may be below {}",
-    Certainty.UNCLEAR: "all comparisons",
+GROUPS = {  # headings of groups of networks, and a note with the margin
+    Certainty.SURE: ("At least one comparison sure", ""),
+    Certainty.LIKELY: ("At least one comparison likely", "it may be chance, or a lead below {}"),
+    Certainty.UNCLEAR: ("All comparisons unclear", ""),
 }
 MOST_COMMANDS = 6  # changes of a direction whose tc command is printed
 PORTS = {Direction.UPLINK: "TO_SERVER", Direction.DOWNLINK: "TO_CLIENT"}  # of the router; names differ by testbed
@@ -140,8 +140,8 @@ def _answer(data: RunData) -> dict[str, Any]:
         "labels": {pair: pair_label(pair) for pair in (*pairs, *rest)},
         "is_stacked": len(pairs) > MOST_COLUMNS or bool(rest),
         "group_notes": {
-            word: (f"{word.value.capitalize()} by {first_judged(data.judgement.compared)}", note.format(margin))
-            for word, note in GROUPS.items()
+            word: (f"{heading} by {first_judged(data.judgement.compared)}", note.format(margin))
+            for word, (heading, note) in GROUPS.items()
         },
         "meanings": _meanings(data),
         "how_far": "" if data.status.state is State.FINISHED else row_text.how_far(data),
