@@ -1221,6 +1221,8 @@ TYPED = [  # keys of other tools together, a key next to the colon, a level, a v
     Change("rate: 30mbit", "ber: 1e-6", "ber", "netem corrupts packets, each in one bit: corrupt: 1.2%",
            "corrupt: 1.2%"),
     Change("loss: 2%", "loss: 1/50", "1/50", "did you mean `2%`?"),
+    Change(REPEAT, "repeat: {min: 9}\nbudget: 2m", "budget", "belongs in `repeat`: repeat: {budget: 2min, ...}",
+           "repeat: {min: 9, budget: 2min}"),
     Change("size: 1MB", "size: 8Mb", "8Mb", "did you mean `8MB`? or in bits `1MB`?", "size: 8MB"),
     Change(WIFI, "wifi:\n    both: {delay: 10ms}\n    both: {rate: 30mbit}", "both: {rate",
            "join the two: both: {delay: 10ms, rate: 30mbit}", WIFI),

@@ -21,6 +21,7 @@ from headwind.plan.forecast import LANE_S
 from headwind.plan.minimum import affordable, at_most, enough_s, guessed, needed_text
 from headwind.plan.scheduler import Scheduler
 from headwind.proof.attempts import is_unproven
+from headwind.proof.spans import TOO_EARLY
 from headwind.report.certainty import Certainty, certainty_of
 from headwind.report.verdicts import has_forecast, more_text, names_of
 from headwind.run.codec import State
@@ -50,7 +51,7 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     if is_done and state is State.FINISHED:
         return _why_done(data)
     why = _why(matrix, data) if state is State.FINISHED else "Not finished"
-    more = More.of(scheduler, data.judgement.open)
+    more = More.of(scheduler, data.still_open)
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
     details = [] if is_done else _details(matrix, more, _unverified(data))
     return [f"{why}{effect}.", *details, "Resume with:", f"  {_command(run, more.budget_s, cluster)}"]
@@ -144,6 +145,8 @@ def _why_done(data: RunData) -> list[str]:
         are = "is" if len(left) == 1 else "are"
         open_ = f"{counted(len(left), 'comparison')} {are} not sure within `max` ({matrix.repeat.most})"
         return [f"No blocks are left to run: {open_}; raise it in a new run."]
+    if early := [data.matrix.name_of(each) for each in matrix.conditions if each.id in data.unchanged]:
+        return [f"No blocks are left to run; nothing can be sure in {listed(early)}, where trials {TOO_EARLY}."]
     primaries = {
         line.primary.metric: None
         for line in data.judgement.compared
@@ -155,7 +158,8 @@ def _why_done(data: RunData) -> list[str]:
 
 def _why(matrix: Matrix, data: RunData) -> str:
     """The reason to resume a run that ended by itself."""
-    left = [pair for item in data.judgement.open for pair in item.pairs if not pair.is_check]
+    left = [pair for item in data.still_open for pair in item.pairs if not pair.is_check]
+    left += [line.pair for line in data.judgement.compared if line.condition.id in data.unchanged]
     if left:
         verb = "is" if len(left) == 1 else "are"
         by = " by any metric" if len({each for item in data.judgement.open for each in item.judged}) > 1 else ""
@@ -226,7 +230,9 @@ def _details(matrix: Matrix, more: More, unverified: Collection[str]) -> list[st
             another = about(matrix.repeat.budget_s or 0)
             found.append(f"Another {another} would be too short for {what} in {names(ids)}.")
     if more.later and more.settled:  # else the first sentence says it of all
-        found.append(f"{about(more.budget_s or 0)} more will probably make nothing else sure in {names(more.later)}.")
+        found.append(
+            f"{about(more.budget_s or 0)} more may be too short for a further sure result in {names(more.later)}."
+        )
     if more.beyond:
         found.append(f"For {names(more.beyond)}, raise `max` ({matrix.repeat.most}) in a new run.")
     return [f"  {each}" for each in found]

@@ -523,6 +523,9 @@ def _fitting(value: Any, home: Level, key: str) -> Any:
         value = (as_rate(value) if key == "rate" else "") or with_unit(key, value)
     if home.model is DirectionKeys and key in SWEPT and isinstance(value, list | dict):
         return _of_one_unit(key, value)
+    minutes = re.sub(r"(?<=[0-9]) *m$", "min", value) if isinstance(value, str) else value
+    if home.model and minutes != value and takes(home.model, key, minutes):
+        return minutes
     if home.model is None or _takes(home, key, value):
         return value
     field = home.model.model_fields.get(key)

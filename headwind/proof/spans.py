@@ -7,7 +7,7 @@ all spans with the same losses, duplicates, corruption and reordering are listed
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from headwind.format import counted, listed, measured, setting
@@ -166,6 +166,11 @@ def unchanged_warnings(profile: Profile, evidence: Evidence) -> Iterator[str]:
 def is_unchanged(warnings: Sequence[str]) -> bool:
     """True if these warnings of a trial say that its client ended before the network changed, or it was rebound."""
     return any(each.startswith((UNCHANGED, UNMOVED)) for each in warnings)
+
+
+def is_mostly(of_arms: Iterable[Sequence[bool]]) -> bool:
+    """True if at least half of the trials of each arm were unchanged."""
+    return all(2 * sum(each) >= len(each) for each in of_arms)
 
 
 def _missing(evidence: Evidence, missing: int, due: Sequence[float]) -> str:

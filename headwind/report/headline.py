@@ -74,7 +74,7 @@ class Point:
     def _size(self, finding: Finding) -> str:
         interval, verdict = finding.comparison.interval, finding.verdict
         if self.word == TOO_FEW:
-            return counted(interval.n, "block") if interval.n else "not run"
+            return counted(interval.n, "block") if interval.n else "no complete block"
         if self.word == TIE:
             return f"{apart_text(finding)} apart"
         if self.word == UNCLEAR or (self.certainty is Certainty.LIKELY and not verdict.is_completion):

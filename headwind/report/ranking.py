@@ -124,7 +124,7 @@ def standings(data: RunData) -> list[Standing]:
         known.setdefault(line.condition.id, []).append(known_of(line))
     floors = noise_floors(judgement.checks)
     more = {
-        item.condition.id: forecast_of(item, len(judgement.pairs)) for item in judgement.open if not item.is_of_checks
+        item.condition.id: forecast_of(item, len(judgement.pairs)) for item in data.still_open if not item.is_of_checks
     }
     found = [
         _standing(data, each, networks[each.id], known.get(each.id, []), floors, more.get(each.id, ""))

@@ -63,7 +63,8 @@ def trust_line(data: RunData) -> str:
     if failures:
         sentences = [f"do not rely on this run: {'; '.join(failures)}"]
     else:
-        sentences = ["the network of every compared trial was verified"] if checks else []
+        before = ", up to its end before the changes" if data.unchanged else ""
+        sentences = [f"the network of every compared trial was verified{before}"] if checks else []
         sentences += [_noise(data), *_undetected(data)]
     sentences += [*_unmet(data), *_unequal(data), *_machine(data)]
     if data.judgement.dependence.is_excessive:

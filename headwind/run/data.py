@@ -14,7 +14,7 @@ from headwind.observed import figure, order_of
 from headwind.plan.adaptive import block_seconds
 from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
-from headwind.proof.spans import TOO_EARLY, is_unchanged
+from headwind.proof.spans import TOO_EARLY, is_mostly, is_unchanged
 from headwind.proof.tally import Seen
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, Status, planned_trials
@@ -23,6 +23,7 @@ from headwind.run.page_requests import PageTrial, PageTrials, requests_of
 from headwind.run.tables import CELL, trials_table
 from headwind.verdicts.findings import Rows, rows_of
 from headwind.verdicts.judgement import Judge, Judgement
+from headwind.verdicts.pending import Open
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,11 +93,14 @@ class RunData:
         for result in filter(is_data, self.latest):
             of_arms = early.setdefault(result.trial.block.condition.id, {})
             of_arms.setdefault(result.trial.arm, []).append(is_unchanged(result.proof.warnings))
-        found = {
-            name: arms for name, arms in early.items() if all(2 * sum(each) >= len(each) for each in arms.values())
-        }
+        found = {name: arms for name, arms in early.items() if is_mostly(arms.values())}
         every = {name: [each for of_arm in arms.values() for each in of_arm] for name, arms in found.items()}
         return {name: f"{sum(each)} of {counted(len(each), 'trial')} {TOO_EARLY}" for name, each in every.items()}
+
+    @property
+    def still_open(self) -> tuple[Open, ...]:
+        """The open comparisons that more blocks may settle: not those of networks that trials end too early for."""
+        return tuple(item for item in self.judgement.open if item.condition.id not in self.unchanged)
 
     @cached_property
     def trials(self) -> pd.DataFrame:

@@ -250,7 +250,7 @@ def _on_server(
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
         last = len(missed)
-        yield f"the network check passed only at attempt {last + 1}; attempt {last}: {missed[-1].why[0]}"
+        yield f"the network check passed only when repeated, as check {last + 1}; check {last}: {missed[-1].why[0]}"
 
 
 def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:

@@ -262,10 +262,8 @@ def test_after_a_block_a_plain_line_says_how_much_is_settled_and_what_time_is_le
         shown.finished(fake.timeout(trial, 60.0))
     shown.reporter.ended(1)
     shown.reporter.ended(1)
-    assert shown.lines[3:] == [
-        "clean [b] #0  h1 > 60 s  h2 > 60 s  h3 > 60 s  "
-        + f"(0 of 3 comparisons sure by at least one metric, {words} of 15 min)"
-    ]
+    sure = "0 of 3 comparisons sure by at least one metric"
+    assert shown.lines[3:] == [f"clean [b] #0  h1 > 60 s  h2 > 60 s  h3 > 60 s  ({sure}, {words} of 15 min)"]
 
 
 def test_what_a_block_settles_is_said_once_with_its_verdict() -> None:

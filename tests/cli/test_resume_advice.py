@@ -12,6 +12,9 @@ import pytest
 from headwind.cli.resume_advice import how_to_resume
 from headwind.format import budget_text
 from headwind.model import Outcome, Repetition
+from headwind.plan.scheduler import Scheduler
+from headwind.proof.spans import UNCHANGED
+from headwind.report.trust import trust_line
 from headwind.report.verdicts import more_text
 from headwind.run.data import LAST_BUDGET, RunData
 from headwind.verdicts.judgement import Judge
@@ -57,6 +60,28 @@ def test_more_time_is_not_promised_to_a_network_that_was_not_verified(tmp_path: 
     with fake.recorded(tmp_path, matrix, results) as run:
         (line,) = [line for line in how_to_resume(run, RunData.of(run)) if "Blocks still missing" in line]
     assert line.endswith(f"complete them, but hardly {delay.profile.name}, where most trials were not verified.")
+
+
+def test_nothing_is_sure_in_a_network_that_did_not_change(tmp_path: Path) -> None:
+    """`sure: gets worse: h2 beats h1` stood above trials that had all ended before the change."""
+    matrix = fake.example_matrix(fake.PROFILES[0], repeat=Repetition(9, 60, budget_s=900.0))
+    done = {"h1": 4.0, "h2": 2.0, "h3": 1.0}
+    trials = fake.trials_of(replace(matrix, repeat=Repetition.fixed(12)))
+    results = [fake.ok(trial, done[trial.arm.name] * (1 + trial.block.index / 1000)) for trial in trials]
+    assert len(Scheduler(matrix, results).settled()) == 3
+    early = (f"{UNCHANGED}: the client had ended by 1 s",)
+    unchanged = [replace(each, proof=replace(each.proof, warnings=early)) for each in results]
+    assert Scheduler(matrix, unchanged).settled() == {}
+    with fake.recorded(tmp_path, matrix, unchanged) as run:
+        data = RunData.of(run)
+        (said,) = how_to_resume(run, data)
+    assert (
+        said
+        == "No blocks are left to run; nothing can be sure in clean, where trials ended before the network changed."
+    )
+    assert trust_line(data).startswith(
+        "The network of every compared trial was verified, up to its end before the changes."
+    )
 
 
 def test_a_budget_that_is_too_short_for_the_minimum_is_not_repeated(tmp_path: Path) -> None:
@@ -128,7 +153,7 @@ def test_only_what_the_forecast_of_the_report_allows_is_promised(
     raised = [line for line in details if "raise `max`" in line]
     assert raised == (["  For delay, raise `max` (60) in a new run."] if most == 9 else []), "blocks are left below it"
     is_later = most == 60 and "(clean)" in promised
-    later = "  15 min more will probably make nothing else sure in delay."
+    later = "  15 min more may be too short for a further sure result in delay."
     assert (later in details) == is_later, "no comparison that is open goes unnamed"
     assert command.endswith(" --budget 15min")
 

@@ -167,7 +167,7 @@ def _legend(rule: Rule) -> str:
 
 
 def _open(data: RunData) -> Iterator[str]:
-    found = data.judgement.open
+    found = data.still_open
     yield from (text(describe.open_text(item, data.matrix.name_of(item.condition))) for item in found[:MOST_NAMED])
     if (left := len(found) - MOST_NAMED) > 0:
         yield f"{counted(left, 'more condition')} unclear or only likely"
