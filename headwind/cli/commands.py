@@ -487,7 +487,7 @@ OPTIONS = {
 }  # fmt: skip
 MEASURING = {  # commands, what --budget does, and its default
     "run": (
-        "time limit from the first testbed on; a block still running when it ends is completed. TIME is a duration",
+        "time limit from when the first testbed is ready; a block running at its end is completed. TIME is a duration",
         "the budget in the matrix",
     ),
     "experiments": ("share this time among all experiments", "each has the budget in its matrix"),

@@ -138,7 +138,7 @@ class Reporter:
             return
         self._is_explained, matrix = True, self._scheduler.matrix
         labels = dict.fromkeys(item.workload.primary().label for item in matrix.conditions)
-        text = f"each line: a block, with the {' or '.join(labels)} of each {matrix.arms_word}"
+        text = f"each line: {matrix.place}, number of the block, {' or '.join(labels)} of each {matrix.arms_word}"
         self._out.print(escape(text), highlight=False)
 
     def _now(self) -> str:

@@ -55,7 +55,7 @@ def _selection(cards: Sequence[Card]) -> str:
     """Sentence on the other metrics in the cards; empty if they have none."""
     if not any(point.metric for card in cards for point in card.points):
         return ""
-    return "The lists below leave out a metric where one named before it already gives the same sure result."
+    return "Below, no network is listed again under a later metric with the same sure result."
 
 
 def _gaps(data: RunData) -> Iterator[str]:

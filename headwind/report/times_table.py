@@ -140,7 +140,7 @@ _OUTCOME_NOTICES = {
     Outcome.WRONG_PROTOCOL: "wrong protocol: not the requested protocol; counted as not completed",
     Outcome.WRONG_CONTENT: "wrong content: not the requested bytes; counted as not completed",
     Outcome.WRONG_SESSION: "wrong session: not resumed, or no early data, although requested; counted as not completed",
-    Outcome.TIMEOUT: "timed out: stopped unfinished; the time is a bound",
+    Outcome.TIMEOUT: "timed out: stopped unfinished; the true time is longer",
     Outcome.FAILED: "failed: some requests did not succeed; there is no completion time",
     Outcome.SKIPPED: "skipped: never started",
 }

@@ -324,7 +324,7 @@ def settled_by_others(data: RunData) -> list[str]:
             found = left.setdefault((certainty, line.primary.metric), {})
             found.setdefault(data.matrix.name_of(line.condition), []).append(line.pair)
     return [
-        f"{certainty} by {metric.label}, but not pursued, because another metric is sure: "
+        f"{certainty} by {metric.label}, without further blocks, because another metric is sure: "
         f"{listed([f'{name} ({names_of(pairs)})' for name, pairs in found.items()])}; to pursue "
         f"{metric.label}, write `judge: [{metric.key}]` into the matrix of a new run"
         for (certainty, metric), found in sorted(left.items(), key=lambda item: list(Certainty).index(item[0][0]))

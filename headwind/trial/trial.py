@@ -249,8 +249,8 @@ def _on_server(
 
 def _repeats(missed: Sequence[Missed]) -> Iterator[str]:
     if missed:
-        last = len(missed)
-        yield f"the network check passed only when repeated, as check {last + 1}; check {last}: {missed[-1].why[0]}"
+        failed = "once" if len(missed) == 1 else f"{len(missed)} times"
+        yield f"the network check failed {failed} and then passed; the last failure: {missed[-1].why[0]}"
 
 
 def prepare(path: Path, trial: Trial, port: int, timeout_s: float, capture: Capture | None = None) -> None:

@@ -26,7 +26,7 @@ MATRIX = fake.example_matrix(Profile("clean [b]"), repeat=1)
 FIRST, SECOND, THIRD = BLOCK.trials()
 
 
-EXPLAINED = "each line: a block, with the "
+EXPLAINED = "each line: network, number of the block, "
 
 
 class Shown:

@@ -44,6 +44,7 @@ pytestmark = [
 ]
 ALL = {**RUNS, **LARGE}
 SERIOUS = ("serious", "critical")
+TABLET = ViewportSize(width=800, height=1000)
 NARROW, WIDE = ViewportSize(width=400, height=800), ViewportSize(width=1200, height=900)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
@@ -114,6 +115,7 @@ class Look:
 
     picture: FloatRect | None  # of the answer, on a telephone
     scroll_width: int  # on a telephone
+    tablet_scroll_width: int
     said: list[str]
     asked: list[str]
     owned: str  # the type of what a script in a name would have made
@@ -130,12 +132,15 @@ def look(request: pytest.FixtureRequest, browser: Browser, files: dict[str, Path
         picture = pictures.first.bounding_box() if pictures.count() else None
         page.evaluate("document.querySelectorAll('details.condition').forEach((item) => { item.open = true; })")
         scroll_width = page.evaluate("document.documentElement.scrollWidth")
+        page.set_viewport_size(TABLET)
+        tablet_scroll_width = page.evaluate("document.documentElement.scrollWidth")
         page.set_viewport_size(WIDE)
         page.evaluate("document.querySelectorAll('details').forEach((item) => { item.open = true; })")
         page.mouse.wheel(0, 5000)
         owned = page.evaluate("typeof window.owned")
         said, asked = list(reader.said), list(reader.asked)
-        return Look(picture, scroll_width, said, asked, owned, [] if name == "large" else faults(page))
+        found = [] if name == "large" else faults(page)
+        return Look(picture, scroll_width, tablet_scroll_width, said, asked, owned, found)
 
 
 def of_pages(names: Collection[str]) -> pytest.MarkDecorator:
@@ -394,6 +399,7 @@ def test_the_trials_can_be_saved_from_the_page(name: str, reader: Reader, files:
 @of_pages(ALL)
 def test_a_narrow_window_never_scrolls_sideways(look: Look) -> None:
     assert look.scroll_width <= NARROW["width"]
+    assert look.tablet_scroll_width <= TABLET["width"]
 
 
 @pytest.mark.parametrize("viewport", [NARROW, WIDE])

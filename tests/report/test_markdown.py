@@ -160,7 +160,7 @@ def test_warnings_come_before_the_table_and_trials_that_did_not_finish_are_in_it
     said = summary(RUNS["mixed"]().data("mixed"))
     assert said.index("the network was not verified") < said.index("`clean`: no impairment")
     row, *_ = (line for line in said.splitlines() if "| `loss-corrupt`: " in line)
-    assert "unfinished: HTTP/1.1 2, HTTP/2 1 |" in row
+    assert "unfinished: 2 (HTTP/1.1), 1 (HTTP/2) |" in row
 
 
 def test_a_self_check_that_failed_comes_before_everything_and_cannot_be_overlooked() -> None:
@@ -216,7 +216,7 @@ def test_what_another_metric_settled_says_how_to_settle_the_first(tmp_path: Path
     (sentence,) = settled_by_others(data)
     first = "clean (HTTP/3 against HTTP/1.1, HTTP/3 against HTTP/2 and HTTP/2 against HTTP/1.1)"
     assert sentence == (
-        f"{word} by total time, but not pursued, because another metric is sure: {first}; to pursue "
+        f"{word} by total time, without further blocks, because another metric is sure: {first}; to pursue "
         "total time, write `judge: [total_s]` into the matrix of a new run"
     )
     assert "`judge: [total_s]`" in unescape(summary_md(data, data.judgement, "report.html"))

@@ -36,7 +36,7 @@ WIDTH = 120  # columns, if the terminal is that wide
 WIDTH_OF_NAME, WIDTH_OF_CELL, WIDTH_OF_MEDIAN = 22, 23, 9  # of columns, as a rule
 MOST_WARNINGS = 4
 _JOINED = re.compile(
-    r"(?<=[0-9]) (?=%|[nµm]?s\b|of [0-9]|[0-9]+(?:,|$))|(?<=of) (?=[0-9])|(?<=x) (?=slower|faster)"
+    r"(?<=[0-9]) (?=%|[nµm]?s\b|of [0-9]|\(HTTP)|(?<=of) (?=[0-9])|(?<=x) (?=slower|faster)"
     r"|(?<=[0-9],) (?=[^ ]+\])"
 )
 HELD = "\ue000"  # in place of a space at which no line may end
