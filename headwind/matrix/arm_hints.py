@@ -56,9 +56,8 @@ def _of_name(slip: Slip, written: str, tree: Mapping[str, Any]) -> str:
     if "did you mean" in slip.mistake.hint and not _override(*parts, tree):
         return ""
     plain, word = parts
-    if _override(*parts, tree) == ("congestion", word) == ("congestion", _usual_control(tree)) and plain in _named(
-        tree
-    ):
+    is_usual = _override(plain, word, tree) == ("congestion", _usual_control(tree))
+    if is_usual and plain in tree.get("protocols", ()):
         return f"did you mean `{plain}`? its congestion control is {word}"
     return f"define it under `arms`: arms: {{{written}: {_pair(*parts, tree)}}}{_rest(*parts, tree)}"
 
@@ -67,11 +66,6 @@ def _usual_control(tree: Mapping[str, Any]) -> str:
     """The congestion control over TCP of arms without their own."""
     written = tree.get("congestion", TCP_CONGESTION[0])
     return str(written.get("tcp", TCP_CONGESTION[0]) if isinstance(written, dict) else written)
-
-
-def _named(tree: Mapping[str, Any]) -> list[str]:
-    protocols = tree.get("protocols", PROTOCOLS)
-    return [str(each) for each in protocols] if isinstance(protocols, list | tuple) else []
 
 
 def _of_servers(path: tuple[str | int, ...], written: Any, tree: Mapping[str, Any]) -> str:

@@ -558,18 +558,23 @@ def _of_queue(key: str, value: Any, direction: Any) -> str:
     if not {*form(key).split()} & {"byte", "latency", "time", "delay"}:
         return _of_discipline(key, value) or _of_kind(key, direction)
     written = f"{value}B" if str(value).isdecimal() else value
-    beside = direction if isinstance(direction, dict) else {}
-    found = _of_share_or_time(Slip(("queue",), Mistake("", "")), written, beside)
-    return found.replace("mean `", "mean `packets: ").replace("` packets, which", "`, which")
+    return _in_packets(written, direction).replace("mean `", "mean `packets: ")
 
 
 def of_packets(path: Sequence[str | int], value: Any, direction: Any) -> str:
     """Hint for the packets of a queue as bytes or as a time; empty for others."""
     if path[-2:] != ("queue", "packets"):
         return ""
-    beside = direction if isinstance(direction, dict) else {}
-    found = _of_share_or_time(Slip(("queue",), Mistake("", "")), value, beside)
-    return found.replace("` packets, which", "`, which") if "` packets, which" in found else ""
+    found = _in_packets(value, direction)
+    return found if "`, which" in found else ""
+
+
+def _in_packets(value: Any, direction: Any) -> str:
+    """Hint for a queue as bytes or as a time at the rate of its direction."""
+    found = _of_share_or_time(
+        Slip(("queue",), Mistake("", "")), value, direction if isinstance(direction, dict) else {}
+    )
+    return found.replace("` packets, which", "`, which")
 
 
 def _complement(share: Any) -> str:

@@ -61,7 +61,6 @@ LIKELIEST = ("both", "workloads")  # preferred among several homes of a key
 IN_PROFILE = 2  # steps to a profile: `profiles`, the name
 PROFILE_KEY = 3  # steps to a key of a profile: `profiles`, the name, the key
 ONE_ROUND_TRIP = ("1 rtt", "1rtt", "one rtt")  # of a handshake, by form
-_NEXT_TO_AT = [(name,) for name in ProfileKeys.model_fields]
 TOO_FAR = "is this indented too far?"
 
 
@@ -80,7 +79,10 @@ def advised(slips: Sequence[Slip], root: type[BaseModel], tree: Any) -> list[Sli
             continue  # it names an entry of a group without names
         elif slip.path[4:] and slip.path[2] == "at" and slip.path[3] in DirectionKeys.model_fields:
             continue  # a key of a direction in place of a moment: what is in it depends on where it belongs
-        elif slip.path[2:3] == ("at",) and slip.path[3:] in _NEXT_TO_AT and isinstance(slip.mistake, NoContainer):
+        elif (
+            len(slip.path) == PROFILE_KEY + 1 and slip.path[2] == "at" and slip.path[3] in ProfileKeys.model_fields
+            and isinstance(slip.mistake, NoContainer)
+        ):  # fmt: skip
             continue  # likewise of a network
         elif slip.path[0] == "servers" and slip.path[1:2] and slip.path[1] in SERVERS and len(slip.path) > 2:
             continue  # a server of the lab has no keys: only its name is wrong here
@@ -231,6 +233,20 @@ def _of_name(path: Path, written: str, group: Any) -> str:
     return ""
 
 
+def _in_place_of_moment(key: str, moments: Mapping[str, Any]) -> str:
+    """Hint for a key of `at` that is no moment: of the network or of a direction, both ends of a change, or `+1s`."""
+    if key in ProfileKeys.model_fields:
+        return f"{quoted(key)} belongs next to `at`: {TOO_FAR}"
+    if span := of_two_moments(key, moments[key]):
+        return span
+    if key.startswith("+"):
+        return of_moment(key, [*moments][: [*moments].index(key)])
+    if key in DirectionKeys.model_fields:
+        inside = f"{key}: {shown(moments.get(key))}"
+        return f"it belongs in a direction, such as both: {{{inside}}}, next to `at` or at a moment of it"
+    return ""
+
+
 def _along(tree: Any) -> Any:
     find = tree.get("find") if isinstance(tree, dict) else None
     return find.get("along") if isinstance(find, dict) else None
@@ -242,15 +258,8 @@ def _of_key(slip: Slip, beside: Any, along: Any = "") -> str:
     `along` is the parameter of the file's search.
     """
     path, keys = slip.path, beside if isinstance(beside, dict) else {}
-    if path[0] == "profiles" and path[-2:-1] == ("at",) and path[-1] in ProfileKeys.model_fields:
-        return f"{quoted(path[-1])} belongs next to `at`: {TOO_FAR}"
-    if path[0] == "profiles" and path[-2:-1] == ("at",) and (span := of_two_moments(str(path[-1]), keys[path[-1]])):
-        return span
-    if path[0] == "profiles" and path[-2:-1] == ("at",) and str(path[-1]).startswith("+"):
-        return of_moment(str(path[-1]), [*keys][: [*keys].index(path[-1])])
-    if path[0] == "profiles" and path[-2:-1] == ("at",) and path[-1] in DirectionKeys.model_fields:
-        inside = f"{path[-1]}: {shown(keys.get(path[-1]))}"
-        return f"it belongs in a direction, such as both: {{{inside}}}, next to `at` or at a moment of it"
+    if path[0] == "profiles" and path[-2:-1] == ("at",) and (found := _in_place_of_moment(str(path[-1]), keys)):
+        return found
     if "correlation" in str(path[-1]) and "loss" not in {*path, *keys}:
         return f"remove it: {NO_CORRELATION}"
     if "correlation" in str(path[-1]):

@@ -220,7 +220,8 @@ class _Document:
 
     def left_out(self) -> Mapping[str, Sequence[str]]:
         """Names of profiles and workloads that no entry of `conditions` has."""
-        tree, sweeps = self._tree(), self.sweeps()
+        tree = self._tree()
+        sweeps = expand(tree).names
         entries: list[dict[str, Any]] = tree.get("conditions", [])
         found = dict[str, list[str]]()
         for group in ("profiles", "workloads"):

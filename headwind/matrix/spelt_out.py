@@ -47,9 +47,9 @@ def of_directions(inside: Sequence[str | int], keys: Mapping[str, Any]) -> str:
     """Hint for all keys of a profile, or of its `both`, of which some have a direction in their name."""
     is_several = inside in ((), ("both",)) and len(keys) > 1 and names_directions(keys)
     directions = _of_directions(keys, is_both=bool(inside)) if is_several else {}
-    text = f"write {shown(directions)[1:-1]}"
     if not directions:
         return ""
+    text = f"write {shown(directions)[1:-1]}"
     return f"{IN_BOTH}: in its place {text}" if inside else f"{TOGETHER} {text}{_round_trip(keys)}"
 
 
@@ -70,7 +70,7 @@ def of_spelt_out(key: str, value: Any, inside: Sequence[str | int], neighbours: 
     is_trip = form(name) in ROUND_TRIPS or (is_latency and bool(_tools(neighbours)))
     if not own or not (sides or units or is_bare or (is_latency and is_trip)):
         return ""
-    if own == "loss" and is_number(value) and not Decimal(value):
+    if _is_no_loss(own, value):
         return "remove it: without `loss` nothing is lost"
     written, note = _written(key, value, neighbours)
     if is_latency and is_trip:
@@ -98,16 +98,20 @@ def _of_directions(keys: Mapping[str, Any], *, is_both: bool) -> dict[str, dict[
         sides, _, name = _parts(key)
         rate = _rate(key, value, keys) if sides and not name else ""
         own = "rate" if rate else _own_key(name)
-        if not own or (own == "loss" and is_number(value) and not Decimal(value)):
-            if own:
-                continue
+        if not own:
             return {}
+        if _is_no_loss(own, value):
+            continue
         written = rate or _written(key, value, keys)[0]
         is_trip = form(name) in ROUND_TRIPS or (bool(_tools(keys)) and form(name) == "latency")
         usual = ["downlink"] if own == "loss" and not is_both else list(directions)
         for side in usual if not sides or "both" in sides else sides:
             directions[side][own] = half(written) if is_trip else written
     return {side: own for side, own in directions.items() if own}
+
+
+def _is_no_loss(own: str, value: Any) -> bool:
+    return own == "loss" and is_number(value) and not Decimal(value)
 
 
 def _own_key(name: str) -> str:

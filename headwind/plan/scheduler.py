@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
-from headwind.arm import Arm
 from headwind.clock import CLOCK, Clock
 from headwind.model import AUTO, Block, Condition, Matrix, Result
 from headwind.plan.adaptive import block_seconds, choices, search_blocks
@@ -16,7 +15,7 @@ from headwind.plan.cpu_demand import CpuDemand
 from headwind.plan.forecast import Forecast, lanes_that_pay
 from headwind.plan.minimum import affordable, minimum_s
 from headwind.proof.attempts import runs_again
-from headwind.proof.spans import is_mostly, is_unchanged
+from headwind.proof.spans import ended_early
 from headwind.trial.block import Task
 from headwind.verdicts.judgement import Judge, Judgement
 from headwind.verdicts.outlook import LONGEST_FORECAST_BLOCKS
@@ -56,8 +55,6 @@ class Scheduler:
         self.start_s = 0.0  # for the further lanes that are wanted and not up yet
         self.judge = judge or Judge(matrix, results)
         self.forecast, self.needs = Forecast(matrix.timeout_s), CpuDemand(cores, trial_s=self._trial_s)
-        # By condition id and arm: for each attempt, whether it ended before its network changed.
-        self._early = defaultdict[str, defaultdict[Arm, list[bool]]](lambda: defaultdict(list))
         self._attempts: dict[str, int] = {}  # trial id -> number of attempts
         self._done: set[str] = set()  # ids of trials that need no further attempt
         # The minimum and the blocks chosen beyond it that are not done; a search has no minimum.
@@ -87,7 +84,6 @@ class Scheduler:
             self.needs.learn(result)
             trial = result.trial
             self._attempts[trial.id] = result.attempt + 1
-            self._early[trial.block.condition.id][trial.arm].append(is_unchanged(result.proof.warnings))
             (self._done.discard if runs_again(result) else self._done.add)(trial.id)
             self._left.pop(trial.block.id, None)
             self._whole_s.pop(trial.block.condition.id, None)
@@ -198,7 +194,9 @@ class Scheduler:
     def settled(self) -> dict[tuple[str, Pair], str]:
         """The settled comparisons of protocols, by the condition's id: `loss: h3 beats h1`."""
         left = {(item.condition.id, pair) for item in self._judged.open for pair in item.pairs}
-        early = {name for name, of_arms in self._early.items() if is_mostly(of_arms.values())}
+        changing = [each.id for each in self.matrix.conditions if not each.profile.is_steady]
+        rows = (row for name in changing for row in self.judge.rows_of(name).values())
+        early = ended_early(result for row in rows for result in row.values())
         return {
             key: f"{self.matrix.name_of(line.condition)}: {line.settled_text}"
             for line in self._judged.compared

@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 
+from headwind.arm import Arm
 from headwind.format import counted, listed, measured, setting
 from headwind.metric import Losses
-from headwind.model import Check
+from headwind.model import DATA_OUTCOMES, Check, Result
 from headwind.proof.decisions import check_decisions
 from headwind.proof.evidence import CHANGE, REBIND, Evidence, Span, Stretch
 from headwind.proof.expectation import Expectation
@@ -168,9 +169,18 @@ def is_unchanged(warnings: Sequence[str]) -> bool:
     return any(each.startswith((UNCHANGED, UNMOVED)) for each in warnings)
 
 
-def is_mostly(of_arms: Iterable[Sequence[bool]]) -> bool:
-    """True if at least half of the trials of each arm were unchanged."""
-    return all(2 * sum(each) >= len(each) for each in of_arms)
+def ended_early(results: Iterable[Result]) -> dict[str, list[bool]]:
+    """By condition id, whether each trial ended before its network changed; only if half of each arm's or more did."""
+    early: dict[str, dict[Arm, list[bool]]] = {}
+    for result in results:
+        if result.outcome in DATA_OUTCOMES:
+            of_arms = early.setdefault(result.trial.block.condition.id, {})
+            of_arms.setdefault(result.trial.arm, []).append(is_unchanged(result.proof.warnings))
+    return {
+        name: [each for of_arm in of_arms.values() for each in of_arm]
+        for name, of_arms in early.items()
+        if all(2 * sum(of_arm) >= len(of_arm) for of_arm in of_arms.values())
+    }
 
 
 def _missing(evidence: Evidence, missing: int, due: Sequence[float]) -> str:

@@ -298,12 +298,15 @@ def _by(item: Open, outlook: Outlook) -> str:
 
 def _forecast_text(item: Open, outlook: Outlook, aim: str = "") -> str:
     """A forecast, with its aim in front."""
+    limit = f"; the matrix allows {item.most} in all"
+    if outlook.blocks is None and outlook.low:
+        return (
+            f"at least {outlook.low} more blocks, perhaps far more{limit if item.n + outlook.low > item.most else ''}"
+        )
     if outlook.blocks is None:
-        known = f"at least {outlook.low} more blocks, perhaps far more"
-        known += f"; the matrix allows {item.most} in all" if item.n + (outlook.low or 0) > item.most else ""
-        return known if outlook.low else "probably hundreds more blocks"
+        return "probably hundreds more blocks"
     spread = f" ({outlook.low} to {outlook.high or 'hundreds'})" if outlook.low != outlook.high else ""
-    beyond = "" if item.allows(outlook) else f"; the matrix allows {item.most} in all"
+    beyond = "" if item.allows(outlook) else limit
     raised = ": raise `max` in a new run" if item.n >= item.most else ""
     more = f"{aim}about {counted(outlook.blocks, 'more block')}{spread}"
     return f"{more}, {about(outlook.blocks * item.block_s)}{beyond}{raised}"

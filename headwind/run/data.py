@@ -14,7 +14,7 @@ from headwind.observed import figure, order_of
 from headwind.plan.adaptive import block_seconds
 from headwind.plan.forecast import Forecast
 from headwind.proof.pooled import Pooled, pooled
-from headwind.proof.spans import TOO_EARLY, is_mostly, is_unchanged
+from headwind.proof.spans import TOO_EARLY, ended_early
 from headwind.proof.tally import Seen
 from headwind.run.captures import CapturedTrial
 from headwind.run.codec import State, Status, planned_trials
@@ -89,13 +89,10 @@ class RunData:
     @cached_property
     def unchanged(self) -> dict[str, str]:
         """By condition, a sentence if at least half of the trials of each arm ended before its network changed."""
-        early: dict[str, dict[Arm, list[bool]]] = {}
-        for result in filter(is_data, self.latest):
-            of_arms = early.setdefault(result.trial.block.condition.id, {})
-            of_arms.setdefault(result.trial.arm, []).append(is_unchanged(result.proof.warnings))
-        found = {name: arms for name, arms in early.items() if is_mostly(arms.values())}
-        every = {name: [each for of_arm in arms.values() for each in of_arm] for name, arms in found.items()}
-        return {name: f"{sum(each)} of {counted(len(each), 'trial')} {TOO_EARLY}" for name, each in every.items()}
+        return {
+            name: f"{sum(early)} of {counted(len(early), 'trial')} {TOO_EARLY}"
+            for name, early in ended_early(self.latest).items()
+        }
 
     @property
     def still_open(self) -> tuple[Open, ...]:

@@ -19,6 +19,7 @@ from headwind.report.verdicts import more_text
 from headwind.run.data import LAST_BUDGET, RunData
 from headwind.verdicts.judgement import Judge
 from headwind.verdicts.outlook import Outlook
+from impair.profile import Rebind, Rebinding
 from tests import fake
 
 JUDGE = "put `judge: [total_s]` into the matrix of a new run"
@@ -64,7 +65,8 @@ def test_more_time_is_not_promised_to_a_network_that_was_not_verified(tmp_path: 
 
 def test_nothing_is_sure_in_a_network_that_did_not_change(tmp_path: Path) -> None:
     """`sure: gets worse: h2 beats h1` stood above trials that had all ended before the change."""
-    matrix = fake.example_matrix(fake.PROFILES[0], repeat=Repetition(9, 60, budget_s=900.0))
+    moving = replace(fake.PROFILES[0], rebinding=Rebinding(1.0, Rebind.PORT))
+    matrix = fake.example_matrix(moving, repeat=Repetition(9, 60, budget_s=900.0))
     done = {"h1": 4.0, "h2": 2.0, "h3": 1.0}
     trials = fake.trials_of(replace(matrix, repeat=Repetition.fixed(12)))
     results = [fake.ok(trial, done[trial.arm.name] * (1 + trial.block.index / 1000)) for trial in trials]
