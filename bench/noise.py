@@ -2,10 +2,12 @@
 
     .venv/bin/python bench/noise.py repeat [--runs 20] [--profile delay] [--budget 3min] [--reports DIR]
     .venv/bin/python bench/noise.py pilot RUN
+    .venv/bin/python bench/noise.py blocks [--repetitions 500]
 
 `repeat` makes whole runs of a small matrix, each with another seed: HTTP/2 against itself, which must be a tie, and
 against itself over a network a tenth slower, which must be detected. `pilot` reads the folder of a run of any matrix,
-and prints the spread of the blocks of each comparison and the blocks to each verdict.
+and prints the spread of the blocks of each comparison and the blocks to each verdict. `blocks` simulates comparisons
+with a known ratio and spread, and prints how many blocks make them sure.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from headwind.engines import AUTO, CHOICES
@@ -27,10 +31,19 @@ from headwind.model import Matrix, Result
 from headwind.report.verdicts import interval_text
 from headwind.run.data import RunData, latest_of
 from headwind.run.journal import Run
-from headwind.verdicts.findings import Rows, columns_of, is_decided, is_found, judged_metrics, rows_of, rule_of
+from headwind.verdicts.findings import (
+    FALSE_SHARE,
+    Rows,
+    columns_of,
+    is_decided,
+    is_found,
+    judged_metrics,
+    rows_of,
+    rule_of,
+)
 from headwind.verdicts.judgement import Line
 from headwind.verdicts.pairs import Pair, pairs_of
-from headwind.verdicts.verdict import Comparison, compare
+from headwind.verdicts.verdict import Comparison, Rule, compare, follow
 
 ROOT = Path(__file__).resolve().parent.parent
 MATRIX = """\
@@ -46,6 +59,9 @@ workloads:
   article: {{requests: 1000, connections: 100, streams: 100}}
 selfcheck: {{protocol: h2, again: [{name}], slower: [{slower}]}}
 """
+RATIOS, SPREADS = (1.0, 1.1, 1.2, 1.5, 2.0), (0.05, 0.1, 0.2, 0.5, 1.0)  # of simulated comparisons
+CELLS = 72  # comparisons of the default matrix by all judged metrics, among which e-BH corrects
+MOST = 300  # blocks: `max` of the default matrix
 PROFILES = {"clean": "clean: {}", "delay": "delay: {downlink: {delay: 100ms, jitter: 10ms}}"}
 
 
@@ -162,6 +178,34 @@ def describe(matrix: Matrix, rows: Rows, pair: Pair, metric: Metric) -> list[str
     return [interval_text(comparison.interval), spread, comparison.verdict.value, str(took or "-")]
 
 
+def blocks(options: argparse.Namespace) -> None:
+    """Print the blocks after which four in five simulated comparisons are sure, by true ratio and spread of blocks."""
+    rows = [
+        [f"{spread:.0%}", *(needed(math.log(ratio), math.log1p(spread), options.repetitions) for ratio in RATIOS)]
+        for spread in SPREADS
+    ]
+    table(("spread", *(f"{ratio:.2f}x" for ratio in RATIOS)), rows)
+
+
+def needed(log_ratio: float, spread: float, repetitions: int) -> str:
+    """Blocks if half of the comparisons of the default matrix differ, and in brackets if it is the only one.
+
+    Normal noise of standard deviation `spread` in ln ratios; the bars are those of e-BH (headwind/verdicts/stats.py).
+    """
+    rng, rule = np.random.default_rng(1), Rule(anytime=True)
+    firsts: list[list[float]] = [[], []]
+    for noise in rng.normal(log_ratio, spread, (repetitions, MOST)):
+        finished = [True] * MOST
+        claims = follow(noise.tolist(), noise.tolist(), finished, finished, rule, False)[1]
+        for found, joining in zip(firsts, (CELLS // 2, 1), strict=True):
+            bar = math.log(CELLS / (FALSE_SHARE * joining))
+            sure = (n for n, claim in enumerate(claims, 1) if claim.log_e_value >= bar)
+            found.append(next(sure, math.inf))
+    few, many = (sorted(each)[math.ceil(0.8 * repetitions) - 1] for each in firsts)
+    few_text, many_text = (f"{each:.0f}" if math.isfinite(each) else f"over {MOST}" for each in (few, many))
+    return few_text if few_text == many_text else f"{few_text} ({many_text})"
+
+
 def block_s(results: Sequence[Result], condition: str) -> float:
     """Median wall time of a block's trials together, in seconds."""
     walls: dict[int, float] = {}
@@ -190,6 +234,9 @@ def main() -> None:
     one = commands.add_parser("pilot")
     one.add_argument("run")
     one.set_defaults(function=pilot)
+    simulated = commands.add_parser("blocks")
+    simulated.add_argument("--repetitions", type=int, default=500)
+    simulated.set_defaults(function=blocks)
     options = parser.parse_args()
     function: Callable[[argparse.Namespace], None] = options.function
     function(options)

@@ -346,12 +346,12 @@ def command_sbom(options: argparse.Namespace) -> int:
 
 def command_down(options: argparse.Namespace) -> int:
     """Remove containers and networks that earlier runs left."""
-    from headwind.testbed.kept_images import staying
+    from headwind.testbed.kept_images import shared, staying
 
     deps = dependencies_of(options)
     say(f"{deps.sweep(say, options.all)} testbeds removed")
     if options.images:
-        say(f"{deps.remove_images(say)} images removed")
+        say("\n".join([f"{deps.remove_images(say)} images removed", *shared()]))
     elif options.all:
         say("\n".join(staying(deps.kept_images())))
     return 0

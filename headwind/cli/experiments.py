@@ -48,7 +48,7 @@ class Experiment:
         if self.folder is None:
             return ()
         with Run.open(self.folder) as run:
-            return [item for item in RunData.of(run).judgement.open if item.n < item.most]
+            return [item for item in RunData.of(run).still_open if item.n < item.most]
 
     def within(self, budget_s: float) -> Matrix:
         """The matrix with this budget."""

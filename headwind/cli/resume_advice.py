@@ -31,6 +31,7 @@ from headwind.verdicts.ended import complete
 from headwind.verdicts.pending import Open
 from headwind.verdicts.stats import fewest_blocks
 
+NO_RESULT = "will probably bring no sure result"
 MOST_UNVERIFIED = 0.5  # of the attempts in a condition
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -54,7 +55,8 @@ def how_to_resume(run: Run, data: RunData, cluster: str | None = None) -> list[s
     more = More.of(scheduler, data.still_open)
     effect = "" if is_done or not (text := _effect(scheduler, more)) else f"; {text}"
     details = [] if is_done else _details(matrix, more, _unverified(data))
-    return [f"{why}{effect}.", *details, "Resume with:", f"  {_command(run, more.budget_s, cluster)}"]
+    resume = "To resume anyway:" if effect.endswith(NO_RESULT) else "Resume with:"
+    return [f"{why}{effect}.", *details, resume, f"  {_command(run, more.budget_s, cluster)}"]
 
 
 def check_budget(run: Run) -> None:
@@ -189,7 +191,7 @@ def _effect(scheduler: Scheduler, more: More) -> str:
     if more.missing and not fitting:
         return ""  # too few blocks for a forecast
     if not fitting:
-        return f"{about(more.budget_s)} more will probably bring no sure result"
+        return f"{about(more.budget_s)} more {NO_RESULT}"
     which = "" if len(fitting) == len(names) else f" ({listed([names[each] for each in fitting])})"
     of = counted(len(names), matrix.place)
     below = f"; {len(more.missing)} below the minimum have no forecast yet" if more.missing else ""

@@ -96,7 +96,7 @@ def median_text(row: Row) -> str:
 
 
 def range_text(row: Row) -> str:
-    """Best to worst of the primary metric, "[390 – 420 ms]"; empty for fewer than two trials."""
+    """Best to worst of the primary metric, "[390 – 420 ms]", "[2.48 s to > 60 s]"; empty for fewer than two trials."""
     if row.time is None or row.analysed < 2:
         return ""
     quantity = row.condition.workload.primary().key
@@ -105,7 +105,8 @@ def range_text(row: Row) -> str:
         return f"[{best}]"
     number, _, unit = best.rpartition(" ")
     shared = row.time.worst.is_finished and worst.endswith(f" {unit}")
-    return f"[{number if shared else best} \N{EN DASH} {worst}]"
+    to = "\N{EN DASH}" if row.time.worst.is_finished else "to"
+    return f"[{number if shared else best} {to} {worst}]"
 
 
 def primaries(conditions: Iterable[Condition]) -> str:

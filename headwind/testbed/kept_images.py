@@ -66,5 +66,10 @@ def staying(images: list[KeptImage]) -> Iterator[str]:
     for image in images:
         yield f"  {image.name} ({image.size_bytes / 1e6:.0f} MB, layers are shared)"
     yield "`lab.py down --images` removes them"
+    yield from shared()
+
+
+def shared() -> Iterator[str]:
+    """Lines on the Docker data that other programs may use as well, and the commands that remove it."""
     yield f"What other programs may use as well stays: `docker image rm {BASE}` removes the base image,"
     yield "`docker builder prune` the cache of builds"

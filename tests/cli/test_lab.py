@@ -309,7 +309,7 @@ def test_the_last_line_of_a_run_that_was_stopped_goes_on_with_it(
     out = capsys.readouterr().out
     assert "\nNot finished; 1 min 30 s more may bring" not in out, "two blocks settle nothing"
     nothing = "1 min 30 s more will probably bring no sure result.\n  For clean, loss, raise `max` (2) in a new run."
-    assert f"\nNot finished; {nothing}\nResume with:\n" in out
+    assert f"\nNot finished; {nothing}\nTo resume anyway:\n" in out
     command = last_command(out)
     assert command == ["run", "--resume", str(fake_lab.folders[-1]), "--budget", "90s"]
     fake_lab.world.sabotage = Sabotage()

@@ -406,7 +406,7 @@ def test_when_no_trial_completed_there_is_no_time() -> None:
 def test_when_half_timed_out_the_median_is_a_bound() -> None:
     rows = list(table(section(parse(page_of("timeouts-half")), "results")))[1:]
     # of 11 s, 13 s and two above 60 s, the median is above (13 + 60) / 2
-    assert {(*row[-5:-3], *row[-2:]) for row in rows} == {("> 36.5 s", "[11.0 s – > 60 s]", "—", "—")}
+    assert {(*row[-5:-3], *row[-2:]) for row in rows} == {("> 36.5 s", "[11.0 s to > 60 s]", "—", "—")}
     assert {row[-3] for row in rows} == {"2 of 4 finished, 2 timed out"}
 
 

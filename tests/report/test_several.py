@@ -264,7 +264,7 @@ def test_times_are_medians_with_ranges_and_failures() -> None:
     shown = rows(page(run("a", stopped=5), run("b", arms=FEW)), "times")
     first, second, third = shown[:3]
     assert [row["Protocol"] for row in shown[:3]] == ["HTTP/1.1", "HTTP/2", "HTTP/3"]
-    assert first["A"] == "1.01 s [1.00 s – > 60 s] 15 of 20 finished, 5 timed out"
+    assert first["A"] == "1.01 s [1.00 s to > 60 s] 15 of 20 finished, 5 timed out"
     assert (second["A"][:6], second["B"]) == ("1.01 s", "not in this run")
     assert third["B"] == "1.01 s [1.00 – 1.02 s] 20 of 20 finished"
 

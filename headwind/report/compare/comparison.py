@@ -97,7 +97,9 @@ def compared(earlier: Run, later: Run, *, absolute: bool) -> Comparison:
     asked, blocks = _asked_of_both(before, after)
     found = with_unmeasured(found, asked, blocks)
     if not found.arms:
-        raise UsageError(f"{before.id} and {after.id} have no condition in common: nothing can be compared")
+        lacking = "arm" if asked.conditions else "condition"
+        settings = "; an arm's settings and its server's image are part of it" if asked.conditions else ""
+        raise UsageError(f"{before.id} and {after.id} have no {lacking} in common{settings}: nothing can be compared")
     if not (found.ratios or absolute):
         raise UsageError(
             f"{before.id} and {after.id} have no two arms in common, and one arm alone cannot be distinguished "
